@@ -1,0 +1,47 @@
+import { type Database, limitDatabaseWork } from '../db/client.js';
+import { type Moved, move } from '../db/move.js';
+import { findState } from '../db/request-state.js';
+import { GatewayError } from '../domain/errors.js';
+import { judge } from '../domain/request/judge.js';
+import { type ClockKind, viewOf } from '../domain/request/view.js';
+import type { KnownView, StepActivities } from '../workflows/messages.js';
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+/** Below the 2 s that the workflow gives one attempt, so that none is left running behind its successor. */
+const databaseMs = 1800;
+const notStored: KnownView = { version: 0, status: 'not_stored', turn: 'nobody', clock: null, final: true };
+
+/** The one activity of the request workflow; `onMoved` hears of each move after its commit. */
+export function createStep({ database, onMoved }: { database: Database; onMoved?: (moved: Moved) => void }): StepActivities {
+  return {
+    async step(id, clock) {
+      if (!uuid.test(id)) return notStored;
+      return limitDatabaseWork(databaseMs, () =>
+        clock === null ? read(database, id) : moveByClock(database, id, clock, onMoved),
+      );
+    },
+  };
+}
+
+async function read(database: Database, id: string): Promise<KnownView> {
+  const found = await findState(database, id);
+  return found === undefined ? notStored : viewOf(found.request, found.now);
+}
+
+async function moveByClock(
+  database: Database,
+  id: string,
+  clock: ClockKind,
+  onMoved: ((moved: Moved) => void) | undefined,
+): Promise<KnownView> {
+  try {
+    const moved = await database.transaction((tx) =>
+      move(tx, id, (request, now) => judge(request, { kind: 'clock', clock }, now), { lockExecution: clock === 'lease' }),
+    );
+    if (moved.changed) onMoved?.(moved);
+    return moved.view;
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'request.not_found') return notStored;
+    throw error;
+  }
+}

@@ -1,0 +1,37 @@
+import { failure, type FailureOutcome, type Outcome } from './outcome.js';
+
+/** `asked`: a heartbeat said so; `gone`: a newer attempt exists; `deadline`: the client's own timeout; `stopped`: the agent ends. */
+export type CancelReason = 'asked' | 'gone' | 'deadline' | 'stopped';
+
+/** The cancel flag of one job; the first reason stays. */
+export class CancelControl {
+  reason: CancelReason | null = null;
+  readonly #controller = new AbortController();
+
+  /** Aborts when the job is to be cancelled. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get requested(): boolean {
+    return this.reason !== null;
+  }
+
+  request(reason: CancelReason): void {
+    if (this.requested) return;
+    this.reason = reason;
+    this.#controller.abort();
+  }
+
+  /** The failure that reports a confirmed cancel (AP-43 to AP-46, AP-18). */
+  confirmed(outcome: FailureOutcome, timeoutSecs: number): Outcome {
+    switch (this.reason) {
+      case 'deadline':
+        return failure(outcome, `driver error: query timed out after ${timeoutSecs}s`);
+      case 'stopped':
+        return failure(outcome, 'agent stopped');
+      default:
+        return { success: false, outcome, errorMessage: 'driver error: query cancelled', cancelled: true };
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import type { Dialect, JudgedStatement } from '../../sql/judge.js';
+import type { CancelControl } from '../cancel-control.js';
+import type { Outcome } from '../outcome.js';
+
+/** A job that was verified and judged; texts run byte for byte. */
+export interface Run {
+  requestId: string;
+  executionId: string;
+  agentId: string;
+  fence: number;
+  unresolvedFences: readonly number[];
+  approvalDigest: string;
+  /** Whether marker rows are to be written. */
+  marker: boolean;
+  statements: readonly JudgedStatement[];
+  /** Seconds per statement; 0 is no limit. */
+  timeoutSecs: number;
+  limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };
+  fenceWaitMs: number;
+  control: CancelControl;
+  /** Whether the token still allows a start (ET-40). */
+  mayStart(): boolean;
+}
+
+export interface Connected {
+  markerReady: boolean;
+  /** What is missing for markers, without names of hosts or credentials. */
+  markerProblem: string | null;
+}
+
+/** One target database. Runs never throw: what went wrong is in their outcome. */
+export interface Driver {
+  readonly dialect: Dialect;
+  /** Connects with every role, and prepares the marker table unless only looking; throws a ConnectFailure. */
+  connect(options: { onlyLook: boolean }): Promise<Connected>;
+  select(run: Run): Promise<RunReport>;
+  dml(run: Run): Promise<RunReport>;
+  /** Deletes old marker rows (AP-56); returns how many. */
+  deleteOldMarkers(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface RunReport {
+  outcome: Outcome;
+  /** True when the run failed because the database could not be reached (AP-15). */
+  connectivity: boolean;
+  /** Settles when the connection was reset or closed; not needed for the result. */
+  released: Promise<void>;
+}
+
+/** The database was not reached: `authentication` when it refused the credentials. The message holds no host and no credential. */
+export class ConnectFailure extends Error {
+  readonly kind: 'connection' | 'authentication';
+
+  constructor(kind: 'connection' | 'authentication', message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * The JSON text of an array in PostgreSQL's text form, elements converted by `writeElement`; null when the text has custom bounds
+ * or is no array, so that it is kept as it is.
+ */
+export function readArray(text: string, delimiter: string, writeElement: (text: string) => string): string | null {
+  if (!text.startsWith('{')) return null;
+  let at = 0;
+  const list = (): string | null => {
+    at++;
+    const items: string[] = [];
+    while (text[at] !== '}') {
+      const item = text[at] === '{' ? list() : element();
+      if (item === null || at >= text.length) return null;
+      items.push(item);
+      if (text[at] === delimiter) at++;
+    }
+    at++;
+    return `[${items.join(',')}]`;
+  };
+  const element = (): string => {
+    if (text[at] === '"') return writeElement(quoted());
+    const start = at;
+    while (at < text.length && text[at] !== delimiter && text[at] !== '}') at++;
+    const bare = text.slice(start, at);
+    return bare === 'NULL' ? 'null' : writeElement(bare);
+  };
+  const quoted = (): string => {
+    let value = '';
+    for (at++; at < text.length && text[at] !== '"'; at++) {
+      if (text[at] === '\\') at++;
+      value += text[at];
+    }
+    at++;
+    return value;
+  };
+  const json = list();
+  return at === text.length ? json : null;
+}

@@ -1,0 +1,66 @@
+import { ConnectFailure } from './driver.js';
+
+/** The connection ended under a run; `rowTooLarge` when the agent ended it for AP-72. */
+export class ConnectionLost extends Error {
+  readonly why: string;
+  constructor(why: string) {
+    super(why);
+    this.why = why;
+  }
+}
+
+export class RowTooLarge extends Error {
+  constructor() {
+    super('row too large');
+  }
+}
+
+/** An error the server reported for a statement. */
+export interface ServerError {
+  message: string;
+  code: string;
+  position?: string | undefined;
+  hint?: string | undefined;
+}
+
+/** The error as one of the server's, if it is one: those carry a five-character SQLSTATE and a severity. */
+export function asServerError(error: unknown): ServerError | null {
+  const one = error as Partial<ServerError> & { severity?: unknown };
+  return error instanceof Error && typeof one.code === 'string' && /^[0-9A-Z]{5}$/.test(one.code) && one.severity !== undefined
+    ? (one as ServerError)
+    : null;
+}
+
+/** Whether the class of the error says that the database cannot be reached (AP-15). */
+export function isConnectivityError(error: unknown): boolean {
+  if (error instanceof ConnectionLost || error instanceof ConnectFailure) return true;
+  const server = asServerError(error);
+  return server !== null && (server.code.startsWith('08') || ['57P01', '57P02', '57P03'].includes(server.code));
+}
+
+/** What failed while connecting, without host, user or address. */
+export function connectFailure(error: unknown): ConnectFailure {
+  if (error instanceof ConnectFailure) return error;
+  const server = asServerError(error);
+  if (server?.code.startsWith('28')) return new ConnectFailure('authentication', `SQLSTATE ${server.code}`);
+  if (server) return new ConnectFailure('connection', `SQLSTATE ${server.code}`);
+  const code = (error as NodeJS.ErrnoException | null)?.code;
+  if (typeof code === 'string') return new ConnectFailure('connection', code);
+  const text = error instanceof Error ? error.message : '';
+  const known = /SSL|password|SASL|SCRAM|timeout|terminated/.exec(text)?.[0];
+  const kind = known === 'password' || known === 'SASL' || known === 'SCRAM' ? 'authentication' : 'connection';
+  return new ConnectFailure(kind, known ?? 'failed');
+}
+
+/** Text of section 11 for an error of a run. */
+export function errorText(error: unknown): string {
+  if (error instanceof ConnectFailure) return `driver error: ${error.kind} failed: ${error.message}`;
+  if (error instanceof ConnectionLost) return `driver error: connection failed: ${error.why}`;
+  if (error instanceof RowTooLarge) return 'driver error: query failed: row too large';
+  const server = asServerError(error);
+  if (!server) return 'driver error: query failed: internal error of the agent';
+  const where = server.position ? `, position ${server.position}` : '';
+  const hint = server.hint ? `; hint: ${server.hint}` : '';
+  const advice = server.code === '25001' ? '; run this statement alone, so that it can run outside a transaction' : '';
+  return `driver error: query failed: ${server.message} (SQLSTATE ${server.code}${where})${hint}${advice}`;
+}

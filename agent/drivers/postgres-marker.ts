@@ -1,0 +1,95 @@
+import { type MarkerRow, postgresMarkerDdl } from '../marker.js';
+import type { Run } from './driver.js';
+import { asServerError } from './postgres-errors.js';
+import type { Step } from './postgres-exchange.js';
+import type { PostgresSession } from './postgres-session.js';
+
+/** The statements on the marker table of one database (section 6). */
+export interface PostgresMarker {
+  /** Null when rows can be written and read; else what is missing. Nothing stays but, unless `onlyLook`, the table. */
+  prepare(session: PostgresSession, onlyLook: boolean): Promise<string | null>;
+  read(session: PostgresSession, requestId: string): Promise<MarkerRow[]>;
+  /** Writes the `open` row of an attempt. */
+  open(run: Run, mode: 'tx' | 'auto'): Step;
+  done(run: Run, rowsAffected: number | null): Step;
+  remove(run: Run): Step;
+  deleteOld(session: PostgresSession, days: number): Promise<number>;
+}
+
+export function createPostgresMarker(options: { schema: string | null; table: string }): PostgresMarker {
+  let table = quotedTable(options.schema, options.table);
+  return {
+    async prepare(session, onlyLook) {
+      try {
+        // The name is fixed once, so that no search path of a later text can lead to another table.
+        const schema = options.schema ?? (await session.query('select current_schema()'))[0]?.[0];
+        if (!schema) return 'no schema in the search path';
+        table = quotedTable(schema, options.table);
+        const [found] = await session.query('select pg_catalog.to_regclass($1)::text', [table]);
+        if (found?.[0] == null) {
+          if (onlyLook) return 'the marker table does not exist';
+          await session.query(postgresMarkerDdl(table));
+        }
+        return await tryRights(session, table);
+      } catch (error) {
+        const server = asServerError(error);
+        if (!server || server.code.startsWith('57P')) throw error;
+        return `${server.message} (SQLSTATE ${server.code})`;
+      }
+    },
+    async read(session, requestId) {
+      const rows = await session.query(`select fence, mode, state, rows_affected from ${table} where request_id = $1`, [requestId]);
+      return rows.map(([fence, mode, state, affected]) => ({
+        fence: Number(fence),
+        mode: mode ?? '',
+        state: state ?? '',
+        rowsAffected: affected === null || affected === undefined ? null : Number(affected),
+      }));
+    },
+    open: (run, mode) => ({
+      kind: 'run',
+      text: `insert into ${table} (request_id, fence, mode, state, execution_id, agent_id, approval_digest)
+        values ($1, $2, $3, 'open', $4, $5, $6)
+        on conflict (request_id, fence, step) do update
+        set mode = excluded.mode, execution_id = excluded.execution_id, agent_id = excluded.agent_id where ${table}.state = 'open'`,
+      values: [run.requestId, String(run.fence), mode, run.executionId, run.agentId, run.approvalDigest],
+    }),
+    done: (run, rowsAffected) => ({
+      kind: 'run',
+      text: `update ${table} set state = 'done', rows_affected = nullif($3, '')::bigint where request_id = $1 and fence = $2 and step = ''`,
+      values: [run.requestId, String(run.fence), rowsAffected === null ? '' : String(rowsAffected)],
+    }),
+    remove: (run) => ({
+      kind: 'run',
+      text: `delete from ${table} where request_id = $1 and fence = $2 and step = '' and state = 'open'`,
+      values: [run.requestId, String(run.fence)],
+    }),
+    async deleteOld(session, days) {
+      const [result] = await session.exchange([
+        { kind: 'run', text: `delete from ${table} where created_at < now() - make_interval(days => $1)`, values: [String(days)] },
+      ]);
+      return Number(/^DELETE (\d+)$/.exec(result?.tag ?? '')?.[1] ?? 0);
+    },
+  };
+}
+
+/** Inserts, reads, updates and deletes a row in a transaction that is rolled back (AP-51). */
+async function tryRights(session: PostgresSession, table: string): Promise<null> {
+  await session.exchange([
+    { kind: 'run', text: 'begin read write' },
+    {
+      kind: 'run',
+      text: `insert into ${table} (request_id, fence, mode, state, execution_id, agent_id, approval_digest) values ('-', 0, 'tx', 'open', '-', '-', '-')`,
+    },
+    { kind: 'run', text: `select mode, state, rows_affected, created_at from ${table} where request_id = '-'` },
+    { kind: 'run', text: `update ${table} set state = 'done', rows_affected = 0 where request_id = '-'` },
+    { kind: 'run', text: `delete from ${table} where request_id = '-'` },
+    { kind: 'run', text: 'rollback' },
+  ]);
+  return null;
+}
+
+function quotedTable(schema: string | null, table: string): string {
+  const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+  return schema === null ? quoted(table) : `${quoted(schema)}.${quoted(table)}`;
+}

@@ -1,0 +1,186 @@
+import pg, { type PoolClient } from 'pg';
+import { ConnectionLost, asServerError, connectFailure, RowTooLarge } from './postgres-errors.js';
+import { Exchange, type Step, type StepResult } from './postgres-exchange.js';
+import { type RowTap, type TappedConnection, tapRows } from './postgres-frames.js';
+
+export interface SessionOptions {
+  url: string;
+  /** Sessions whose transactions are read-only from the start (AP-25). */
+  readOnly: boolean;
+  max: number;
+  maxRowBytes: number;
+  connectTimeoutMs: number;
+}
+
+export interface SessionPool {
+  /** A session with no transaction, setting or lock in it; throws a ConnectFailure. */
+  acquire(): Promise<PostgresSession>;
+  /** A session outside the pool, for cancelling and for looking up a doubtful commit. */
+  open(): Promise<PostgresSession>;
+  close(): Promise<void>;
+}
+
+/** A pool of sessions whose text forms are fixed as section 10 says. */
+export function createSessionPool(options: SessionOptions): SessionPool {
+  const Client = tappedClient(options.maxRowBytes);
+  const config = { ...connectionConfig(options), Client };
+  const pool = new pg.Pool({ ...config, max: options.max, idleTimeoutMillis: 300_000 });
+  // An idle connection that ends leaves the pool by itself.
+  pool.on('error', () => {});
+  return {
+    async acquire() {
+      try {
+        const client = await pool.connect();
+        return new PostgresSession(client as PoolClient & TappedClient, (destroy) => client.release(destroy));
+      } catch (error) {
+        throw connectFailure(error);
+      }
+    },
+    async open() {
+      const client = new Client(config);
+      client.on('error', () => {});
+      try {
+        await client.connect();
+      } catch (error) {
+        client.connection.stream.destroy();
+        throw connectFailure(error);
+      }
+      return new PostgresSession(client, () => void client.end().catch(() => {}));
+    },
+    close: () => pool.end(),
+  };
+}
+
+/** One connection while one job has it. */
+export class PostgresSession {
+  readonly #client: TappedClient;
+  readonly #giveBack: (destroy: boolean) => void;
+  readonly #onError: () => void;
+  #lost = false;
+  #doubtful = false;
+  #current: Exchange | null = null;
+  readonly #onNoData = () => this.#current?.handleNoData();
+
+  constructor(client: TappedClient, giveBack: (destroy: boolean) => void) {
+    this.#client = client;
+    this.#giveBack = giveBack;
+    this.#onError = () => {
+      this.#lost = true;
+    };
+    client.on('error', this.#onError);
+    client.connection.on('noData', this.#onNoData);
+  }
+
+  get processId(): number {
+    return this.#client.processID;
+  }
+
+  /** Where a cancel request for this session goes, and what it carries. */
+  get cancelTarget(): { host: string; port: number; processId: number; secretKey: number } {
+    const { host, port, processID, secretKey } = this.#client;
+    return { host, port, processId: processID, secretKey };
+  }
+
+  get lost(): boolean {
+    return this.#lost;
+  }
+
+  /** Runs the steps in one round trip; throws the server's error, RowTooLarge or ConnectionLost. */
+  async exchange(steps: readonly Step[]): Promise<StepResult[]> {
+    const exchange = new Exchange(steps, this.#client.tap);
+    this.#current = exchange;
+    this.#client.query(exchange);
+    try {
+      return await exchange.done;
+    } catch (error) {
+      if (this.#client.tap.tooLarge) throw new RowTooLarge();
+      if (asServerError(error)) throw error;
+      this.#lost = true;
+      throw new ConnectionLost((error as NodeJS.ErrnoException).code ?? 'closed by the server');
+    } finally {
+      this.#current = null;
+    }
+  }
+
+  /** Runs one text and gives its rows as text. */
+  async query(text: string, values: readonly string[] = []): Promise<(string | null)[][]> {
+    const [result] = await this.exchange([{ kind: 'run', text, values }]);
+    return result?.rows ?? [];
+  }
+
+  /** The connection is closed when it is given back, whatever its state: a cancel may still be on its way to it. */
+  distrust(): void {
+    this.#doubtful = true;
+  }
+
+  /** Ends the connection under a statement that may still run. */
+  destroy(): void {
+    this.#lost = true;
+    this.#client.connection.stream.destroy();
+  }
+
+  /** Resets the connection and gives it back, or closes it when that fails or its state is in doubt (AP-84). */
+  async release(): Promise<void> {
+    const reset = this.#lost || this.#doubtful ? false : await this.#reset();
+    this.#client.connection.off('noData', this.#onNoData);
+    this.#client.off('error', this.#onError);
+    if (!reset) this.#client.on('error', () => {});
+    this.#giveBack(!reset);
+  }
+
+  async #reset(): Promise<boolean> {
+    try {
+      await this.exchange([{ kind: 'run', text: 'DISCARD ALL' }]);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+interface TappedClient extends pg.ClientBase {
+  tap: RowTap & { tooLarge: boolean };
+  connection: pg.Connection;
+  host: string;
+  port: number;
+  processID: number;
+  secretKey: number;
+}
+
+function tappedClient(maxRowBytes: number) {
+  return class extends pg.Client {
+    declare processID: number;
+    declare secretKey: number;
+    readonly tap = { onRow: null, tooLarge: false } as TappedClient['tap'];
+
+    constructor(config?: pg.ClientConfig) {
+      super(config);
+      tapRows(this.connection as unknown as TappedConnection, this.tap, maxRowBytes, () => {
+        this.tap.tooLarge = true;
+      });
+    }
+  };
+}
+
+/** Start options win over settings of role and database, and `DISCARD ALL` comes back to them. */
+function connectionConfig(options: SessionOptions): pg.ClientConfig {
+  const url = new URL(options.url);
+  const settings = [
+    'client_encoding=UTF8',
+    'DateStyle=ISO',
+    'IntervalStyle=postgres',
+    'TimeZone=UTC',
+    'bytea_output=hex',
+    'extra_float_digits=1',
+    ...(options.readOnly ? ['default_transaction_read_only=on'] : []),
+  ].map((setting) => `-c ${setting}`);
+  const own = url.searchParams.get('options');
+  url.searchParams.delete('options');
+  return {
+    connectionString: url.href,
+    options: [...(own ? [own] : []), ...settings].join(' '),
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    keepAlive: true,
+    fallback_application_name: 'svc-agent',
+  };
+}

@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto';
+
+export interface MarkerRow {
+  fence: number;
+  mode: string;
+  state: string;
+  rowsAffected: number | null;
+}
+
+export type MarkerDecision =
+  | { act: 'run' }
+  | { act: 'superseded'; fence: number }
+  | { act: 'already_applied'; fence: number; rowsAffected: number | null }
+  | { act: 'unknown'; fence: number };
+
+/** What the marker rows of a request allow its attempt `fence` to do, with the request lock held (AP-54). */
+export function decideByMarkers(rows: readonly MarkerRow[], fence: number, unresolvedFences: readonly number[]): MarkerDecision {
+  const higher = rows.find((row) => row.fence > fence);
+  if (higher) return { act: 'superseded', fence: higher.fence };
+  const done = rows.find((row) => row.state === 'done' && (row.fence === fence || unresolvedFences.includes(row.fence)));
+  if (done) return { act: 'already_applied', fence: done.fence, rowsAffected: done.rowsAffected };
+  const open = rows.find((row) => row.state === 'open' && row.mode === 'auto' && unresolvedFences.includes(row.fence));
+  return open ? { act: 'unknown', fence: open.fence } : { act: 'run' };
+}
+
+/** Key of the request lock: the first 8 bytes of a SHA-256 as a signed 64-bit integer (AP-53). */
+export function requestLockKey(requestId: string): bigint {
+  return createHash('sha256').update(`svc-request:${requestId}`).digest().readBigInt64BE(0);
+}
+
+/** The statement that makes the marker table (AP-50); `table` is a quoted name. */
+export function postgresMarkerDdl(table: string): string {
+  return `CREATE TABLE IF NOT EXISTS ${table} (
+  request_id text NOT NULL, fence bigint NOT NULL, step text NOT NULL DEFAULT '',
+  mode text NOT NULL, state text NOT NULL,
+  execution_id text NOT NULL, agent_id text NOT NULL, approval_digest text NOT NULL,
+  rows_affected bigint, created_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (request_id, fence, step))`;
+}
+
+/** The same for MySQL and MariaDB. */
+export function mysqlMarkerDdl(table: string): string {
+  const id = 'VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL';
+  const long = 'VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL';
+  return `CREATE TABLE IF NOT EXISTS ${table} (
+  request_id ${id}, fence BIGINT NOT NULL, step ${long} DEFAULT '',
+  mode ${id}, state ${id},
+  execution_id ${id}, agent_id ${long}, approval_digest ${id},
+  rows_affected BIGINT, created_at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
+  PRIMARY KEY (request_id, fence, step)) ENGINE=InnoDB`;
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+
+const offeredJob = z.object({
+  id: z.string(),
+  operation: z.string(),
+  environment: z.string(),
+  database: z.string(),
+  fence: z.int().min(1),
+});
+
+/** Answer of the poll, as far as this agent uses it (section 3). */
+export const pollAnswer = z.object({
+  jobs: z.array(offeredJob).max(20),
+  upgrade_required: z.boolean(),
+  agent_id: z.string(),
+  server_time: z.string(),
+});
+
+/** Answer of a claim (section 4). */
+export const claimAnswer = z.object({
+  execution_id: z.uuid(),
+  request_id: z.string(),
+  execution_token: z.string(),
+  operation: z.string(),
+  database: z.string(),
+  environment: z.string(),
+  detail: z.string(),
+  statement_timeout_secs: z.int().min(0).optional(),
+  max_rows: z.int().min(0).nullable(),
+  execution_plan_json: z.string().nullish(),
+  fence: z.int().min(1),
+  unresolved_fences: z.array(z.int()),
+  marker: z.enum(['required', 'none']),
+  approval_digest: z.string(),
+  policy_revision: z.string(),
+  max_result_bytes: z.int().min(0),
+});
+
+/** Answer of a heartbeat (section 5). */
+export const heartbeatAnswer = z.object({ cancelled: z.boolean() });
+
+/** Answer of a submitted result (section 6). */
+export const resultAnswer = z.object({ status: z.string() });
+
+/** Answer of `GET /api/public-key` (ET-17). */
+export const publicKeyAnswer = z.object({
+  keys: z.array(z.object({ key_id: z.string(), public_key: z.string() })),
+});
+
+export type OfferedJob = z.infer<typeof offeredJob>;
+export type PollAnswer = z.infer<typeof pollAnswer>;
+export type ClaimAnswer = z.infer<typeof claimAnswer>;

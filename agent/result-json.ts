@@ -1,0 +1,115 @@
+/** One row as the text of its JSON object or array, members already converted. */
+export type RowWriter = (values: readonly string[]) => string;
+
+const PIECE_LENGTH = 65_536;
+/** Room for the end of the text: `],"truncated":true,"truncation_reason":"..."}`. */
+const TAIL_BYTES = 160;
+
+/** JSON text in pieces of UTF-8, so that a large result is held once and never as one string (AP-40, AP-72). */
+export class ResultText {
+  readonly pieces: Uint8Array[] = [];
+  #open: string[] = [];
+  #openLength = 0;
+  #closedBytes = 0;
+  #openBytes = 0;
+
+  get bytes(): number {
+    return this.#closedBytes + this.#openBytes;
+  }
+
+  append(text: string): void {
+    this.#open.push(text);
+    this.#openLength += text.length;
+    this.#openBytes += Buffer.byteLength(text);
+    if (this.#openLength >= PIECE_LENGTH) this.close();
+  }
+
+  /** Moves what was appended into a piece; nothing is split inside a character. */
+  close(): void {
+    if (this.#openLength === 0) return;
+    this.pieces.push(new TextEncoder().encode(this.#open.join('')));
+    this.#closedBytes += this.#openBytes;
+    this.#open = [];
+    this.#openLength = 0;
+    this.#openBytes = 0;
+  }
+
+  toString(): string {
+    this.close();
+    return this.pieces.map((piece) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(piece)).join('');
+  }
+}
+
+/** A text that is complete. */
+export function resultText(json: string): ResultText {
+  const text = new ResultText();
+  text.append(json);
+  text.close();
+  return text;
+}
+
+export interface ResultLimits {
+  maxRows: number;
+  maxResultBytes: number;
+}
+
+/** Builds the JSON of section 10 row by row, within the limits of AP-71. */
+export class RowsJson {
+  readonly text = new ResultText();
+  readonly #limits: ResultLimits;
+  readonly #row: RowWriter;
+  #rows = 0;
+  #reason: string | null = null;
+
+  constructor(columns: readonly string[], types: readonly string[], limits: ResultLimits) {
+    this.#limits = limits;
+    this.#row = rowWriter(columns);
+    this.text.append(`{"columns":${JSON.stringify(columns)},"column_types":${JSON.stringify(types)},"rows":[`);
+  }
+
+  /** True when a further row would change nothing. */
+  get full(): boolean {
+    return this.#reason !== null;
+  }
+
+  /** How many rows to ask for so that one more than the limit is seen, at most. */
+  get wanted(): number {
+    return this.#limits.maxRows - this.#rows + 1;
+  }
+
+  /** Takes a row of converted values, or notes that a limit was reached. */
+  add(values: readonly string[]): void {
+    if (this.full) return;
+    const { maxRows, maxResultBytes } = this.#limits;
+    if (this.#rows >= maxRows) {
+      this.#reason = `row limit reached (${maxRows})`;
+      return;
+    }
+    const row = `${this.#rows === 0 ? '' : ','}${this.#row(values)}`;
+    if (this.text.bytes + Buffer.byteLength(row) + TAIL_BYTES > maxResultBytes) {
+      this.#reason = `size limit reached (${Number((maxResultBytes / 1_048_576).toFixed(3))} MB)`;
+      return;
+    }
+    this.text.append(row);
+    this.#rows++;
+  }
+
+  /** Ends the text; `tail` is put at its end, for example `,"rows_affected":3`. */
+  finish(tail = ''): { text: ResultText; truncated: boolean } {
+    const truncated = this.full;
+    this.text.append(`],"truncated":${truncated},"truncation_reason":${JSON.stringify(this.#reason)}${tail}}`);
+    this.text.close();
+    return { text: this.text, truncated };
+  }
+}
+
+/** Objects when all names differ, else arrays, so that no column is lost (AP-70). */
+function rowWriter(columns: readonly string[]): RowWriter {
+  if (new Set(columns).size !== columns.length) return (values) => `[${values.join(',')}]`;
+  const keys = columns.map((name) => `${JSON.stringify(name)}:`);
+  return (values) => {
+    let row = '{';
+    for (let i = 0; i < keys.length; i++) row += `${i === 0 ? '' : ','}${keys[i]}${values[i]}`;
+    return `${row}}`;
+  };
+}

@@ -1,0 +1,51 @@
+/** Durations that the rules fix, in milliseconds; tests pass shorter ones. */
+export interface Timings {
+  heartbeatMs: number;
+  httpMs: number;
+  httpConnectMs: number;
+  /** Added to `wait_ms` for the whole poll. */
+  pollGraceMs: number;
+  claimRetryMs: number;
+  /** Waits between submissions of one result; the last one repeats (AG-50). */
+  resultBackoffMs: readonly number[];
+  keyRefreshMs: number;
+  keyRefreshAtMostEveryMs: number;
+  reconnectMs: number;
+  summaryMs: number;
+  liveMs: number;
+  /** Waits between two sent cancels, until a backend is terminated, until a cancel is given up (AP-42, AP-45). */
+  cancelRepeatMs: number;
+  cancelTerminateMs: number;
+  cancelGiveUpMs: number;
+  /** How long a doubtful commit is looked up (AP-37), and how often. */
+  commitProbeMs: number;
+  commitProbeEveryMs: number;
+  fenceRetryMs: number;
+  /** How far the client's own deadline lies behind the server's statement timeout. */
+  deadlineGraceMs: number;
+  stopGraceMs: number;
+  markerCleanupMs: number;
+}
+
+export const defaultTimings: Timings = {
+  heartbeatMs: 2000,
+  httpMs: 30_000,
+  httpConnectMs: 10_000,
+  pollGraceMs: 10_000,
+  claimRetryMs: 250,
+  resultBackoffMs: [1000, 2000, 4000, 8000, 15_000],
+  keyRefreshMs: 600_000,
+  keyRefreshAtMostEveryMs: 10_000,
+  reconnectMs: 5000,
+  summaryMs: 30_000,
+  liveMs: 10_000,
+  cancelRepeatMs: 1000,
+  cancelTerminateMs: 10_000,
+  cancelGiveUpMs: 60_000,
+  commitProbeMs: 60_000,
+  commitProbeEveryMs: 500,
+  fenceRetryMs: 250,
+  deadlineGraceMs: 2000,
+  stopGraceMs: 10_000,
+  markerCleanupMs: 86_400_000,
+};

@@ -1,0 +1,92 @@
+import { insertAuditEvents } from '../db/audit.js';
+import type { Actor, AuditDraft } from '../domain/audit.js';
+import type { AuthFailure } from './authentication.js';
+import type { ClientAddress } from './client-address.js';
+import type { Services } from './context.js';
+
+/** AU-12: events per client address and minute; what comes on top is one event at the end of that minute. */
+const eventsPerWindow = 60;
+const windowMs = 60_000;
+/** More addresses than this at a time share one window. */
+const maxAddresses = 10_000;
+
+export interface AuthFailureLog {
+  /** Counts and audits a refused credential; never throws and never changes the answer (AU-11). */
+  record(failure: AuthFailure): Promise<void>;
+  /** Writes the sums of windows that are still open. */
+  close(): Promise<void>;
+}
+
+interface Window {
+  written: number;
+  suppressed: number;
+  address: ClientAddress;
+  timer: NodeJS.Timeout;
+}
+
+/** Audits refused credentials in bounded number; a missing credential is only counted (IM section 1). */
+export function createAuthFailureLog(services: Pick<Services, 'database' | 'metrics' | 'log'>): AuthFailureLog {
+  const windows = new Map<string, Window>();
+  const write = (draft: AuditDraft) => writeEvent(services, draft);
+  const end = async (key: string) => {
+    const window = windows.get(key);
+    windows.delete(key);
+    if (window === undefined) return;
+    clearTimeout(window.timer);
+    if (window.suppressed > 0) await write(summary(window));
+  };
+  const open = (key: string, address: ClientAddress): Window => {
+    const timer = setTimeout(() => void end(key), windowMs);
+    timer.unref();
+    const made = { written: 0, suppressed: 0, address, timer };
+    windows.set(key, made);
+    return made;
+  };
+  return {
+    record: async (failure) => {
+      services.metrics.authFailures.inc({ reason: failure.error.code });
+      if (failure.error.code === 'auth.missing_token') return;
+      const address = failure.address.clientIp ?? '';
+      const key = windows.has(address) || windows.size < maxAddresses ? address : '';
+      const window = windows.get(key) ?? open(key, failure.address);
+      if (window.written >= eventsPerWindow) {
+        window.suppressed += 1;
+        return;
+      }
+      window.written += 1;
+      await write(single(failure));
+    },
+    close: async () => {
+      await Promise.all([...windows.keys()].map(end));
+    },
+  };
+}
+
+async function writeEvent(
+  { database, metrics, log }: Pick<Services, 'database' | 'metrics' | 'log'>,
+  draft: AuditDraft,
+): Promise<void> {
+  try {
+    await database.transaction((tx) => insertAuditEvents(tx, [draft]));
+  } catch (error) {
+    metrics.auditWriteFailures.inc();
+    log.error({ error: String(error) }, 'auth.failure not written');
+  }
+}
+
+const anonymous = (address: ClientAddress): Actor => ({ id: 'anonymous', type: 'user', tokenId: null, ...address });
+
+function single({ error, cause, subject, tokenPrefix, address }: AuthFailure): AuditDraft {
+  const prefix = tokenPrefix !== null && /^[0-9a-f]{8}$/.test(tokenPrefix) ? { token_prefix: tokenPrefix } : {};
+  return event(subject === null ? anonymous(address) : { ...subject, ...address }, error.code, {
+    failure_reason: cause,
+    code: error.code,
+    ...prefix,
+  });
+}
+
+const summary = ({ address, suppressed }: Window) => event(anonymous(address), null, { suppressed });
+
+function event(actor: Actor, reason: string | null, metadata: Record<string, unknown>): AuditDraft {
+  return { type: 'auth.failure', outcome: 'denied', actor, resourceType: null, resourceId: null, reason, metadata };
+}

@@ -1,0 +1,121 @@
+import type { IncomingMessage } from 'node:http';
+import { equalHex, sha256Hex } from '../crypto/hash.js';
+import { findCredentials, type StoredCredential } from '../db/tokens.js';
+import type { Actor } from '../domain/audit.js';
+import { type ErrorCode, type GatewayError, refusal } from '../domain/errors.js';
+import { applyCeiling, type Caller, resolveRoles } from '../domain/permissions.js';
+import { prefixOf, tokenStatus } from '../domain/token-rules.js';
+import { type ClientAddress, clientAddress } from './client-address.js';
+import type { Generation, Services } from './context.js';
+
+export interface Authenticated {
+  caller: Caller;
+  actor: Actor;
+}
+
+/** Why a credential was refused, and whose it is if it proved valid; told to the audit log, never to the caller (IM-7). */
+export interface AuthFailure {
+  error: GatewayError;
+  /** `failure_reason` of the audit event. */
+  cause: string;
+  subject: { id: string; type: 'user' | 'agent'; tokenId: string } | null;
+  tokenPrefix: string | null;
+  address: ClientAddress;
+}
+
+export type Authenticate = (request: IncomingMessage, generation: Generation) => Promise<Authenticated>;
+
+/** Checks credentials in the order of IM-13 with one query and nothing remembered; throws 401, 403 or 503, after `onFailure` was told. */
+export function createAuthenticate(
+  services: Pick<Services, 'database' | 'config'>,
+  onFailure: (failure: AuthFailure) => Promise<void>,
+): Authenticate {
+  return async (request, generation) => {
+    const address = addressOf(request, services.config().trustedProxies);
+    const verdict = await judgeCredential(services, request, generation);
+    if (!('refused' in verdict)) return { caller: verdict.caller, actor: actorOf(verdict.caller, address) };
+    const { code, text, ...failure } = verdict.refused;
+    const error = refusal(code, text);
+    await onFailure({ ...failure, error, address });
+    throw error;
+  };
+}
+
+export const addressOf = (request: IncomingMessage, trustedProxies: readonly string[]): ClientAddress => {
+  const forwarded = request.headers['x-forwarded-for'];
+  return clientAddress(request.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trustedProxies);
+};
+
+const actorOf = (caller: Caller, address: ClientAddress): Actor => ({
+  id: caller.id,
+  type: caller.kind,
+  tokenId: caller.tokenId,
+  ...address,
+});
+
+type Refused = { code: ErrorCode; text: string } & Pick<AuthFailure, 'cause' | 'subject' | 'tokenPrefix'>;
+type Verdict = { caller: Caller } | { refused: Refused };
+
+const stranger = (code: ErrorCode, cause: string, tokenPrefix: string | null = null): Verdict => ({
+  refused: {
+    code,
+    text: code === 'auth.oidc_not_configured' ? 'OIDC not configured' : 'invalid token',
+    cause,
+    subject: null,
+    tokenPrefix,
+  },
+});
+
+async function judgeCredential(
+  services: Pick<Services, 'database'>,
+  request: IncomingMessage,
+  generation: Generation,
+): Promise<Verdict> {
+  const credential = bearer(request.rawHeaders);
+  if (credential === null) return stranger('auth.missing_token', 'missing');
+  if (!/^[\x21-\x7e]{12,8192}$/.test(credential)) return stranger('auth.invalid_token', 'malformed');
+  if (credential.startsWith('eyJ')) return stranger('auth.oidc_not_configured', 'oidc_not_configured');
+  const prefix = prefixOf(credential);
+  if (prefix === null) return stranger('auth.invalid_token', 'malformed');
+  const found = matching(await findCredentials(services.database, prefix), sha256Hex(credential));
+  if (found === null) return stranger('auth.invalid_token', 'unknown', prefix);
+  return judgeFound(found, generation, prefix);
+}
+
+/** The credential of the one `Authorization` header; null = none, another scheme, or empty. Two headers make a malformed one (HT-20). */
+function bearer(rawHeaders: readonly string[]): string | null {
+  let value: string | null = null;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length !== 13 || name.toLowerCase() !== 'authorization') continue;
+    if (value !== null) return ' ';
+    value = rawHeaders[index + 1] ?? '';
+  }
+  if (value === null || value.slice(0, 7).toLowerCase() !== 'bearer ') return null;
+  const credential = value.slice(7);
+  return credential === '' ? null : credential;
+}
+
+/** Every row with the prefix is compared, so that the time tells nothing about where a match is. */
+function matching(rows: readonly StoredCredential[], hash: string): StoredCredential | null {
+  let found: StoredCredential | null = null;
+  for (const row of rows) if (equalHex(row.tokenHash, hash)) found = row;
+  return found;
+}
+
+function judgeFound(found: StoredCredential, generation: Generation, tokenPrefix: string): Verdict {
+  const subject = { id: found.subjectId, type: found.subjectType, tokenId: found.id };
+  const refused = (code: ErrorCode, text: string, cause: string): Verdict => ({
+    refused: { code, text, cause, subject, tokenPrefix },
+  });
+  const status = tokenStatus(found, found.now);
+  if (status === 'revoked') return stranger('auth.invalid_token', 'revoked', tokenPrefix);
+  if (status === 'expired') return refused('auth.token_expired', 'token expired', 'expired');
+  if (found.subjectType === 'agent') return { caller: { kind: 'agent', id: found.subjectId, tokenId: found.id } };
+  if (found.userStatus !== 'active') return refused('auth.user_suspended', 'user suspended', 'suspended');
+  const resolved = resolveRoles({ direct: found.roles, groups: found.groups, config: generation.shared.auth });
+  if (resolved.length === 0) return refused('auth.no_roles_resolved', 'insufficient permissions', 'no_roles');
+  const roles = applyCeiling('user', resolved, found.scopeCeiling === null ? null : { roles: found.scopeCeiling });
+  if (roles.length === 0) return refused('auth.insufficient_scope', 'insufficient permissions', 'scope_ceiling');
+  return { caller: { kind: 'user', id: found.subjectId, roles, groups: found.groups, tokenId: found.id } };
+}

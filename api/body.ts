@@ -1,0 +1,141 @@
+import type { IncomingMessage } from 'node:http';
+import { invalid, refusal } from '../domain/errors.js';
+
+const maxDepth = 64;
+
+export interface JsonBody {
+  /** A JSON object; `{}` when an optional body is absent (HT-47). */
+  value: Record<string, unknown>;
+  /** As received: what must not lose digits is read from here. */
+  text: string;
+}
+
+/** Reads a JSON object by HT-40 to HT-49; refuses with 415, 413 or 400. */
+export async function readJsonBody(
+  request: IncomingMessage,
+  options: { limitBytes: number; optional: boolean; anyText: boolean },
+): Promise<JsonBody> {
+  const bytes = await readBytes(request, options.limitBytes);
+  if (bytes.length === 0) {
+    if (options.optional) return { value: {}, text: '' };
+    throw invalid('a JSON body is required', 'body');
+  }
+  return parseJsonObject(bytes, options.anyText);
+}
+
+async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
+  const declared = Number(request.headers['content-length'] ?? 0);
+  const chunked = request.headers['transfer-encoding'] !== undefined;
+  if (declared === 0 && !chunked) return new Uint8Array();
+  const media = mediaProblem(request);
+  if (media !== null && !chunked) throw media;
+  if (declared > limitBytes) throw tooLarge(limitBytes);
+  // Of a chunked body of the wrong type only its being there matters: zero bytes count as no body.
+  return collect(request, media === null ? limitBytes : 0, media ?? tooLarge(limitBytes));
+}
+
+function mediaProblem(request: IncomingMessage): Error | null {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
+    return refusal('validation.unsupported_media_type', 'content encoding must be identity', 'header.content-encoding');
+  if (isJsonType(request.headers['content-type'] ?? '')) return null;
+  return refusal('validation.unsupported_media_type', 'content type must be application/json', 'header.content-type');
+}
+
+function isJsonType(header: string): boolean {
+  if (header === 'application/json') return true;
+  const [type = '', ...parameters] = header.toLowerCase().split(';');
+  if (!/^application\/([^\s/;]+\+)?json$/.test(type.trim())) return false;
+  return parameters.every((parameter) => {
+    const [name = '', value = ''] = parameter.split('=');
+    return name.trim() !== 'charset' || value.trim().replace(/^"(.*)"$/, '$1') === 'utf-8';
+  });
+}
+
+const tooLarge = (limitBytes: number) => refusal('payload.too_large', `the body has more than ${limitBytes} bytes`);
+
+function collect(request: IncomingMessage, limitBytes: number, over: Error): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    const stop = (act: () => void) => {
+      request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken);
+      act();
+    };
+    const onData = (chunk: Uint8Array) => {
+      length += chunk.length;
+      if (length <= limitBytes) chunks.push(chunk);
+      // What still comes is read and dropped, or the client could not read the answer while it sends.
+      else stop(() => reject(request.resume() && over));
+    };
+    const onEnd = () => stop(() => resolve(joined(chunks, length)));
+    const onBroken = () => stop(() => reject(invalid('the body ended early', 'body')));
+    request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
+  });
+}
+
+function joined(chunks: Uint8Array[], length: number): Uint8Array {
+  if (chunks.length === 1 && chunks[0]) return chunks[0];
+  const all = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return all;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function parseJsonObject(bytes: Uint8Array, anyText: boolean): JsonBody {
+  const text = decodeUtf8(bytes);
+  if (text.charCodeAt(0) === 0xfeff) throw invalid('the body begins with a byte order mark', 'body');
+  const value = parseJson(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('body must be an object', 'body');
+  if (isDeeper(value, maxDepth)) throw invalid(`the body is nested deeper than ${maxDepth}`, 'body');
+  if (!anyText && mayHoldBadText.test(text)) refuseBadText(value, 'body');
+  return { value: value as Record<string, unknown>, text };
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw invalid('the body is not valid UTF-8', 'body');
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid('the body is not valid JSON', 'body');
+  }
+}
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (depth === 0) return true;
+  if (Array.isArray(value)) return value.some((item) => isDeeper(item, depth - 1));
+  for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], depth - 1)) return true;
+  return false;
+}
+
+// Valid UTF-8 holds no surrogates and JSON no bare control characters, so both can only come from escapes.
+const unpairedSurrogate = /\p{Surrogate}/u;
+const mayHoldBadText = /\\u(0000|[dD][89a-fA-F])/;
+
+/** U+0000 and unpaired surrogates in values and keys (HT-45). */
+function refuseBadText(value: unknown, place: string): void {
+  if (typeof value === 'string') {
+    if (value.includes('\0') || unpairedSurrogate.test(value))
+      throw invalid('text must not hold U+0000 or unpaired surrogates', place);
+  } else if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) refuseBadText(item, `${place}[${index}]`);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, item] of Object.entries(value)) {
+      refuseBadText(key, place);
+      refuseBadText(item, `${place}.${key}`);
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/types.js';
+import type { SigningKey } from '../crypto/ed25519.js';
+import type { Database } from '../db/client.js';
+import type { Notifications } from '../db/notifications.js';
+import type { Generation } from '../runtime/generation.js';
+import type { Lifecycle } from '../runtime/lifecycle.js';
+import type { Metrics } from '../runtime/metrics.js';
+import type { SqlJudge } from '../sql/judge.js';
+import type { ResultStore } from './result-store.js';
+import type { TemporalReader } from './temporal.js';
+
+export type { Generation } from '../runtime/generation.js';
+
+export interface PublicKeyEntry {
+  keyId: string;
+  publicKeyHex: string;
+  status: 'current' | 'next' | 'retiring';
+  /** Milliseconds since the epoch, set for `retiring`. */
+  notAfter: number | null;
+}
+
+export interface SigningKeys {
+  /** The key both signatures of an agent's tokens are made with: the one it was given while that is retiring, else the current one (ET-19). */
+  forAgent(keyId: string | null): SigningKey;
+  /** Newest first (ET-18). */
+  publicKeys(): PublicKeyEntry[];
+}
+
+/** What handlers work with; made once in `main.ts`. */
+export interface Services {
+  database: Database;
+  notifications: Notifications;
+  judge: SqlJudge;
+  config(): Config;
+  generation(): Generation;
+  signingKeys: SigningKeys;
+  results: ResultStore;
+  metrics: Metrics;
+  log: Logger;
+  lifecycle: Lifecycle;
+  temporal: TemporalReader;
+  /** `MAJOR.MINOR.PATCH`, the value of `x-svc-version`. */
+  version: string;
+}

@@ -1,0 +1,68 @@
+import type { Actor, AuditDraft } from '../domain/audit.js';
+
+interface TokenFacts {
+  id: string;
+  subjectId: string;
+  scopeCeiling: readonly string[] | null;
+  provisioningKind: 'initial' | 'bootstrap' | null;
+}
+
+/** The ceiling as answers and events show it. */
+export const shownCeiling = (roles: readonly string[] | null) => (roles === null ? null : { roles: [...roles] });
+
+export function tokenCreated(actor: Actor, token: TokenFacts): AuditDraft {
+  return success('token.created', actor, 'token', token.id, {
+    issued_by: actor.id,
+    issued_for: token.subjectId,
+    scope_ceiling: shownCeiling(token.scopeCeiling),
+    provisioning_kind: token.provisioningKind,
+  });
+}
+
+export function tokenRevoked(
+  actor: Actor,
+  token: { id: string; subjectId: string },
+  cause: 'revoked' | 'reissued' | 'force_bootstrap',
+): AuditDraft {
+  return success('token.revoked', actor, 'token', token.id, { issued_for: token.subjectId, cause });
+}
+
+export function tokenReissued(actor: Actor, userId: string, oldId: string | null, newId: string): AuditDraft {
+  return success('token.reissued_initial', actor, 'token', newId, {
+    actor: actor.id,
+    target_user: userId,
+    old_token_id: oldId,
+    new_token_id: newId,
+  });
+}
+
+/** The raw token went back in the answer, because there is nobody else to bring it. */
+export function tokenReturned(actor: Actor, tokenId: string): AuditDraft {
+  return success('token.delivery', actor, 'token', tokenId, {
+    delivery_status: 'not_configured',
+    delivery_channel: null,
+    plaintext_returned: true,
+  });
+}
+
+/** `user.created` and one `group.member_added` for each group. */
+export function userCreated(
+  actor: Actor,
+  user: { id: string; source: string; roles: readonly string[]; groups: readonly string[] },
+): AuditDraft[] {
+  const { id, source, roles, groups } = user;
+  return [
+    success('user.created', actor, 'user', id, { source, roles, groups }),
+    ...groups.map((group) => success('group.member_added', actor, 'user', id, { group })),
+  ];
+}
+
+function success(
+  type: AuditDraft['type'],
+  actor: Actor,
+  resourceType: 'user' | 'token',
+  resourceId: string,
+  metadata: Record<string, unknown>,
+): AuditDraft {
+  return { type, outcome: 'success', actor, resourceType, resourceId, reason: null, metadata };
+}

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { newApiToken } from '../../crypto/api-token.js';
+import { insertAuditEvents } from '../../db/audit.js';
+import type { Transaction } from '../../db/client.js';
+import { isoOrNull } from '../../db/row-types.js';
+import { countOwnActiveTokens, insertToken, lockTokensOf } from '../../db/tokens.js';
+import { findUser } from '../../db/users.js';
+import { forbidden, invalid, refusal } from '../../domain/errors.js';
+import { parseInstant } from '../../domain/instant.js';
+import { applyCeiling, type Caller, can, type EffectiveRole, findRole, resolveRoles } from '../../domain/permissions.js';
+import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
+import type { Generation, Services } from '../context.js';
+import { shownCeiling, tokenCreated } from '../identity-events.js';
+import type { Call } from '../route.js';
+import { userId } from '../routes/identity-schemas.js';
+import { parsePart } from '../shape.js';
+
+const subject = { subject_id: userId, subject_type: z.enum(['user', 'agent']) };
+
+/** What decides about the permission, and is checked before it (IM-59). */
+export const tokenSubject = z.looseObject(subject);
+
+/** All of the body; unknown keys are refused, since a misspelt `scope_ceiling` must not widen a token. */
+export const tokenBody = z.strictObject({
+  ...subject,
+  name: z.string().max(128).optional(),
+  scope_ceiling: z.strictObject({ roles: z.array(z.string()).min(1) }).nullish(),
+  expires_at: z.string().meta({ format: 'date-time' }).nullish(),
+});
+
+type TokenBody = z.output<typeof tokenBody>;
+
+/** `POST /api/tokens` (IM-70): a token for oneself, or for an agent. */
+export async function createToken(call: Call<undefined, undefined, z.output<typeof tokenSubject>>, services: Services) {
+  checkPermission(call.caller, call.body);
+  const body = parsePart('body', tokenBody, call.body);
+  const expiresAt = parseExpiry(body.expires_at ?? null);
+  const { token, hash, prefix } = newApiToken();
+  const facts = { id: randomUUID(), name: body.name ?? null, expiresAt };
+  const { ceiling, effective } = await services.database.transaction(async (tx) => {
+    const decided = body.subject_type === 'agent' ? agentCeiling(body) : await userCeiling(tx, call, body);
+    await requireFuture(tx, expiresAt);
+    await requireRoom(tx, body, services.config().auth.tokenPolicy.maxActiveTokensPerUser);
+    const stored = {
+      subjectType: body.subject_type,
+      subjectId: body.subject_id,
+      scopeCeiling: decided.ceiling,
+      provisioningKind: null,
+    };
+    await insertToken(tx, { ...facts, ...stored, hash, prefix });
+    await insertAuditEvents(tx, [tokenCreated(call.actor, { ...facts, ...stored })]);
+    return decided;
+  });
+  return {
+    ...facts,
+    token,
+    prefix,
+    subject_id: body.subject_id,
+    subject_type: body.subject_type,
+    scope_ceiling: shownCeiling(ceiling),
+    effective_roles: roleNamesOf(effective),
+    effective_permissions: permissionTexts(effective),
+    expires_at: isoOrNull(expiresAt),
+  };
+}
+
+function checkPermission(caller: Caller, body: z.output<typeof tokenSubject>): void {
+  if (body.subject_type === 'agent') {
+    if (!can(caller, 'token.create_agent', 'everywhere')) throw forbidden();
+    return;
+  }
+  if (body.subject_id !== caller.id || !can(caller, 'token.create', 'somewhere')) throw forbidden();
+}
+
+interface Decided {
+  ceiling: string[] | null;
+  effective: EffectiveRole[];
+}
+
+/** IM-22: null, or exactly the role every agent has. */
+function agentCeiling(body: TokenBody): Decided {
+  const roles = body.scope_ceiling?.roles ?? null;
+  if (roles !== null && (roles.length !== 1 || roles[0] !== 'agent-default'))
+    throw invalid('the ceiling of an agent token is null or exactly agent-default', 'body.scope_ceiling');
+  return { ceiling: roles, effective: applyCeiling('agent', [], null) };
+}
+
+/** IM-21 to IM-23: never wider than the credential that asks. */
+async function userCeiling(tx: Transaction, call: { caller: Caller; generation: Generation }, body: TokenBody): Promise<Decided> {
+  const custom = call.generation.shared.auth;
+  const user = await findUser(tx, body.subject_id);
+  const resolved = user === undefined ? [] : resolveRoles({ direct: user.roles, groups: user.groups, config: custom });
+  if (resolved.length === 0)
+    throw invalid('the user has no stored role', 'roles from the identity provider do not carry over to API tokens');
+  const activatable = call.caller.kind === 'user' ? roleNamesOf(call.caller.roles) : [];
+  const given = body.scope_ceiling?.roles;
+  const ceiling = given === undefined ? roleNamesOf(resolved).filter((name) => activatable.includes(name)) : [...new Set(given)];
+  const unknown = ceiling.findIndex((name) => findRole(name, custom.roles) === undefined);
+  if (unknown >= 0) throw invalid('unknown role', `body.scope_ceiling.roles[${unknown}]`);
+  if (!ceiling.every((name) => activatable.includes(name))) throw refusal('auth.insufficient_scope', 'insufficient permissions');
+  const effective = applyCeiling('user', resolved, { roles: ceiling });
+  if (effective.length === 0) throw invalid('the ceiling has no role of the user', 'body.scope_ceiling');
+  return { ceiling, effective };
+}
+
+function parseExpiry(text: string | null): number | null {
+  if (text === null) return null;
+  const instant = parseInstant(text);
+  if (instant === null) throw invalid('expires_at must be an RFC 3339 time with an offset', 'body.expires_at');
+  return instant;
+}
+
+/** By the clock of Postgres, which also decides when a token has expired. */
+async function requireFuture(tx: Transaction, expiresAt: number | null): Promise<void> {
+  if (expiresAt === null) return;
+  const [row] = await tx.query<{ now: number }>('select clock_timestamp() as now');
+  if (expiresAt <= (row?.now ?? 0)) throw invalid('expires_at must be in the future', 'body.expires_at');
+}
+
+/** IM-16: count and insert are one step, whoever else creates at the same time. */
+async function requireRoom(tx: Transaction, body: TokenBody, maxActive: number): Promise<void> {
+  if (maxActive === 0) return;
+  await lockTokensOf(tx, body.subject_type, body.subject_id);
+  if ((await countOwnActiveTokens(tx, body.subject_type, body.subject_id)) < maxActive) return;
+  throw invalid(`too many active tokens: ${maxActive}`, 'revoke one first');
+}

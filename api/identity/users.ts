@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { newApiToken } from '../../crypto/api-token.js';
+import { insertAuditEvents } from '../../db/audit.js';
+import { iso, isoOrNull } from '../../db/row-types.js';
+import { insertToken, type NewToken, revokeProvisioned } from '../../db/tokens.js';
+import { insertMemberships, insertUser, lockUser, type UserRow } from '../../db/users.js';
+import type { Actor } from '../../domain/audit.js';
+import { invalid, notFound, refusal } from '../../domain/errors.js';
+import { type Caller, coversRoles, type EffectiveRole, findRole, resolveRoles } from '../../domain/permissions.js';
+import { roleNamesOf } from '../../domain/role-names.js';
+import type { Generation, Services } from '../context.js';
+import { tokenCreated, tokenReissued, tokenReturned, tokenRevoked, userCreated } from '../identity-events.js';
+
+interface Acting {
+  caller: Caller;
+  actor: Actor;
+  generation: Generation;
+}
+
+/** `POST /api/users` (IM-62): user, memberships, initial token and events, or nothing. */
+export async function createUser(
+  call: Acting & { body: { id: string; roles: string[]; groups: string[] } },
+  { database }: Services,
+) {
+  const { actor, generation, body } = call;
+  const roles = [...new Set(body.roles)];
+  const groups = [...new Set(body.groups)].sort();
+  requireKnown(generation, roles, groups);
+  const resolved = resolve(generation, roles, groups);
+  requireGrantable(call.caller, resolved);
+  const made = newInitialToken(body.id, roleNamesOf(resolved));
+  await database.transaction(async (tx) => {
+    if (!(await insertUser(tx, { id: body.id, roles, source: 'api' }))) throw refusal('user.conflict', 'user id is taken');
+    await insertMemberships(tx, body.id, groups);
+    await insertToken(tx, made.stored);
+    await insertAuditEvents(tx, [
+      ...userCreated(actor, { id: body.id, source: 'api', roles, groups }),
+      tokenCreated(actor, made.stored),
+    ]);
+  });
+  return { id: body.id, token: made.token, token_prefix: made.stored.prefix, roles: made.stored.scopeCeiling, groups };
+}
+
+/** `POST /api/users/{id}/reissue-initial-token` (IM-68). */
+export async function reissueInitialToken(call: Acting & { params: { id: string } }, { database }: Services) {
+  const { actor, params } = call;
+  return database.transaction(async (tx) => {
+    const user = await lockUser(tx, params.id);
+    requireThere(user);
+    const resolved = resolve(call.generation, user.roles, user.groups);
+    requireGrantable(call.caller, resolved);
+    if (user.status === 'suspended') throw refusal('user.conflict', 'user is suspended', 'activate the user first');
+    if (resolved.length === 0) throw invalid('the user has no role', 'grant a role first');
+    const made = newInitialToken(user.id, roleNamesOf(resolved));
+    const [old = null] = await revokeProvisioned(tx, 'initial', user.id);
+    await insertToken(tx, made.stored);
+    const [at] = await tx.query<{ now: number }>('select created_at as now from tokens where id = $1', [made.stored.id]);
+    await insertAuditEvents(tx, [
+      ...(old === null ? [] : [tokenRevoked(actor, old, 'reissued')]),
+      tokenReissued(actor, user.id, old?.id ?? null, made.stored.id),
+      tokenReturned(actor, made.stored.id),
+    ]);
+    return {
+      reissued_token_id: made.stored.id,
+      reissued_at: iso(at?.now ?? 0),
+      revoked_old_token_id: old?.id ?? null,
+      delivery_status: 'not_configured' as const,
+      delivery_channel: null,
+      token: made.token,
+      manual_recovery_required: true,
+    };
+  });
+}
+
+/** 404 for an unknown user, 410 for a deleted one (IM-59). */
+export function requireThere(user: UserRow | undefined): asserts user is UserRow {
+  if (user === undefined) throw notFound('user');
+  if (user.status === 'deleted') throw refusal('user.gone', 'user is deleted');
+}
+
+export function shownUser(row: UserRow) {
+  return {
+    id: row.id,
+    display_name: row.displayName,
+    email: row.email,
+    groups: row.groups,
+    roles: row.roles,
+    status: row.status === 'suspended' ? ('suspended' as const) : ('active' as const),
+    source: row.source,
+    slack_user_id: row.slackUserId,
+    last_seen_at: isoOrNull(row.lastSeenAt),
+    created_at: iso(row.createdAt),
+    updated_at: iso(row.updatedAt),
+  };
+}
+
+function requireKnown({ shared }: Generation, roles: readonly string[], groups: readonly string[]): void {
+  const role = roles.findIndex((name) => findRole(name, shared.auth.roles) === undefined || name === 'agent-default');
+  if (role >= 0) throw invalid('unknown role', `body.roles[${role}]`);
+  const group = groups.find((name) => !shared.auth.groups.some((known) => known.name === name));
+  if (group !== undefined) throw invalid('unknown group', 'body.groups');
+}
+
+/** Nobody grants what they lack (IM-53). */
+function requireGrantable(caller: Caller, roles: readonly EffectiveRole[]): void {
+  if (!coversRoles(caller, roles)) throw refusal('auth.insufficient_scope', 'insufficient permissions');
+}
+
+const resolve = (generation: Generation, direct: readonly string[], groups: readonly string[]) =>
+  resolveRoles({ direct, groups, config: generation.shared.auth });
+
+function newInitialToken(
+  userId: string,
+  scopeCeiling: string[],
+): { token: string; stored: NewToken & { scopeCeiling: string[] } } {
+  const { token, hash, prefix } = newApiToken();
+  const stored = {
+    id: randomUUID(),
+    subjectType: 'user' as const,
+    subjectId: userId,
+    hash,
+    prefix,
+    scopeCeiling,
+    name: null,
+    provisioningKind: 'initial' as const,
+    expiresAt: null,
+  };
+  return { token, stored };
+}

@@ -1,0 +1,67 @@
+import { limitDatabaseWork } from '../db/client.js';
+import type { Services } from './context.js';
+import type { Call } from './route.js';
+
+/** What one look of a waiter may spend on our database (OP-70). */
+const lookTimeoutMs = 4000;
+/** A waiter that heard nothing looks again after this long all the same (HT-102). */
+const lookAgainMs = 5000;
+
+/**
+ * Asks `look` until it gives something else than null: first at once, then at each wake-up of a topic (HT-100). null = the time is up, the process
+ * drains (HT-105) or the client has gone (HT-104). Each look has its own database limit; between looks nothing is held (HT-101).
+ */
+export async function longPoll<T>(
+  call: Pick<Call<unknown, unknown, unknown>, 'signal' | 'whileWaiting'>,
+  services: Pick<Services, 'notifications' | 'lifecycle'>,
+  options: { topics: string[]; ms: number },
+  look: () => Promise<T | null>,
+): Promise<T | null> {
+  const bell = openBell(call, services, options.topics);
+  const deadline = performance.now() + options.ms;
+  try {
+    for (;;) {
+      bell.reset();
+      const found = await limitDatabaseWork(lookTimeoutMs, look);
+      const leftMs = deadline - performance.now();
+      if (found !== null || leftMs <= 0 || services.lifecycle.draining || call.signal.aborted) return found;
+      await call.whileWaiting(() => bell.rings(Math.min(leftMs, lookAgainMs)));
+      if (services.lifecycle.draining || call.signal.aborted) return null;
+    }
+  } finally {
+    bell.close();
+  }
+}
+
+/** Rung by topics, drain and the client's going; a ring while nobody waits is kept. */
+function openBell(call: { signal: AbortSignal }, services: Pick<Services, 'notifications' | 'lifecycle'>, topics: string[]) {
+  let rung = false;
+  let wake = () => {};
+  const ring = () => {
+    rung = true;
+    wake();
+  };
+  const releases = [
+    ...topics.map((name) => services.notifications.subscribe(name, ring)),
+    services.lifecycle.onDrain(ring),
+    () => call.signal.removeEventListener('abort', ring),
+  ];
+  call.signal.addEventListener('abort', ring);
+  return {
+    reset: () => {
+      rung = false;
+    },
+    rings: (ms: number) =>
+      new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        if (rung) wake();
+      }),
+    close: () => {
+      for (const release of releases) release();
+    },
+  };
+}

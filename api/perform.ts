@@ -1,0 +1,105 @@
+import type { IncomingMessage } from 'node:http';
+import type { Actor } from '../domain/audit.js';
+import { forbidden, invalid, refusal } from '../domain/errors.js';
+import { type Caller, can, PERMISSIONS } from '../domain/permissions.js';
+import type { Authenticate, Authenticated } from './authentication.js';
+import { readJsonBody } from './body.js';
+import type { Generation, Services } from './context.js';
+import { parseQueryString } from './query.js';
+import { Reply } from './reply.js';
+import type { Call, Route } from './route.js';
+import { parsePart } from './shape.js';
+
+/** What is known of a call before its route's own rules are applied. */
+export interface Incoming {
+  request: IncomingMessage;
+  requestId: string;
+  search: string;
+  /** null = a bad percent escape. */
+  params: Record<string, string | null>;
+  generation: Generation;
+  signal: AbortSignal;
+  whileWaiting: Call<unknown, unknown, unknown>['whileWaiting'];
+}
+
+/** Whoever calls a public route. */
+export const stranger: Authenticated = {
+  caller: { kind: 'user', id: 'anonymous', roles: [], groups: [], tokenId: null },
+  actor: { id: 'anonymous', type: 'user', tokenId: null, peerIp: null, clientIp: null, clientIpSource: null } satisfies Actor,
+};
+
+const defaultBodyLimitBytes = 2 * 1024 * 1024;
+
+/** Steps HT-9 to HT-12 of a call whose route is found: permission, body, path, query, shapes, handler, shape of the answer. */
+export async function perform(
+  services: Services,
+  authenticate: Authenticate,
+  route: Route,
+  who: Authenticated,
+  incoming: Incoming,
+): Promise<Reply> {
+  checkAccess(route, who.caller);
+  const json = route.body === undefined ? null : await readBody(services, route, incoming.request);
+  const call: Call<unknown, unknown, unknown> = {
+    ...who,
+    params: parseParams(route, incoming.params),
+    query: route.query === undefined ? undefined : parseQuery(route, incoming.search),
+    body: json === null ? undefined : parsePart('body', route.body, json.value),
+    bodyText: json?.text ?? '',
+    requestId: incoming.requestId,
+    generation: incoming.generation,
+    signal: incoming.signal,
+    whileWaiting: incoming.whileWaiting,
+    recheck: async () => (await authenticate(incoming.request, services.generation())).caller,
+  };
+  return toReply(route, await route.handle(call, services));
+}
+
+/** HT-11: agents and users have paths of their own. */
+export function checkFence(caller: Caller, segments: readonly (string | null)[]): void {
+  const forAgents =
+    segments[0] === 'api' &&
+    (segments.length > 2 ? segments[1] === 'agent' : segments.length === 2 && segments[1] === 'public-key');
+  if (caller.kind === 'agent' && !forAgents) throw refusal('auth.forbidden', 'agent tokens cannot access this endpoint');
+  if (caller.kind === 'user' && forAgents) throw refusal('auth.forbidden', 'agent token required');
+}
+
+function checkAccess({ access }: Route, caller: Caller): void {
+  if (access === 'public') return;
+  if (access === 'agent' || access === 'authenticated') {
+    if ((access === 'agent') !== (caller.kind === 'agent')) throw forbidden();
+    return;
+  }
+  const scope = PERMISSIONS[access].class === 'global' ? 'everywhere' : 'somewhere';
+  if (!can(caller, access, scope)) throw forbidden();
+}
+
+function readBody(services: Services, route: Route, request: IncomingMessage) {
+  const limit = route.bodyLimit ?? defaultBodyLimitBytes;
+  return readJsonBody(request, {
+    limitBytes: typeof limit === 'number' ? limit : limit(services.config()),
+    optional: route.bodyOptional ?? false,
+    anyText: route.anyText ?? false,
+  });
+}
+
+function parseParams(route: Route, params: Incoming['params']): unknown {
+  for (const [name, value] of Object.entries(params)) {
+    if (value === null) throw invalid(`${name} has a bad percent escape`, `path.${name}`);
+    if (value.includes('\0')) throw invalid(`${name} must not hold U+0000`, `path.${name}`);
+  }
+  return route.params === undefined ? undefined : parsePart('params', route.params, params);
+}
+
+function parseQuery(route: Route, search: string): unknown {
+  return parsePart('query', route.query, parseQueryString(search, Object.keys(route.query.shape ?? {})));
+}
+
+/** The answer as it will be sent; a value that its own schema refuses, or a status that was not declared, is a bug. */
+function toReply(route: Route, outcome: unknown): Reply {
+  const reply = outcome instanceof Reply ? outcome : new Reply(route.status, { kind: 'value', value: outcome });
+  if (reply.status !== route.status && reply.status < 400 && !route.alsoStatuses?.includes(reply.status as 200))
+    throw new Error(`${route.operationId} answers an undeclared ${reply.status}`);
+  if (reply.body.kind !== 'value') return reply;
+  return new Reply(reply.status, { kind: 'json', chunks: [JSON.stringify(route.response.parse(reply.body.value))] });
+}

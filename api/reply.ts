@@ -1,0 +1,35 @@
+import type { SuccessStatus } from './route.js';
+
+type ReplyBody =
+  | { kind: 'value'; value: unknown }
+  | { kind: 'json'; chunks: readonly (string | Uint8Array)[] }
+  | { kind: 'text'; contentType: string; text: string | Uint8Array }
+  | { kind: 'empty' };
+
+/** An answer other than "the declared status with this value". */
+export class Reply {
+  readonly status: number;
+  readonly body: ReplyBody;
+
+  constructor(status: number, body: ReplyBody) {
+    this.status = status;
+    this.body = body;
+  }
+}
+
+/** A value, parsed by the route's `response`, with another declared status. */
+export const reply = (status: SuccessStatus, value: unknown) => new Reply(status, { kind: 'value', value });
+
+/** JSON text that is passed through as stored, neither parsed nor printed again (C6); the chunks are sent one after the other. */
+export const rawJson = (status: SuccessStatus, chunks: readonly (string | Uint8Array)[]) =>
+  new Reply(status, { kind: 'json', chunks });
+
+/** 204 without body and `Content-Type` (HT-30). */
+export const noContent = () => new Reply(204, { kind: 'empty' });
+
+/** Metrics, pages, exports: anything that is not JSON. */
+export const text = (status: SuccessStatus, contentType: string, body: string | Uint8Array) =>
+  new Reply(status, { kind: 'text', contentType, text: body });
+
+/** JSON of an operational endpoint whose status is not a success, such as 503 of `/ready` (HT-90). */
+export const probe = (status: 200 | 503, value: unknown) => new Reply(status, { kind: 'value', value });

@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
+import { approvalDigest } from '../../crypto/execution-token.js';
+import { findByKey, insertRequest, lockOwner } from '../../db/creation.js';
+import { violates } from '../../db/errors.js';
+import { findShown } from '../../db/requests.js';
+import { isoOrNull } from '../../db/row-types.js';
+import { forbidden, invalid, refusal } from '../../domain/errors.js';
+import { type Caller, can, type Pair, type Permission } from '../../domain/permissions.js';
+import { currentSelectors } from '../../domain/request/approval.js';
+import { type Creation, type CreationInput, createdRequest } from '../../domain/request/creation.js';
+import type { StoredRequest } from '../../domain/request/types.js';
+import {
+  decideAutoApproval,
+  effectiveStatementTimeoutSecs,
+  matchWorkflow,
+  type Operation,
+  snapshotWorkflow,
+} from '../../domain/workflow-policy.js';
+import type { Verdict } from '../../sql/judge.js';
+import type { Services } from '../context.js';
+import { type Reply, reply } from '../reply.js';
+import type { Call } from '../route.js';
+import { refuseAboveBacklog } from './backlog.js';
+import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
+import { executionPolicy, registered } from './facts.js';
+import { countCreated } from './moved.js';
+import { redactedTexts } from './redaction.js';
+
+type CreateCall = Call<undefined, undefined, z.output<typeof creationBody>>;
+type Accepted = Extract<Verdict, { verdict: 'accepted' }>;
+
+const creationPermissions = [
+  'request.query',
+  'request.dml',
+  'request.ddl',
+  'request.break_glass_query',
+  'request.break_glass_dml',
+  'request.break_glass_ddl',
+] as const satisfies Permission[];
+
+/** How long an agent may take to claim (TT-4); an argument so that tests use milliseconds. */
+export interface CreationTimes {
+  dispatchMs: number;
+}
+
+/** `POST /api/requests` by the checks RQ-12 to RQ-25, in their order; 200 for a replay of a key (RQ-32). */
+export async function createRequest(call: CreateCall, services: Services, times: CreationTimes): Promise<Reply> {
+  const input = creationInput(call.body);
+  if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
+  checkFlags(input);
+  if (!creationPermissions.some((permission) => can(call.caller, permission, input))) throw forbidden();
+  const fingerprint = creationFingerprint(input);
+  const replayed = await replay(call.caller, services, input, fingerprint);
+  if (replayed !== null) return replayed;
+  await refuseAboveBacklog(services);
+  const creation = await judgeCreation(call, services, input, times);
+  return store(call, services, creation, fingerprint);
+}
+
+function checkFlags(input: CreationInput & { asked: Operation }): void {
+  if (input.allowDdl && !input.emergency) throw invalid('allow_ddl needs emergency', 'body.allow_ddl');
+  if (input.asked === 'migrate_repair' && !input.emergency) throw invalid('migrate_repair needs emergency', 'body.emergency');
+  if (input.emergency && input.reason === null) throw invalid('a reason is required for an emergency', 'body.reason');
+}
+
+/** RQ-18, RQ-25, RQ-32, RQ-33. */
+async function replay(caller: Caller, services: Services, input: CreationInput, fingerprint: string): Promise<Reply | null> {
+  if (input.idempotencyKey === null) return null;
+  const existing = await findByKey(services.database, caller.id, input.idempotencyKey);
+  if (existing === undefined) return null;
+  if (existing.fingerprint !== fingerprint) {
+    throw refusal('request.conflict', 'the idempotency key belongs to another request', `request ${existing.id}`);
+  }
+  const shown = await findShown(services.database, existing.id);
+  return shown === undefined ? null : reply(200, answer(shown.request, true));
+}
+
+async function judgeCreation(
+  call: CreateCall,
+  services: Services,
+  input: CreationInput & { asked: Operation },
+  times: CreationTimes,
+): Promise<Creation> {
+  const { generation, caller } = call;
+  const entry = registered(generation, input);
+  if (entry === undefined) throw notRegistered(call, input);
+  if (input.asked.startsWith('migrate_')) throw invalid('migrations are not available in this version', 'body.operation');
+  const policy = executionPolicy(generation, input);
+  const byRead = (read: boolean) =>
+    matchWorkflow(generation.shared.workflows, { ...input, operation: read ? 'execute_select' : 'execute_dml' });
+  const timeoutSecs = effectiveStatementTimeoutSecs(policy, byRead(false));
+  const verdict = accepted(
+    await services.judge.judge(input.detail, { dialect: entry.dialect, statementTimeoutSecs: timeoutSecs }),
+  );
+  if (!neededPermissions(verdict, input).every((permission) => can(caller, permission, input))) throw forbidden();
+  const matched = byRead(verdict.operation === 'execute_select');
+  if (matched === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
+  if (matched?.requireReason && input.reason === null) throw invalid('a reason is required by the workflow', 'body.reason');
+  const { approvalTtlSecs } = services.config().retention;
+  const workflow = matched === null ? null : snapshotWorkflow(matched, approvalTtlSecs);
+  const content = {
+    operation: verdict.operation,
+    database: input.database,
+    environment: input.environment,
+    policyRevision: generation.revision,
+    detail: input.detail,
+  };
+  return {
+    id: randomUUID(),
+    input,
+    requester: caller.id,
+    requesterRole: smallestRole(caller),
+    operation: verdict.operation,
+    dialect: entry.dialect,
+    statementType: verdict.statementType,
+    risk: { level: 'unknown', factors: ['schema_not_synced'], schemaStatus: 'not_synced' },
+    workflow,
+    approval: decideAutoApproval(workflow?.autoApprove ?? null, 'unknown', input.emergency),
+    policyRevision: generation.revision,
+    approvalDigest: approvalDigest(content),
+    approvalTtlSecs,
+    dispatchMs: times.dispatchMs,
+  };
+}
+
+/** RQ-19: the hint lists up to five environments of that database that the caller may view. */
+function notRegistered(call: CreateCall, pair: Pair) {
+  const environments = call.generation.shared.databases.find(({ name }) => name === pair.database)?.environments ?? [];
+  const visible = environments
+    .filter((environment) => can(call.caller, 'request.view', { database: pair.database, environment }))
+    .slice(0, 5);
+  const hint = visible.length === 0 ? null : `environments of ${pair.database}: ${visible.join(', ')}`;
+  return invalid(`${pair.database}/${pair.environment} is not registered`, hint);
+}
+
+/** RQ-20: empty, refused or not understood SQL is 400. */
+function accepted(verdict: Verdict): Accepted {
+  if (verdict.verdict === 'empty') throw invalid('detail holds no statement', 'body.detail');
+  if (verdict.verdict === 'refused') throw invalid(oneLine(verdict.reason), verdict.hint ?? 'body.detail');
+  return verdict;
+}
+
+const oneLine = (text: string) => text.replace(/\p{Cc}+/gu, ' ').slice(0, 500);
+
+/** RQ-21, all of them together. */
+function neededPermissions(verdict: Accepted, input: CreationInput): Permission[] {
+  const { emergency, allowDdl } = input;
+  const needed: Permission[] = [];
+  if (verdict.read) needed.push(emergency ? 'request.break_glass_query' : 'request.query');
+  if (verdict.write) needed.push(emergency ? 'request.break_glass_dml' : 'request.dml');
+  if (verdict.ddl)
+    needed.push(...(emergency ? (['request.break_glass_dml', 'request.ddl'] as const) : (['request.ddl'] as const)));
+  if (allowDdl) needed.push('request.break_glass_ddl');
+  return needed;
+}
+
+/** ET-06: the smallest name by byte order (role names are ASCII). */
+function smallestRole(caller: Caller): string {
+  return caller.kind === 'user' ? (caller.roles.map(({ name }) => name).sort()[0] ?? 'unknown') : 'unknown';
+}
+
+async function store(call: CreateCall, services: Services, creation: Creation, fingerprint: string): Promise<Reply> {
+  const redacted = await redactedTexts(services, creation.input.detail, creation.dialect);
+  try {
+    const request = await services.database.transaction(async (tx) => {
+      const owner = await lockOwner(tx, creation.requester);
+      if (!owner?.active) throw refusal('auth.user_suspended', 'user suspended');
+      const created = createdRequest(creation, call.actor, owner.now);
+      await insertRequest(tx, creation, { ...redacted, fingerprint }, created.request, created.events);
+      return created.request;
+    });
+    countCreated(services.metrics, request);
+    return reply(201, answer(request, false));
+  } catch (error) {
+    if (!violates(error, 'requests_by_key')) throw error;
+    const replayed = await replay(call.caller, services, creation.input, fingerprint);
+    if (replayed === null) throw refusal('service.unavailable', 'the request is being created by another call');
+    return replayed;
+  }
+}
+
+function answer(request: StoredRequest, idempotent: boolean) {
+  return {
+    id: request.id,
+    status: request.status,
+    operation: request.operation,
+    approvers: currentSelectors(request),
+    idempotent,
+    expires_at: request.status === 'pending' ? isoOrNull(request.expiresAt) : null,
+  };
+}

@@ -1,0 +1,108 @@
+import type { Transaction } from '../../db/client.js';
+import { lockOwner } from '../../db/creation.js';
+import { type Moved, move } from '../../db/move.js';
+import { topic } from '../../db/notifications.js';
+import { findState } from '../../db/request-state.js';
+import { notFound, refusal } from '../../domain/errors.js';
+import { judge } from '../../domain/request/judge.js';
+import type { StoredRequest } from '../../domain/request/types.js';
+import type { Services } from '../context.js';
+import { longPoll } from '../long-poll.js';
+import { type Reply, reply } from '../reply.js';
+import type { Call } from '../route.js';
+import { executionPolicy, integrity, pairUnchanged, requestId } from './facts.js';
+import { countMoved } from './moved.js';
+
+type ById<B> = Call<{ id: string }, undefined, B>;
+
+/** Runs one move in its own transaction; what a refusal noticed is committed before it is thrown. */
+export async function commitMove(services: Services, work: (tx: Transaction) => Promise<Moved>): Promise<Moved> {
+  const moved = await services.database.transaction(work);
+  countMoved(services.metrics, moved);
+  if (moved.refusal !== null) throw moved.refusal;
+  return moved;
+}
+
+/** `POST …/approve` (RQ-50 to RQ-56). */
+export async function approveRequest(call: ById<{ comment: string | null; selector: string | null }>, services: Services) {
+  const { caller, actor, body } = call;
+  const { after } = await commitMove(services, (tx) =>
+    move(tx, requestId(call.params.id), (request, now) =>
+      judge(request, { kind: 'approve', caller, actor, ...body, ...integrity(request) }, now),
+    ),
+  );
+  return {
+    id: after.id,
+    status: after.status,
+    approved_by: caller.id,
+    matched_selector: after.decisions.at(-1)!.selector,
+    step_completed: after.currentStep,
+    current_step: after.currentStep,
+    total_steps: after.workflow?.steps.length ?? 0,
+  };
+}
+
+/** `POST …/reject` (RQ-60, RQ-61). */
+export async function rejectRequest(call: ById<{ comment: string | null }>, services: Services) {
+  const { caller, actor, body } = call;
+  const { after } = await commitMove(services, (tx) =>
+    move(tx, requestId(call.params.id), (request, now) =>
+      judge(request, { kind: 'reject', caller, actor, comment: body.comment }, now),
+    ),
+  );
+  return { id: after.id, status: after.status };
+}
+
+/** `POST …/resume` (RQ-80 to RQ-87); the owner's row is locked before the request's (IM-65). */
+export async function resumeRequest(call: ById<{ reason: string | null }>, services: Services, times: { dispatchMs: number }) {
+  const { caller, actor, body, generation } = call;
+  const id = requestId(call.params.id);
+  const { after } = await commitMove(services, async (tx) => {
+    const ownerActive = await lockOwnerOf(tx, id);
+    return move(tx, id, (request, now) => {
+      const policy = executionPolicy(generation, request);
+      const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation) };
+      return judge(
+        request,
+        { kind: 'resume', caller, actor, reason: body.reason, policy, facts, dispatchMs: times.dispatchMs },
+        now,
+      );
+    });
+  });
+  return { id: after.id, status: after.status };
+}
+
+/** Locks the owner of a request that is not locked yet; 404 when the request is not stored. */
+export async function lockOwnerOf(tx: Transaction, id: string): Promise<boolean> {
+  const [row] = await tx.query<{ requester: string }>('select requester from requests where id = $1', [id]);
+  if (row === undefined) throw notFound('request');
+  return (await lockOwner(tx, row.requester))?.active ?? false;
+}
+
+/** `POST …/cancel`: at once, or for a running request the wish and up to `waitMs` for its outcome (RQ-71, RQ-72). */
+export async function cancelRequest(
+  call: ById<{ reason: string | null }>,
+  services: Services,
+  times: { cancelWaitMs: number },
+): Promise<Reply> {
+  const { caller, actor, body } = call;
+  const id = requestId(call.params.id);
+  const moved = await commitMove(services, (tx) =>
+    move(tx, id, (request, now) => judge(request, { kind: 'cancel', caller, actor, reason: body.reason }, now)),
+  );
+  if (moved.after.status === 'cancelled') return reply(200, { id, status: 'cancelled' });
+  const ended = await longPoll(call, services, { topics: [topic.request(id)], ms: times.cancelWaitMs }, async () => {
+    const found = await findState(services.database, id);
+    return found?.request.status === 'running' && found.request.fence === moved.after.fence ? null : { request: found?.request };
+  });
+  if (ended === null) return reply(202, { id, status: 'running', cancel_requested: true });
+  await call.recheck();
+  return cancelOutcome(id, ended.request);
+}
+
+function cancelOutcome(id: string, request: StoredRequest | undefined): Reply {
+  if (request === undefined) throw notFound('request');
+  if (request.status === 'cancelled') return reply(200, { id, status: 'cancelled' });
+  if (request.status === 'execution_lost') return reply(202, { id, status: 'execution_lost' });
+  throw refusal('request.conflict', `request is ${request.status}`);
+}

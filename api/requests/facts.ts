@@ -1,0 +1,40 @@
+import { approvalDigest } from '../../crypto/execution-token.js';
+import { notFound } from '../../domain/errors.js';
+import type { Pair } from '../../domain/permissions.js';
+import type { StoredRequest } from '../../domain/request/types.js';
+import { DEFAULT_EXECUTION_POLICY, matchPolicy } from '../../domain/workflow-policy.js';
+import type { Generation } from '../context.js';
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Whether a path's text can be an id at all; any other text names nothing (HT-61). */
+export const isUuid = (text: string) => uuid.test(text);
+
+/** The id, or 404: its form is never a reason for another answer (HT-61). */
+export function requestId(text: string): string {
+  if (!isUuid(text)) throw notFound('request');
+  return text;
+}
+
+/** The registered entry of a pair in the generation of the call, undefined when it takes no requests. */
+export function registered(generation: Generation, pair: Pair) {
+  return generation.shared.databases.find(
+    ({ name, environments }) => name === pair.database && environments.includes(pair.environment),
+  );
+}
+
+/** The execution policy in force for a pair (WF-2). */
+export const executionPolicy = (generation: Generation, pair: Pair) =>
+  matchPolicy(generation.shared.executionPolicies, pair) ?? DEFAULT_EXECUTION_POLICY;
+
+/** ET-13, computed over what is stored now. */
+export function integrity(request: StoredRequest): { digestIntact: boolean; foundDigest: string } {
+  const foundDigest = approvalDigest(request);
+  return { digestIntact: foundDigest === request.approvalDigest, foundDigest };
+}
+
+/** RQ-86, AG-32: still registered, under the dialect the SQL was judged in. */
+export function pairUnchanged(request: StoredRequest, generation: Generation): boolean {
+  const entry = registered(generation, request);
+  return entry !== undefined && entry.dialect === request.dialect;
+}

@@ -1,0 +1,46 @@
+import { listRequests } from '../../db/request-list.js';
+import { iso, isoOrNull } from '../../db/row-types.js';
+import { forbidden } from '../../domain/errors.js';
+import { can } from '../../domain/permissions.js';
+import type { Services } from '../context.js';
+import type { Call } from '../route.js';
+
+interface ListQuery {
+  limit: number;
+  offset: number;
+  status?: string | undefined;
+  user?: string | undefined;
+  database?: string | undefined;
+  environment?: string | undefined;
+  operation?: string | undefined;
+  pending_for_me: boolean;
+}
+
+/** `GET /api/requests`: needs `request.view` in some role, but for `pending_for_me` (RQ-3). */
+export async function showRequests(call: Call<undefined, ListQuery, undefined>, services: Services) {
+  const { limit, offset, pending_for_me: pendingForMe, ...filters } = call.query;
+  if (!pendingForMe && !can(call.caller, 'request.view', 'somewhere')) throw forbidden();
+  const { rows, total } = await listRequests(services.database, call.caller, filters, { limit, offset, pendingForMe });
+  return {
+    requests: rows.map((row) => ({
+      id: row.id,
+      requester: row.requester,
+      database: row.database,
+      environment: row.environment,
+      operation: row.operation,
+      detail: row.detail,
+      status: row.status,
+      reason: row.reason,
+      emergency: row.emergency,
+      created_at: iso(row.created_at),
+      updated_at: iso(row.updated_at),
+      expires_at: isoOrNull(row.expires_at),
+      ...(row.status === 'pending'
+        ? { total_steps: row.total_steps, current_step: row.current_step, next_approvers: row.step_selectors }
+        : {}),
+    })),
+    total,
+    limit,
+    offset,
+  };
+}

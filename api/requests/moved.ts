@@ -1,0 +1,22 @@
+import type { Moved } from '../../db/move.js';
+import type { StoredRequest } from '../../domain/request/types.js';
+import type { Metrics } from '../../runtime/metrics.js';
+
+/** Counts the entry of a new request into its first status (OP-20). */
+export function countCreated(metrics: Metrics, request: StoredRequest): void {
+  countEntry(metrics, request);
+  if (request.emergency) metrics.breakGlass.inc();
+}
+
+/** Counts what a committed move did; to be called after the commit only. */
+export function countMoved(metrics: Metrics, { before, after, changed }: Moved): void {
+  if (!changed) return;
+  if (before.status !== after.status) countEntry(metrics, after);
+  if (after.decisions.length > before.decisions.length) metrics.approvals.inc({ action: after.decisions.at(-1)!.action });
+  if (before.status === 'pending' && after.status === 'approved')
+    metrics.approvalWait.observe((after.updatedAt - after.createdAt) / 1000);
+}
+
+function countEntry(metrics: Metrics, { status, environment, database }: StoredRequest): void {
+  metrics.requests.inc({ status, environment, database });
+}

@@ -1,0 +1,31 @@
+import { sha256Hex } from '../../crypto/hash.js';
+import type { Dialect } from '../../sql/judge.js';
+import type { Services } from '../context.js';
+
+const fingerprintBytes = 1024;
+
+/** What audit events may say of the SQL, by `[audit] redaction` (AU-50). */
+export async function redactedTexts(services: Services, detail: string, dialect: Dialect | null) {
+  const redactedDetail = await services.judge.redact(detail, dialect);
+  const literals = { redactedDetail, detailFingerprint: cutBytes(redactedDetail, fingerprintBytes), detailRaw: redactedDetail };
+  const byMode = {
+    literals: () => literals,
+    full: () => ({ redactedDetail, detailFingerprint: `sha256:${sha256Hex(detail)}`, detailRaw: null }),
+    none: () => ({ ...literals, detailRaw: detail }),
+  } as const;
+  return byMode[services.config().audit.redaction]();
+}
+
+/** What audit events may say of a database's error text (AU-53). */
+export function auditError(services: Services, message: string | null): { errorClass: string; errorMessage: string | null } {
+  const text = message ?? '';
+  const errorClass = cutBytes(text.split(':', 1)[0] ?? '', 128);
+  return { errorClass, errorMessage: services.config().audit.redaction === 'none' ? cutBytes(text, fingerprintBytes) : null };
+}
+
+/** The longest beginning of the text that has at most `limit` bytes, cut between characters. */
+export function cutBytes(text: string, limit: number): string {
+  if (Buffer.byteLength(text) <= limit) return text;
+  const bytes = new TextEncoder().encode(text).subarray(0, limit);
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
+}

@@ -1,0 +1,139 @@
+import { topic } from '../../db/notifications.js';
+import { findShown, listCandidateAgents, listExecutions, type Shown } from '../../db/requests.js';
+import { iso, isoOrNull } from '../../db/row-types.js';
+import { forbidden, notFound } from '../../domain/errors.js';
+import type { Caller } from '../../domain/permissions.js';
+import { firstOpenStep, stepProgress } from '../../domain/request/approval.js';
+import { mayReadResult, maySee } from '../../domain/request/relation.js';
+import { FINAL, type StoredRequest } from '../../domain/request/types.js';
+import type { Services } from '../context.js';
+import { longPoll } from '../long-poll.js';
+import { readable, resultPolicy } from '../results/policy.js';
+import type { Call } from '../route.js';
+import { requestId } from './facts.js';
+
+type ShowCall = Call<{ id: string }, { wait: number }, undefined>;
+
+/** `GET /api/requests/{id}`: at once, or with `wait` when the status differs from the first read (requests.md section 5). */
+export async function showRequest(call: ShowCall, services: Services) {
+  const id = requestId(call.params.id);
+  const first = await visible(call.caller, services, id);
+  const ms = Math.min(call.query.wait, 120) * 1000;
+  if (ms === 0 || FINAL.has(first.request.status)) return answer(call.caller, services, first.request);
+  const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async () => {
+    const found = await findShown(services.database, id);
+    return found === undefined || found.request.status !== first.request.status ? { found } : null;
+  });
+  const caller = await call.recheck();
+  return answer(caller, services, (await visible(caller, services, id, moved?.found)).request);
+}
+
+async function visible(caller: Caller, services: Services, id: string, known?: Awaited<ReturnType<typeof findShown>>) {
+  const found = known ?? (await findShown(services.database, id));
+  if (found === undefined) throw notFound('request');
+  if (!maySee(caller, found.request)) throw forbidden();
+  return found;
+}
+
+async function answer(caller: Caller, services: Services, request: StoredRequest & Shown) {
+  return {
+    id: request.id,
+    requester: request.requester,
+    database: request.database,
+    environment: request.environment,
+    operation: request.operation,
+    detail: request.detail,
+    status: request.status,
+    queue_hint: await queueHint(services, request),
+    emergency: request.emergency,
+    no_result_store: request.noResultStore,
+    reason: request.reason,
+    share_with: request.shareWith,
+    metadata: JSON.parse(request.metadata) as unknown,
+    idempotency_key: caller.id === request.requester ? request.idempotencyKey : null,
+    created_at: iso(request.createdAt),
+    updated_at: iso(request.updatedAt),
+    expires_at: isoOrNull(request.expiresAt),
+    approved_at: isoOrNull(request.approvedAt),
+    dispatch_by: isoOrNull(request.dispatchBy),
+    resolved_at: isoOrNull(request.resolvedAt),
+    claimed_by: request.status === 'running' ? request.claimedBy : null,
+    cancel_requested_at: isoOrNull(request.cancelRequestedAt),
+    cancelled_by: request.cancelledBy,
+    cancel_reason: request.cancelReason,
+    lost_reason: request.lostReason,
+    approval_digest: request.approvalDigest,
+    approval_progress: approvalProgress(request),
+    context: unavailableContext,
+    decision_trace: request.decisionTrace,
+  };
+}
+
+// RQ-42 for a version that collects no context: nothing is claimed about tables, review or risk.
+const unavailableContext = {
+  status: 'unavailable',
+  explain_enabled: false,
+  tables: null,
+  sql_review: null,
+  risk: null,
+  explain: null,
+  schema_snapshot_collected_at: null,
+} as const;
+
+/** RQ-41. */
+function approvalProgress(request: StoredRequest) {
+  if (request.workflow === null) return null;
+  const steps = stepProgress(request.workflow, request.decisions);
+  return {
+    current_step: firstOpenStep(steps),
+    total_steps: steps.length,
+    steps: steps.map((step) => ({
+      index: step.index,
+      mode: step.mode,
+      satisfied: step.satisfied,
+      approvers_required: step.entries,
+      approvals: request.decisions
+        .filter((decision) => decision.step === step.index)
+        .map(({ userId, action, at, comment }) => ({ user: userId, action, at: iso(at), comment })),
+    })),
+  };
+}
+
+type QueueHint = 'no_agents' | 'agents_draining' | 'agents_saturated' | null;
+
+/** AG-78: why a dispatched request may be waiting. */
+async function queueHint(services: Services, request: StoredRequest): Promise<QueueHint> {
+  if (request.status !== 'dispatched') return null;
+  const online = (await listCandidateAgents(services.database, request)).filter((agent) => !agent.offline);
+  if (online.length === 0) return 'no_agents';
+  if (online.every((agent) => agent.draining)) return 'agents_draining';
+  return online.every((agent) => agent.saturated) ? 'agents_saturated' : null;
+}
+
+/** `GET /api/requests/{id}/executions`, newest first. */
+export async function showExecutions(call: Call<{ id: string }, { limit: number }, undefined>, services: Services) {
+  const id = requestId(call.params.id);
+  const { request } = await visible(call.caller, services, id);
+  const rows = await listExecutions(services.database, id, call.query.limit);
+  return {
+    executions: rows.map((row) => ({
+      id: row.id,
+      status: row.status,
+      agent_id: row.agent_id,
+      fence: row.fence,
+      created_at: iso(row.created_at),
+      started_at: iso(row.created_at),
+      finished_at: isoOrNull(row.finished_at),
+      error_message: row.error_message,
+      rows_affected: row.rows_affected === null ? null : Number(row.rows_affected),
+      duration_ms: row.duration_ms,
+      outcome: row.outcome,
+      applied_fence: row.applied_fence,
+      has_stored_result:
+        readable(services, call.generation, request, row) && mayReadResult(call.caller, request, access(services, call, request)),
+    })),
+  };
+}
+
+const access = (services: Services, call: Pick<Call<unknown, unknown, unknown>, 'generation'>, request: StoredRequest) =>
+  resultPolicy(services, call.generation, request).access;

@@ -1,0 +1,38 @@
+import { countNews } from '../../db/outbox.js';
+import { findState } from '../../db/request-state.js';
+import { isoOrNull } from '../../db/row-types.js';
+import { forbidden, notFound } from '../../domain/errors.js';
+import { can } from '../../domain/permissions.js';
+import { FINAL } from '../../domain/request/types.js';
+import { clockOf } from '../../domain/request/view.js';
+import type { Services } from '../context.js';
+import type { Call } from '../route.js';
+import { requestId } from './facts.js';
+
+/** `GET /api/requests/{id}/workflow`: the stored request beside what its workflow knows, for operators (OP-74). */
+export async function showWorkflow(call: Call<{ id: string }, undefined, undefined>, services: Services) {
+  const id = requestId(call.params.id);
+  const found = await findState(services.database, id);
+  if (found === undefined) throw notFound('request');
+  const { request } = found;
+  if (!can(call.caller, 'request.view', request, 'any')) throw forbidden();
+  const [told, waiting] = await Promise.all([services.temporal.requestWorkflow(id), countNews(services.database, id)]);
+  const same =
+    told.live === null ? FINAL.has(request.status) && told.liveError === 'not_running' : told.live.version === request.version;
+  return {
+    workflow_id: `request-${id}`,
+    run_id: told.runId,
+    stored: { version: request.version, status: request.status, deadline: isoOrNull(clockOf(request)?.at ?? null) },
+    live: told.live,
+    live_error: told.liveError,
+    in_step: same && waiting === 0,
+    ui_url: workflowUrl(services, id, told.runId),
+  };
+}
+
+function workflowUrl(services: Services, id: string, runId: string | null): string | null {
+  const { uiUrl, namespace } = services.config().temporal;
+  if (uiUrl === null) return null;
+  const base = `${uiUrl.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(namespace)}/workflows/request-${id}`;
+  return runId === null ? base : `${base}/${runId}/history`;
+}

@@ -1,0 +1,131 @@
+import { sha256Hex } from '../../crypto/hash.js';
+import { topic } from '../../db/notifications.js';
+import { findState } from '../../db/request-state.js';
+import { type ExecutionResult, findExecutionResult, findRelay } from '../../db/results.js';
+import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import type { Caller } from '../../domain/permissions.js';
+import { mayReadResult } from '../../domain/request/relation.js';
+import type { Status, StoredRequest } from '../../domain/request/types.js';
+import type { Services } from '../context.js';
+import { longPoll } from '../long-poll.js';
+import { noContent, type Reply, rawJson } from '../reply.js';
+import { isUuid, requestId } from '../requests/facts.js';
+import type { Call } from '../route.js';
+import { envelope } from './envelope.js';
+import { readable, resultPolicy } from './policy.js';
+
+type ReadCall<Q> = Call<{ id: string }, Q, undefined>;
+
+/** RS-3: unknown 404, no access 403, before anything that depends on the request's state. */
+async function readableRequest(
+  call: Pick<ReadCall<unknown>, 'generation'>,
+  caller: Caller,
+  services: Services,
+  id: string,
+): Promise<StoredRequest> {
+  const found = await findState(services.database, id);
+  if (found === undefined) throw notFound('request');
+  const { access } = resultPolicy(services, call.generation, found.request);
+  if (!mayReadResult(caller, found.request, access)) throw forbidden();
+  return found.request;
+}
+
+/** `GET …/result/content` (RS-31 to RS-40). */
+export async function readContent(call: ReadCall<{ execution_id?: string | undefined }>, services: Services): Promise<Reply> {
+  const request = await readableRequest(call, call.caller, services, requestId(call.params.id));
+  const wanted = call.query.execution_id;
+  if (wanted !== undefined && !isUuid(wanted)) throw notFound('execution');
+  const execution = await findExecutionResult(services.database, request.id, wanted ?? null);
+  if (execution === undefined) throw wanted === undefined ? noResultYet() : notFound('execution');
+  if (execution.finished_at === null)
+    throw wanted === undefined ? noResultYet() : refusal('result.conflict', 'execution is still running');
+  return contentOf(call, services, request, execution);
+}
+
+const noResultYet = () => refusal('result.not_found', 'no result yet');
+
+async function contentOf(
+  call: Pick<ReadCall<unknown>, 'generation'>,
+  services: Services,
+  request: StoredRequest,
+  execution: ExecutionResult,
+): Promise<Reply> {
+  if (!readable(services, call.generation, request, execution)) {
+    throw refusal('result.gone', 'result not stored for this request', 'it was not to be stored, or its time is over');
+  }
+  const data = execution.result_kept === 'object' ? await readObject(services, execution) : null;
+  const head = {
+    executionId: execution.id,
+    success: execution.success ?? false,
+    rowsAffected: execution.rows_affected,
+    truncated: execution.truncated ?? false,
+    errorMessage: execution.error_message,
+  };
+  return rawJson(200, envelope(head, data));
+}
+
+/** RS-36: what is read is what was recorded, or it is a bug that the log names. */
+async function readObject(services: Services, execution: ExecutionResult): Promise<string | Uint8Array> {
+  const bytes = execution.object_key === null ? null : await services.results.get(execution.object_key);
+  if (bytes === null || bytes.length !== execution.content_length || sha256Hex(bytes) !== execution.sha256) {
+    throw new Error(`stored result of execution ${execution.id} is missing or changed`);
+  }
+  return execution.valid_json ? bytes : JSON.stringify(bytes.toString());
+}
+
+const ended = {
+  rejected: 'request rejected',
+  cancelled: 'request cancelled',
+  expired: 'request expired',
+} as const satisfies Partial<Record<Status, string>>;
+
+/** `GET …/result/stream` (RS-20 to RS-30): the answer of the run that is going on, or 204. */
+export async function awaitResult(call: ReadCall<undefined>, services: Services, waitMs: number): Promise<Reply> {
+  const id = requestId(call.params.id);
+  let seen = (await readableRequest(call, call.caller, services, id)).status;
+  let waited = false;
+  const answer = await longPoll(call, services, { topics: [topic.request(id)], ms: waitMs }, async () => {
+    const found = await findState(services.database, id);
+    if (found === undefined) throw notFound('request');
+    const { request } = found;
+    const before = seen;
+    seen = request.status;
+    const settled = await settledAnswer(call, services, request);
+    if (settled !== null || wentBack(before, request.status)) return { settled: settled ?? noContent() };
+    waited = true;
+    return null;
+  });
+  if (answer === null) return noContent();
+  if (waited) await readableRequest(call, await call.recheck(), services, id);
+  return answer.settled;
+}
+
+/** RS-25: the client looks at the request itself. A call that began while it was lost waits on (RS-27). */
+const wentBack = (before: Status, now: Status) =>
+  before !== now && (now === 'execution_lost' || (now === 'approved' && (before === 'dispatched' || before === 'running')));
+
+/** RS-20, RS-21; null while nothing is decided (RS-22). */
+async function settledAnswer(call: ReadCall<undefined>, services: Services, request: StoredRequest): Promise<Reply | null> {
+  const { status } = request;
+  const text =
+    status === 'failed' && request.failureReason !== null
+      ? request.failureReason
+      : status in ended
+        ? ended[status as keyof typeof ended]
+        : null;
+  if (text !== null) {
+    const head = {
+      executionId: request.execution?.id ?? '',
+      success: false,
+      rowsAffected: null,
+      truncated: false,
+      errorMessage: text,
+    };
+    return rawJson(200, envelope(head, null));
+  }
+  if (status !== 'executed' && status !== 'failed') return null;
+  const execution = await findExecutionResult(services.database, request.id, null);
+  if (execution === undefined) throw noResultYet();
+  const relayed = execution.result_kept === 'relay' ? await findRelay(services.database, execution.id) : null;
+  return relayed === null ? contentOf(call, services, request, execution) : rawJson(200, [relayed]);
+}

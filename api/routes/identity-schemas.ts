@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { isGroupName, isUserId } from '../../domain/selectors.js';
+
+export const userId = z.string().refine(isUserId, 'must have 1 to 128 characters of letters, digits and -_@.');
+export const roleNames = z.array(z.string());
+export const groupNames = z.array(z.string().refine(isGroupName, 'has an entry that is no group name'));
+
+/** A body without fields (HT-47). */
+export const noFields = z.object({});
+
+/** Any text: what names nothing is 404 (HT-61). */
+export const idParams = z.object({ id: z.string() });
+
+const instant = z.string().meta({ format: 'date-time' });
+
+export const user = z.object({
+  id: z.string(),
+  display_name: z.string().nullable(),
+  email: z.string().nullable(),
+  groups: z.array(z.string()),
+  roles: z.array(z.string()),
+  status: z.enum(['active', 'suspended']),
+  source: z.enum(['api', 'oidc', 'slack', 'bootstrap']),
+  slack_user_id: z.string().nullable(),
+  last_seen_at: instant.nullable(),
+  created_at: instant,
+  updated_at: instant,
+});
+
+export const ceiling = z.object({ roles: z.array(z.string()) }).nullable();
+
+export const me = z.object({
+  subject_id: z.string(),
+  subject_type: z.literal('user'),
+  display_name: z.string().nullable(),
+  email: z.string().nullable(),
+  source: z.string(),
+  slack_user_id: z.string().nullable(),
+  roles: z.array(
+    z.object({
+      name: z.string(),
+      permissions: z.array(z.string()),
+      databases: z.array(z.string()),
+      environments: z.array(z.string()),
+    }),
+  ),
+  groups: z.array(z.string()),
+  token: z
+    .object({ id: z.string(), name: z.string().nullable(), scope_ceiling: ceiling, expires_at: instant.nullable() })
+    .nullable(),
+});
+
+const subjectType = z.enum(['user', 'agent']);
+
+export const createdToken = z.object({
+  id: z.string(),
+  token: z.string(),
+  prefix: z.string(),
+  subject_id: z.string(),
+  subject_type: subjectType,
+  name: z.string().nullable(),
+  scope_ceiling: ceiling,
+  effective_roles: z.array(z.string()),
+  effective_permissions: z.array(z.string()),
+  expires_at: instant.nullable(),
+});
+
+const tokenStatus = z.enum(['active', 'expired', 'revoked']);
+
+export const listedToken = z.object({
+  id: z.string(),
+  subject_type: subjectType,
+  subject_id: z.string(),
+  token_prefix: z.string(),
+  scope_ceiling: ceiling,
+  name: z.string().nullable(),
+  status: tokenStatus,
+  provisioning_kind: z.enum(['initial', 'bootstrap']).nullable(),
+  expires_at: instant.nullable(),
+  created_at: instant,
+  revoked_at: instant.nullable(),
+});
+
+export const inspectedToken = z.object({
+  id: z.string(),
+  subject_id: z.string(),
+  subject_type: subjectType,
+  name: z.string().nullable(),
+  scope_ceiling: ceiling,
+  resolved_roles: z.array(z.string()),
+  effective_roles: z.array(z.string()),
+  effective_permissions: z.array(z.string()),
+  status: tokenStatus,
+  expires_at: instant.nullable(),
+});
+
+export const reissued = z.object({
+  reissued_token_id: z.string(),
+  reissued_at: instant,
+  revoked_old_token_id: z.string().nullable(),
+  delivery_status: z.enum(['delivered', 'failed', 'not_configured']),
+  delivery_channel: z.literal('slack_dm').nullable(),
+  token: z.string().nullable(),
+  manual_recovery_required: z.boolean(),
+});

@@ -1,0 +1,70 @@
+import { Readable } from 'node:stream';
+import type Koa from 'koa';
+import { GatewayError } from '../domain/errors.js';
+import type { Services } from './context.js';
+import { type ErrorBody, errorBody, errorHeaders, httpStatus } from './errors.js';
+import type { Reply } from './reply.js';
+import type { LongPollKind } from './route.js';
+
+/** Above this the parts of an answer are sent one by one instead of being copied together. */
+const joinUpToBytes = 64 * 1024;
+
+/** What one call knows of itself, for its log line and its metrics. */
+export interface Trace {
+  requestId: string;
+  /** The route template, never the path itself (OP-21). */
+  template: string;
+  longPoll: LongPollKind | null;
+  waitedMs: number;
+  subjectId: string | null;
+}
+
+/** The one 431 (HT-1). */
+export class HeadersTooLarge extends GatewayError {
+  constructor(maxHeaders: number) {
+    super('payload.too_large', `more than ${maxHeaders} headers`, null);
+  }
+}
+
+/** Sends an answer as `perform` made it. */
+export function send(ctx: Koa.Context, { status, body }: Reply): void {
+  ctx.status = status;
+  if (body.kind === 'empty') ctx.body = null;
+  else if (body.kind === 'text') {
+    ctx.set('Content-Type', body.contentType);
+    ctx.body =
+      typeof body.text === 'string' ? body.text : Buffer.from(body.text.buffer, body.text.byteOffset, body.text.byteLength);
+  } else if (body.kind === 'json') sendJson(ctx, body.chunks);
+}
+
+function sendJson(ctx: Koa.Context, chunks: readonly (string | Uint8Array)[]): void {
+  ctx.set('Content-Type', 'application/json; charset=utf-8');
+  const [first] = chunks;
+  if (chunks.length === 1 && typeof first === 'string') {
+    ctx.body = first;
+    return;
+  }
+  const parts = chunks.map((chunk) => (typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk));
+  const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  ctx.body = length <= joinUpToBytes ? Buffer.concat(parts) : Readable.from(parts, { objectMode: false });
+  ctx.length = length;
+}
+
+/** Sends the error object of HT-90; what is no `GatewayError` is a bug: 500, and its cause only in the log (HT-94). */
+export function sendError(ctx: Koa.Context, services: Services, error: unknown): void {
+  const { status, body } = describe(ctx, services, error);
+  for (const [name, value] of Object.entries(errorHeaders(status))) ctx.set(name, value);
+  ctx.status = status;
+  sendJson(ctx, [JSON.stringify(body)]);
+}
+
+function describe(ctx: Koa.Context, services: Services, error: unknown): { status: number; body: ErrorBody } {
+  if (error instanceof GatewayError) {
+    const status = error instanceof HeadersTooLarge ? 431 : httpStatus(error.code);
+    return { status, body: errorBody(error.code, error.message, error.hint) };
+  }
+  const { requestId, template } = ctx.state as Trace;
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  services.log.error({ request_id: requestId, method: ctx.method, path: template, error: message, stack }, 'unexpected error');
+  return { status: 500, body: errorBody('internal', 'internal server error', `request id ${requestId}`) };
+}

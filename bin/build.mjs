@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { takeLock } from './lock.mjs';
+
+export const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const dist = join(root, 'dist');
+
+const sourceFolders = [
+  'activities',
+  'agent',
+  'api',
+  'cli',
+  'config',
+  'crypto',
+  'db',
+  'dev',
+  'domain',
+  'runtime',
+  'sql',
+  'worker',
+  'workflows',
+];
+/** What is started by name; besides, every `*-worker.ts` is an entry, because a worker thread needs a file of its own. */
+const entries = ['cli/main.ts', 'agent/main.ts'];
+const lockWaitMs = 120_000;
+
+/**
+ * The folder with the built programs of the sources as they are now; builds them when a source has changed since the last build.
+ * Each build has its own folder, so that running processes keep the chunks they have not loaded yet.
+ */
+export async function currentBuild() {
+  const signature = sourceSignature(sourceFolders);
+  const ready = builtFolder('build.json', signature);
+  if (ready) return ready;
+  return underLock('build.lock', () => builtFolder('build.json', signature) ?? buildPrograms(signature));
+}
+
+/** The file with the bundled Temporal workflows; made anew (about 3 s) only when `workflows/` has changed. */
+export async function workflowBundle() {
+  const file = join(dist, 'workflow-bundle.js');
+  const signature = sourceSignature(['workflows']);
+  const isReady = () => existsSync(file) && readStamp('workflow-bundle.json')?.signature === signature;
+  if (isReady()) return file;
+  return underLock('workflow-bundle.lock', () => (isReady() ? file : bundleWorkflows(file, signature)));
+}
+
+async function buildPrograms(signature) {
+  const startedAt = Date.now();
+  say('building the programs ...');
+  const folder = `${startedAt.toString(36)}-${process.pid}`;
+  const { build } = await import('esbuild');
+  const result = await build({
+    absWorkingDir: root,
+    entryPoints: entryPoints(),
+    outdir: join(dist, folder),
+    chunkNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    sourcemap: true,
+    logLevel: 'silent',
+    metafile: true,
+    plugins: [fileUrls],
+  }).catch((error) => error);
+  if (result.errors.length > 0) {
+    rmSync(join(dist, folder), { recursive: true, force: true });
+    throw new Error(`the sources cannot be built\n${result.errors.map(describe).join('\n')}`);
+  }
+  checkFolders(Object.keys(result.metafile.inputs));
+  const previous = readStamp('build.json')?.folder;
+  writeStamp('build.json', { folder, signature });
+  removeOldBuilds([folder, previous]);
+  say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+  return join(dist, folder);
+}
+
+async function bundleWorkflows(file, signature) {
+  say('bundling the workflows ...');
+  const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
+  const workflowsPath = join(root, 'workflows/index.ts');
+  const { code } = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+  replaceFile(file, code);
+  writeStamp('workflow-bundle.json', { signature });
+  return file;
+}
+
+/** All output lies in one folder, so that code finds the file of a worker thread beside itself, whatever chunk it ends up in. */
+function entryPoints() {
+  const workers = sourceFiles(sourceFolders).filter((file) => file.endsWith('-worker.ts'));
+  const names = [
+    ...entries.map((file) => [builtName(file), join(root, file)]),
+    ...workers.map((file) => [basename(file, '.ts'), file]),
+  ];
+  return Object.fromEntries(names);
+}
+
+/** `cli/main.ts` is built to `cli-main.js`. */
+function builtName(source) {
+  return source.replace('/', '-').replace(/\.ts$/, '');
+}
+
+/**
+ * `new URL('<relative>', import.meta.url)` keeps meaning what it means in the source: a file or folder of the repository.
+ */
+const fileUrls = {
+  name: 'file-urls',
+  setup(build) {
+    build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const text = readFileSync(path, 'utf8');
+      if (!text.includes('import.meta.url')) return undefined;
+      const contents = text.replace(/new URL\(\s*'(\.[^']*)',\s*import\.meta\.url,?\s*\)/g, (found, name) => {
+        const target = resolve(dirname(path), name);
+        const slash = name.endsWith('/') ? '/' : '';
+        return existsSync(target) ? `new URL('../../${relative(root, target)}${slash}', import.meta.url)` : found;
+      });
+      return { contents, loader: 'ts' };
+    });
+  },
+};
+
+/** A source outside the listed folders would change without being built again. */
+function checkFolders(inputs) {
+  const stray = inputs.find((file) => !sourceFolders.includes(file.split('/')[0]) && !file.startsWith('bin/'));
+  if (stray) throw new Error(`${stray}: its folder is missing in sourceFolders of bin/build.mjs`);
+}
+
+/** Changes with any name, size or time of a source; a walk of 300 files takes 5 ms. */
+function sourceSignature(folders) {
+  const hash = createHash('sha256');
+  for (const file of [
+    ...sourceFiles(folders),
+    ...['package.json', 'bin/build.mjs', 'bin/lock.mjs'].map((file) => join(root, file)),
+  ]) {
+    const { size, mtimeMs } = statSync(file);
+    hash.update(`${relative(root, file)} ${size} ${mtimeMs}\n`);
+  }
+  return hash.digest('hex');
+}
+
+function sourceFiles(folders) {
+  const files = [];
+  for (const folder of folders) walk(join(root, folder), files);
+  return files.sort();
+}
+
+function walk(folder, files) {
+  if (!existsSync(folder)) return;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) walk(path, files);
+    else if (entry.name.endsWith('.ts')) files.push(path);
+  }
+}
+
+function builtFolder(stamp, signature) {
+  const built = readStamp(stamp);
+  return built?.signature === signature && existsSync(join(dist, built.folder)) ? join(dist, built.folder) : null;
+}
+
+/** Several processes that start at once build once: the others wait and take what the first has built. */
+async function underLock(name, work) {
+  mkdirSync(dist, { recursive: true });
+  const deadline = Date.now() + lockWaitMs;
+  for (;;) {
+    const lock = takeLock(join(dist, name));
+    if (lock.release) {
+      try {
+        return await work();
+      } finally {
+        lock.release();
+      }
+    }
+    if (Date.now() > deadline) throw new Error(`process ${lock.holder} has been building for too long; stop it and start again`);
+    await sleep(50);
+  }
+}
+
+/** The last build but one stays for processes that still run from it. */
+function removeOldBuilds(kept) {
+  for (const entry of readdirSync(dist, { withFileTypes: true })) {
+    if (entry.isDirectory() && !kept.includes(entry.name)) rmSync(join(dist, entry.name), { recursive: true, force: true });
+  }
+}
+
+function readStamp(name) {
+  try {
+    return JSON.parse(readFileSync(join(dist, name), 'utf8'));
+  } catch {
+    return null;
+  }
+}
+
+function writeStamp(name, stamp) {
+  replaceFile(join(dist, name), JSON.stringify(stamp));
+}
+
+function replaceFile(file, text) {
+  writeFileSync(`${file}.${process.pid}`, text);
+  renameSync(`${file}.${process.pid}`, file);
+}
+
+function describe({ text, location }) {
+  return location ? `${location.file}:${location.line}:${location.column + 1}: ${text}` : text;
+}
+
+function say(line) {
+  if (process.stderr.isTTY) process.stderr.write(`${line}\n`);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await currentBuild();
+  if (existsSync(join(root, 'workflows/index.ts'))) await workflowBundle();
+}

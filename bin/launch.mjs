@@ -1,0 +1,39 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { currentBuild, root, workflowBundle } from './build.mjs';
+import { checkNode } from './node-version.mjs';
+
+/** Long-running commands: readable stacks are worth loading the source maps there, not in a command of 50 ms. */
+const hosts = ['server', 'worker', 'dev'];
+
+/** Runs `main(argv)` of a built entry, building first when a source has changed, and ends the process with its exit code. */
+export async function launch(entry) {
+  checkNode();
+  if (!existsSync(join(root, 'node_modules'))) fail('the packages are not installed; run: npm ci');
+  const command = process.argv.slice(2).find((word) => !word.startsWith('-'));
+  const code = await run(entry, command).catch((error) => fail(error.stack ?? String(error)));
+  await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+  process.exit(code);
+}
+
+async function run(entry, command) {
+  const folder = await currentBuild().catch((error) => fail(error.message));
+  if (entry === 'agent-main' || hosts.includes(command)) process.setSourceMapsEnabled(true);
+  if (entry === 'cli-main' && command === 'worker') await workflowBundle();
+  const { main } = await import(pathToFileURL(join(folder, `${entry}.js`)).href);
+  return main(process.argv.slice(2));
+}
+
+function fail(message) {
+  process.stderr.write(`error: ${message}\n`);
+  process.exit(1);
+}
+
+/** A pipe that nobody reads any more must not keep the process. */
+function flushed(stream) {
+  return new Promise((resolve) => {
+    stream.once('error', resolve);
+    stream.write('', resolve);
+  });
+}

@@ -1,0 +1,78 @@
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+
+/**
+ * Takes the lock file for this process. Answers `{ release }`, or `{ holder }` with the process id of the living process that has it.
+ * The lock of a process that is gone (also after a reboot that gave its id to another) is taken over.
+ */
+export function takeLock(file) {
+  const mine = `${file}.${process.pid}`;
+  writeFileSync(mine, processMark(process.pid));
+  try {
+    for (let attempt = 0; attempt < 100; attempt += 1) {
+      if (link(mine, file)) return { release: () => release(file) };
+      const holder = holderOf(file);
+      if (holder !== null) return { holder };
+      removeStale(file);
+    }
+    throw new Error(`the lock ${file} cannot be taken; remove it when no other start is running`);
+  } finally {
+    rmSync(mine, { force: true });
+  }
+}
+
+/** The process id in a lock file while that process lives, else null. */
+export function holderOf(file) {
+  const mark = read(file);
+  const pid = Number.parseInt(mark ?? '', 10);
+  return Number.isInteger(pid) && isAlive(pid) && processMark(pid) === mark ? pid : null;
+}
+
+/** Process id and, where the kernel tells it, the instant of its start: the id alone may belong to another process by now. */
+function processMark(pid) {
+  const stat = read(`/proc/${pid}/stat`);
+  const started = stat === null ? '' : (stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '');
+  return `${pid} ${started}\n`;
+}
+
+/** Renamed before it is removed, so that of two takers only one removes it, and never a lock taken meanwhile. */
+function removeStale(file) {
+  const aside = `${file}.stale.${process.pid}`;
+  try {
+    renameSync(file, aside);
+  } catch {
+    return;
+  }
+  if (holderOf(aside) !== null) link(aside, file);
+  rmSync(aside, { force: true });
+}
+
+function release(file) {
+  if (holderOf(file) === process.pid) rmSync(file, { force: true });
+}
+
+function link(from, to) {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function read(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}

@@ -1,0 +1,12 @@
+/** The lowest Node release that the sources are written for; equal to `engines` in package.json. */
+const lowest = [20, 19];
+
+/** Ends the process with one sentence when Node is too old to run the sources. */
+export function checkNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > lowest[0] || (major === lowest[0] && minor >= lowest[1])) return;
+  process.stderr.write(
+    `error: Node ${lowest.join('.')} or newer is needed, this is ${process.versions.node}; see https://nodejs.org\n`,
+  );
+  process.exit(1);
+}

@@ -1,0 +1,174 @@
+import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { rootCertificates } from 'node:tls';
+import type { ServerSettings } from './config/server.js';
+import { type ExchangeAnswer, exchange, NoAnswer } from './exchange.js';
+import { CommandFailure, failure } from './failure.js';
+import { type JsonText, readJson } from './output/json-text.js';
+import { visible } from './output/visible.js';
+import { pause } from './signal.js';
+import type { Limits } from './terminal.js';
+import { version } from './version.js';
+
+export interface Call {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** Segments after the base address; each is percent-encoded (CL-28). */
+  path: readonly string[];
+  query?: Record<string, string | number | boolean | undefined>;
+  /** JSON text. */
+  body?: string;
+  /** Tried three times; GET unless said otherwise, POST only when a repetition makes nothing new (CL-10). */
+  repeatable?: boolean;
+  timeoutMs?: number;
+  /** Instead of the command's own signal. */
+  signal?: AbortSignal;
+  /** Statuses of 300 and above that are handed back instead of thrown. */
+  accept?: readonly number[];
+}
+
+export interface Reply {
+  status: number;
+  text: string;
+  /** The answer as JSON; `server_error` when it is none. */
+  json(): JsonText;
+}
+
+/** The HTTP side of a command (CL-10); every refusal of the server becomes a CommandFailure. */
+export interface Client {
+  call(call: Call): Promise<Reply>;
+  close(): void;
+}
+
+export interface ClientOptions {
+  settings: ServerSettings;
+  limits: Limits;
+  signal: AbortSignal;
+  /** The words of the command, in front of each message. */
+  what: string;
+  /** Told once when the server's version differs (CL-11). */
+  onOtherVersion(server: string): void;
+}
+
+const tries = 3;
+
+export function createClient(options: ClientOptions): Client {
+  const { settings, limits, what } = options;
+  const agent = createAgent(settings);
+  const attempt = (call: Call, signal: AbortSignal) =>
+    exchange({
+      method: call.method,
+      url: addressOf(settings.baseUrl, call),
+      headers: headersOf(call, settings.token),
+      body: call.body ?? null,
+      agent,
+      connectMs: limits.connectMs,
+      totalMs: call.timeoutMs ?? limits.callMs,
+      signal,
+    });
+  return {
+    async call(call) {
+      const signal = call.signal ?? options.signal;
+      const answer = await repeated(
+        () => attempt(call, signal),
+        (call.repeatable ?? call.method === 'GET') ? tries : 1,
+        limits,
+        signal,
+      ).catch((error: unknown) => {
+        throw error instanceof NoAnswer ? awayFailure(what, settings.baseUrl, error) : error;
+      });
+      const server = answer.headers['x-svc-version'];
+      if (typeof server === 'string' && release(server) !== release(version)) options.onOtherVersion(server);
+      const isFine = answer.status >= 200 && answer.status < 300;
+      if (!isFine && !call.accept?.includes(answer.status)) throw answerFailure(what, answer.status, answer.text);
+      return { status: answer.status, text: answer.text, json: () => jsonOf(what, answer) };
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** The server's refusal as `<what was tried>: <server error>` with the server's code and hint. */
+export function answerFailure(what: string, status: number, text: string): CommandFailure {
+  const body = tryJson(text);
+  const error = body?.get('error')?.string();
+  if (error == null)
+    return failure('server_error', `${what}: the server answered ${status}: ${visible(text.slice(0, 200)) || 'no text'}`);
+  return new CommandFailure(body?.get('code')?.string() ?? 'server_error', `${what}: ${error}`, {
+    hint: body?.get('hint')?.string() ?? null,
+    exit: 1,
+  });
+}
+
+function jsonOf(what: string, answer: ExchangeAnswer): JsonText {
+  const body = tryJson(answer.text);
+  if (!body) throw failure('server_error', `${what}: the answer is no JSON: ${visible(answer.text.slice(0, 200))}`);
+  return body;
+}
+
+function tryJson(text: string): JsonText | null {
+  try {
+    return readJson(text);
+  } catch {
+    return null;
+  }
+}
+
+/** A connection that failed or broke, 502, 503 and 504 are tried again, 429 after its `Retry-After`. */
+async function repeated(
+  attempt: () => Promise<ExchangeAnswer>,
+  most: number,
+  limits: Limits,
+  signal: AbortSignal,
+): Promise<ExchangeAnswer> {
+  for (let tried = 1; ; tried += 1) {
+    let waitMs = limits.retryPauseMs * tried;
+    try {
+      const answer = await attempt();
+      if (tried >= most || ![429, 502, 503, 504].includes(answer.status)) return answer;
+      const seconds = Number(answer.headers['retry-after'] ?? Number.NaN);
+      if (answer.status === 429 && seconds * 1000 > limits.retryAfterMaxMs) return answer;
+      if (Number.isFinite(seconds)) waitMs = Math.min(seconds * 1000, limits.retryAfterMaxMs);
+    } catch (error) {
+      if (tried >= most || !(error instanceof NoAnswer) || !error.isConnection) throw error;
+    }
+    await pause(waitMs, signal);
+  }
+}
+
+function awayFailure(what: string, baseUrl: URL, error: NoAnswer): CommandFailure {
+  return failure('network_error', `${what}: ${baseUrl.origin}: ${error.message}`, {
+    hint: error.isConnection ? 'is the server running, and is [server] url right?' : null,
+  });
+}
+
+function addressOf(baseUrl: URL, call: Call): URL {
+  // A lone dot is a step in a path even when it is encoded.
+  if (call.path.some((segment) => segment === '.' || segment === '..')) throw failure('usage', 'this is no id or name');
+  const url = new URL(baseUrl.href);
+  url.pathname = `${baseUrl.pathname.replace(/\/$/, '')}/${call.path.map(encodeURIComponent).join('/')}`;
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(call.query ?? {})) if (value !== undefined) query.set(name, String(value));
+  url.search = query.toString();
+  return url;
+}
+
+function headersOf(call: Call, token: string): Record<string, string> {
+  const headers: Record<string, string> = {
+    accept: 'application/json',
+    authorization: `Bearer ${token}`,
+    'user-agent': `svc/${version}`,
+  };
+  if (call.body !== undefined) {
+    headers['content-type'] = 'application/json';
+    headers['content-length'] = String(Buffer.byteLength(call.body));
+  }
+  return headers;
+}
+
+function createAgent(settings: ServerSettings): HttpAgent {
+  if (settings.baseUrl.protocol === 'http:') return new HttpAgent({ keepAlive: true });
+  return new HttpsAgent({ keepAlive: true, ...(settings.ca === null ? {} : { ca: [...rootCertificates, settings.ca] }) });
+}
+
+function release(text: string): string {
+  return text.split('.', 2).join('.');
+}

@@ -1,0 +1,89 @@
+import type { Context } from '../context.js';
+import { showInstant } from '../output/instant.js';
+import type { JsonText } from '../output/json-text.js';
+import type { Answer } from '../output/output.js';
+import { type ResultFormat, renderResult } from '../output/result-format.js';
+import { statusPainter } from '../output/style.js';
+import { renderTable } from '../output/table.js';
+import { visible } from '../output/visible.js';
+import { resolveRequestId } from '../request-id.js';
+import { parseWhen } from '../when.js';
+
+export interface AuditListOptions {
+  user?: string;
+  operation?: string;
+  eventType?: string;
+  category?: string;
+  outcome?: string;
+  request?: string;
+  since?: string;
+  until?: string;
+  limit?: number;
+  offset?: number;
+  resultFormat?: ResultFormat;
+}
+
+/** `svc audit list`, newest first; database and environment filter only when given as options. */
+export async function listAuditEvents(context: Context, _: readonly string[], options: AuditListOptions): Promise<Answer> {
+  const now = context.terminal.now();
+  const since = options.since === undefined ? undefined : parseWhen(options.since, 'since', now);
+  const until = options.until === undefined ? undefined : parseWhen(options.until, 'until', now);
+  const request = options.request === undefined ? undefined : await resolveRequestId(context, options.request);
+  const reply = await context.client().call({
+    method: 'GET',
+    path: ['api', 'audit', 'events'],
+    query: {
+      actor_id: options.user,
+      operation: options.operation,
+      event_type: options.eventType,
+      event_category: options.category,
+      outcome: options.outcome,
+      request_id: request,
+      database: context.options.database,
+      environment: context.options.environment,
+      since,
+      until,
+      limit: options.limit,
+      offset: options.offset,
+    },
+  });
+  const answer = reply.json();
+  const events = answer.get('events')?.items() ?? [];
+  return {
+    data: reply.text,
+    human: () => auditText(context, events, options.resultFormat ?? 'table'),
+    note: `${events.length} of ${answer.get('total')?.text ?? events.length} events`,
+  };
+}
+
+function auditText(context: Context, events: readonly JsonText[], format: ResultFormat): string {
+  if (format === 'table') return events.length === 0 ? '' : auditTable(context, events);
+  const columns = events[0]?.entries().map(([name]) => name) ?? [];
+  const rows = events.map((event) => event.entries().map(([, value]) => value));
+  const view = { columns, rows, rowsAffected: null, truncated: false, truncationReason: null, data: null };
+  return renderResult(view, format, context.terminal.stdout.isTTY === true);
+}
+
+function auditTable(context: Context, events: readonly JsonText[]): string {
+  const { style } = context.output;
+  const rows = events.map((event) => {
+    const text = (key: string) => visible(event.get(key)?.string() ?? '');
+    const place = text('database_name') && `${text('database_name')}/${text('environment')}`;
+    const subject = text('request_id') || [text('resource_type'), text('resource_id')].filter(Boolean).join(' ');
+    return [
+      event.get('seq')?.kind === 'number' ? event.get('seq')!.text : '',
+      showInstant(text('created_at')),
+      text('event_type'),
+      text('outcome'),
+      text('actor_id'),
+      place,
+      subject,
+      text('reason'),
+    ];
+  });
+  return renderTable(['SEQ', 'TIME', 'EVENT', 'OUTCOME', 'ACTOR', 'DATABASE', 'SUBJECT', 'REASON'], rows, {
+    rightAligned: new Set([0]),
+    paintHeader: style.bold,
+    paintCell: statusPainter(style, rows, 3),
+  });
+}

@@ -1,0 +1,96 @@
+import { answerFailure } from '../client.js';
+import { requireConfirmation } from '../confirmation.js';
+import type { Context } from '../context.js';
+import { CommandFailure, failure } from '../failure.js';
+import { lookAtRequest } from '../follow/request-view.js';
+import type { Answer } from '../output/output.js';
+import { paintStatus } from '../output/style.js';
+import { visible } from '../output/visible.js';
+import { resolveRequestId } from '../request-id.js';
+
+export interface ApproveOptions {
+  comment?: string;
+  as?: string;
+}
+
+/** `svc request approve ID`: an approval that was given already, or came too late, is `already_approved`. */
+export async function approveRequest(context: Context, args: readonly string[], options: ApproveOptions): Promise<Answer> {
+  if (options.as !== undefined && !/^(user|group|role):./.test(options.as))
+    throw failure('usage', 'request approve: --as takes a selector: user:<id>, group:<name> or role:<name>');
+  const id = await resolveRequestId(context, args[0]!);
+  const body = { ...comment(options), ...(options.as === undefined ? {} : { selector: options.as }) };
+  const reply = await post(context, id, 'approve', body, [409]);
+  if (reply.status === 409) throw conflictOfApproval(context, reply.status, reply.text);
+  const answer = reply.json();
+  const status = answer.get('status')?.string() ?? '';
+  const steps = `${answer.get('step_completed')?.text ?? '?'} of ${answer.get('total_steps')?.text ?? '?'} steps done`;
+  const selector = visible(answer.get('matched_selector')?.string() ?? '');
+  const next = status === 'approved' ? `; the requester can now run it: svc request resume ${id}` : '';
+  return {
+    data: reply.text,
+    human: () =>
+      `${paintStatus(context.output.style, status === 'approved' ? 'approved' : 'pending')}: ${selector} approved, ${steps}${next}\n`,
+  };
+}
+
+/** `svc request reject ID`. */
+export async function rejectRequest(context: Context, args: readonly string[], options: { comment?: string }): Promise<Answer> {
+  const id = await resolveRequestId(context, args[0]!);
+  const reply = await post(context, id, 'reject', comment(options), []);
+  return { data: reply.text, human: () => `${paintStatus(context.output.style, 'rejected')}: request ${id}\n` };
+}
+
+/** `svc request cancel ID`: 202 means that it is still running; work that was committed is told as such. */
+export async function cancelRequest(context: Context, args: readonly string[], options: { reason?: string }): Promise<Answer> {
+  const id = await resolveRequestId(context, args[0]!);
+  const before = await lookAtRequest(context, id, false, context.signal);
+  if (before.status === 'running')
+    await requireConfirmation(
+      context,
+      `Request ${id} is running${before.claimedBy === null ? '' : ` on ${visible(before.claimedBy)}`}. Cancel it?`,
+    );
+  const reply = await post(context, id, 'cancel', options.reason === undefined ? {} : { reason: options.reason }, [409]);
+  if (reply.status === 409) throw await conflictOfCancel(context, id, reply.status, reply.text);
+  const status = reply.json().get('status')?.string() ?? '';
+  return { data: reply.text, human: () => cancelText(context, id, reply.status, status) };
+}
+
+function cancelText(context: Context, id: string, httpStatus: number, status: string): string {
+  const painted = paintStatus(context.output.style, visible(status));
+  if (httpStatus !== 202) return `${painted}: request ${id}\n`;
+  if (status === 'execution_lost')
+    return `${painted}: the agent of request ${id} was lost before it confirmed; look again with svc request show ${id}\n`;
+  return `${painted}: the cancel was asked for, request ${id} is still running; svc request wait ${id}\n`;
+}
+
+function post(context: Context, id: string, action: string, body: object, accept: readonly number[]) {
+  return context.client().call({
+    method: 'POST',
+    path: ['api', 'requests', id, action],
+    body: JSON.stringify(body),
+    accept,
+    // A cancel of a running request waits up to 20 s on the server, within the 30 s of a call.
+  });
+}
+
+function comment(options: { comment?: string }): { comment?: string } {
+  return options.comment === undefined ? {} : { comment: options.comment };
+}
+
+/** Both texts are ones that clients match (section 7.2 of the HTTP rules). */
+function conflictOfApproval(context: Context, status: number, text: string): CommandFailure {
+  const refused = answerFailure(context.what, status, text);
+  const isDone = refused.message.includes('already approved') || refused.message.includes('already dispatched');
+  return isDone ? failure('already_approved', refused.message, { hint: refused.hint }) : refused;
+}
+
+async function conflictOfCancel(context: Context, id: string, status: number, text: string): Promise<CommandFailure> {
+  const refused = answerFailure(context.what, status, text);
+  const view = await lookAtRequest(context, id, false, context.signal).catch(() => null);
+  if (view?.status !== 'executed') return refused;
+  return new CommandFailure(refused.code, `${context.what}: it had been executed before the cancel arrived`, {
+    hint: `svc request result ${id}`,
+    data: view.text,
+    exit: 1,
+  });
+}

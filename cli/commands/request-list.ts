@@ -1,0 +1,79 @@
+import type { Context } from '../context.js';
+import { showInstant } from '../output/instant.js';
+import type { JsonText } from '../output/json-text.js';
+import { onOneLine } from '../output/json-text.js';
+import type { Answer } from '../output/output.js';
+import { statusPainter } from '../output/style.js';
+import { renderTable } from '../output/table.js';
+import { visible } from '../output/visible.js';
+
+export interface RequestListOptions {
+  status?: string;
+  user?: string;
+  pendingForMe?: boolean;
+  limit?: number;
+  offset?: number;
+}
+
+/** `svc request list`: database and environment filter only when given as options. */
+export async function listRequests(context: Context, _: readonly string[], options: RequestListOptions): Promise<Answer> {
+  const reply = await context.client().call({
+    method: 'GET',
+    path: ['api', 'requests'],
+    query: {
+      limit: options.limit,
+      offset: options.offset,
+      status: options.status,
+      user: options.user,
+      pending_for_me: options.pendingForMe,
+      database: context.options.database,
+      environment: context.options.environment,
+    },
+  });
+  const page = reply.json();
+  const requests = page.get('requests')?.items() ?? [];
+  const total = page.get('total')?.text ?? String(requests.length);
+  return {
+    data: reply.text,
+    human: () => (requests.length === 0 ? '' : requestTable(context, requests)),
+    note: requests.length === 0 ? 'no requests' : `${requests.length} of ${total}`,
+  };
+}
+
+function requestTable(context: Context, requests: readonly JsonText[]): string {
+  const { style } = context.output;
+  const shorten = shortIds(context, requests);
+  const rows = requests.map((request) => rowOf(request, shorten));
+  const free = (context.terminal.stdout.columns ?? 0) - 80;
+  return renderTable(['ID', 'STATUS', 'REQUESTER', 'DATABASE', 'CREATED', 'WAITS FOR', 'SQL'], rows, {
+    maxCell: Math.max(60, free),
+    paintHeader: style.bold,
+    paintCell: statusPainter(style, rows, 1),
+  });
+}
+
+function rowOf(request: JsonText, shorten: (id: string) => string): string[] {
+  const text = (key: string) => visible(request.get(key)?.string() ?? '');
+  const approvers = request.get('next_approvers')?.items() ?? [];
+  return [
+    shorten(text('id')),
+    text('status'),
+    text('requester'),
+    `${text('database')}/${text('environment')}`,
+    showInstant(text('created_at')),
+    waitsFor(text('status'), approvers.map((entry) => visible(entry.string() ?? '')).join(', ')),
+    visible(onOneLine(request.get('detail')?.string() ?? '').replace(/\s+/g, ' ')),
+  ];
+}
+
+function waitsFor(status: string, approvers: string): string {
+  if (status === 'pending') return approvers;
+  if (status === 'approved') return 'resume';
+  return status === 'dispatched' ? 'agent' : '';
+}
+
+/** On a terminal eight characters, when they tell the requests of the page apart; elsewhere ids in full, for scripts. */
+function shortIds(context: Context, requests: readonly JsonText[]): (id: string) => string {
+  const short = new Set(requests.map((request) => request.get('id')?.string()?.slice(0, 8)));
+  return context.terminal.stdout.isTTY === true && short.size === requests.length ? (id) => id.slice(0, 8) : (id) => id;
+}

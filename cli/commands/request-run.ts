@@ -1,0 +1,106 @@
+import type { Context } from '../context.js';
+import { CommandFailure, failure } from '../failure.js';
+import { type DeliveryOptions, deliver } from '../follow/deliver.js';
+import { followInterruptibly } from '../follow/interruptible.js';
+import { storedResult } from '../follow/result.js';
+import { showInstant } from '../output/instant.js';
+import type { JsonText } from '../output/json-text.js';
+import type { Answer } from '../output/output.js';
+import { statusPainter } from '../output/style.js';
+import { renderTable } from '../output/table.js';
+import { visible } from '../output/visible.js';
+import { resolveRequestId } from '../request-id.js';
+
+export interface WaitOptions extends DeliveryOptions {
+  timeout?: number;
+  resume?: boolean;
+}
+
+export interface ResumeOptions extends DeliveryOptions {
+  timeout?: number;
+  reason?: string;
+}
+
+export interface ResultOptions extends DeliveryOptions {
+  execution?: string;
+  list?: boolean;
+  limit?: number;
+}
+
+/** `svc request wait ID`: waits for approval too; resumes only when asked to (CL-22). */
+export async function waitForRequest(context: Context, args: readonly string[], options: WaitOptions): Promise<Answer> {
+  const id = await resolveRequestId(context, args[0]!);
+  const resume = options.resume === true;
+  const task = { id, status: null, approvers: [], waitForApproval: true, resume, resumeAfterTimeout: resume };
+  return deliver(context, await followInterruptibly(context, task, options.timeout ?? 0), options, ended(context, id));
+}
+
+/** `svc request resume ID`: 409 `already dispatched` is no error, the wait goes on (CL-23). */
+export async function resumeRequest(context: Context, args: readonly string[], options: ResumeOptions): Promise<Answer> {
+  const id = await resolveRequestId(context, args[0]!);
+  try {
+    const body = options.reason === undefined ? {} : { reason: options.reason };
+    await context.client().call({ method: 'POST', path: ['api', 'requests', id, 'resume'], body: JSON.stringify(body) });
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || !isDispatched(error)) throw error;
+  }
+  const task = { id, status: 'dispatched', approvers: [], waitForApproval: false, resume: true, resumeAfterTimeout: true };
+  return deliver(context, await followInterruptibly(context, task, options.timeout ?? 0), options, ended(context, id));
+}
+
+/** `svc request result ID`: the stored result; its exit code is that of the statement (section 4). */
+export async function requestResult(context: Context, args: readonly string[], options: ResultOptions): Promise<Answer> {
+  if (options.list === true) {
+    if (options.execution !== undefined || options.output !== undefined)
+      throw failure('usage', 'request result: --list goes with --limit only');
+    return requestExecutions(context, args, options);
+  }
+  const id = await resolveRequestId(context, args[0]!);
+  return deliver(context, await storedResult(context, id, context.signal, options.execution), options);
+}
+
+/** `svc request executions ID`, also `svc request result ID --list`. */
+export async function requestExecutions(context: Context, args: readonly string[], options: { limit?: number }): Promise<Answer> {
+  const id = await resolveRequestId(context, args[0]!);
+  const reply = await context
+    .client()
+    .call({ method: 'GET', path: ['api', 'requests', id, 'executions'], query: { limit: options.limit } });
+  const executions = reply.json().get('executions')?.items() ?? [];
+  return { data: reply.text, human: () => executionsTable(context, executions) };
+}
+
+/** Executions, newest first, as a table; one sentence when there are none. */
+export function executionsTable(context: Context, executions: readonly JsonText[]): string {
+  if (executions.length === 0) return 'It has not run yet.\n';
+  const { style } = context.output;
+  const rows = executions.map((execution) => {
+    const text = (key: string) => visible(execution.get(key)?.string() ?? '');
+    const number = (key: string) => (execution.get(key)?.kind === 'number' ? execution.get(key)!.text : '');
+    const took = number('duration_ms');
+    return [
+      number('fence'),
+      text('status'),
+      text('agent_id'),
+      showInstant(text('created_at')),
+      took && `${took} ms`,
+      number('rows_affected'),
+      text('id'),
+      text('error_message'),
+    ];
+  });
+  return renderTable(['RUN', 'STATUS', 'AGENT', 'STARTED', 'TOOK', 'ROWS', 'EXECUTION', 'ERROR'], rows, {
+    rightAligned: new Set([0, 4, 5]),
+    maxCell: 80,
+    paintHeader: style.bold,
+    paintCell: statusPainter(style, rows, 1),
+  });
+}
+
+function ended(context: Context, id: string): string {
+  return context.output.noteStyle.dim(`request ${id} executed`);
+}
+
+/** The one text that clients match (section 7.2 of the HTTP rules): the code alone is that of every conflict. */
+function isDispatched(error: CommandFailure): boolean {
+  return error.code === 'request.conflict' && error.message.includes('already dispatched');
+}

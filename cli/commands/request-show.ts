@@ -1,0 +1,112 @@
+import type { Context } from '../context.js';
+import type { CommandFailure } from '../failure.js';
+import { describeQueueHint } from '../follow/request-view.js';
+import { showDuration, showInstant } from '../output/instant.js';
+import type { JsonText } from '../output/json-text.js';
+import type { Answer } from '../output/output.js';
+import { approvalLines, contextLines, traceLines } from '../output/request-parts.js';
+import { highlightSql } from '../output/sql.js';
+import { paintStatus } from '../output/style.js';
+import { visible } from '../output/visible.js';
+import { resolveRequestId } from '../request-id.js';
+import { executionsTable } from './request-run.js';
+
+/** `svc request show ID` (CL-31); in human mode the executions are asked for too. */
+export async function showRequest(context: Context, args: readonly string[]): Promise<Answer> {
+  const id = await resolveRequestId(context, args[0]!);
+  const client = context.client();
+  const [reply, executions] = await Promise.all([
+    client.call({ method: 'GET', path: ['api', 'requests', id] }),
+    context.output.mode === 'human' ? readExecutions(context, id) : null,
+  ]);
+  const request = reply.json();
+  return { data: reply.text, human: () => page(context, request, executions) };
+}
+
+/** The page is of use without them: a failure is a warning. */
+async function readExecutions(context: Context, id: string): Promise<JsonText[] | null> {
+  return context
+    .client()
+    .call({ method: 'GET', path: ['api', 'requests', id, 'executions'] })
+    .then(
+      (reply) => reply.json().get('executions')?.items() ?? [],
+      (error: CommandFailure) => {
+        if (context.signal.aborted) throw error;
+        return null;
+      },
+    );
+}
+
+function page(context: Context, request: JsonText, executions: readonly JsonText[] | null): string {
+  const { style } = context.output;
+  const sections: [string, string[]][] = [
+    [`Request ${visible(textOf(request, 'id'))}`, headLines(context, request)],
+    ['SQL', highlightSql(textOf(request, 'detail'), style).split('\n')],
+    ['Approval', approvalLines(request.get('approval_progress'), textOf(request, 'status'), style)],
+    ['Context', contextLines(request.get('context'))],
+    ['Decision', traceLines(request.get('decision_trace'))],
+    ['Executions', executions === null ? ['not available'] : executionsTable(context, executions).trimEnd().split('\n')],
+  ];
+  return sections
+    .filter(([, lines]) => lines.length > 0)
+    .map(([title, lines]) => `${style.bold(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`)
+    .join('\n');
+}
+
+function headLines(context: Context, request: JsonText): string[] {
+  const text = (key: string) => visible(textOf(request, key));
+  const flags = ['emergency', 'no_result_store'].filter((key) => request.get(key)?.text === 'true');
+  const shared =
+    request
+      .get('share_with')
+      ?.items()
+      .map((entry) => visible(entry.string() ?? '')) ?? [];
+  const until = deadlineOf(request);
+  const rows: [string, string][] = [
+    ['status', paintStatus(context.output.style, text('status')) + whoseTurn(request)],
+    ['where', `${text('database')}/${text('environment')}`],
+    ['operation', [text('operation'), ...flags].join(', ')],
+    ['requester', text('requester')],
+    ['reason', text('reason')],
+    ['shared with', shared.join(', ')],
+    ['created', showInstant(text('created_at'))],
+    ['approved', showInstant(text('approved_at'))],
+    [until.label, until.at === '' ? '' : `${showInstant(until.at)}${timeLeft(context, until.at)}`],
+    ['cancelled by', [text('cancelled_by'), text('cancel_reason')].filter(Boolean).join(': ')],
+    ['lost', text('lost_reason')],
+    ['digest', text('approval_digest')],
+  ];
+  return rows
+    .filter(([, value]) => value !== '')
+    .map(([label, value]) => `${context.output.style.dim(label.padEnd(12))}${value}`);
+}
+
+/** Who has to act now, after the status. */
+function whoseTurn(request: JsonText): string {
+  const status = textOf(request, 'status');
+  const hint = textOf(request, 'queue_hint');
+  if (status === 'pending') return ', waits for approval';
+  if (status === 'approved') return `, waits for ${visible(textOf(request, 'requester'))} to resume it`;
+  if (status === 'running')
+    return `, agent ${visible(textOf(request, 'claimed_by'))}${textOf(request, 'cancel_requested_at') ? ', cancel asked for' : ''}`;
+  if (status === 'dispatched') return `, waits for an agent${hint ? `: ${describeQueueHint(visible(hint))}` : ''}`;
+  return '';
+}
+
+/** The clock that runs: the pending one, else the one until which it can be resumed. */
+function deadlineOf(request: JsonText): { label: string; at: string } {
+  const status = textOf(request, 'status');
+  if (status === 'pending') return { label: 'expires', at: textOf(request, 'expires_at') };
+  if (['approved', 'executed', 'failed', 'execution_lost'].includes(status))
+    return { label: 'resume by', at: textOf(request, 'dispatch_by') };
+  return { label: '', at: '' };
+}
+
+function timeLeft(context: Context, at: string): string {
+  const left = Date.parse(at) - context.terminal.now();
+  return Number.isNaN(left) ? '' : left > 0 ? ` (in ${showDuration(left)})` : ' (passed)';
+}
+
+function textOf(request: JsonText, key: string): string {
+  return request.get(key)?.string() ?? '';
+}

@@ -1,0 +1,153 @@
+import { requireConfirmation } from '../confirmation.js';
+import type { Context } from '../context.js';
+import { CommandFailure, failure } from '../failure.js';
+import { renderDetails, showValue } from '../output/details.js';
+import type { JsonText } from '../output/json-text.js';
+import type { Answer } from '../output/output.js';
+import { statusPainter } from '../output/style.js';
+import { renderTable } from '../output/table.js';
+import { parseWhen } from '../when.js';
+
+export interface TokenCreateOptions {
+  subject?: string;
+  subjectType?: 'user' | 'agent';
+  scopeRoles?: string[];
+  scopeCeiling?: boolean;
+  name?: string;
+  expires?: string;
+}
+
+export interface TokenListOptions {
+  subject?: string;
+  status?: string;
+  type?: string;
+}
+
+/** `svc token create`: the new token alone on stdout, what it is on stderr; it is shown this once (CL-02). */
+export async function createToken(context: Context, _: readonly string[], options: TokenCreateOptions): Promise<Answer> {
+  const type = options.subjectType ?? 'user';
+  const unlimited = options.scopeCeiling === false;
+  if (unlimited && options.scopeRoles !== undefined)
+    throw failure('usage', 'token create: --scope-roles and --no-scope-ceiling exclude each other');
+  if (unlimited && type === 'user') throw failure('usage', 'token create: --no-scope-ceiling is for agent tokens only');
+  if (type === 'agent' && options.subject === undefined) throw failure('usage', 'token create: an agent token needs --subject');
+  const expires = options.expires === undefined ? undefined : parseWhen(options.expires, 'expires', context.terminal.now());
+  const body = {
+    subject_id: options.subject ?? (await ownId(context)),
+    subject_type: type,
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(options.scopeRoles === undefined ? {} : { scope_ceiling: { roles: options.scopeRoles } }),
+    ...(unlimited ? { scope_ceiling: null } : {}),
+    ...(expires === undefined ? {} : { expires_at: expires }),
+  };
+  const reply = await context.client().call({ method: 'POST', path: ['api', 'tokens'], body: JSON.stringify(body) });
+  const token = reply.json().get('token')?.string();
+  if (reply.status !== 201 || token == null)
+    throw failure('server_error', `token create: the server answered ${reply.status} without a new token`);
+  return {
+    data: reply.text,
+    human: () => `${token}\n`,
+    note: `${renderDetails(reply.json(), created, context.output.noteStyle)}Keep the token now: it is not shown again.`,
+  };
+}
+
+/** `svc token list`; the filters are applied here, because the endpoint has none. */
+export async function listTokens(context: Context, _: readonly string[], options: TokenListOptions): Promise<Answer> {
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'tokens'] });
+  const wanted: [string, string | undefined][] = [
+    ['subject_id', options.subject],
+    ['status', options.status],
+    ['subject_type', options.type],
+  ];
+  const isWanted = (token: JsonText) => wanted.every(([key, value]) => value === undefined || token.get(key)?.string() === value);
+  const all = reply.json().get('tokens')?.items() ?? [];
+  const tokens = all.filter(isWanted);
+  const data = tokens.length === all.length ? reply.text : `{"tokens":[${tokens.map((token) => token.text).join(',')}]}`;
+  return {
+    data,
+    human: () => (tokens.length === 0 ? '' : tokenTable(context, tokens)),
+    ...(tokens.length === 0 ? { note: 'no tokens' } : {}),
+  };
+}
+
+/** `svc token revoke ID`. */
+export async function revokeToken(context: Context, args: readonly string[]): Promise<Answer> {
+  const id = args[0]!;
+  await requireConfirmation(context, `Revoke the token ${id}?`);
+  const reply = await context.client().call({ method: 'DELETE', path: ['api', 'tokens', id] });
+  expectOk(context, reply.status);
+  return {
+    data: reply.text,
+    human: () =>
+      renderDetails(
+        reply.json(),
+        [
+          ['revoked', 'id'],
+          ['at', 'revoked_at'],
+        ],
+        context.output.style,
+      ),
+  };
+}
+
+/** `svc token inspect ID`. */
+export async function inspectToken(context: Context, args: readonly string[]): Promise<Answer> {
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'tokens', args[0]!, 'inspect'] });
+  expectOk(context, reply.status);
+  return { data: reply.text, human: () => renderDetails(reply.json(), inspected, context.output.style) };
+}
+
+const created = [
+  ['id', 'id'],
+  ['subject', 'subject_id'],
+  ['type', 'subject_type'],
+  ['name', 'name'],
+  ['roles', 'effective_roles'],
+  ['expires', 'expires_at'],
+] as const;
+
+const inspected = [
+  ['id', 'id'],
+  ['status', 'status'],
+  ['subject', 'subject_id'],
+  ['type', 'subject_type'],
+  ['name', 'name'],
+  ['ceiling', 'scope_ceiling'],
+  ['resolved roles', 'resolved_roles'],
+  ['roles', 'effective_roles'],
+  ['permissions', 'effective_permissions'],
+  ['expires', 'expires_at'],
+] as const;
+
+async function ownId(context: Context): Promise<string> {
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'me'] });
+  const id = reply.json().get('subject_id')?.string();
+  if (id == null) throw failure('server_error', `${context.what}: the server did not say who this is`);
+  return id;
+}
+
+function expectOk(context: Context, status: number): void {
+  if (status !== 200) throw new CommandFailure('server_error', `${context.what}: the server answered ${status}`);
+}
+
+function tokenTable(context: Context, tokens: readonly JsonText[]): string {
+  const { style } = context.output;
+  const keys = [
+    'id',
+    'token_prefix',
+    'status',
+    'subject_type',
+    'subject_id',
+    'name',
+    'scope_ceiling',
+    'expires_at',
+    'created_at',
+  ];
+  const rows = tokens.map((token) =>
+    keys.map((key) => showValue(key === 'scope_ceiling' ? token.get(key)?.get('roles') : token.get(key))),
+  );
+  return renderTable(['ID', 'PREFIX', 'STATUS', 'TYPE', 'SUBJECT', 'NAME', 'ROLES', 'EXPIRES', 'CREATED'], rows, {
+    paintHeader: style.bold,
+    paintCell: statusPainter(style, rows, 2),
+  });
+}

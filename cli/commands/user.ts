@@ -1,0 +1,71 @@
+import type { Context } from '../context.js';
+import { failure } from '../failure.js';
+import { renderDetails, showValue } from '../output/details.js';
+import type { Answer } from '../output/output.js';
+import { statusPainter } from '../output/style.js';
+import { renderTable } from '../output/table.js';
+
+export interface UserAddOptions {
+  role?: string[];
+  group?: string[];
+}
+
+/** `svc user add ID`: the initial token alone on stdout, who it is for on stderr; it is shown this once (CL-02). */
+export async function addUser(context: Context, args: readonly string[], options: UserAddOptions): Promise<Answer> {
+  const body = { id: args[0]!, roles: options.role ?? [], groups: options.group ?? [] };
+  const reply = await context.client().call({ method: 'POST', path: ['api', 'users'], body: JSON.stringify(body) });
+  const token = reply.json().get('token')?.string();
+  if (token == null) throw failure('server_error', `user add: the server answered ${reply.status} without a token`);
+  return {
+    data: reply.text,
+    human: () => `${token}\n`,
+    note: `${renderDetails(
+      reply.json(),
+      [
+        ['user', 'id'],
+        ['roles', 'roles'],
+        ['groups', 'groups'],
+      ],
+      context.output.noteStyle,
+    )}Keep the token now: it is not shown again.`,
+  };
+}
+
+/** `svc user list`, newest first. */
+export async function listUsers(context: Context): Promise<Answer> {
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'users'] });
+  const users = reply.json().get('users')?.items() ?? [];
+  const { style } = context.output;
+  const keys = ['id', 'status', 'roles', 'groups', 'source', 'last_seen_at', 'created_at'];
+  const rows = users.map((user) => keys.map((key) => showValue(user.get(key))));
+  const table = () =>
+    renderTable(['ID', 'STATUS', 'ROLES', 'GROUPS', 'SOURCE', 'LAST SEEN', 'CREATED'], rows, {
+      paintHeader: style.bold,
+      paintCell: statusPainter(style, rows, 1),
+    });
+  return {
+    data: reply.text,
+    human: () => (users.length === 0 ? '' : table()),
+    ...(users.length === 0 ? { note: 'no users' } : {}),
+  };
+}
+
+/** `svc user show ID`. */
+export async function showUser(context: Context, args: readonly string[]): Promise<Answer> {
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'users', args[0]!] });
+  return { data: reply.text, human: () => renderDetails(reply.json(), userRows, context.output.style) };
+}
+
+const userRows = [
+  ['id', 'id'],
+  ['status', 'status'],
+  ['name', 'display_name'],
+  ['email', 'email'],
+  ['roles', 'roles'],
+  ['groups', 'groups'],
+  ['source', 'source'],
+  ['slack', 'slack_user_id'],
+  ['last seen', 'last_seen_at'],
+  ['created', 'created_at'],
+  ['updated', 'updated_at'],
+] as const;

@@ -1,0 +1,101 @@
+import { resolve } from 'node:path';
+import { failure } from '../failure.js';
+import type { GlobalOptions } from '../options.js';
+import type { Terminal } from '../terminal.js';
+import { expand, type FileLayer, readConfigFile } from './file.js';
+
+export type LayerName = 'global' | 'project' | 'environment';
+
+/** A value with the layer it came from; `directory` is what relative paths start at. */
+export interface Layered {
+  text: string;
+  layer: LayerName;
+  where: string;
+  directory: string;
+}
+
+/** The configuration of CL-03: files, then environment; options are applied by who asks. */
+export interface Layers {
+  /** Highest first. */
+  files: readonly FileLayer[];
+  /** The highest value of a key of the files, or of its environment variable, expanded; undefined when nobody sets it. */
+  find(key: string): Layered | undefined;
+  /** The value of a key's environment variable; an empty variable counts as unset (CL-05). */
+  inEnvironment(key: string): Layered | undefined;
+  /** The value of a key in one file, expanded. */
+  inFile(file: FileLayer, key: string): Layered | undefined;
+}
+
+/** Reads the files of CL-03. A `--config` or SVC_CONFIG file that is missing is `config_error`. */
+export function loadLayers(options: GlobalOptions, terminal: Terminal, warn: (text: string) => void): Layers {
+  const { environment, directory } = terminal;
+  const files = readFiles(options, terminal, warn);
+  const inFile = (file: FileLayer, key: string): Layered | undefined => {
+    const value = file.values.get(key);
+    if (value === undefined) return undefined;
+    const where = `${file.path}: ${key}`;
+    return { text: expand(String(value), where, environment), layer: file.kind, where, directory: file.directory };
+  };
+  const inEnvironment = (key: string): Layered | undefined => {
+    const variable = variables[key];
+    const text = variable === undefined ? undefined : environment[variable];
+    return text ? { text, layer: 'environment', where: variable!, directory } : undefined;
+  };
+  return {
+    files,
+    inEnvironment,
+    inFile,
+    find(key) {
+      const set = inEnvironment(key);
+      if (set) return set;
+      for (const file of files) {
+        const value = inFile(file, key);
+        if (value) return value;
+      }
+      return undefined;
+    },
+  };
+}
+
+/** The folder of the user's own files: `config.toml` lies in `svc` below it. */
+export function configDirectory(environment: Record<string, string | undefined>, platform: string): string | null {
+  if (platform === 'win32') return environment.APPDATA || null;
+  if (environment.XDG_CONFIG_HOME) return environment.XDG_CONFIG_HOME;
+  return environment.HOME ? `${environment.HOME}/.config` : null;
+}
+
+const variables: Record<string, string> = {
+  'server.url': 'SVC_SERVER_URL',
+  'server.token': 'SVC_TOKEN',
+  'server.allow_insecure': 'SVC_ALLOW_INSECURE',
+  default_database: 'SVC_DATABASE',
+  default_environment: 'SVC_ENV',
+};
+
+function readFiles(options: GlobalOptions, terminal: Terminal, warn: (text: string) => void): FileLayer[] {
+  const { environment, directory } = terminal;
+  const named = options.config ?? (environment.SVC_CONFIG || undefined);
+  const project = readConfigFile(
+    named === undefined ? resolve(directory, 'svc.toml') : resolve(directory, named),
+    'project',
+    warn,
+  );
+  if (named !== undefined && project === null) throw failure('config_error', `${named}: no such file`);
+  if (project) warnOfProject(project, warn);
+  const base = named === undefined || options.mergeGlobal === true ? configDirectory(environment, process.platform) : null;
+  const global = base === null ? null : readConfigFile(resolve(base, 'svc', 'config.toml'), 'global', warn);
+  if (global) warnOfGlobal(global, warn);
+  return [project, global].filter((file) => file !== null);
+}
+
+/** A reference such as `${CI_TOKEN}` keeps the token out of the file. */
+function warnOfProject(file: FileLayer, warn: (text: string) => void): void {
+  const token = file.values.get('server.token');
+  if (typeof token === 'string' && !token.includes('${'))
+    warn(`${file.path}: a token in a project file is easily shared by mistake; use token_file, SVC_TOKEN or the global file`);
+}
+
+function warnOfGlobal(file: FileLayer, warn: (text: string) => void): void {
+  if (file.values.has('migrations_dir') || file.databases.length > 0)
+    warn(`${file.path}: migrations_dir and [databases] belong into a project's svc.toml`);
+}

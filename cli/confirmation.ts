@@ -1,0 +1,22 @@
+import type { Context } from './context.js';
+import { failure } from './failure.js';
+import { saysYes } from './options.js';
+import { confirm } from './prompt.js';
+import { isInteractive } from './terminal.js';
+
+/** Asks before something that changes data; without `--yes` and somebody to ask it is `confirmation_required` (CL-18). */
+export async function requireConfirmation(context: Context, question: string): Promise<void> {
+  const { terminal, output, what } = context;
+  if (saysYes(context.options, terminal.environment)) return;
+  if (output.mode !== 'human' || !isInteractive(terminal))
+    throw failure('confirmation_required', `${what}: this has to be confirmed`, { hint: 'add --yes' });
+  if (!(await confirm(terminal, question, context.signal)))
+    throw failure('confirmation_required', `${what}: not confirmed, nothing was done`);
+}
+
+/** Whether a text begins like a read, so that `execute` does not ask; what it really is the server judges (CL-18). */
+export function beginsLikeRead(sql: string): boolean {
+  const text = sql.replace(/^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/, '');
+  if (/^(?:SELECT|VALUES|TABLE|SHOW|DESCRIBE)\b/i.test(text)) return true;
+  return /^EXPLAIN\b/i.test(text) && !/\banaly[sz]e\b/i.test(text);
+}

@@ -1,0 +1,48 @@
+import { type Client, createClient } from './client.js';
+import { type Layers, loadLayers } from './config/layers.js';
+import { serverSettings } from './config/server.js';
+import type { GlobalOptions } from './options.js';
+import type { Output } from './output/output.js';
+import type { Terminal } from './terminal.js';
+
+/** What every client command gets. */
+export interface Context {
+  terminal: Terminal;
+  output: Output;
+  options: GlobalOptions;
+  /** Aborts at the first interrupt, with the failure to report. */
+  signal: AbortSignal;
+  /** The words of the command, in front of messages. */
+  what: string;
+  /** Read once, when first asked for. */
+  layers(): Layers;
+  /** Made once, when first asked for; refuses before anything is sent. */
+  client(): Client;
+  /** Closes the client and says what has to end the output (CL-11). */
+  close(): void;
+}
+
+export function createContext(parts: Pick<Context, 'terminal' | 'output' | 'options' | 'signal' | 'what'>): Context {
+  const { terminal, output, options, signal, what } = parts;
+  let layers: Layers | undefined;
+  let client: Client | undefined;
+  const getLayers = () => {
+    layers ??= loadLayers(options, terminal, output.warn);
+    return layers;
+  };
+  return {
+    ...parts,
+    layers: getLayers,
+    client() {
+      client ??= createClient({
+        settings: serverSettings(getLayers(), options, output.warn),
+        limits: terminal.limits,
+        signal,
+        what,
+        onOtherVersion: (server) => output.warnAtEnd(`the server is version ${server}, this command line another`),
+      });
+      return client;
+    },
+    close: () => client?.close(),
+  };
+}

@@ -1,0 +1,72 @@
+import { type Command, Option } from 'commander';
+import type { Bind } from '../program.js';
+import { moreNames, nameList, resultFormatOption, wholeNumber } from './values.js';
+
+export function defineAdministration(program: Command, bind: Bind): void {
+  defineAudit(program, bind);
+  defineToken(program, bind);
+  defineUser(program, bind);
+}
+
+const whenHelp = '7d, 12h, 30m, 2026-05-01 or an RFC 3339 time';
+
+function defineAudit(program: Command, bind: Bind): void {
+  const list = program
+    .command('audit')
+    .description('what happened, who did it, how it ended')
+    .command('list', { isDefault: true })
+    .description('audit events, newest first')
+    .option('--user <id>', 'by this actor')
+    .option('--operation <name>', 'of this operation')
+    .option('--event-type <type>', 'of this type: request.approved')
+    .option('--category <name>', 'of this category: approval')
+    .option('--outcome <name>', 'success, denied, failure or info')
+    .option('--request <id>', 'about this request')
+    .option('--since <when>', whenHelp)
+    .option('--until <when>', whenHelp)
+    .option('--limit <n>', 'how many', wholeNumber)
+    .option('--offset <n>', 'how many to skip', wholeNumber)
+    .addOption(resultFormatOption());
+  bind(list, async () => (await import('../commands/audit.js')).listAuditEvents);
+}
+
+function defineToken(program: Command, bind: Bind): void {
+  const token = program.command('token').description('API tokens');
+  const subjectTypes = ['user', 'agent'];
+  const create = token
+    .command('create')
+    .description('make a token; it is shown once')
+    .option('--subject <id>', 'for whom; default: yourself')
+    .addOption(new Option('--subject-type <type>', 'kind of subject').choices(subjectTypes))
+    .option('--scope-roles <a,b>', 'the most roles it may use', nameList)
+    .option('--no-scope-ceiling', 'without such a limit (agent tokens)')
+    .option('--name <text>', 'a label')
+    .option('--expires <when>', whenHelp);
+  bind(create, async () => (await import('../commands/token.js')).createToken);
+  const list = token
+    .command('list')
+    .description('all tokens, newest first')
+    .option('--subject <id>', 'of this subject')
+    .addOption(new Option('--status <status>', 'only these').choices(['active', 'expired', 'revoked']))
+    .addOption(new Option('--type <type>', 'kind of subject').choices(subjectTypes));
+  bind(list, async () => (await import('../commands/token.js')).listTokens);
+  const revoke = token.command('revoke').description('end a token at once').argument('<id>', 'token id');
+  bind(revoke, async () => (await import('../commands/token.js')).revokeToken);
+  const inspect = token.command('inspect').description('what a token may do').argument('<id>', 'token id');
+  bind(inspect, async () => (await import('../commands/token.js')).inspectToken);
+}
+
+function defineUser(program: Command, bind: Bind): void {
+  const user = program.command('user').description('users');
+  const add = user
+    .command('add')
+    .description('make a user; the first token is shown once')
+    .argument('<id>', 'user id')
+    .option('--role <name>', 'a role; may be repeated', moreNames)
+    .option('--group <name>', 'a group; may be repeated', moreNames);
+  bind(add, async () => (await import('../commands/user.js')).addUser);
+  const list = user.command('list').description('all users, newest first');
+  bind(list, async () => (await import('../commands/user.js')).listUsers);
+  const show = user.command('show').description('one user').argument('<id>', 'user id');
+  bind(show, async () => (await import('../commands/user.js')).showUser);
+}

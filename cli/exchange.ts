@@ -1,0 +1,99 @@
+import {
+  type Agent,
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
+import { request as httpsRequest } from 'node:https';
+
+export interface ExchangeCall {
+  method: string;
+  url: URL;
+  headers: Record<string, string>;
+  body: string | null;
+  agent: Agent;
+  connectMs: number;
+  totalMs: number;
+  signal: AbortSignal;
+}
+
+export interface ExchangeAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+}
+
+/** Why no answer came; `isConnection` when the connection failed or broke, false when the time was up. */
+export class NoAnswer extends Error {
+  readonly isConnection: boolean;
+
+  constructor(reason: string, isConnection: boolean) {
+    super(reason);
+    this.isConnection = isConnection;
+  }
+}
+
+/** A longer answer is refused, so that a wrong server cannot fill the memory; six times the server's default limit of results. */
+const maxAnswerLength = 64 * 1024 * 1024;
+
+/** One HTTP call, redirects not followed. Rejects with NoAnswer, or with the reason of the signal. */
+export function exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
+  return new Promise((resolve, reject) => {
+    if (call.signal.aborted) return reject(call.signal.reason);
+    const send = call.url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const request = send(call.url, { method: call.method, headers: call.headers, agent: call.agent });
+    const settle = watch(request, call);
+    const fail = (error: unknown) => {
+      settle();
+      reject(call.signal.aborted ? call.signal.reason : asNoAnswer(error));
+    };
+    request.on('error', fail);
+    request.on('response', (response) => {
+      readAll(response).then((text) => {
+        settle();
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
+      }, fail);
+    });
+    request.end(call.body ?? undefined);
+  });
+}
+
+/** Deadlines and cancellation; the returned function takes them off again. */
+function watch(request: ClientRequest, call: ExchangeCall): () => void {
+  const total = setTimeout(() => request.destroy(new NoAnswer(`no answer within ${call.totalMs / 1000} s`, false)), call.totalMs);
+  const connect = setTimeout(
+    () => request.destroy(new NoAnswer(`no connection within ${call.connectMs / 1000} s`, true)),
+    call.connectMs,
+  );
+  const onAbort = () => request.destroy(new NoAnswer('cancelled', false));
+  call.signal.addEventListener('abort', onAbort, { once: true });
+  request.on('socket', (socket) => {
+    const connected = () => clearTimeout(connect);
+    if (!socket.connecting) return connected();
+    socket.once(call.url.protocol === 'https:' ? 'secureConnect' : 'connect', connected);
+  });
+  return () => {
+    clearTimeout(total);
+    clearTimeout(connect);
+    call.signal.removeEventListener('abort', onAbort);
+  };
+}
+
+async function readAll(response: IncomingMessage): Promise<string> {
+  const parts: string[] = [];
+  let length = 0;
+  for await (const part of response.setEncoding('utf8')) {
+    parts.push(part as string);
+    length += (part as string).length;
+    if (length > maxAnswerLength)
+      throw new NoAnswer(`the answer is longer than ${maxAnswerLength / 1024 / 1024} Mi characters`, false);
+  }
+  return parts.join('');
+}
+
+function asNoAnswer(error: unknown): NoAnswer {
+  if (error instanceof NoAnswer) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  return new NoAnswer(code ?? message, true);
+}

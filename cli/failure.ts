@@ -1,0 +1,70 @@
+/** Codes made by the command line itself; every other code is the server's own (cli.md section 4). */
+export type LocalCode =
+  | 'usage'
+  | 'config_error'
+  | 'auth_error'
+  | 'network_error'
+  | 'server_error'
+  | 'confirmation_required'
+  | 'pending_approval'
+  | 'approved_pending_resume'
+  | 'not_ready'
+  | 'not_found'
+  | 'ambiguous'
+  | 'already_approved'
+  | 'rejected'
+  | 'cancelled'
+  | 'expired'
+  | 'execution_lost'
+  | 'execution_failed'
+  | 'timeout'
+  | 'interrupted'
+  | 'internal_error';
+
+/** How a command ends when it does not succeed: code, message, hint, exit code and `data` as JSON text (CL-12, section 4). */
+export class CommandFailure extends Error {
+  readonly code: string;
+  readonly hint: string | null;
+  readonly exit: number;
+  readonly data: string;
+
+  constructor(code: string, message: string, options: { hint?: string | null; exit?: number; data?: string } = {}) {
+    super(message);
+    this.code = code;
+    this.hint = options.hint ?? null;
+    this.exit = options.exit ?? (exitCodes as Record<string, number>)[code] ?? 1;
+    this.data = options.data ?? 'null';
+  }
+}
+
+/** A failure made by the command line; its exit code follows from its code. */
+export function failure(
+  code: LocalCode,
+  message: string,
+  options: { hint?: string | null; exit?: number; data?: string } = {},
+): CommandFailure {
+  return new CommandFailure(code, message, options);
+}
+
+const exitCodes = {
+  usage: 2,
+  config_error: 1,
+  auth_error: 1,
+  network_error: 1,
+  server_error: 1,
+  confirmation_required: 1,
+  pending_approval: 2,
+  approved_pending_resume: 2,
+  not_ready: 1,
+  not_found: 1,
+  ambiguous: 1,
+  already_approved: 1,
+  rejected: 1,
+  cancelled: 1,
+  expired: 1,
+  execution_lost: 1,
+  execution_failed: 3,
+  timeout: 124,
+  interrupted: 130,
+  internal_error: 1,
+} satisfies Record<LocalCode, number>;

@@ -1,0 +1,143 @@
+import { answerFailure } from '../client.js';
+import type { Context } from '../context.js';
+import { CommandFailure, failure } from '../failure.js';
+import { pause } from '../signal.js';
+import { endedFailure, type Followed, waitsForApproval, waitsForResume } from './outcome.js';
+import { createProgress, type Progress } from './progress.js';
+import { lookAtRequest, type RequestView } from './request-view.js';
+import { awaitResult, storedResult } from './result.js';
+
+export interface FollowTask {
+  id: string;
+  /** As the last answer told it; null when nobody has looked yet. */
+  status: string | null;
+  /** Selectors to name when the request waits and nobody is to wait for it. */
+  approvers: readonly string[];
+  waitForApproval: boolean;
+  /** Resume the request once it is approved. */
+  resume: boolean;
+  /** Resume again after a dispatch timeout, at most three times. */
+  resumeAfterTimeout: boolean;
+  signal: AbortSignal;
+}
+
+/** Follows a request to its end (CL-21 to CL-23): the result, or the failure to report. */
+export async function follow(context: Context, task: FollowTask): Promise<Followed> {
+  const progress = createProgress(context, task.id);
+  try {
+    return await new Follower(context, task, progress).run();
+  } catch (error) {
+    throw error instanceof CommandFailure && error.code === 'network_error' ? withContinuation(error, task.id) : error;
+  } finally {
+    progress.stop();
+  }
+}
+
+const maxRepeatedResumes = 3;
+
+class Follower {
+  private readonly context: Context;
+  private readonly task: FollowTask;
+  private readonly progress: Progress;
+  private wasDispatched = false;
+  private repeatedResumes = 0;
+  private view: RequestView | null = null;
+  private status: string;
+
+  constructor(context: Context, task: FollowTask, progress: Progress) {
+    this.context = context;
+    this.task = task;
+    this.progress = progress;
+    this.status = task.status ?? '';
+  }
+
+  async run(): Promise<Followed> {
+    for (;;) {
+      const startedAt = this.context.terminal.now();
+      const before = this.status;
+      const result = await this.step();
+      if (result) return result;
+      const left = this.context.terminal.limits.paceMs - (this.context.terminal.now() - startedAt);
+      if (this.status === before && left > 0) await pause(left, this.task.signal);
+    }
+  }
+
+  private async step(): Promise<Followed | null> {
+    switch (this.status) {
+      case '':
+        return this.look(false);
+      case 'pending':
+        return this.waitForApproval();
+      case 'approved':
+        return this.resume();
+      case 'dispatched':
+      case 'running':
+        return this.waitForResult();
+      case 'executed':
+      case 'failed':
+        return storedResult(this.context, this.task.id, this.task.signal);
+      default:
+        if (this.view === null) return this.look(false);
+        throw endedFailure(this.context.what, this.task.id, this.view);
+    }
+  }
+
+  private async look(wait: boolean): Promise<null> {
+    const view = await lookAtRequest(this.context, this.task.id, wait, this.task.signal);
+    this.view = view;
+    this.status = view.status;
+    if (!isQuickEnd(view.status)) this.progress.show(view);
+    return null;
+  }
+
+  private async waitForApproval(): Promise<null> {
+    if (!this.task.waitForApproval) throw waitsForApproval(this.context, this.task.id, this.task.approvers);
+    // A plain look first, so that the progress names whose turn it is.
+    return this.look(this.view?.status === 'pending');
+  }
+
+  private async waitForResult(): Promise<Followed | null> {
+    this.wasDispatched = true;
+    return (await awaitResult(this.context, this.task.id, this.task.signal, this.progress)) ?? this.look(false);
+  }
+
+  private async resume(): Promise<null> {
+    if (!(this.wasDispatched ? this.task.resumeAfterTimeout : this.task.resume)) throw waitsForResume(this.context, this.task.id);
+    if (this.wasDispatched) this.repeatedResumes += 1;
+    if (this.repeatedResumes > maxRepeatedResumes) throw this.notReady();
+    const reply = await this.context.client().call({
+      method: 'POST',
+      path: ['api', 'requests', this.task.id, 'resume'],
+      body: '{}',
+      signal: this.task.signal,
+      accept: [409],
+    });
+    if (reply.status !== 409 || reply.text.includes('already dispatched')) {
+      this.status = 'dispatched';
+      return null;
+    }
+    await this.look(false);
+    if (this.status === 'approved') throw answerFailure(this.context.what, reply.status, reply.text);
+    return null;
+  }
+
+  private notReady(): CommandFailure {
+    const hint = this.progress.lastHint();
+    return failure('not_ready', `${this.context.what}: no agent took the request${hint ? `: ${hint}` : ''}`, {
+      data: JSON.stringify({ request_id: this.task.id, status: 'approved' }),
+      hint: `it stays approved; svc request resume ${this.task.id}`,
+    });
+  }
+}
+
+/** The end is told by the result, not by a line of progress. */
+function isQuickEnd(status: string): boolean {
+  return status === 'executed' || status === 'failed';
+}
+
+function withContinuation(error: CommandFailure, id: string): CommandFailure {
+  return failure('network_error', error.message, {
+    hint: `the request goes on; svc request wait ${id}`,
+    data: JSON.stringify({ request_id: id }),
+  });
+}

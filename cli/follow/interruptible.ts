@@ -1,0 +1,80 @@
+import type { Context } from '../context.js';
+import { CommandFailure, failure } from '../failure.js';
+import { confirm } from '../prompt.js';
+import { anySignal } from '../signal.js';
+import { isInteractive } from '../terminal.js';
+import { type FollowTask, follow } from './follow.js';
+import type { Followed } from './outcome.js';
+
+/** `follow` under `--timeout` (seconds, 0 = none; CL-24) and Ctrl-C, which on a terminal offers to cancel (CL-26). */
+export async function followInterruptibly(
+  context: Context,
+  task: Omit<FollowTask, 'signal'>,
+  timeoutSecs: number,
+): Promise<Followed> {
+  const late = new AbortController();
+  const timer =
+    timeoutSecs > 0
+      ? setTimeout(() => late.abort(lateFailure(context.what, task.id, timeoutSecs)), timeoutSecs * 1000)
+      : undefined;
+  const { signal, release } = anySignal([context.signal, late.signal]);
+  try {
+    return await follow(context, { ...task, signal });
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || error.code !== 'interrupted') throw error;
+    clearTimeout(timer);
+    return await interrupted(context, task.id);
+  } finally {
+    clearTimeout(timer);
+    release();
+  }
+}
+
+function lateFailure(what: string, id: string, timeoutSecs: number): CommandFailure {
+  return failure('timeout', `${what}: not finished within ${timeoutSecs} s; request ${id} goes on`, {
+    data: JSON.stringify({ request_id: id }),
+    hint: `svc request wait ${id}`,
+  });
+}
+
+function goesOn(what: string, id: string): CommandFailure {
+  return failure('interrupted', `${what}: interrupted; request ${id} goes on`, {
+    data: JSON.stringify({ request_id: id }),
+    hint: `svc request wait ${id}`,
+  });
+}
+
+async function interrupted(context: Context, id: string): Promise<Followed> {
+  const { terminal, output, what } = context;
+  if (output.mode !== 'human' || !isInteractive(terminal)) throw goesOn(what, id);
+  const unending = new AbortController().signal;
+  terminal.stderr.write('\n');
+  if (!(await confirm(terminal, 'Cancel the request?', unending))) throw goesOn(what, id);
+  const reply = await context.client().call({
+    method: 'POST',
+    path: ['api', 'requests', id, 'cancel'],
+    body: JSON.stringify({ reason: 'cancelled by user (Ctrl-C)' }),
+    accept: [409],
+    signal: unending,
+  });
+  if (reply.status === 200) throw cancelled(what, id);
+  return outcomeOfCancel(context, id, unending);
+}
+
+/** What became of it is told by the request itself: a statement that committed first is never reported cancelled (CL-I6). */
+async function outcomeOfCancel(context: Context, id: string, signal: AbortSignal): Promise<Followed> {
+  const task = { id, status: null, approvers: [], waitForApproval: false, resume: false, resumeAfterTimeout: false, signal };
+  try {
+    const followed = await follow(context, task);
+    context.output.note('it had been executed before the cancel arrived');
+    return followed;
+  } catch (error) {
+    throw error instanceof CommandFailure && error.code === 'cancelled' ? cancelled(context.what, id) : error;
+  }
+}
+
+function cancelled(what: string, id: string): CommandFailure {
+  return failure('interrupted', `${what}: the request was cancelled`, {
+    data: JSON.stringify({ request_id: id, status: 'cancelled' }),
+  });
+}

@@ -1,0 +1,54 @@
+import type { Context } from '../context.js';
+import { type CommandFailure, failure, type LocalCode } from '../failure.js';
+import type { RequestView } from './request-view.js';
+
+/** How following ended well; a null envelope is a success whose result is not stored. */
+export interface Followed {
+  id: string;
+  envelope: string | null;
+}
+
+/** The failure of a request that ended without success (CL-21); `data` is the envelope, or the request as it was read. */
+export function endedFailure(what: string, id: string, view: RequestView, data: string = view.text): CommandFailure {
+  if (view.status === 'execution_lost') {
+    return failure('execution_lost', `${what}: the agent was lost: ${view.lostReason ?? 'no reason given'}`, {
+      data,
+      hint: `look at the database first: the statement may have been applied; then svc request resume ${id}, or a new request`,
+    });
+  }
+  const code = ended[view.status];
+  if (code === undefined) return failure('server_error', `${what}: the request has the unknown status ${view.status}`, { data });
+  return failure(code, `${what}: the request was ${words[code] ?? code}`, { data, hint: `svc request show ${id}` });
+}
+
+/** Exit 3: the database refused the statement; `data` is the envelope (CL-12). */
+export function statementFailure(what: string, message: string, envelope: string): CommandFailure {
+  return failure('execution_failed', `${what}: ${message}`, { data: envelope });
+}
+
+export function waitsForApproval(context: Context, id: string, approvers: readonly string[]): CommandFailure {
+  const list = approvers.join(', ');
+  return failure('pending_approval', `${context.what}: the request waits for approval${list ? ` by ${list}` : ''}`, {
+    data: JSON.stringify({ request_id: id, status: 'pending_approval', approvers }),
+    hint: `request ${id}; after the approval: svc request resume ${id}`,
+  });
+}
+
+export function waitsForResume(context: Context, id: string): CommandFailure {
+  return failure('approved_pending_resume', `${context.what}: the request is approved and waits to be resumed`, {
+    data: JSON.stringify({ request_id: id, status: 'approved_pending_resume' }),
+    hint: `svc request resume ${id}`,
+  });
+}
+
+const ended: Record<string, LocalCode> = {
+  rejected: 'rejected',
+  cancelled: 'cancelled',
+  expired: 'expired',
+  failed: 'execution_failed',
+};
+
+const words: Partial<Record<LocalCode, string>> = {
+  expired: 'not approved or resumed in time',
+  execution_failed: 'ended without running',
+};

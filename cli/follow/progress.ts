@@ -1,0 +1,106 @@
+import type { Context } from '../context.js';
+import { showDuration } from '../output/instant.js';
+import { paintStatus } from '../output/style.js';
+import { visible } from '../output/visible.js';
+import { cutToWidth } from '../output/width.js';
+import { pause } from '../signal.js';
+import { describeQueueHint, lookAtRequest, type RequestView } from './request-view.js';
+
+/** Progress on stderr in human mode (CL-25); in the other modes it shows nothing and asks nothing. */
+export interface Progress {
+  show(view: RequestView): void;
+  /** Keeps looking at the request until the signal aborts; never rejects. */
+  watch(id: string, signal: AbortSignal): Promise<void>;
+  /** The last queue hint seen, in words. */
+  lastHint(): string | null;
+  stop(): void;
+}
+
+export function createProgress(context: Context, id: string): Progress {
+  const { terminal, output } = context;
+  const isShown = output.mode === 'human';
+  const display = !isShown ? null : terminal.stderr.isTTY === true ? redrawnLine(context) : changedLines(context, id);
+  let hint: string | null = null;
+  const show = (view: RequestView) => {
+    hint = view.queueHint === null ? hint : describeQueueHint(view.queueHint);
+    display?.show(view);
+  };
+  return {
+    show,
+    watch: (requestId, signal) => (isShown ? watchRequest(context, requestId, signal, show) : Promise.resolve()),
+    lastHint: () => hint,
+    stop: () => display?.stop(),
+  };
+}
+
+interface Display {
+  show(view: RequestView): void;
+  stop(): void;
+}
+
+/** The first look is plain, to learn who runs it; the next ones end when the status changes. Failures only delay the next look. */
+async function watchRequest(context: Context, id: string, signal: AbortSignal, show: (view: RequestView) => void): Promise<void> {
+  const { progressDelayMs, paceMs } = context.terminal.limits;
+  try {
+    await pause(progressDelayMs, signal);
+    for (let first = true; !signal.aborted; first = false) {
+      const startedAt = context.terminal.now();
+      const view = await lookAtRequest(context, id, !first, signal).catch(() => null);
+      if (view && !signal.aborted) show(view);
+      const left = paceMs - (context.terminal.now() - startedAt);
+      if (!first && left > 0) await pause(left, signal);
+    }
+  } catch {
+    // The signal aborted a pause: the wait is over.
+  }
+}
+
+/** One line that is drawn again each second. */
+function redrawnLine(context: Context): Display {
+  const { stderr, now } = context.terminal;
+  const startedAt = now();
+  let latest: RequestView | null = null;
+  const draw = () => {
+    if (!latest) return;
+    const elapsed = showDuration(Math.floor((now() - startedAt) / 1000) * 1000).replace('.0', '');
+    const detail = detailOf(latest);
+    const plain = cutToWidth(`${latest.status}  ${elapsed}${detail ? `  ${detail}` : ''}`, (stderr.columns ?? 80) - 1);
+    stderr.write(`\r\u001b[2K${paintStatus(context.output.noteStyle, latest.status)}${plain.slice(latest.status.length)}`);
+  };
+  const timer = setInterval(draw, 1000);
+  return {
+    show(view) {
+      latest = view;
+      draw();
+    },
+    stop() {
+      clearInterval(timer);
+      if (latest) stderr.write('\r\u001b[2K');
+    },
+  };
+}
+
+/** One line for each change of state, and one for an unchanged state every 30 s. */
+function changedLines(context: Context, id: string): Display {
+  const { now, limits } = context.terminal;
+  let previous = '';
+  let printedAt = 0;
+  return {
+    show(view) {
+      const detail = detailOf(view);
+      const line = `${view.status}${detail ? `: ${detail}` : ''}`;
+      if (line === previous && now() - printedAt < limits.progressRepeatMs) return;
+      previous = line;
+      printedAt = now();
+      context.output.note(`request ${id} ${line}`);
+    },
+    stop: () => undefined,
+  };
+}
+
+function detailOf(view: RequestView): string {
+  if (view.status === 'running' && view.claimedBy !== null) return `agent ${visible(view.claimedBy)}`;
+  if (view.status === 'dispatched' && view.queueHint !== null) return describeQueueHint(visible(view.queueHint));
+  if (view.status !== 'pending') return '';
+  return `next approvers ${view.nextApprovers.map(visible).join(', ')} (${view.stepsDone}/${view.stepsTotal} steps)`;
+}

@@ -1,0 +1,62 @@
+import type { Context } from '../context.js';
+import type { JsonText } from '../output/json-text.js';
+
+/** What following needs of `GET /api/requests/{id}`; `text` is the answer as it came. */
+export interface RequestView {
+  status: string;
+  queueHint: string | null;
+  claimedBy: string | null;
+  lostReason: string | null;
+  nextApprovers: string[];
+  stepsDone: number;
+  stepsTotal: number;
+  text: string;
+}
+
+/** Reads the request; with `wait` the answer comes when its status changes, at most 30 s later (CL-22). */
+export async function lookAtRequest(context: Context, id: string, wait: boolean, signal: AbortSignal): Promise<RequestView> {
+  const { callMs, waitGraceMs } = context.terminal.limits;
+  const reply = await context.client().call({
+    method: 'GET',
+    path: ['api', 'requests', id],
+    query: wait ? { wait: waitSeconds } : {},
+    timeoutMs: wait ? waitSeconds * 1000 + waitGraceMs : callMs,
+    signal,
+  });
+  return viewRequest(reply.json(), reply.text);
+}
+
+export function viewRequest(request: JsonText, text: string): RequestView {
+  const progress = request.get('approval_progress');
+  const steps = progress?.get('steps')?.items() ?? [];
+  const stepsDone = Number(progress?.get('current_step')?.text ?? 0);
+  const required = steps[stepsDone]?.get('approvers_required')?.items() ?? [];
+  return {
+    status: request.get('status')?.string() ?? '',
+    queueHint: request.get('queue_hint')?.string() ?? null,
+    claimedBy: request.get('claimed_by')?.string() ?? null,
+    lostReason: request.get('lost_reason')?.string() ?? null,
+    nextApprovers: required.filter(isOpen).flatMap((entry) => entry.get('selector')?.string() ?? []),
+    stepsDone,
+    stepsTotal: Number(progress?.get('total_steps')?.text ?? 0),
+    text,
+  };
+}
+
+/** What a queue hint means (AG-78); an unknown one is shown as it is. */
+export function describeQueueHint(hint: string): string {
+  return queueHints[hint] ?? hint;
+}
+
+const queueHints: Record<string, string> = {
+  no_agents: 'no agent serves this database',
+  agents_saturated: 'all agents are busy',
+  agents_draining: 'agents are stopping',
+  migration_queued: 'waiting for another migration',
+};
+
+const waitSeconds = 30;
+
+function isOpen(entry: JsonText): boolean {
+  return Number(entry.get('current')?.text ?? 0) < Number(entry.get('min')?.text ?? 1);
+}

@@ -1,0 +1,96 @@
+import { answerFailure, type Reply } from '../client.js';
+import type { Context } from '../context.js';
+import { CommandFailure, failure } from '../failure.js';
+import { anySignal } from '../signal.js';
+import { endedFailure, type Followed, statementFailure } from './outcome.js';
+import type { Progress } from './progress.js';
+import { lookAtRequest } from './request-view.js';
+
+/** Waits on the result stream, showing progress beside it; null when it told nothing (204) or broke (CL-22). */
+export async function awaitResult(
+  context: Context,
+  id: string,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<Followed | null> {
+  const beside = new AbortController();
+  const joined = anySignal([signal, beside.signal]);
+  const watching = progress.watch(id, joined.signal);
+  const reply = await openStream(context, id, signal).finally(() => {
+    beside.abort();
+    joined.release();
+  });
+  await watching;
+  if (reply === null || reply.status === 204) return null;
+  return reply.status === 410 ? notStored(context, id, signal) : judgeEnvelope(context, id, reply, signal);
+}
+
+/** The stored result of a request that has ended. 410 is a success without data only when the request says `executed`. */
+export async function storedResult(context: Context, id: string, signal: AbortSignal, executionId?: string): Promise<Followed> {
+  const reply = await context.client().call({
+    method: 'GET',
+    path: ['api', 'requests', id, 'result', 'content'],
+    query: { execution_id: executionId },
+    signal,
+    accept: [404, 410],
+  });
+  if (reply.status === 410) return notStored(context, id, signal);
+  if (reply.status === 404) throw await nothingToShow(context, id, reply, signal);
+  return judgeEnvelope(context, id, reply, signal);
+}
+
+/** An envelope becomes the success or the failure that its exit code tells (CL-22, section 4). */
+export async function judgeEnvelope(context: Context, id: string, reply: Reply, signal: AbortSignal): Promise<Followed> {
+  const envelope = reply.json();
+  const success = envelope.get('success')?.text;
+  if (success === 'true') return { id, envelope: reply.text };
+  if (success !== 'false') throw failure('server_error', `${context.what}: the answer is no result`);
+  const message = envelope.get('error_message')?.string() ?? 'the statement failed';
+  const view = await lookAtRequest(context, id, false, signal).catch(() => null);
+  const nothingRan = envelope.get('execution_id')?.string() === '';
+  if (view && ['rejected', 'cancelled', 'expired'].includes(view.status)) throw endedFailure(context.what, id, view, reply.text);
+  if (nothingRan) throw failure('execution_failed', `${context.what}: ${message}`, { exit: 1, data: reply.text });
+  throw statementFailure(context.what, message, reply.text);
+}
+
+async function notStored(context: Context, id: string, signal: AbortSignal): Promise<Followed> {
+  const view = await lookAtRequest(context, id, false, signal);
+  if (view.status !== 'executed') throw endedFailure(context.what, id, view);
+  context.output.warn('the database accepted the statement, but its result is not stored');
+  return { id, envelope: null };
+}
+
+/** Nothing ran: the reason is the end of the request, when it has ended; else the server's own words. */
+async function nothingToShow(context: Context, id: string, reply: Reply, signal: AbortSignal): Promise<CommandFailure> {
+  const view = await lookAtRequest(context, id, false, signal).catch(() => null);
+  const hasEnded = view !== null && ['failed', 'rejected', 'cancelled', 'expired', 'execution_lost'].includes(view.status);
+  if (!hasEnded) return answerFailure(context.what, reply.status, reply.text);
+  const end = endedFailure(context.what, id, view);
+  return new CommandFailure(end.code, end.message, { hint: end.hint, data: end.data, exit: 1 });
+}
+
+async function openStream(context: Context, id: string, signal: AbortSignal): Promise<Reply | null> {
+  try {
+    return await context.client().call({
+      method: 'GET',
+      path: ['api', 'requests', id, 'result', 'stream'],
+      timeoutMs: context.terminal.limits.streamMs,
+      repeatable: false,
+      signal,
+      accept: [410],
+    });
+  } catch (error) {
+    if (error instanceof CommandFailure && isBroken(error)) return null;
+    throw error;
+  }
+}
+
+/** A stream that broke tells nothing about the request; neither does a proxy that gave up. */
+function isBroken(error: CommandFailure): boolean {
+  return (
+    error.code === 'network_error' ||
+    error.code === 'service.unavailable' ||
+    error.code === 'service.draining' ||
+    error.code === 'server_error'
+  );
+}

@@ -1,0 +1,30 @@
+import type { OutputMode } from './output/output.js';
+
+/** Options that every client command takes (cli.md section 1). */
+export interface GlobalOptions {
+  config?: string;
+  mergeGlobal?: boolean;
+  database?: string;
+  environment?: string;
+  format?: OutputMode;
+  json?: boolean;
+  allowInsecure?: boolean;
+  yes?: boolean;
+  color?: boolean;
+}
+
+/** The output mode as far as the raw words tell it, for errors that come before they are parsed (CL-01). */
+export function modeOf(argv: readonly string[]): OutputMode {
+  const words = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
+  const given = words.flatMap((word, index) =>
+    word === '--format' ? [words[index + 1]] : word.startsWith('--format=') ? [word.slice(9)] : [],
+  );
+  if (words.includes('--json')) return 'json';
+  const last = given.at(-1);
+  return last === 'json' || last === 'quiet' ? last : 'human';
+}
+
+/** `--yes` or SVC_YES (CL-18). */
+export function saysYes(options: GlobalOptions, environment: Record<string, string | undefined>): boolean {
+  return options.yes === true || ['1', 'true', 'yes'].includes(environment.SVC_YES ?? '');
+}

@@ -1,0 +1,77 @@
+import type { CommandFailure } from '../failure.js';
+import type { Terminal } from '../terminal.js';
+import { onOneLine } from './json-text.js';
+import { createStyle, type Style, wantsColour } from './style.js';
+import { visible, visibleLines } from './visible.js';
+
+export type OutputMode = 'human' | 'json' | 'quiet';
+
+/** What a command that succeeded hands back: `data` is JSON text as the server sent it, `human` the text for people. */
+export interface Answer {
+  data: string;
+  human: () => string;
+  /** Printed on stderr after the text for people. */
+  note?: string;
+}
+
+/** The only writer of stdout and stderr (CL-12, CL-13). */
+export interface Output {
+  readonly mode: OutputMode;
+  /** Colours of stdout and of stderr. */
+  readonly style: Style;
+  readonly noteStyle: Style;
+  /** Shown on stderr in human mode; listed in `warnings` of the line in the other modes. */
+  warn(text: string): void;
+  /** As `warn`, but after everything else, and a text only once (CL-11). */
+  warnAtEnd(text: string): void;
+  /** A status line on stderr, human mode only. */
+  note(text: string): void;
+  succeed(answer: Answer): void;
+  fail(problem: CommandFailure): void;
+}
+
+export function createOutput(terminal: Terminal, mode: OutputMode, noColor: boolean): Output {
+  const { stdout, stderr, environment } = terminal;
+  const warnings: string[] = [];
+  const last = new Set<string>();
+  const noteStyle = createStyle(wantsColour(stderr, environment, noColor));
+  const line = (ok: boolean, data: string, error: CommandFailure | null) =>
+    `{"ok":${ok},"data":${onOneLine(data)}${warnings.length + last.size > 0 ? `,"warnings":${JSON.stringify([...warnings, ...last])}` : ''}${error ? `,"error":${errorJson(error)}` : ''}}\n`;
+  const note = (text: string) => {
+    if (mode === 'human') stderr.write(`${text}\n`);
+  };
+  const warnLine = (text: string) => note(`${noteStyle.yellow('warning:')} ${visible(text)}`);
+  const end = () => last.forEach(warnLine);
+  return {
+    mode,
+    style: createStyle(wantsColour(stdout, environment, noColor)),
+    noteStyle,
+    warn(text) {
+      warnings.push(text);
+      warnLine(text);
+    },
+    warnAtEnd(text) {
+      last.add(text);
+    },
+    note,
+    succeed(answer) {
+      stdout.write(mode === 'human' ? answer.human() : line(true, answer.data, null));
+      if (answer.note !== undefined) note(answer.note);
+      end();
+    },
+    fail(problem) {
+      if (mode !== 'human') stdout.write(line(false, problem.data, problem));
+      if (mode !== 'quiet') stderr.write(errorLines(problem, noteStyle));
+      end();
+    },
+  };
+}
+
+function errorJson(problem: CommandFailure): string {
+  return JSON.stringify({ code: problem.code, message: problem.message, hint: problem.hint });
+}
+
+function errorLines(problem: CommandFailure, style: Style): string {
+  const hint = problem.hint === null ? '' : `${style.cyan('hint:')} ${visibleLines(problem.hint)}\n`;
+  return `${style.red('error:')} ${visibleLines(problem.message)}\n${hint}`;
+}

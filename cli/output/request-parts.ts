@@ -1,0 +1,83 @@
+import { showInstant } from './instant.js';
+import type { JsonText } from './json-text.js';
+import type { Style } from './style.js';
+import { visible } from './visible.js';
+
+/** Steps with what each still needs and who decided (RQ-41); empty without a workflow snapshot. */
+export function approvalLines(progress: JsonText | undefined, status: string, style: Style): string[] {
+  const steps = progress?.get('steps')?.items() ?? [];
+  const current = Number(progress?.get('current_step')?.text ?? 0);
+  return steps.flatMap((step, index) => {
+    const state =
+      step.get('satisfied')?.text === 'true'
+        ? style.green('done')
+        : status === 'pending' && index === current
+          ? style.yellow('open')
+          : style.dim('later');
+    const entries = step.get('approvers_required')?.items() ?? [];
+    const mode = entries.length < 2 ? '' : step.get('mode')?.string() === 'any' ? 'any of ' : 'all of ';
+    const head = `step ${index + 1} of ${steps.length}  ${state}  ${mode}${entries.map(requirement).join(', ')}`;
+    return [head, ...(step.get('approvals')?.items() ?? []).map((approval) => `    ${decision(approval)}`)];
+  });
+}
+
+/** What the classification and review found (RQ-42): tables, risk with its factors, findings. */
+export function contextLines(context: JsonText | undefined): string[] {
+  if (context?.kind !== 'object') return [];
+  const tables =
+    context
+      .get('tables')
+      ?.items()
+      .map((table) => visible(table.string() ?? tableName(table))) ?? [];
+  const risk = context.get('risk');
+  const factors =
+    risk
+      ?.get('factors')
+      ?.items()
+      .map((factor) => visible(factor.string() ?? factor.get('name')?.string() ?? '')) ?? [];
+  const findings = context.get('sql_review')?.get('findings')?.items() ?? [];
+  const status = context.get('status')?.string() ?? '';
+  return [
+    ...(status === 'ready' ? [] : [`status   ${visible(status)}`]),
+    ...(tables.length === 0 ? [] : [`tables   ${tables.join(', ')}`]),
+    ...(risk?.kind === 'object' ? [`risk     ${visible(risk.get('level')?.string() ?? '')}${listed(factors)}`] : []),
+    ...findings.map(
+      (finding) =>
+        `finding  ${visible(['level', 'rule', 'message'].flatMap((key) => finding.get(key)?.string() ?? []).join(' '))}`,
+    ),
+  ];
+}
+
+/** Why it needed approval or not (RQ-44). */
+export function traceLines(trace: JsonText | undefined): string[] {
+  const decisionPart = trace?.get('decision');
+  if (decisionPart?.kind !== 'object') return [];
+  const reasons =
+    decisionPart
+      .get('reasons')
+      ?.items()
+      .map((reason) => visible(reason.string() ?? '')) ?? [];
+  const workflow = trace?.get('workflow')?.get('matched')?.get('id')?.string();
+  return [
+    `${visible(decisionPart.get('outcome')?.string() ?? '')}${listed(reasons)}`,
+    workflow == null ? 'no workflow policy matched' : `workflow policy ${visible(workflow)}`,
+  ];
+}
+
+function requirement(entry: JsonText): string {
+  return `${visible(entry.get('selector')?.string() ?? '')} ${entry.get('current')?.text ?? '?'}/${entry.get('min')?.text ?? '?'}`;
+}
+
+function decision(approval: JsonText): string {
+  const text = (key: string) => visible(approval.get(key)?.string() ?? '');
+  const verb = text('action') === 'reject' ? 'rejected' : 'approved';
+  return `${text('user')} ${verb} ${showInstant(text('at'))}${text('comment') ? `: ${text('comment')}` : ''}`;
+}
+
+function tableName(table: JsonText): string {
+  return [table.get('schema')?.string(), table.get('name')?.string()].filter(Boolean).join('.');
+}
+
+function listed(names: readonly string[]): string {
+  return names.length === 0 ? '' : ` (${names.join(', ')})`;
+}

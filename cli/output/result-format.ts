@@ -1,0 +1,81 @@
+import { compactJson, type JsonText } from './json-text.js';
+import type { ResultView } from './result-view.js';
+import { renderTable } from './table.js';
+import { visible } from './visible.js';
+
+export const resultFormats = ['table', 'csv', 'vertical', 'json'] as const;
+export type ResultFormat = (typeof resultFormats)[number];
+
+/** The result as text that ends in a line end (CL-14 to CL-16). `toTerminal` also escapes control characters in csv and json. */
+export function renderResult(view: ResultView, format: ResultFormat, toTerminal: boolean): string {
+  if (format === 'json') return toTerminal ? escapeSteering(jsonOf(view)) : jsonOf(view);
+  if (view.rows === null) return view.rowsAffected === null ? 'OK\n' : `Rows affected: ${view.rowsAffected}\n`;
+  if (format === 'csv') return csvOf(view.columns, view.rows, toTerminal);
+  return format === 'vertical' ? verticalOf(view.columns, view.rows) : tableOf(view.columns, view.rows);
+}
+
+/** A cell as plain text: null is NULL, strings raw, other values compact JSON with exact digits (CL-15). */
+export function cellText(value: JsonText): string {
+  if (value.kind === 'null') return 'NULL';
+  return value.string() ?? compactJson(value.text);
+}
+
+function tableOf(columns: readonly string[], rows: readonly JsonText[][]): string {
+  const cells = rows.map((row) => row.map((value) => visible(cellText(value))));
+  const isNumber = (column: number) =>
+    rows.some((row) => row[column]?.kind === 'number') &&
+    rows.every((row) => ['number', 'null', undefined].includes(row[column]?.kind));
+  const rightAligned = new Set(columns.flatMap((_, column) => (isNumber(column) ? [column] : [])));
+  const table = columns.length === 0 ? '' : renderTable(columns.map(visible), cells, { rightAligned });
+  return `${table}${rowCount(rows.length)}\n`;
+}
+
+function rowCount(count: number): string {
+  return count === 1 ? '(1 row)' : `(${count} rows)`;
+}
+
+function verticalOf(columns: readonly string[], rows: readonly JsonText[][]): string {
+  if (rows.length === 0) return `${rowCount(0)}\n`;
+  const blocks = rows.map((row, index) =>
+    [
+      `*** Row ${index + 1} ***`,
+      ...columns.map((name, column) => `${visible(name)}: ${visible(row[column] ? cellText(row[column]) : 'NULL')}`),
+    ]
+      .map((line) => `${line}\n`)
+      .join(''),
+  );
+  return blocks.join('\n');
+}
+
+function csvOf(columns: readonly string[], rows: readonly JsonText[][], toTerminal: boolean): string {
+  const clean = (line: string) => (toTerminal ? line.split('\n').map(visible).join('\n') : line);
+  const lines = [
+    columns.map((name) => quoted(name, columns.length === 1)),
+    ...rows.map((row) => row.map((value) => csvCell(value, row.length === 1))),
+  ];
+  return lines.map((line) => `${clean(line.join(','))}\r\n`).join('');
+}
+
+/** NULL stands bare, so that the text "NULL" is told from it by its quotes. */
+function csvCell(value: JsonText, alone: boolean): string {
+  return value.kind === 'null' ? 'NULL' : quoted(cellText(value), alone);
+}
+
+/** An empty cell that is alone on its line is quoted, because readers skip blank lines. */
+function quoted(text: string, alone: boolean): string {
+  return /[",\r\n]/.test(text) || text === 'NULL' || (alone && text === '') ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function jsonOf(view: ResultView): string {
+  const rows = (view.rows ?? []).map((row) => `[${row.map((value) => compactJson(value.text)).join(',')}]`);
+  const columns = view.columns.map((name) => JSON.stringify(name)).join(',');
+  return `{"columns":[${columns}],"rows":[${rows.join(',')}],"rows_affected":${view.rowsAffected ?? 'null'},"truncated":${view.truncated}}\n`;
+}
+
+/** Such characters can only stand inside JSON strings, where the escape means the same. */
+function escapeSteering(json: string): string {
+  return json.replace(
+    /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

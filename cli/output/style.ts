@@ -1,0 +1,70 @@
+export interface Style {
+  readonly colours: boolean;
+  bold(text: string): string;
+  dim(text: string): string;
+  red(text: string): string;
+  green(text: string): string;
+  yellow(text: string): string;
+  blue(text: string): string;
+  magenta(text: string): string;
+  cyan(text: string): string;
+}
+
+/** Colours when `colours` is set, else the texts as they are. */
+export function createStyle(colours: boolean): Style {
+  const paint = (open: number, close: number) => (text: string) =>
+    colours && text !== '' ? `\u001b[${open}m${text}\u001b[${close}m` : text;
+  return {
+    colours,
+    bold: paint(1, 22),
+    dim: paint(2, 22),
+    red: paint(31, 39),
+    green: paint(32, 39),
+    yellow: paint(33, 39),
+    blue: paint(34, 39),
+    magenta: paint(35, 39),
+    cyan: paint(36, 39),
+  };
+}
+
+/** Colours only on a terminal that can show them, and never with NO_COLOR set (any text) or `--no-color` (CL-13). */
+export function wantsColour(
+  stream: { isTTY?: boolean },
+  environment: Record<string, string | undefined>,
+  noColor: boolean,
+): boolean {
+  return stream.isTTY === true && !noColor && !environment.NO_COLOR && environment.TERM !== 'dumb';
+}
+
+/** The status in the colour of what it means: waiting yellow, moving blue, done green, failed red, over dim. */
+export function paintStatus(style: Style, status: string): string {
+  const colour = statusColours[status];
+  return colour === undefined ? status : style[colour](status);
+}
+
+/** Paints the cells of one column of a table by the status they hold; the padding keeps its place. */
+export function statusPainter(style: Style, rows: readonly (readonly string[])[], column: number) {
+  return (padded: string, row: number, at: number): string => {
+    const status = rows[row]?.[column] ?? '';
+    return at === column ? padded.replace(status, paintStatus(style, status)) : padded;
+  };
+}
+
+const statusColours: Record<string, 'yellow' | 'cyan' | 'green' | 'red' | 'dim' | 'blue'> = {
+  pending: 'yellow',
+  approved: 'cyan',
+  dispatched: 'blue',
+  running: 'blue',
+  executed: 'green',
+  failed: 'red',
+  execution_lost: 'red',
+  rejected: 'red',
+  cancelled: 'dim',
+  expired: 'dim',
+  active: 'green',
+  revoked: 'dim',
+  suspended: 'red',
+  success: 'green',
+  denied: 'red',
+  failure: 'red',
+};

@@ -1,0 +1,106 @@
+import { Command, CommanderError, Option } from 'commander';
+import type { Context } from './context.js';
+import { defineAdministration } from './define/administration.js';
+import { defineExecute } from './define/execute.js';
+import { defineHost } from './define/host.js';
+import { defineRequest } from './define/request.js';
+import { failure } from './failure.js';
+import type { GlobalOptions } from './options.js';
+import type { Answer } from './output/output.js';
+
+export type Run<Options> = (context: Context, args: readonly string[], options: Options) => Promise<Answer>;
+
+/** A client command as chosen by its words; its code is loaded only now. */
+export interface Chosen {
+  what: string;
+  args: readonly string[];
+  options: GlobalOptions & Record<string, unknown>;
+  load: () => Promise<Run<never>>;
+}
+
+/** Binds a command to its code. */
+export type Bind = <Options>(command: Command, load: () => Promise<Run<Options>>) => void;
+
+export type Parsed = { kind: 'text'; text: string } | { kind: 'command'; chosen: Chosen };
+
+/** Reads the words of a command line; a bad one is a `usage` failure (CL-01). Nothing is read or sent. */
+export function parseCommandLine(argv: readonly string[], version: string): Parsed {
+  let chosen: Chosen | undefined;
+  let text = '';
+  const bind: Bind = (command, load) => {
+    command.action(() => {
+      chosen = {
+        what: wordsOf(command),
+        args: command.args,
+        options: command.optsWithGlobals(),
+        load: load as () => Promise<Run<never>>,
+      };
+    });
+  };
+  const program = createProgram(version, bind);
+  const collect = (part: string) => {
+    text += part;
+  };
+  forEach(
+    program,
+    (command) =>
+      void command.exitOverride().configureOutput({ writeOut: collect, writeErr: () => undefined, outputError: () => undefined }),
+  );
+  try {
+    program.parse([...argv], { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return { kind: 'text', text };
+    throw usage(error, argv);
+  }
+  if (!chosen) throw failure('usage', 'no command is given', { hint: 'svc --help' });
+  const { format, json } = chosen.options;
+  if (json === true && format !== undefined && format !== 'json')
+    throw failure('usage', '--json and --format exclude each other');
+  return { kind: 'command', chosen };
+}
+
+function createProgram(version: string, bind: Bind): Command {
+  const program = new Command('svc')
+    .description('Runs SQL through the database change gateway.')
+    .version(`svc ${version}`, '-v, --version', 'print the version')
+    .option('--config <path>', 'this project file; the global file is not read (SVC_CONFIG)')
+    .option('--merge-global', 'read the global file too')
+    .option('-d, --database <name>', 'database (SVC_DATABASE)')
+    .option('-e, --environment <env>', 'environment (SVC_ENV)')
+    .addOption(new Option('--format <mode>', 'output').choices(['human', 'json', 'quiet']))
+    .option('--json', 'the same as --format json')
+    .option('--allow-insecure', 'plain http to a public host (SVC_ALLOW_INSECURE)')
+    .option('-y, --yes', 'do not ask (SVC_YES)')
+    .option('--no-color', 'no colours (NO_COLOR)')
+    .helpOption('-h, --help', 'print help')
+    .configureHelp({ showGlobalOptions: true });
+  defineExecute(program, bind);
+  defineRequest(program, bind);
+  defineAdministration(program, bind);
+  defineHost(program);
+  forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));
+  return program;
+}
+
+function forEach(command: Command, visit: (command: Command) => void): void {
+  visit(command);
+  for (const child of command.commands) forEach(child, visit);
+}
+
+function wordsOf(command: Command): string {
+  const parent = command.parent;
+  return parent?.parent ? `${wordsOf(parent)} ${command.name()}` : command.name();
+}
+
+/** A group without its subcommand shows the help on stderr in commander; here it is a usage error like the others. */
+function usage(error: CommanderError, argv: readonly string[]) {
+  const message = error.code === 'commander.help' ? 'a subcommand is missing' : error.message.replace(/^error: /, '');
+  const words = argv.filter((word) => !word.startsWith('-')).slice(0, 2);
+  const [first] = words;
+  return failure('usage', message.split('\n').join('; '), {
+    hint: first !== undefined && groups.has(first) ? `svc ${first} --help` : 'svc --help',
+  });
+}
+
+const groups = new Set(['execute', 'request', 'audit', 'token', 'user']);

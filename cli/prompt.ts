@@ -1,0 +1,22 @@
+import { createInterface } from 'node:readline';
+import type { Terminal } from './terminal.js';
+
+/** Asks on stderr and reads one line of stdin; true only for y or yes. Rejects with the signal's reason. */
+export function confirm(terminal: Terminal, question: string, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    // Not a terminal for readline: it would switch to raw mode, and Ctrl-C would no longer be a signal.
+    const lines = createInterface({ input: terminal.stdin, terminal: false });
+    const end = (settle: () => void) => {
+      signal.removeEventListener('abort', onAbort);
+      lines.close();
+      terminal.stdin.pause();
+      settle();
+    };
+    const onAbort = () => end(() => reject(signal.reason));
+    signal.addEventListener('abort', onAbort, { once: true });
+    lines.once('line', (line) => end(() => resolve(/^\s*y(es)?\s*$/i.test(line))));
+    lines.once('close', () => resolve(false));
+    terminal.stderr.write(`${question} [y/N] `);
+  });
+}

@@ -1,0 +1,61 @@
+import { createContext } from './context.js';
+import { CommandFailure, failure } from './failure.js';
+import { modeOf } from './options.js';
+import { createOutput, type Output } from './output/output.js';
+import type { Chosen, Run } from './program.js';
+import type { Terminal } from './terminal.js';
+import { version } from './version.js';
+
+/** Runs one client command line and answers its exit code; whatever happens, `json` and `quiet` print one line (CL-I2). */
+export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const early = createOutput(terminal, modeOf(argv), argv.includes('--no-color'));
+  try {
+    const { parseCommandLine } = await import('./program.js');
+    const parsed = parseCommandLine(argv, version);
+    if (parsed.kind === 'command') return await runChosen(parsed.chosen, terminal);
+    terminal.stdout.write(parsed.text);
+    return 0;
+  } catch (error) {
+    return report(early, error, 'svc');
+  }
+}
+
+async function runChosen(chosen: Chosen, terminal: Terminal): Promise<number> {
+  const { options, what } = chosen;
+  const output = createOutput(terminal, options.json === true ? 'json' : (options.format ?? 'human'), options.color === false);
+  const interrupted = new AbortController();
+  let isReported = false;
+  const reportOnce = (error: unknown) => {
+    isReported = true;
+    return report(output, error, what);
+  };
+  const stopListening = terminal.onInterrupt(() => {
+    const reason = failure('interrupted', `${what}: interrupted`);
+    if (!interrupted.signal.aborted) return interrupted.abort(reason);
+    if (!isReported) reportOnce(reason);
+    terminal.exitNow(reason.exit);
+  });
+  const context = createContext({ terminal, output, options, signal: interrupted.signal, what });
+  try {
+    const run = (await chosen.load()) as Run<unknown>;
+    const answer = await run(context, chosen.args, options);
+    isReported = true;
+    output.succeed(answer);
+    return 0;
+  } catch (error) {
+    return reportOnce(error);
+  } finally {
+    stopListening();
+    context.close();
+  }
+}
+
+/** Anything but a CommandFailure is a bug of ours. */
+function report(output: Output, error: unknown, what: string): number {
+  const problem =
+    error instanceof CommandFailure
+      ? error
+      : failure('internal_error', `${what}: ${error instanceof Error ? error.message : String(error)}`);
+  output.fail(problem);
+  return problem.exit;
+}

@@ -1,0 +1,25 @@
+import { failure } from './failure.js';
+
+export type TimeUse = 'expires' | 'since' | 'until';
+
+/**
+ * An instant as RFC 3339 text (CL-28): `<n>d`, `<n>h`, `<n>m` from `now` (milliseconds; forward for `expires`, back for the others),
+ * `YYYY-MM-DD` (end of that day in UTC, start of it for `since`), or RFC 3339 with an offset. Anything else is a usage error.
+ */
+export function parseWhen(text: string, use: TimeUse, now: number): string {
+  const relative = /^(\d{1,6})([dhm])$/.exec(text);
+  if (relative) {
+    const length = Number(relative[1]) * unitMs[relative[2] as keyof typeof unitMs];
+    return new Date(use === 'expires' ? now + length : now - length).toISOString();
+  }
+  const instant = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T${use === 'since' ? '00:00:00' : '23:59:59'}Z` : text;
+  if (!rfc3339.test(instant) || Number.isNaN(Date.parse(instant)))
+    throw failure(
+      'usage',
+      `--${use} takes 7d, 12h, 30m, 2026-05-01 or an RFC 3339 time with an offset, not ${JSON.stringify(text)}`,
+    );
+  return instant;
+}
+
+const unitMs = { d: 86_400_000, h: 3_600_000, m: 60_000 };
+const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;

@@ -1,0 +1,51 @@
+import { BlockList, isIP } from 'node:net';
+
+/** NT-41: what is not public. IPv4-mapped forms are matched by their IPv4 address. */
+const PRIVATE = blockList([
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16',
+  '198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4',
+  '::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8',
+]);
+
+/** NT-44: link-local and metadata addresses, refused always. */
+const NEVER = blockList(['169.254.0.0/16 fe80::/10 fd00:ec2::254/128']);
+
+const LOOPBACK = blockList(['127.0.0.0/8 ::1/128']);
+
+/** Hosts that stay on the machine or the local network by their spelling alone: no name is looked up. */
+export function isPrivateHost(host: string): boolean {
+  return isLocalName(host) || matches(PRIVATE, host);
+}
+
+export const isLoopbackHost = (host: string) => isLocalName(host) || matches(LOOPBACK, host);
+
+/** Why a delivery to this host is refused by its spelling (NT-41, NT-44), null when it is not; names are looked up at each attempt (NT-43). */
+export function refusedHost(host: string, allowPrivateNetworks: boolean): string | null {
+  if (matches(NEVER, host)) return 'is a link-local or metadata address';
+  return !allowPrivateNetworks && isPrivateHost(host) ? 'is a private address' : null;
+}
+
+/** Whether the text is an IP address, or one with a prefix length. */
+export function isAddressOrCidr(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
+}
+
+const isLocalName = (host: string) => /^(?:.*\.)?localhost\.?$/i.test(host);
+
+function matches(list: BlockList, host: string): boolean {
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  const version = isIP(address);
+  return version !== 0 && list.check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+function blockList(ranges: string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges.join(' ').split(' ')) {
+    const [address = '', prefix] = range.split('/');
+    list.addSubnet(address, Number(prefix), isIP(address) === 4 ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}

@@ -1,0 +1,32 @@
+import type { Path } from './positions.js';
+import type { Findings } from './problems.js';
+
+/** Sections that are read and checked, but whose feature this version lacks (CF-5). */
+export const NOT_AVAILABLE: readonly Path[] = [
+  ['webhooks'],
+  ['notification_policies'],
+  ['slack'],
+  ['mcp'],
+  ['auth', 'oidc'],
+  ['license'],
+  ['tracing'],
+  ['rate_limits'],
+  ['sql_review'],
+  ['preflight'],
+];
+
+/** One warning for each section of the file that has no effect in this version. */
+export function warnNotAvailable(file: unknown, findings: Findings): void {
+  for (const path of NOT_AVAILABLE) {
+    if (valueAt(file, path) !== undefined) findings.warning({ path, message: 'not available in this version', at: 'key' });
+  }
+  if (valueAt(file, ['result_storage', 'backend']) === 's3')
+    findings.warning({ path: ['result_storage', 'backend'], message: 's3 is not available in this version', at: 'key' });
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (table, part) => (typeof table === 'object' && table !== null ? (table as Record<string, unknown>)[part] : undefined),
+    value,
+  );
+}

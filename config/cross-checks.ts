@@ -1,0 +1,68 @@
+import { findRole, type Pair } from '../domain/permissions.js';
+import { matchPolicy } from '../domain/workflow-policy.js';
+import { refusedHost } from './addresses.js';
+import type { Draft, Entry } from './draft.js';
+import { checkDefinedNames } from './name-checks.js';
+import type { Findings } from './problems.js';
+import { checkWorkflows } from './workflow-checks.js';
+
+/** CF-10 and the duplicates of CF-5: what entries say about each other. Only entries that could be read take part. */
+export function checkReferences(draft: Draft, findings: Findings): void {
+  checkDuplicates(draft, findings);
+  checkDefinedNames(draft, findings);
+  checkWebhooks(draft, findings);
+  checkWorkflows(draft, findings);
+  checkPairs(draft, findings);
+}
+
+function checkDuplicates({ lists }: Draft, findings: Findings): void {
+  for (const list of ['execution_policies', 'sql_review', 'result_policies', 'notification_policies'] as const) {
+    const seen = new Set<string>();
+    for (const { path, value } of lists[list] as Entry<Pair>[]) {
+      const pair = `${value.database} ${value.environment}`;
+      if (seen.has(pair)) findings.error({ path, message: 'is a second entry for one pair' });
+      seen.add(pair);
+    }
+  }
+  for (const { path, value } of lists['auth.roles']) {
+    if (findRole(value.name, []) !== undefined)
+      findings.error({ path: [...path, 'name'], message: 'is the name of a built-in role' });
+  }
+}
+
+/** NT-41 and NT-44 as far as the address is spelt out; names are looked up when a delivery is sent (NT-43). */
+function checkWebhooks({ sections, lists }: Draft, findings: Findings): void {
+  for (const { path, value } of lists.webhooks) {
+    const { hostname } = new URL(value.url);
+    const refused = refusedHost(hostname, sections.root?.allow_private_networks === true);
+    if (refused !== null)
+      findings.error({
+        path: [...path, 'url'],
+        message: `host ${hostname} ${refused}`,
+        hint: refused.includes('private') ? 'set allow_private_networks or use a public host' : 'use another host',
+      });
+    if (value.secret !== null && value.secret.length < 16)
+      findings.warning({ path: [...path, 'secret'], message: 'is shorter than 16 characters' });
+  }
+}
+
+function checkPairs({ sections, lists }: Draft, findings: Findings): void {
+  const workflows = lists.workflows.map(({ value }) => value);
+  const environments = new Set<string>();
+  for (const { path, value } of lists.databases) {
+    for (const [index, environment] of value.environments.entries()) {
+      environments.add(environment);
+      if (matchPolicy(workflows, { database: value.name, environment }) !== null) continue;
+      findings.warning({
+        path: [...path, 'environments', index],
+        message: `no workflow for ${value.name}/${environment}: requests on it are refused`,
+      });
+    }
+  }
+  const mcp = sections.mcp;
+  if (mcp?.enabled && !environments.has(mcp.default_environment))
+    findings.warning({
+      path: ['mcp', 'default_environment'],
+      message: `no database has the environment ${mcp.default_environment}`,
+    });
+}

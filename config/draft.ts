@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { readText } from './expansion.js';
+import { authSection, featureSections } from './feature-schema.js';
+import { MISSING, optionalSection } from './fields.js';
+import { dropUnknownKeys } from './known-keys.js';
+import { listEntries } from './policy-schema.js';
+import type { Path } from './positions.js';
+import type { Findings } from './problems.js';
+import { processSections, rootKeys } from './process-schema.js';
+
+const rootSection = z.strictObject(rootKeys);
+const sections = { root: rootSection, ...processSections, ...featureSections, auth: authSection };
+
+type Sections = { [K in keyof typeof sections]: z.output<(typeof sections)[K]> };
+type Entries = { [K in keyof typeof listEntries]: Entry<z.output<(typeof listEntries)[K]>>[] };
+export type ListPath = keyof Entries;
+
+export interface Entry<T> {
+  path: Path;
+  value: T;
+}
+
+/** What of a file could be read: sections and list entries with errors are missing, so that the others are checked all the same. */
+export interface Draft {
+  sections: Partial<Sections>;
+  lists: Entries;
+  /** `id` or `name` of every entry, readable or not: what other entries may refer to. */
+  names: Record<ListPath, Set<string>>;
+}
+
+export interface CompleteDraft extends Draft {
+  sections: Sections;
+}
+
+const { 'auth.roles': role, 'auth.groups': group, ...topLists } = listEntries;
+const tables = { ...processSections, ...featureSections };
+
+/** The whole file as one schema: what is known, and what the example must name. */
+export const fileSchema = z.strictObject({
+  ...rootKeys,
+  ...mapValues(tables, (schema) => optionalSection(schema)),
+  auth: z.strictObject({ ...authSection.shape, roles: z.array(role), groups: z.array(group) }),
+  ...mapValues(topLists, (schema) => z.array(schema)),
+});
+
+/** Reads each section and each list entry on its own; every error is reported. */
+export function readDraft(file: Record<string, unknown>, findings: Findings): Draft {
+  const known = dropUnknownKeys(file, fileSchema, findings) as Record<string, unknown>;
+  const { roles, groups, ...auth } = isTable(known.auth) ? known.auth : {};
+  const raw: Record<string, unknown> = {
+    ...known,
+    root: pick(known, Object.keys(rootKeys)),
+    auth: isTable(known.auth) ? auth : known.auth,
+  };
+  const read: Record<string, unknown> = {};
+  for (const [name, schema] of Object.entries(sections)) {
+    const value = raw[name] === undefined ? {} : raw[name];
+    const parsed = readValue(schema, value, name === 'root' ? [] : [name], findings);
+    if (parsed !== undefined) read[name] = parsed.value;
+  }
+  const lists: Record<string, Entry<unknown>[]> = {};
+  const names: Record<string, Set<string>> = {};
+  for (const [name, schema] of Object.entries(listEntries)) {
+    const value = name === 'auth.roles' ? roles : name === 'auth.groups' ? groups : known[name];
+    lists[name] = readEntries(schema, value, name.split('.'), findings);
+    names[name] = readNames(value, name.split('.'), findings);
+  }
+  // The loops above cannot carry the type of each name; the tables `sections` and `listEntries` are the same ones the types come from.
+  return { sections: read, lists, names } as unknown as Draft;
+}
+
+function readEntries(schema: z.ZodType, value: unknown, path: Path, findings: Findings): Entry<unknown>[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) {
+    findings.error({ path, message: 'must be a list of tables', hint: `write [[${path.join('.')}]]` });
+    return [];
+  }
+  return value.flatMap((item, index) => readValue(schema, item, [...path, index], findings) ?? []);
+}
+
+function readValue(schema: z.ZodType, value: unknown, path: Path, findings: Findings): Entry<unknown> | undefined {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return { path, value: parsed.data };
+  for (const issue of parsed.error.issues) {
+    const at = issue.path.map((part) => (typeof part === 'symbol' ? '' : part));
+    findings.error({ path: [...path, ...at], message: describe(issue) });
+  }
+  return undefined;
+}
+
+function describe(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'invalid_type' || issue.message === MISSING) return issue.message;
+  return issue.expected === 'object' ? 'must be a table' : 'must be a list';
+}
+
+/** Names are read apart from their entries, so that an error elsewhere in one hides no repeat and makes no reference to it wrong. */
+function readNames(value: unknown, path: Path, findings: Findings): Set<string> {
+  const names = new Set<string>();
+  for (const [index, entry] of Array.isArray(value) ? value.entries() : []) {
+    const key = isTable(entry) && 'id' in entry ? 'id' : 'name';
+    const name = isTable(entry) ? readText(entry[key])?.text : undefined;
+    if (name === undefined || name === '') continue;
+    if (names.has(name)) findings.error({ path: [...path, index, key], message: 'is there twice' });
+    names.add(name);
+  }
+  return names;
+}
+
+const isTable = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const pick = (table: Record<string, unknown>, keys: string[]) =>
+  Object.fromEntries(keys.filter((key) => Object.hasOwn(table, key)).map((key) => [key, table[key]]));
+
+function mapValues<T extends Record<string, unknown>, R>(table: T, change: (value: T[keyof T]) => R): Record<keyof T, R> {
+  return Object.fromEntries(Object.entries(table).map(([key, value]) => [key, change(value as T[keyof T])])) as Record<
+    keyof T,
+    R
+  >;
+}

@@ -1,0 +1,34 @@
+/** The catalogue of NT-1. */
+export const EVENTS = [
+  'request.created',
+  'request.auto_approved',
+  'request.break_glass',
+  'request.dispatched',
+  'step.approved',
+  'request.approved',
+  'request.rejected',
+  'request.cancelled',
+  'request.expired',
+  'request.dispatch_timeout',
+  'request.integrity_failed',
+  'execution.started',
+  'execution.failed',
+  'execution.cancelled',
+  'execution.completed',
+  'execution.lost',
+  'user.created',
+  'user.updated',
+  'user.deleted',
+  'user.suspended',
+  'user.activated',
+  'license_grace_warning',
+  'license_downgraded',
+  'webhook.test',
+] as const;
+
+/** NT-10: whether a subscription entry (a name, `*` or `prefix.*`) matches any event at all. */
+export function matchesEvent(entry: string): boolean {
+  if (entry === '*') return true;
+  const prefix = entry.endsWith('.*') ? entry.slice(0, -1) : null;
+  return EVENTS.some((event) => (prefix === null ? event === entry : event.startsWith(prefix)));
+}

@@ -1,0 +1,75 @@
+import { TomlDate } from 'smol-toml';
+import { MAX_DEPTH, type Path } from './positions.js';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/**
+ * First character of a string that holds an expanded variable: such a string may be converted to an integer or a boolean (CF-3). NUL cannot be
+ * mistaken for content, since values that contain it are refused.
+ */
+const EXPANDED = '\0';
+
+/** Stands for a value that no key takes: a date, or one whose expansion failed and was reported (a second error for one path is dropped). */
+const UNUSABLE = Symbol('unusable');
+
+/** The text of a string value, and whether a variable was expanded in it; null for any other value. */
+export function readText(value: unknown): { text: string; expanded: boolean } | null {
+  if (typeof value !== 'string') return null;
+  return value.startsWith(EXPANDED) ? { text: value.slice(1), expanded: true } : { text: value, expanded: false };
+}
+
+/** CF-3: a copy of the parsed file in which the variables of string values are expanded; the structure stays. Values that fail are reported. Too deep a nesting is refused. */
+export function expandTree(
+  value: unknown,
+  variables: Variables,
+  report: (path: Path, message: string) => void,
+  path: Path = [],
+): unknown {
+  if (typeof value === 'string') {
+    const expanded = expandText(value, variables);
+    if ('text' in expanded) return expanded.text;
+    report(path, expanded.problem);
+    return UNUSABLE;
+  }
+  if (path.length > MAX_DEPTH) {
+    report(path, 'is nested too deeply');
+    return UNUSABLE;
+  }
+  if (Array.isArray(value)) return value.map((item, index) => expandTree(item, variables, report, [...path, index]));
+  if (value instanceof TomlDate) return UNUSABLE;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, expandTree(item, variables, report, [...path, key])]),
+  );
+}
+
+function expandText(source: string, variables: Variables): { text: string } | { problem: string } {
+  if (source.includes('\0')) return { problem: 'contains a NUL character' };
+  const parts = source.split(/(\$\$\{|\$\{[^}]*\}?)/);
+  let expanded = '';
+  for (const [index, part] of parts.entries()) {
+    if (index % 2 === 0) continue;
+    if (part === '$${') {
+      parts[index] = '${';
+      continue;
+    }
+    const value = readVariable(part, variables);
+    if ('problem' in value) return value;
+    parts[index] = value.text;
+    expanded = EXPANDED;
+  }
+  return { text: expanded + parts.join('') };
+}
+
+/** `part` starts with `${` and ends at the next `}` or, unclosed, at the end of the value. */
+function readVariable(part: string, variables: Variables): { text: string } | { problem: string } {
+  if (part.includes('${', 2)) return { problem: 'a default cannot contain ${' };
+  if (!part.endsWith('}')) return { problem: 'unclosed ${' };
+  const match = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}$/.exec(part);
+  const name = match?.[1];
+  if (name === undefined) return { problem: 'no variable name after ${ (write $${ for a literal ${)' };
+  const text = Object.hasOwn(variables, name) ? variables[name] : undefined;
+  if (text?.includes('\0')) return { problem: `environment variable ${name} contains a NUL character` };
+  if (text !== undefined) return { text };
+  return match?.[2] === undefined ? { problem: `environment variable ${name} is not set` } : { text: match[2] };
+}

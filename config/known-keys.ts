@@ -1,0 +1,69 @@
+import type { z } from 'zod';
+import type { Path } from './positions.js';
+import type { Findings } from './problems.js';
+
+/** CF-4: a copy without the keys that the schema does not know; each is reported with the nearest known name as hint. */
+export function dropUnknownKeys(value: unknown, schema: unknown, findings: Findings, path: Path = []): unknown {
+  const inner = unwrap(schema);
+  if (inner.def.type === 'array' && Array.isArray(value))
+    return value.map((item, index) => dropUnknownKeys(item, inner.def.element, findings, [...path, index]));
+  if (inner.def.type !== 'object' || typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const shape = inner.def.shape ?? {};
+  const kept: [string, unknown][] = [];
+  for (const [key, item] of Object.entries(value)) {
+    if (Object.hasOwn(shape, key)) kept.push([key, dropUnknownKeys(item, shape[key], findings, [...path, key])]);
+    else
+      findings.error({
+        path: [...path, key],
+        message: 'unknown key',
+        hint: () => `did you mean ${nearest(key, Object.keys(shape))}?`,
+        at: 'key',
+      });
+  }
+  return Object.fromEntries(kept);
+}
+
+/** Every key of a schema as a dotted path, `workflows[].steps[].mode`; in the order of the schema. */
+export function listKeys(schema: unknown, prefix = ''): string[] {
+  const inner = unwrap(schema);
+  if (inner.def.type === 'array' && isObject(unwrap(inner.def.element))) return listKeys(inner.def.element, `${prefix}[]`);
+  if (!isObject(inner)) return [prefix];
+  return Object.entries(inner.def.shape ?? {}).flatMap(([key, child]) =>
+    listKeys(child, prefix === '' ? key : `${prefix}.${key}`),
+  );
+}
+
+/** The candidate with the fewest edits, the first of equals. */
+export function nearest(text: string, candidates: readonly string[]): string {
+  const ranked = candidates.map((candidate) => ({ candidate, edits: distance(text.slice(0, 64), candidate) }));
+  return ranked.reduce((best, next) => (next.edits < best.edits ? next : best), {
+    candidate: '',
+    edits: Number.POSITIVE_INFINITY,
+  }).candidate;
+}
+
+/** Levenshtein's number of insertions, deletions and replacements. */
+function distance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      current.push(Math.min(replaced, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
+}
+
+interface SchemaNode {
+  def: { type: z.core.$ZodTypeDef['type']; innerType?: unknown; element?: unknown; shape?: Record<string, unknown> };
+}
+
+/** Looks through defaults and the like at the table, list or leaf below. */
+function unwrap(schema: unknown): SchemaNode {
+  const node = schema as SchemaNode;
+  return node.def.innerType === undefined ? node : unwrap(node.def.innerType);
+}
+
+const isObject = (node: SchemaNode) => node.def.type === 'object';

@@ -1,0 +1,112 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Draft } from './draft.js';
+import { PLANS, readLicense } from './license.js';
+import type { Path } from './positions.js';
+import type { Findings } from './problems.js';
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** What the keys of one process say about its files, its environment and the licence; paths are relative to `directory` (CF-2). */
+export function checkLocal(draft: Draft, directory: string, environment: Variables, findings: Findings): void {
+  checkFiles(draft, directory, findings);
+  checkSecretKey(draft, directory, environment, findings);
+  checkLicense(draft, environment, findings);
+  checkLogging(environment, findings);
+  warn(draft, findings);
+}
+
+function checkFiles({ sections: { database, temporal } }: Draft, directory: string, findings: Findings): void {
+  const files: [string | null | undefined, Path][] = [
+    [database?.ca_file, ['database', 'ca_file']],
+    ...(['ca', 'cert', 'key'] as const).map((key): [string | null | undefined, Path] => [
+      temporal?.tls_files[key],
+      ['temporal', 'tls_files', key],
+    ]),
+  ];
+  for (const [file, path] of files) {
+    if (file != null && !isReadable(resolve(directory, file))) findings.error({ path, message: 'file cannot be read' });
+  }
+}
+
+/** ET-21, ET-21a, ET-22: without `SVC_SECRET_KEY` a named file must be there, and no key file may be readable by others. */
+function checkSecretKey(
+  { sections: { root, security } }: Draft,
+  directory: string,
+  environment: Variables,
+  findings: Findings,
+): void {
+  const path = ['security', 'secret_key_file'];
+  const key = environment.SVC_SECRET_KEY;
+  if (key) {
+    if (!/^[0-9a-f]{64}$/i.test(key))
+      findings.error({ path: ['SVC_SECRET_KEY'], message: 'environment variable must be 64 hex characters' });
+    return;
+  }
+  const named = security?.secret_key_file ?? null;
+  const file = named ?? (root === undefined ? null : `${root.state_dir}/secret.key`);
+  const mode = file === null ? null : modeOf(resolve(directory, file));
+  if (mode === null) {
+    if (named !== null) findings.error({ path, message: 'file is missing' });
+  } else if ((mode & 0o077) !== 0) findings.error({ path, message: 'key file is readable by others', hint: 'chmod 600' });
+}
+
+/** OP-44 and the warning of OP-42. */
+function checkLicense({ sections, names }: Draft, environment: Variables, findings: Findings): void {
+  const path = ['license', 'key'];
+  if (sections.license === undefined) return;
+  const key = sections.license.key ?? (environment.SVC_LICENSE_KEY || null);
+  const publicKey = sections.license.public_key;
+  let maxDatabases: number | null = PLANS.free.maxDatabases;
+  if (key !== null) {
+    const license = publicKey === null ? 'needs license.public_key' : readLicense(key, publicKey);
+    if (typeof license === 'string') findings.error({ path, message: license });
+    else if (license.expiresAt.getTime() > Date.now()) maxDatabases = license.limits.maxDatabases;
+  }
+  if (maxDatabases !== null && names.databases.size > maxDatabases)
+    findings.warning({
+      path: ['databases', maxDatabases],
+      message: `database limit of the plan: ${maxDatabases}`,
+      hint: 'requests on later ones are refused',
+    });
+}
+
+/** OP-93: the two variables override the file. */
+function checkLogging(environment: Variables, findings: Findings): void {
+  const allowed = { SVC_LOG_LEVEL: ['error', 'warn', 'info', 'debug'], SVC_LOG_FORMAT: ['text', 'json'] };
+  for (const [name, values] of Object.entries(allowed)) {
+    const value = environment[name];
+    if (value && !values.includes(value))
+      findings.error({ path: [name], message: `environment variable must be one of ${values.join(', ')}` });
+  }
+}
+
+function warn({ sections: { audit, auth, slack } }: Draft, findings: Findings): void {
+  if (audit?.redaction === 'none')
+    findings.warning({ path: ['audit', 'redaction'], message: 'none keeps SQL with its values in the audit log' });
+  if (auth?.oidc?.link_existing_users)
+    findings.warning({
+      path: ['auth', 'oidc', 'link_existing_users'],
+      message: 'lets the identity provider act as any local user',
+    });
+  const blank = [slack?.bot_token, slack?.signing_secret].filter((secret) => secret?.trim() === '');
+  if (blank.length === 1) findings.warning({ path: ['slack'], message: 'is off: bot_token and signing_secret must both be set' });
+}
+
+/** The permission bits of a file, null when there is none. */
+function modeOf(file: string): number | null {
+  try {
+    return statSync(file).mode;
+  } catch {
+    return null;
+  }
+}
+
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}

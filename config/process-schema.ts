@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { bool, choice, int, list, optionalSection, optionalText, ratio, text, textOr, textOrEmpty } from './fields.js';
+import * as rules from './text-rules.js';
+
+/** The sections that CF-50 guards, as they are named in `allow_empty`. */
+export const GUARDED_SECTIONS = [
+  'databases',
+  'auth.roles',
+  'auth.groups',
+  'workflows',
+  'execution_policies',
+  'result_policies',
+  'webhooks',
+  'notification_policies',
+] as const;
+
+const guardedSection = (name: string) =>
+  GUARDED_SECTIONS.some((known) => known === name) ? null : `must be one of ${GUARDED_SECTIONS.join(', ')}`;
+
+/** Keys above the first section. */
+export const rootKeys = {
+  state_dir: text(),
+  trusted_proxies: list(rules.addressOrCidr),
+  allow_private_networks: bool(false),
+  allow_empty: list(guardedSection),
+};
+
+const tlsFiles = optionalSection(
+  z
+    .strictObject({ ca: optionalText(), cert: optionalText(), key: optionalText(), server_name: optionalText() })
+    .refine((files) => (files.cert === null) === (files.key === null), { message: 'cert and key must be set together' }),
+);
+
+const bootstrap = z
+  .strictObject({ admin_token: optionalText(rules.apiToken), agent_token: optionalText(rules.apiToken) })
+  .refine((tokens) => tokens.admin_token === null || tokens.admin_token !== tokens.agent_token, {
+    message: 'must differ from admin_token',
+    path: ['agent_token'],
+  });
+
+/** Sections 2 and 3 of the key table, without `[auth]`. */
+export const processSections = {
+  server: z.strictObject({
+    listen: textOr('127.0.0.1:3000', rules.hostPort),
+    public_docs: bool(false),
+    drain_secs: int(20, 0, 600),
+    public_url: optionalText(rules.httpUrl),
+  }),
+  worker: z.strictObject({
+    listen: textOrEmpty('127.0.0.1:3001', rules.hostPort),
+    max_concurrent_activities: int(100, 1, 10_000),
+  }),
+  database: z.strictObject({
+    url: text(rules.databaseUrl),
+    pool_max: int(20, 2, 1000),
+    connect_timeout_secs: int(3, 1, 60),
+    pool_wait_secs: int(3, 1, 60),
+    statement_timeout_secs: int(10, 1, 60),
+    start_wait_secs: int(60, 0),
+    ca_file: optionalText(),
+  }),
+  temporal: z.strictObject({
+    address: textOr('localhost:7233', rules.hostPort),
+    namespace: textOr('default'),
+    task_queue: textOr('svc'),
+    tls: bool(false),
+    tls_files: tlsFiles,
+    api_key: optionalText(),
+    call_timeout_secs: int(3, 1, 30),
+    max_backlog: int(10_000, 100, 1_000_000),
+    ui_url: optionalText(rules.httpUrl),
+  }),
+  security: z.strictObject({ secret_key_file: optionalText(), audit_public_keys: list(rules.hex64) }),
+  bootstrap,
+  logging: z.strictObject({
+    level: choice(['error', 'warn', 'info', 'debug'], 'info'),
+    format: choice(['text', 'json'], 'text'),
+  }),
+  tracing: z.strictObject({ endpoint: optionalText(rules.httpUrl), sample_ratio: ratio(1) }),
+  license: z.strictObject({ key: optionalText(), public_key: optionalText(rules.hex64) }),
+  rate_limits: z.strictObject({
+    enabled: bool(true),
+    store: choice(['postgres', 'memory'], 'postgres'),
+    per_token: int(60_000, 0),
+    per_agent_token: int(120_000, 0),
+    per_address: int(240_000, 0),
+    auth_failures_per_address: int(300, 0),
+  }),
+  preflight: z.strictObject({
+    max_concurrent_per_user: int(3, 1, 100),
+    max_explain_timeout_ms: int(10_000, 100, 20_000),
+    rate_limit_per_minute: int(0, 0),
+  }),
+  agents: z.strictObject({ min_version: textOr('0.0.0', rules.semanticVersion) }),
+  retention: z.strictObject({
+    request_ttl_days: int(90, 1, 3650),
+    audit_ttl_days: int(365, 1, 3650),
+    result_ttl_days: int(30, 1, 3650),
+    approval_ttl_secs: int(86_400, 1),
+  }),
+  audit: z.strictObject({ redaction: choice(['literals', 'full', 'none'], 'literals') }),
+};

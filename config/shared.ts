@@ -1,0 +1,98 @@
+import { sha256Hex } from '../crypto/hash.js';
+import { canonicalJson } from '../domain/execution-token.js';
+import { type EffectiveRole, parsePermission } from '../domain/permissions.js';
+import { OPERATIONS, type Operation } from '../domain/workflow-policy.js';
+import { camelKeys } from './camel.js';
+import type { CompleteDraft } from './draft.js';
+import { reviewRules } from './policy-schema.js';
+import type { ReviewAction, ReviewRule, SharedConfig, SqlReviewConfig, WorkflowConfig } from './types.js';
+import { selectorOf } from './workflow-checks.js';
+
+/** CF-30: what a generation stores (canonical JSON: keys sorted, no white space) and the SHA-256 by which two are compared. */
+export function sharedContent(shared: SharedConfig): { content: string; digest: string } {
+  const content = canonicalJson(JSON.stringify(shared));
+  return { content, digest: sha256Hex(content) };
+}
+
+/** The sections, named as in the file, in which two shared parts differ. */
+export function changedSections(before: SharedConfig, after: SharedConfig): string[] {
+  const parts = (shared: SharedConfig) =>
+    Object.entries(SECTION_NAMES).map(([name, read]) => ({ name, text: canonicalJson(JSON.stringify(read(shared))) }));
+  const old = parts(before);
+  return parts(after).flatMap(({ name, text }, index) => (text === old[index]?.text ? [] : [name]));
+}
+
+/** The sections of the shared part by their names in the file. */
+export const SECTION_NAMES: Readonly<Record<string, (shared: SharedConfig) => unknown>> = {
+  'auth.default_role': (shared) => shared.auth.defaultRole,
+  'auth.roles': (shared) => shared.auth.roles,
+  'auth.groups': (shared) => shared.auth.groups,
+  databases: (shared) => shared.databases,
+  workflows: (shared) => shared.workflows,
+  execution_policies: (shared) => shared.executionPolicies,
+  sql_review: (shared) => shared.sqlReview,
+  result_policies: (shared) => shared.resultPolicies,
+  webhooks: (shared) => shared.webhooks,
+  notification_policies: (shared) => shared.notificationPolicies,
+};
+
+/** The `S` part of a file without errors; ids by PO-11. */
+export function buildShared({ sections, lists }: Pick<CompleteDraft, 'sections' | 'lists'>): SharedConfig {
+  const values = <T>(entries: { value: T }[]) => entries.map(({ value }) => value);
+  const withId = <T extends { database: string; environment: string }>(prefix: string, value: T) => ({
+    id: `${prefix}:${value.database}:${value.environment}`,
+    ...camelKeys(value),
+  });
+  return {
+    auth: {
+      defaultRole: sections.auth.default_role,
+      roles: values(lists['auth.roles']).map(toRole),
+      groups: values(lists['auth.groups']),
+    },
+    databases: values(lists.databases),
+    workflows: values(lists.workflows).map(toWorkflow),
+    executionPolicies: values(lists.execution_policies).map((value) => withId('ep', value)),
+    sqlReview: values(lists.sql_review).map(toSqlReview),
+    resultPolicies: values(lists.result_policies).map((value) => withId('rp', value)),
+    webhooks: values(lists.webhooks).map(({ id, events, format }) => ({ id, events, format })),
+    notificationPolicies: values(lists.notification_policies).map((value) => withId('np', value)),
+  };
+}
+
+/** PO-11: `wf:<db>:<env>:<12 hex of the SHA-256 of the sorted operations>`. */
+export function workflowId(database: string, environment: string, operations: readonly string[]): string {
+  return `wf:${database}:${environment}:${sha256Hex([...operations].sort().join(',')).slice(0, 12)}`;
+}
+
+type Lists = CompleteDraft['lists'];
+
+function toRole({ name, permissions, databases, environments }: Lists['auth.roles'][number]['value']): EffectiveRole {
+  return {
+    name,
+    permissions: permissions.map(parsePermission).filter((parsed) => typeof parsed !== 'string'),
+    databases: databases.length === 0 ? ['*'] : databases,
+    environments: environments.length === 0 ? ['*'] : environments,
+  };
+}
+
+function toWorkflow({ operations, steps, ...value }: Lists['workflows'][number]['value']): WorkflowConfig {
+  return {
+    id: workflowId(value.database, value.environment, operations),
+    ...camelKeys(value),
+    operations: operations.filter((text): text is Operation => OPERATIONS.some((known) => known === text)),
+    steps: steps.map(({ mode, approvers }) => ({
+      mode,
+      approvers: approvers.map((approver) => ({ selector: selectorOf(approver), min: approver.min })),
+    })),
+  };
+}
+
+function toSqlReview({ database, environment, ...rules }: Lists['sql_review'][number]['value']): SqlReviewConfig {
+  const any = (name: string) => (name === '*' ? 'any' : name);
+  return { id: `srp:${any(database)}:${any(environment)}`, database, environment, rules };
+}
+
+/** The rules of `builtin-default`, in force where no `[[sql_review]]` entry matches. */
+export const DEFAULT_REVIEW_RULES = Object.fromEntries(
+  Object.entries(reviewRules).map(([rule, schema]) => [rule, schema.parse(undefined)]),
+) as Record<ReviewRule, ReviewAction>;

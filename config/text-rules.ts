@@ -1,0 +1,95 @@
+import { isGroupName, isName, isRoleName, isUserId, parsePermission, parseSelector } from '../domain/permissions.js';
+import { isAddressOrCidr, isPrivateHost } from './addresses.js';
+import { matchesEvent } from './events.js';
+import type { Check } from './fields.js';
+
+const rule =
+  (accepts: (text: string) => boolean, problem: string): Check =>
+  (text) =>
+    accepts(text) ? null : problem;
+
+const matching = (pattern: RegExp, problem: string) => rule((text) => pattern.test(text), problem);
+
+/** CF-6. */
+export const name = rule(isName, 'must be 1 to 63 characters [a-z][a-z0-9_-]*');
+export const nameOrStar = rule(
+  (text) => text === '*' || isName(text),
+  'must be a name of 1 to 63 characters [a-z][a-z0-9_-]* or *',
+);
+export const nameOrStarNotAny = rule(
+  (text) => text === '*' || (isName(text) && text !== 'any'),
+  'must be a name of 1 to 63 characters [a-z][a-z0-9_-]* other than any, or *',
+);
+export const userId = rule(isUserId, 'must be 1 to 128 characters of A-Z a-z 0-9 - _ @ .');
+export const roleName = rule(isRoleName, 'must be 1 to 64 characters of A-Z a-z 0-9 _ . -');
+export const groupName = rule(isGroupName, 'must be 1 to 256 bytes without control characters');
+export const permission: Check = (text) => {
+  const parsed = parsePermission(text);
+  return typeof parsed === 'string' ? parsed : null;
+};
+export const accessEntry = rule(
+  (text) => text === 'requester' || parseSelector(text) !== null,
+  'must be requester or a selector user:, group: or role:',
+);
+export const event = rule(matchesEvent, 'matches no event');
+
+export const hex64 = matching(/^[0-9a-f]{64}$/i, 'must be 64 hex characters');
+export const apiToken = matching(/^svc_[0-9a-f]{32}$/, 'must be svc_ and 32 lower-case hex characters');
+export const webhookId = matching(
+  /^(?=.{1,64}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,
+  'must be 1 to 64 characters of a-z 0-9 -, no - at the ends',
+);
+export const slackChannel = matching(/^(#[^\s#@,]{1,80}|[CGD][A-Z0-9]{2,})$/, 'must be #name or a channel id');
+export const semanticVersion = matching(
+  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/,
+  'must be a semantic version such as 1.2.3',
+);
+
+export const hostPort = rule(isHostPort, 'must be host:port');
+export const addressOrCidr = rule(isAddressOrCidr, 'must be an IP address or CIDR range');
+
+export const databaseUrl = rule(
+  (text) => /^postgres(ql)?:\/\//.test(text) && URL.canParse(text),
+  'must be a postgres:// or postgresql:// address',
+);
+export const httpUrl = rule((text) => parseHttp(text) !== null, 'must be an http or https address');
+
+/** Plain http only where nothing leaves the machine or the local network. */
+export const guardedUrl: Check = (text) => {
+  const url = parseHttp(text);
+  if (url === null) return 'must be an http or https address';
+  return url.protocol === 'https:' || isPrivateHost(url.hostname) ? null : 'must be https, except for loopback and private hosts';
+};
+
+/** Scheme, host and port and nothing after. */
+export const origin = rule(
+  (text) => parseHttp(text) !== null && /^https?:\/\/[^/?#@\s*]+$/i.test(text),
+  'must be scheme://host[:port] and nothing after',
+);
+
+/** NT-40; private addresses are looked at with `allow_private_networks` in hand. */
+export const webhookUrl: Check = (text) => {
+  const url = parseHttp(text);
+  if (url === null) return 'must be an http or https address';
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
+  return text.includes('#') ? 'must not have a fragment' : null;
+};
+
+/** NT-31. */
+export const webhookSecret: Check = (text) => {
+  if (!text.startsWith('whsec_')) return null;
+  const encoded = text.slice('whsec_'.length);
+  const bytes = Buffer.from(encoded, 'base64');
+  const isExact = bytes.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '');
+  return isExact && bytes.length >= 24 && bytes.length <= 64 ? null : 'must have base64 of 24 to 64 bytes after whsec_';
+};
+
+function parseHttp(text: string): URL | null {
+  if (!/^https?:\/\/[^\s]+$/i.test(text) || !URL.canParse(text)) return null;
+  return new URL(text);
+}
+
+function isHostPort(text: string): boolean {
+  const match = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/.exec(text);
+  return match !== null && Number(match[2]) <= 65_535;
+}

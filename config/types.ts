@@ -1,0 +1,156 @@
+import type { EffectiveRole } from '../domain/permissions.js';
+import type {
+  DatabaseConfig,
+  ExecutionPolicyConfig,
+  NotificationPolicyConfig,
+  ResultPolicyConfig,
+  SharedWebhook,
+  SqlReviewConfig,
+  WorkflowConfig,
+} from './shared-types.js';
+
+export type * from './shared-types.js';
+
+/** One finding about a configuration file, in the form of CF-60; line and column count from 1, key is the key path ('' for the file as a whole). */
+export interface ConfigProblem {
+  file: string;
+  line: number;
+  column: number;
+  key: string;
+  message: string;
+  hint: string | null;
+}
+
+export type LoadedConfig =
+  | { ok: true; config: Config; warnings: ConfigProblem[] }
+  | { ok: false; errors: ConfigProblem[]; warnings: ConfigProblem[] };
+
+/** The `S` part of `server.toml`: plain JSON, the content of a generation (CF-30). Policies are in file order and carry their derived ids (PO-11). */
+export interface SharedConfig {
+  auth: {
+    defaultRole: string | null;
+    /** Custom roles only, permissions parsed, empty scopes turned into `['*']` (IM-50). */
+    roles: EffectiveRole[];
+    groups: { name: string; roles: string[] }[];
+  };
+  databases: DatabaseConfig[];
+  workflows: WorkflowConfig[];
+  executionPolicies: ExecutionPolicyConfig[];
+  sqlReview: SqlReviewConfig[];
+  resultPolicies: ResultPolicyConfig[];
+  webhooks: SharedWebhook[];
+  notificationPolicies: NotificationPolicyConfig[];
+}
+
+/** `[auth.oidc]`; `issuer_url` is read as `issuer`. */
+export interface OidcConfig {
+  issuer: string;
+  clientId: string | null;
+  audience: string | null;
+  jwksUri: string | null;
+  /** null = switched off with `""` (IM-51). */
+  defaultRole: string | null;
+  subjectClaim: string;
+  groupsClaim: string;
+  linkExistingUsers: boolean;
+  roleMappings: { claim: string; value: string; role: string }[];
+}
+
+/**
+ * `server.toml` and the environment of CF-7 as one frozen object: the tree of the file in camelCase, defaults applied, paths absolute, an absent
+ * optional value null. The `S` part is only in `shared`; webhooks stand in both places, with URL and secret only here (CF-31).
+ */
+export interface Config {
+  /** Absolute path of the file that was read. */
+  file: string;
+  stateDir: string;
+  trustedProxies: string[];
+  allowPrivateNetworks: boolean;
+  allowEmpty: string[];
+  server: { listen: string; publicDocs: boolean; drainSecs: number; publicUrl: string | null };
+  /** `listen` null = off. */
+  worker: { listen: string | null; maxConcurrentActivities: number };
+  database: {
+    url: string;
+    poolMax: number;
+    connectTimeoutSecs: number;
+    poolWaitSecs: number;
+    statementTimeoutSecs: number;
+    /** 0 = for ever. */
+    startWaitSecs: number;
+    caFile: string | null;
+  };
+  temporal: {
+    address: string;
+    namespace: string;
+    taskQueue: string;
+    tls: boolean;
+    tlsFiles: { ca: string | null; cert: string | null; key: string | null; serverName: string | null };
+    apiKey: string | null;
+    callTimeoutSecs: number;
+    maxBacklog: number;
+    uiUrl: string | null;
+  };
+  security: {
+    /** `SVC_SECRET_KEY`, 64 hex; before the file (ET-21). */
+    secretKey: string | null;
+    secretKeyFile: string;
+    /** True when the configuration names the file: then a missing one is an error (ET-21a). */
+    secretKeyFileNamed: boolean;
+    auditPublicKeys: string[];
+  };
+  bootstrap: { adminToken: string | null; agentToken: string | null };
+  logging: { level: 'error' | 'warn' | 'info' | 'debug'; format: 'text' | 'json' };
+  tracing: { endpoint: string | null; sampleRatio: number };
+  license: { key: string | null; publicKey: string | null };
+  rateLimits: {
+    enabled: boolean;
+    store: 'postgres' | 'memory';
+    perToken: number;
+    perAgentToken: number;
+    perAddress: number;
+    authFailuresPerAddress: number;
+  };
+  preflight: { maxConcurrentPerUser: number; maxExplainTimeoutMs: number; rateLimitPerMinute: number };
+  agents: { minVersion: string };
+  retention: { requestTtlDays: number; auditTtlDays: number; resultTtlDays: number; approvalTtlSecs: number };
+  audit: { redaction: 'literals' | 'full' | 'none' };
+  resultStorage: {
+    backend: 'local' | 's3';
+    rootDir: string;
+    bucket: string;
+    region: string;
+    prefix: string;
+    endpoint: string | null;
+    accessKeyId: string | null;
+    secretAccessKey: string | null;
+    pathStyle: boolean;
+    maxPersistBytes: number;
+  };
+  resultChannel: { maxSlots: number; slotTtlSecs: number };
+  slack: {
+    botToken: string;
+    signingSecret: string;
+    channel: string;
+    apiBaseUrl: string;
+    onboarding: {
+      enabled: boolean;
+      assignableRoles: string[];
+      restrictedRoles: string[];
+      assignableGroups: string[];
+      requestTtlHours: number;
+    };
+  };
+  mcp: {
+    enabled: boolean;
+    allowedOrigins: string[];
+    defaultEnvironment: string;
+    sessionTtlSecs: number;
+    maxSessions: number;
+    elicitationTimeoutSecs: number;
+    replayBufferSize: number;
+  };
+  auth: { tokenPolicy: { maxActiveTokensPerUser: number }; oidc: OidcConfig | null };
+  webhooks: (SharedWebhook & { url: string; secret: string | null })[];
+  shared: SharedConfig;
+}

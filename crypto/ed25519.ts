@@ -1,0 +1,54 @@
+import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
+import { sha256Hex } from './hash.js';
+
+export interface SigningKey {
+  /** First 16 hex characters of the SHA-256 of the raw public key (ET-16). */
+  readonly keyId: string;
+  readonly publicKeyHex: string;
+  /** Pure Ed25519 signature as 128 lowercase hex characters (ET-05). */
+  sign(message: Uint8Array): string;
+}
+
+// DER headers of RFC 8410; Node has no import of raw Ed25519 keys on every version we support.
+const PKCS8_HEADER = '302e020100300506032b657004220420';
+const SPKI_HEADER = '302a300506032b6570032100';
+const KEY_HEX = /^[0-9a-f]{64}$/;
+const SIGNATURE_HEX = /^[0-9a-f]{128}$/;
+
+/** The signing key of a 32-byte seed; throws a RangeError for another length. The seed cannot be read back from the key. */
+export function signingKeyFromSeed(seed: Uint8Array): SigningKey {
+  if (seed.length !== 32) throw new RangeError('an Ed25519 seed has 32 bytes');
+  const privateKey = createPrivateKey({ key: Buffer.concat([hexBytes(PKCS8_HEADER), seed]), format: 'der', type: 'pkcs8' });
+  const publicDer = createPublicKey(privateKey).export({ format: 'der', type: 'spki' });
+  const publicKeyHex = publicDer.toString('hex').slice(SPKI_HEADER.length);
+  return {
+    keyId: keyIdOf(publicKeyHex),
+    publicKeyHex,
+    sign: (message) => sign(null, message, privateKey).toString('hex'),
+  };
+}
+
+/** Whether the signature (128 lowercase hex) fits; false, never an error, for malformed keys and signatures. */
+export function verifySignature(publicKeyHex: string, message: Uint8Array, signatureHex: string): boolean {
+  if (!isPublicKeyHex(publicKeyHex) || !SIGNATURE_HEX.test(signatureHex)) return false;
+  try {
+    const key = createPublicKey({ key: Buffer.from(SPKI_HEADER + publicKeyHex, 'hex'), format: 'der', type: 'spki' });
+    return verify(null, message, key, hexBytes(signatureHex));
+  } catch {
+    return false;
+  }
+}
+
+/** The key id of a public key in hex (ET-16). */
+export function keyIdOf(publicKeyHex: string): string {
+  return sha256Hex(hexBytes(publicKeyHex)).slice(0, 16);
+}
+
+/** Whether the text has the form of a public key: 64 lowercase hex characters. */
+export function isPublicKeyHex(text: string): boolean {
+  return KEY_HEX.test(text);
+}
+
+function hexBytes(hex: string): Uint8Array {
+  return Uint8Array.from(Buffer.from(hex, 'hex'));
+}

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { type AuditDraft, type AuditSubject, auditCategory, metadataJson } from '../domain/audit.js';
+import type { Transaction } from './client.js';
+
+/** Writes the events in their order, in the transaction of the change they tell of (AU-10). */
+export async function insertAuditEvents(
+  tx: Transaction,
+  drafts: readonly AuditDraft[],
+  subject: AuditSubject | null = null,
+): Promise<void> {
+  if (drafts.length === 0) return;
+  await tx.query(`with ${auditInsert('$1')} select 1`, [auditRows(drafts, subject)]);
+}
+
+/** The same as a part of a larger statement: `audited as (insert …)`, fed by `auditRows` in the given parameter. */
+export function auditInsert(parameter: string): string {
+  return `audited as (
+    insert into audit_events (id, event_type, event_category, outcome, actor_id, actor_type, resource_type, resource_id,
+      peer_ip, client_ip, client_ip_source, request_id, operation, database_name, environment, detail_fingerprint, detail_raw, reason, metadata_json)
+    select id, event_type, event_category, outcome, actor_id, actor_type, resource_type, resource_id,
+      peer_ip, client_ip, client_ip_source, request_id, operation, database_name, environment, detail_fingerprint, detail_raw, reason, metadata_json
+    from jsonb_to_recordset(${parameter}::jsonb) as event(id uuid, event_type text, event_category text, outcome text, actor_id text,
+      actor_type text, resource_type text, resource_id text, peer_ip text, client_ip text, client_ip_source text, request_id uuid, operation text,
+      database_name text, environment text, detail_fingerprint text, detail_raw text, reason text, metadata_json text, place bigint)
+    order by place
+  )`;
+}
+
+// Only the events of a creation tell of the SQL (audit section 3); later ones name the request.
+const describesDetail = new Set(['request.created', 'request.auto_approved', 'request.break_glass']);
+
+/** Rows for `auditInsert` as JSON text. */
+export function auditRows(drafts: readonly AuditDraft[], subject: AuditSubject | null): string {
+  return JSON.stringify(
+    drafts.map((draft, place) => ({
+      place,
+      id: randomUUID(),
+      event_type: draft.type,
+      event_category: auditCategory[draft.type],
+      outcome: draft.outcome,
+      actor_id: draft.actor.id,
+      actor_type: draft.actor.type,
+      resource_type: draft.resourceType,
+      resource_id: draft.resourceId,
+      peer_ip: draft.actor.peerIp,
+      client_ip: draft.actor.clientIp,
+      client_ip_source: draft.actor.clientIpSource,
+      request_id: subject?.requestId ?? null,
+      operation: subject?.operation ?? null,
+      database_name: subject?.database ?? null,
+      environment: subject?.environment ?? null,
+      detail_fingerprint: describesDetail.has(draft.type) ? (subject?.detailFingerprint ?? null) : null,
+      detail_raw: describesDetail.has(draft.type) ? (subject?.detailRaw ?? null) : null,
+      reason: draft.reason,
+      metadata_json: metadataJson(draft),
+    })),
+  );
+}

@@ -1,0 +1,222 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import pg from 'pg';
+import { refusal } from '../domain/errors.js';
+import { isUnreachable, sqlState } from './errors.js';
+import { rowTypes } from './row-types.js';
+
+/** Anything that can be asked: rows come back as typed beside the query, instants as milliseconds since the epoch. */
+export interface Queryable {
+  query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+declare const writes: unique symbol;
+
+/** Writes take this, so that calling one on a bare pool does not compile. */
+export interface Transaction extends Queryable {
+  readonly [writes]: true;
+  /** Topics told to waiters and workers after the commit (`db/notifications.ts`). */
+  wake(...topics: string[]): void;
+}
+
+export interface Database extends Queryable {
+  /** Runs `work` in one transaction; a deadlock or serialisation failure runs it again, an unreachable server is 503. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  readonly pool: pg.Pool;
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  url: string;
+  poolMax: number;
+  connectTimeoutMs: number;
+  statementTimeoutMs: number;
+  /** What one call may spend on database work, waits for a connection included (OP-70). */
+  callTimeoutMs?: number;
+  applicationName: string;
+  /** Told after each commit that woke somebody. */
+  onWake?: (topics: string[]) => void;
+  onPoolError?: (error: Error) => void;
+}
+
+const callDeadline = new AsyncLocalStorage<number>();
+const retryable = new Set(['40001', '40P01']);
+const maxAttempts = 5;
+
+/** All database work inside `work` shares `ms`; nested limits replace the outer one (a long poll looks again with a fresh one). */
+export function limitDatabaseWork<T>(ms: number, work: () => Promise<T>): Promise<T> {
+  return callDeadline.run(performance.now() + ms, work);
+}
+
+/** Opens a pool that connects on first use; `close` ends it. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const pool = openPool(options);
+  const callTimeoutMs = options.callTimeoutMs ?? 4000;
+  const limited = <T>(work: (client: pg.PoolClient) => Promise<T>) => withClient(pool, remainingMs(callTimeoutMs), work);
+  return {
+    pool,
+    query: (text, values) => limited((client) => run(client, text, values)),
+    transaction: (work) => transaction(limited, work, options.onWake),
+    close: () => pool.end(),
+  };
+}
+
+/** Connection settings every session of the gateway runs under (OP-70): also used by the listener. */
+export function sessionOptions(statementTimeoutMs: number): string {
+  return [
+    `statement_timeout=${statementTimeoutMs}`,
+    'lock_timeout=3000',
+    'idle_in_transaction_session_timeout=5000',
+    'TimeZone=UTC',
+    'jit=off',
+  ]
+    .map((setting) => `-c ${setting}`)
+    .join(' ');
+}
+
+function openPool(options: DatabaseOptions): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.poolMax,
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    options: sessionOptions(options.statementTimeoutMs),
+    application_name: options.applicationName,
+    keepAlive: true,
+    types: rowTypes,
+  });
+  // An idle connection that breaks is replaced by the pool; without a listener Node would end the process.
+  pool.on('error', (error) => options.onPoolError?.(error));
+  return pool;
+}
+
+function remainingMs(callTimeoutMs: number): number {
+  const deadline = callDeadline.getStore();
+  return deadline === undefined ? callTimeoutMs : Math.max(1, deadline - performance.now());
+}
+
+async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const deadline = performance.now() + limitMs;
+  let client: pg.PoolClient;
+  try {
+    client = await beforeDeadline(pool.connect(), limitMs, (late) => late.release());
+  } catch (error) {
+    throw unavailableIf(error);
+  }
+  try {
+    const result = await beforeDeadline(work(client), Math.max(1, deadline - performance.now()));
+    client.release();
+    return result;
+  } catch (error) {
+    // A timed-out or broken connection is never given to the next caller.
+    client.release(isUnreachable(error));
+    throw unavailableIf(error);
+  }
+}
+
+function unavailableIf(error: unknown): unknown {
+  return isUnreachable(error) ? refusal('service.unavailable', 'the gateway database is not reachable') : error;
+}
+
+class DeadlineError extends Error {
+  readonly code = 'DEADLINE';
+}
+
+function beforeDeadline<T>(promise: Promise<T>, ms: number, onLate?: (value: T) => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let over = false;
+    const timer = setTimeout(() => {
+      over = true;
+      reject(new DeadlineError('database deadline passed'));
+    }, ms);
+    promise.then(
+      (value) => {
+        clearTimeout(timer);
+        if (over) onLate?.(value);
+        else resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        if (!over) reject(error instanceof Error ? error : new Error(String(error)));
+      },
+    );
+  });
+}
+
+type Limited = <R>(work: (client: pg.PoolClient) => Promise<R>) => Promise<R>;
+
+interface OpenTransaction {
+  id: string;
+  committing: boolean;
+  result: unknown;
+}
+
+async function transaction<T>(
+  limited: Limited,
+  work: (tx: Transaction) => Promise<T>,
+  onWake: DatabaseOptions['onWake'],
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const topics = new Set<string>();
+      const open: OpenTransaction = { id: '', committing: false, result: undefined };
+      const result = await limited((client) => attemptTransaction(client, work, topics, open)).catch(async (error: unknown) => {
+        if (!open.committing || !isUnreachable(error)) throw error;
+        await settleDoubtfulCommit(limited, open.id, error);
+        return open.result as T;
+      });
+      if (topics.size > 0) onWake?.([...topics]);
+      return result;
+    } catch (error) {
+      if (attempt >= maxAttempts || !retryable.has(sqlState(error) ?? '')) throw error;
+    }
+  }
+}
+
+async function attemptTransaction<T>(
+  client: pg.PoolClient,
+  work: (tx: Transaction) => Promise<T>,
+  topics: Set<string>,
+  open: OpenTransaction,
+): Promise<T> {
+  // One round trip begins and names the transaction, so that a lost answer to COMMIT can be asked for (HT-113).
+  const [, named] = (await client.query('begin; select pg_current_xact_id()::text as id')) as unknown as pg.QueryResult<{
+    id: string;
+  }>[];
+  open.id = named?.rows[0]?.id ?? '';
+  const tx = {
+    query: (text: string, values?: readonly unknown[]) => run(client, text, values),
+    wake: (...names: string[]) => {
+      for (const name of names) topics.add(name);
+    },
+  };
+  try {
+    open.result = await work(tx as unknown as Transaction);
+  } catch (error) {
+    if (!isUnreachable(error)) await client.query('rollback');
+    throw error;
+  }
+  open.committing = true;
+  await client.query('commit');
+  return open.result as T;
+}
+
+/** The answer to COMMIT was lost: a new connection knows whether it happened; still unknown is 503. */
+async function settleDoubtfulCommit(limited: Limited, id: string, cause: unknown): Promise<void> {
+  const status = await limited((client) =>
+    run<{ status: string | null }>(client, 'select pg_xact_status($1::text::xid8) as status', [id]),
+  );
+  if (status[0]?.status !== 'committed') throw cause;
+}
+
+const statementNames = new Map<string, string>();
+// Our texts are few and fixed; the bound keeps a text built from input from filling the server's memory.
+const maxPrepared = 400;
+
+async function run<Row extends object>(client: pg.ClientBase, text: string, values: readonly unknown[] = []): Promise<Row[]> {
+  let name = statementNames.get(text);
+  if (name === undefined && statementNames.size < maxPrepared) {
+    name = `s${statementNames.size + 1}`;
+    statementNames.set(text, name);
+  }
+  const result = await client.query<Row>({ text, values: [...values], ...(name === undefined ? {} : { name }) });
+  return result.rows;
+}

@@ -1,0 +1,35 @@
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'ENOENT',
+  'DEADLINE',
+]);
+// Class 08 connection, 57P0x shutdown and start-up, 57014 our own statement timeout, 55P03 lock timeout, 53300 too many connections.
+const unreachableStates = /^(08|57P|57014|55P03|53|25P03)/;
+const driverTexts =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/;
+
+/** SQLSTATE of a database error, or undefined for anything else. */
+export function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+}
+
+/** Whether our own database could not answer in time, so that the caller gets 503 and may repeat (HT-112, HT-114). */
+export function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string' && (networkCodes.has(code) || (sqlState(error) !== undefined && unreachableStates.test(code))))
+    return true;
+  // The driver gives these two cases no code.
+  return code === undefined && driverTexts.test(error.message);
+}
+
+/** Whether the error is a unique violation of the named constraint or index. */
+export function violates(error: unknown, constraint: string): boolean {
+  return sqlState(error) === '23505' && (error as { constraint?: unknown }).constraint === constraint;
+}

@@ -1,0 +1,38 @@
+import type { SharedConfig } from '../config/types.js';
+import type { Queryable, Transaction } from './client.js';
+
+export interface StoredGeneration {
+  number: number;
+  digest: string;
+  content: SharedConfig;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+}
+
+const columns = 'number, digest, content, created_at as "createdAt"';
+
+/** The generation in force; undefined before the first start. */
+export async function latestGeneration(db: Queryable): Promise<StoredGeneration | undefined> {
+  const [row] = await db.query<StoredGeneration>(`select ${columns} from config_generations order by number desc limit 1`);
+  return row;
+}
+
+/** What `latestGeneration` would answer, without its content. */
+export async function latestGenerationNumber(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ number: number | null }>('select max(number) as number from config_generations');
+  return row?.number ?? 0;
+}
+
+/** Holds back other processes that sync until the transaction ends (CF-30). */
+export async function lockGenerations(tx: Transaction): Promise<void> {
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('config_generations', 0))`);
+}
+
+export async function insertGeneration(tx: Transaction, digest: string, content: SharedConfig): Promise<StoredGeneration> {
+  const [row] = await tx.query<StoredGeneration>(
+    `insert into config_generations (digest, content) values ($1, $2) returning ${columns}`,
+    [digest, JSON.stringify(content)],
+  );
+  if (row === undefined) throw new Error('insert without a row');
+  return row;
+}

@@ -1,0 +1,23 @@
+import { fileURLToPath } from 'node:url';
+import { runner } from 'node-pg-migrate';
+
+/** Schema version this code was written for: the name of the newest file in `db/migrations`. */
+export const schemaVersion = '1_initial';
+
+/** Brings the gateway's database at `url` to `schemaVersion`; processes starting together wait for one another (OP-50). */
+export async function migrate(url: string): Promise<void> {
+  await runner({
+    databaseUrl: url,
+    dir: migrationsDir(),
+    migrationsTable: 'schema_migrations',
+    direction: 'up',
+    advisoryLockMode: 'wait',
+    log: () => {},
+  });
+}
+
+/** The folder beside this source, from the bundle in `dist/` too. */
+function migrationsDir(): string {
+  const here = new URL('./migrations/', import.meta.url);
+  return fileURLToPath(import.meta.url.includes('/dist/') ? new URL('../db/migrations/', import.meta.url) : here);
+}

@@ -1,0 +1,180 @@
+import pg from 'pg';
+import { type Database, sessionOptions } from './client.js';
+
+/** One topic per thing somebody may wait for. A wake-up is a hint only: waiters read again (D15). */
+export const topic = {
+  request: (id: string) => `r:${id}`,
+  jobs: (database: string, environment: string) => `j:${database}/${environment}`,
+  outbox: 'outbox',
+  leases: 'leases',
+  generation: 'generation',
+} as const;
+
+export interface Notifications {
+  /** Calls `wake` at each notification of the topic until the returned function is called. */
+  subscribe(name: string, wake: () => void): () => void;
+  /** Wakes waiters of this process at once and those of others through the database, in batches. */
+  publish(topics: string[]): void;
+  close(): Promise<void>;
+}
+
+export interface NotificationOptions {
+  url: string;
+  /** Where NOTIFY is sent from; never inside a transaction that makes a move. */
+  database: Database;
+  applicationName: string;
+  /** How often the listening connection is probed and missed wake-ups are looked for (HT-102). */
+  probeMs?: number;
+  onError?: (error: unknown) => void;
+}
+
+const channel = 'svc';
+const maxPayloadBytes = 7999;
+const maxPending = 10_000;
+
+/** Listens on one connection of its own, reconnects for ever, and fans notifications out in memory (OP-71). */
+export function openNotifications(options: NotificationOptions): Notifications {
+  const subscribers = new Map<string, Set<() => void>>();
+  const wakeTopic = (name: string) => {
+    for (const wake of [...(subscribers.get(name) ?? [])]) wake();
+  };
+  const wakeAll = () => {
+    for (const name of [...subscribers.keys()]) wakeTopic(name);
+  };
+  const sender = batchSender(options);
+  const listener = keepListening(options, wakeTopic, wakeAll);
+  return {
+    subscribe: (name, wake) => subscribe(subscribers, name, wake),
+    publish: (topics) => {
+      topics.forEach(wakeTopic);
+      sender.add(topics);
+    },
+    close: async () => {
+      await listener.stop();
+      await sender.idle();
+    },
+  };
+}
+
+function subscribe(subscribers: Map<string, Set<() => void>>, name: string, wake: () => void): () => void {
+  const waiting = subscribers.get(name) ?? new Set();
+  subscribers.set(name, waiting.add(wake));
+  return () => {
+    waiting.delete(wake);
+    if (waiting.size === 0 && subscribers.get(name) === waiting) subscribers.delete(name);
+  };
+}
+
+/** One NOTIFY at a time carries everything that was committed while the last one was under way. */
+function batchSender(options: NotificationOptions) {
+  const pending = new Set<string>();
+  let sending: Promise<void> | undefined;
+  const drain = async () => {
+    while (pending.size > 0) {
+      const payload = takePayload(pending);
+      await options.database
+        .query('select pg_notify($1, $2)', [channel, payload])
+        .catch((error: unknown) => options.onError?.(error));
+    }
+    sending = undefined;
+  };
+  return {
+    add(topics: string[]) {
+      for (const name of topics) if (pending.size < maxPending) pending.add(name);
+      sending ??= drain();
+    },
+    idle: async () => {
+      await sending;
+    },
+  };
+}
+
+function takePayload(pending: Set<string>): string {
+  const taken: string[] = [];
+  let bytes = 0;
+  for (const name of pending) {
+    bytes += Buffer.byteLength(name) + 1;
+    if (bytes > maxPayloadBytes && taken.length > 0) break;
+    taken.push(name);
+    pending.delete(name);
+  }
+  return taken.join('\n');
+}
+
+function keepListening(options: NotificationOptions, wakeTopic: (name: string) => void, wakeAll: () => void) {
+  const stopping = new AbortController();
+  const running = (async () => {
+    while (!stopping.signal.aborted) {
+      await listenOnce(options, stopping.signal, wakeTopic, wakeAll).catch((error: unknown) => {
+        if (!stopping.signal.aborted) options.onError?.(error);
+      });
+      await pause(500, stopping.signal);
+    }
+  })();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+async function listenOnce(
+  options: NotificationOptions,
+  signal: AbortSignal,
+  wakeTopic: (name: string) => void,
+  wakeAll: () => void,
+): Promise<void> {
+  const client = new pg.Client({
+    connectionString: options.url,
+    application_name: `${options.applicationName} listen`,
+    connectionTimeoutMillis: 3000,
+    query_timeout: 3000,
+    keepAlive: true,
+    options: sessionOptions(3000),
+  });
+  const broken = new Promise<never>((_, reject) => client.on('error', reject));
+  broken.catch(() => {});
+  client.on('notification', ({ payload }) => {
+    for (const name of (payload ?? '').split('\n')) wakeTopic(name);
+  });
+  try {
+    await client.connect();
+    await client.query(`listen ${channel}`);
+    wakeAll();
+    while (!signal.aborted) {
+      await Promise.race([pause(options.probeMs ?? 2000, signal), broken]);
+      if (!signal.aborted) (await recentlyMoved(client)).forEach(wakeTopic);
+    }
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** What moved lately, for the waiters of a sender that died between its commit and its NOTIFY. */
+async function recentlyMoved(client: pg.Client): Promise<string[]> {
+  const { rows } = await client.query<{ id: string; status: string; database: string; environment: string }>({
+    name: 'recently-moved',
+    text: `select id, status, database, environment from requests
+           where updated_at > clock_timestamp() - interval '15 seconds' order by updated_at desc limit 10000`,
+  });
+  const topics = new Set<string>();
+  for (const row of rows) {
+    topics.add(topic.request(row.id));
+    if (row.status === 'dispatched') topics.add(topic.jobs(row.database, row.environment));
+  }
+  return [...topics];
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+  });
+}

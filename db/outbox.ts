@@ -1,0 +1,153 @@
+import type { Signal } from '../domain/request/verdict.js';
+import type { View } from '../domain/request/view.js';
+import type { Queryable, Transaction } from './client.js';
+
+/** News of one request for its workflow; no view means "read again". */
+export interface News {
+  id: number;
+  version: number;
+  signal: Signal;
+  actor: string;
+  step: number | null;
+  view: View | null;
+  starts: boolean;
+}
+
+/** All waiting news of one request, taken by one publisher; oldest version first. */
+export interface TakenNews {
+  requestId: string;
+  /** For the static summary and search attributes of a workflow that is started by them. */
+  about: {
+    statementType: string;
+    database: string;
+    environment: string;
+    operation: string;
+    risk: string;
+    requester: string;
+  } | null;
+  news: News[];
+}
+
+/**
+ * Part of a move's one writing statement: news in `$request, $version, …` replaces lingering news of the same request that nobody has taken,
+ * and inherits its duty to start the workflow.
+ */
+export function outboxInsert(p: {
+  request: string;
+  version: string;
+  signal: string;
+  actor: string;
+  step: string;
+  view: string;
+  starts: string;
+  lingerMs: string;
+}): string {
+  return `overtaken as (
+    delete from outbox where request_id = ${p.request} and lingers and due_at > clock_timestamp() and taken_until is null returning starts
+  ), told as (
+    insert into outbox (request_id, version, signal, actor, step, view, starts, lingers, due_at)
+    select ${p.request}, ${p.version}::bigint, ${p.signal}::text, ${p.actor}::text, ${p.step}::int, ${p.view}::jsonb,
+      ${p.starts}::boolean or exists (select 1 from overtaken where starts), ${p.lingerMs}::int > 0,
+      clock_timestamp() + ${p.lingerMs}::int * interval '1 millisecond'
+  )`;
+}
+
+/** News without a view: its workflow reads the stored state again (OP-73). */
+export async function insertReadAgain(tx: Transaction, requestIds: readonly string[], starts: boolean): Promise<void> {
+  await tx.query(
+    `insert into outbox (request_id, version, signal, actor, starts, lingers, due_at)
+     select r.id, r.version, 'change', 'system', $2, false, clock_timestamp() from requests r where r.id = any($1::uuid[])`,
+    [requestIds, starts],
+  );
+}
+
+/**
+ * Takes the news of up to `limit` requests for ten seconds. A request of which any row is taken or held back is left out, so that its news
+ * stays in version order; one taker at a time, since two could split the rows of a request between them.
+ */
+export async function takeNews(tx: Transaction, limit: number): Promise<TakenNews[]> {
+  const [lock] = await tx.query<{ free: boolean }>(`select pg_try_advisory_xact_lock(hashtext('svc outbox')) as free`);
+  if (!lock?.free) return [];
+  const rows = await tx.query<News & { request_id: string; in_ms: number | null; about: TakenNews['about'] }>(takeText, [limit]);
+  const byRequest = new Map<string, TakenNews>();
+  for (const row of rows) {
+    const taken = byRequest.get(row.request_id) ?? { requestId: row.request_id, about: row.about, news: [] };
+    taken.news.push({
+      id: row.id,
+      version: row.version,
+      signal: row.signal,
+      actor: row.actor,
+      step: row.step,
+      view: counted(row.view, row.in_ms),
+      starts: row.starts,
+    });
+    byRequest.set(row.request_id, taken);
+  }
+  return [...byRequest.values()];
+}
+
+const takeText = `with due as (
+    select o.request_id, min(o.due_at) as since from outbox o
+    where o.due_at <= clock_timestamp()
+    group by o.request_id
+    having not exists (select 1 from outbox held where held.request_id = o.request_id and held.taken_until > clock_timestamp())
+    order by since limit $1
+  ), taken as (
+    update outbox o set taken_until = clock_timestamp() + interval '10 seconds', attempts = attempts + 1
+    from due where o.request_id = due.request_id
+    returning o.*
+  )
+  select t.id, t.request_id, t.version, t.signal, t.actor, t.step, t.view, t.starts,
+    (extract(epoch from (t.view->'clock'->>'at')::timestamptz - clock_timestamp()) * 1000)::bigint as in_ms,
+    case when r.id is null then null else jsonb_build_object('statementType', r.statement_type, 'database', r.database, 'environment', r.environment,
+      'operation', r.operation, 'risk', r.risk_level, 'requester', r.requester) end as about
+  from taken t left join requests r on r.id = t.request_id order by t.request_id, t.version, t.id`;
+
+function counted(view: View | null, inMs: number | null): View | null {
+  return view?.clock && inMs !== null ? { ...view, clock: { ...view.clock, inMs } } : view;
+}
+
+/** Temporal has accepted exactly these rows. */
+export async function deleteNews(db: Queryable, ids: readonly number[]): Promise<void> {
+  await db.query('delete from outbox where id = any($1::bigint[])', [ids]);
+}
+
+/** News that was taken and not sent is due again at once. */
+export async function returnNews(db: Queryable, ids: readonly number[]): Promise<void> {
+  await db.query('update outbox set taken_until = null where id = any($1::bigint[])', [ids]);
+}
+
+/** Temporal refused or was away: the request's rows wait longer each time, up to a minute, and hold back nobody else. */
+export async function holdNews(db: Queryable, ids: readonly number[], error: string): Promise<void> {
+  await db.query(
+    `update outbox set taken_until = null, error = $2,
+       due_at = clock_timestamp() + least(60000, 200 * power(2, least(attempts, 9))) * interval '1 millisecond'
+     where id = any($1::bigint[])`,
+    [ids, error],
+  );
+}
+
+/** Temporal is back after an outage: held news is due at once (publishing starts within 5 s of its return). */
+export async function releaseHeldNews(db: Queryable): Promise<void> {
+  await db.query(`update outbox set due_at = clock_timestamp() where error is not null and due_at > clock_timestamp()`);
+}
+
+/** Milliseconds until the earliest waiting news is due, null when none waits. */
+export async function nextNewsInMs(db: Queryable): Promise<number | null> {
+  const [row] = await db.query<{ in_ms: number | null }>(
+    `select (extract(epoch from min(greatest(due_at, coalesce(taken_until, due_at))) - clock_timestamp()) * 1000)::bigint as in_ms from outbox`,
+  );
+  return row?.in_ms ?? null;
+}
+
+/** Requests with news that no workflow has been told yet (OP-72). */
+export async function countBacklog(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ count: number }>('select count(distinct request_id) as count from outbox');
+  return row?.count ?? 0;
+}
+
+/** News of one request that its workflow has not been told yet. */
+export async function countNews(db: Queryable, requestId: string): Promise<number> {
+  const [row] = await db.query<{ count: number }>('select count(*) as count from outbox where request_id = $1', [requestId]);
+  return row?.count ?? 0;
+}

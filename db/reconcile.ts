@@ -1,0 +1,118 @@
+import type { ClockKind } from '../domain/request/view.js';
+import type { Queryable, Transaction } from './client.js';
+import type { TakenNews } from './outbox.js';
+
+/** What one round of the reconciler leaves for the next one, whichever process runs it (OP-73). */
+export interface ReconcilerState {
+  /** Requests that this round found overdue and did not move. */
+  overdue: string[];
+  /** The last round found fewer open workflows than there must be. */
+  fewer: boolean;
+  /** While all workflows are being made again: the last request that got its news. */
+  rebuiltTo: string | null;
+}
+
+const stateName = 'reconciler';
+const none: ReconcilerState = { overdue: [], fewer: false, rebuiltTo: null };
+
+/**
+ * Begins a round when the last one began at least `everyMs` ago and no other process is in one; undefined otherwise. The round holds
+ * until the transaction ends.
+ */
+export async function beginRound(tx: Transaction, everyMs: number): Promise<ReconcilerState | undefined> {
+  const [lock] = await tx.query<{ free: boolean }>(`select pg_try_advisory_xact_lock(hashtext('svc reconciler')) as free`);
+  if (!lock?.free) return undefined;
+  const [row] = await tx.query<{ content: ReconcilerState; due: boolean }>(
+    `select content, updated_at <= clock_timestamp() - $2::int * interval '1 millisecond' as due from background_state where name = $1`,
+    [stateName, everyMs],
+  );
+  if (row === undefined) return none;
+  return row.due ? row.content : undefined;
+}
+
+export async function saveRound(tx: Transaction, state: ReconcilerState): Promise<void> {
+  await tx.query(
+    `insert into background_state (name, content, updated_at) values ($1, $2, clock_timestamp())
+     on conflict (name) do update set content = excluded.content, updated_at = excluded.updated_at`,
+    [stateName, JSON.stringify(state)],
+  );
+}
+
+export interface OverdueRequest {
+  id: string;
+  clock: ClockKind;
+  /** News of it waits for Temporal. */
+  waiting: boolean;
+}
+
+/** Requests whose clock has been over for `graceMs`, longest first. */
+export async function listOverdue(db: Queryable, graceMs: number, limit: number): Promise<OverdueRequest[]> {
+  return db.query<OverdueRequest>(
+    `with clocks as (
+       select id, 'pending' as clock, expires_at as over_at from requests where status = 'pending'
+       union all select id, 'approved', dispatch_by from requests where status = 'approved'
+       union all select id, 'dispatch', dispatch_deadline from requests where status = 'dispatched'
+       union all select r.id, 'lease', e.lease_expires_at from executions e join requests r on r.id = e.request_id and r.fence = e.fence
+         where e.status = 'running' and r.status = 'running'
+     )
+     select id, clock, exists (select 1 from outbox o where o.request_id = clocks.id) as waiting from clocks
+     where over_at <= clock_timestamp() - $1::int * interval '1 millisecond' order by over_at limit $2`,
+    [graceMs, limit],
+  );
+}
+
+/** Requests that must have an open workflow: not final, quiet for a while, and no news of them waits. */
+export async function countFollowed(db: Queryable, quietMs: number): Promise<number> {
+  const [row] = await db.query<{ count: number }>(
+    `select count(*) as count from requests r where ${notFinal} and updated_at <= clock_timestamp() - $1::int * interval '1 millisecond'
+       and not exists (select 1 from outbox o where o.request_id = r.id)`,
+    [quietMs],
+  );
+  return row?.count ?? 0;
+}
+
+/** The next requests without a final status after `afterId`, by id. */
+export async function listNotFinal(db: Queryable, afterId: string | null, limit: number): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from requests r where ${notFinal} and ($1::uuid is null or id > $1) order by id limit $2`,
+    [afterId, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
+const notFinal = `status in ('pending', 'approved', 'dispatched', 'running')`;
+
+/** What the summary and search attributes of a request's workflow say; undefined when it is not stored. */
+export async function findAbout(db: Queryable, id: string): Promise<NonNullable<TakenNews['about']> | undefined> {
+  const [row] = await db.query<NonNullable<TakenNews['about']>>(
+    `select statement_type as "statementType", database, environment, operation, risk_level as risk, requester from requests where id = $1`,
+    [id],
+  );
+  return row;
+}
+
+/** Locks the request unless another transaction holds it; false when it does, or the id is not stored. */
+export async function tryLockRequest(tx: Transaction, id: string): Promise<boolean> {
+  const rows = await tx.query('select 1 from requests where id = $1 for no key update skip locked', [id]);
+  return rows.length > 0;
+}
+
+/** Relayed results whose readers had their time (RS-45). */
+export async function deleteOverdueRelay(db: Queryable): Promise<void> {
+  await db.query('delete from result_relay where expires_at <= clock_timestamp()');
+}
+
+/** This worker lives and works on the task queue (OP-10); workers that stopped long ago are forgotten. */
+export async function beat(db: Queryable, identity: string, taskQueue: string): Promise<void> {
+  await db.query(
+    `with gone as (delete from workers where seen_at < clock_timestamp() - interval '1 day')
+     insert into workers (identity, task_queue, seen_at) values ($1, $2, clock_timestamp())
+     on conflict (identity) do update set task_queue = excluded.task_queue, seen_at = excluded.seen_at`,
+    [identity, taskQueue],
+  );
+}
+
+/** The worker has stopped on purpose. */
+export async function endBeat(db: Queryable, identity: string): Promise<void> {
+  await db.query('delete from workers where identity = $1', [identity]);
+}

@@ -1,0 +1,105 @@
+import type { Queryable, Transaction } from './client.js';
+import { at } from './row-types.js';
+
+export interface StoredResult {
+  executionId: string;
+  requestId: string;
+  key: string;
+  length: number;
+  sha256: string;
+  validJson: boolean;
+  retentionDays: number;
+}
+
+/** The record of a stored object, in the transaction that ends its run (RS-47, RS-48). */
+export async function insertResult(tx: Transaction, result: StoredResult, now: number): Promise<void> {
+  await tx.query(
+    `insert into results (execution_id, request_id, backend, object_key, content_length, sha256, valid_json, stored_at, retention_days, expires_at)
+     values ($1, $2, 'local', $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      result.executionId,
+      result.requestId,
+      result.key,
+      result.length,
+      result.sha256,
+      result.validJson,
+      at(now),
+      result.retentionDays,
+      at(now + result.retentionDays * 86_400_000),
+    ],
+  );
+}
+
+/** Holds an answer that is not stored for readers that come soon; above `maxSlots` the oldest goes (RS-45, RS-46). */
+export async function insertRelay(
+  tx: Transaction,
+  relay: { executionId: string; requestId: string; envelope: string; expiresAt: number },
+  maxSlots: number,
+): Promise<void> {
+  await tx.query(
+    `with full_up as (
+       delete from result_relay where execution_id in (select execution_id from result_relay order by expires_at desc offset $5)
+     )
+     insert into result_relay (execution_id, request_id, envelope, expires_at) values ($1, $2, $3, $4) on conflict (execution_id) do nothing`,
+    [relay.executionId, relay.requestId, relay.envelope, at(relay.expiresAt), maxSlots - 1],
+  );
+}
+
+/** A new run ends what the relay held of the request (RS-45). */
+export async function deleteRelay(tx: Transaction, requestId: string): Promise<void> {
+  await tx.query('delete from result_relay where request_id = $1', [requestId]);
+}
+
+export async function findRelay(db: Queryable, executionId: string): Promise<string | null> {
+  const [row] = await db.query<{ envelope: string }>(
+    'select envelope from result_relay where execution_id = $1 and expires_at > clock_timestamp()',
+    [executionId],
+  );
+  return row?.envelope ?? null;
+}
+
+/** A finished or running execution with the record of its result, as content answers from it. */
+export interface ExecutionResult {
+  id: string;
+  finished_at: number | null;
+  success: boolean | null;
+  error_message: string | null;
+  rows_affected: string | null;
+  truncated: boolean | null;
+  result_kept: 'object' | 'empty' | 'relay' | null;
+  object_key: string | null;
+  content_length: number | null;
+  sha256: string | null;
+  valid_json: boolean | null;
+  stored_at: number | null;
+  result_expires_at: number | null;
+  now: number;
+}
+
+/** The named execution of a request, or its newest one; undefined when there is none. */
+export async function findExecutionResult(
+  db: Queryable,
+  requestId: string,
+  executionId: string | null,
+): Promise<ExecutionResult | undefined> {
+  const [row] = await db.query<ExecutionResult>(
+    `select e.id, e.finished_at, e.success, e.error_message, e.rows_affected::text as rows_affected, e.truncated, e.result_kept,
+       s.object_key, s.content_length, s.sha256, s.valid_json, s.stored_at, s.expires_at as result_expires_at,
+       (extract(epoch from clock_timestamp()) * 1000)::bigint as now
+     from executions e left join results s on s.execution_id = e.id
+     where e.request_id = $1 and ($2::uuid is null or e.id = $2) order by e.fence desc limit 1`,
+    [requestId, executionId],
+  );
+  return row;
+}
+
+export interface ListedResult {
+  request_id: string;
+  execution_id: string;
+  database: string;
+  environment: string;
+  operation: string;
+  stored_at: number;
+  expires_at: number;
+  content_length: number;
+}

@@ -1,0 +1,126 @@
+import type { Queryable, Transaction } from './client.js';
+import { iso } from './row-types.js';
+
+/** What authentication needs of a token and its owner; instants in milliseconds, `now` by the clock of Postgres. */
+export interface StoredCredential {
+  id: string;
+  subjectType: 'user' | 'agent';
+  subjectId: string;
+  tokenHash: string;
+  scopeCeiling: string[] | null;
+  revokedAt: number | null;
+  expiresAt: number | null;
+  now: number;
+  /** null for agents. */
+  userStatus: 'active' | 'suspended' | 'deleted' | null;
+  roles: string[];
+  groups: string[];
+}
+
+/** All tokens with a lookup prefix, each with its user and the user's groups (IM-13). */
+export function findCredentials(db: Queryable, prefix: string): Promise<StoredCredential[]> {
+  return db.query<StoredCredential>(
+    `select t.id, t.subject_type as "subjectType", t.subject_id as "subjectId", t.token_hash as "tokenHash",
+       t.scope_ceiling as "scopeCeiling", t.revoked_at as "revokedAt", t.expires_at as "expiresAt", clock_timestamp() as now,
+       u.status as "userStatus", coalesce(u.roles, '{}') as roles,
+       array(select g.group_name from group_members g where g.user_id = u.id order by g.group_name) as groups
+     from tokens t left join users u on t.subject_type = 'user' and u.id = t.subject_id
+     where t.token_prefix = $1`,
+    [prefix],
+  );
+}
+
+export interface TokenRow {
+  id: string;
+  subjectType: 'user' | 'agent';
+  subjectId: string;
+  tokenPrefix: string;
+  scopeCeiling: string[] | null;
+  name: string | null;
+  provisioningKind: 'initial' | 'bootstrap' | null;
+  expiresAt: number | null;
+  revokedAt: number | null;
+  createdAt: number;
+  now: number;
+}
+
+const columns = `id, subject_type as "subjectType", subject_id as "subjectId", token_prefix as "tokenPrefix", scope_ceiling as "scopeCeiling",
+  name, provisioning_kind as "provisioningKind", expires_at as "expiresAt", revoked_at as "revokedAt", created_at as "createdAt", clock_timestamp() as now`;
+
+export function listTokens(db: Queryable): Promise<TokenRow[]> {
+  return db.query<TokenRow>(`select ${columns} from tokens order by created_at desc, id desc`);
+}
+
+/** `id` must have the form of an id. */
+export async function findToken(db: Queryable, id: string): Promise<TokenRow | undefined> {
+  const [row] = await db.query<TokenRow>(`select ${columns} from tokens where id = $1`, [id]);
+  return row;
+}
+
+export interface NewToken {
+  id: string;
+  subjectType: 'user' | 'agent';
+  subjectId: string;
+  hash: string;
+  prefix: string;
+  scopeCeiling: readonly string[] | null;
+  name: string | null;
+  provisioningKind: 'initial' | 'bootstrap' | null;
+  expiresAt: number | null;
+}
+
+export async function insertToken(tx: Transaction, token: NewToken): Promise<void> {
+  await tx.query(
+    `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, scope_ceiling, name, provisioning_kind, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    [
+      token.id,
+      token.subjectType,
+      token.subjectId,
+      token.hash,
+      token.prefix,
+      token.scopeCeiling,
+      token.name,
+      token.provisioningKind,
+      token.expiresAt === null ? null : iso(token.expiresAt),
+    ],
+  );
+}
+
+/** Revokes an unrevoked token and answers when; undefined when it was revoked before. */
+export async function revokeToken(tx: Transaction, id: string): Promise<number | undefined> {
+  const [row] = await tx.query<{ revokedAt: number }>(
+    `update tokens set revoked_at = clock_timestamp() where id = $1 and revoked_at is null returning revoked_at as "revokedAt"`,
+    [id],
+  );
+  return row?.revokedAt;
+}
+
+/** Holds creations for one subject in line until the transaction ends (IM-16). */
+export async function lockTokensOf(tx: Transaction, subjectType: 'user' | 'agent', subjectId: string): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`tokens:${subjectType}:${subjectId}`]);
+}
+
+/** Tokens that count for `max_active_tokens_per_user`: neither revoked nor expired nor provisioned. */
+export async function countOwnActiveTokens(tx: Transaction, subjectType: 'user' | 'agent', subjectId: string): Promise<number> {
+  const [row] = await tx.query<{ count: number }>(
+    `select count(*) as count from tokens where subject_type = $1 and subject_id = $2 and provisioning_kind is null
+       and revoked_at is null and (expires_at is null or expires_at >= clock_timestamp())`,
+    [subjectType, subjectId],
+  );
+  return row?.count ?? 0;
+}
+
+/** Revokes all active tokens of a kind, of one subject or of all; answers the ids and owners. */
+export function revokeProvisioned(
+  tx: Transaction,
+  kind: 'initial' | 'bootstrap',
+  userId: string | null,
+): Promise<{ id: string; subjectId: string }[]> {
+  return tx.query<{ id: string; subjectId: string }>(
+    `update tokens set revoked_at = clock_timestamp()
+     where provisioning_kind = $1 and revoked_at is null and ($2::text is null or (subject_type = 'user' and subject_id = $2))
+     returning id, subject_id as "subjectId"`,
+    [kind, userId],
+  );
+}

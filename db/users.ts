@@ -1,0 +1,66 @@
+import type { Queryable, Transaction } from './client.js';
+
+export interface UserRow {
+  id: string;
+  displayName: string | null;
+  email: string | null;
+  /** Direct ones. */
+  roles: string[];
+  /** Stored memberships, sorted. */
+  groups: string[];
+  status: 'active' | 'suspended' | 'deleted';
+  source: 'api' | 'oidc' | 'slack' | 'bootstrap';
+  slackUserId: string | null;
+  lastSeenAt: number | null;
+  createdAt: number;
+  updatedAt: number;
+}
+
+const columns = `u.id, u.display_name as "displayName", u.email, u.roles, u.status, u.source, u.slack_user_id as "slackUserId",
+  u.last_seen_at as "lastSeenAt", u.created_at as "createdAt", u.updated_at as "updatedAt",
+  array(select g.group_name from group_members g where g.user_id = u.id order by g.group_name) as groups`;
+
+/** Everybody but the deleted, newest first. */
+export function listUsers(db: Queryable): Promise<UserRow[]> {
+  return db.query<UserRow>(`select ${columns} from users u where u.status <> 'deleted' order by u.created_at desc, u.id desc`);
+}
+
+/** Deleted ones too. */
+export async function findUser(db: Queryable, id: string): Promise<UserRow | undefined> {
+  const [row] = await db.query<UserRow>(`select ${columns} from users u where u.id = $1`, [id]);
+  return row;
+}
+
+/** The same, with the row locked until the transaction ends: first in the lock order. */
+export async function lockUser(tx: Transaction, id: string): Promise<UserRow | undefined> {
+  await tx.query('select id from users where id = $1 for update', [id]);
+  return findUser(tx, id);
+}
+
+/** false when the id is taken, by a deleted user too (IM-62). */
+export async function insertUser(
+  tx: Transaction,
+  user: { id: string; roles: readonly string[]; source: UserRow['source'] },
+): Promise<boolean> {
+  const rows = await tx.query<{ id: string }>(
+    'insert into users (id, roles, source) values ($1, $2, $3) on conflict (id) do nothing returning id',
+    [user.id, user.roles, user.source],
+  );
+  return rows.length > 0;
+}
+
+export async function insertMemberships(tx: Transaction, userId: string, groups: readonly string[]): Promise<void> {
+  if (groups.length === 0) return;
+  await tx.query('insert into group_members (user_id, group_name) select $1, unnest($2::text[])', [userId, groups]);
+}
+
+/** Ends all memberships in groups that are not among `known` (IM-75) and answers them. */
+export function removeMembershipsExcept(
+  tx: Transaction,
+  known: readonly string[],
+): Promise<{ userId: string; groupName: string }[]> {
+  return tx.query<{ userId: string; groupName: string }>(
+    `delete from group_members where group_name <> all($1::text[]) returning user_id as "userId", group_name as "groupName"`,
+    [known],
+  );
+}

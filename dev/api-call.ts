@@ -1,0 +1,28 @@
+const callWaitMs = 15_000;
+
+export interface Answer {
+  status: number;
+  body: Record<string, unknown>;
+}
+
+/** One call of the gateway's HTTP API with a token; answers whatever the status is, throws when there is no answer. */
+export async function callApi(
+  server: string,
+  token: string,
+  method: 'GET' | 'POST',
+  path: string,
+  body?: Record<string, unknown>,
+): Promise<Answer> {
+  const response = await fetch(server + path, {
+    method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    signal: AbortSignal.timeout(callWaitMs),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+/** The sentence for an answer that was not expected. */
+export function unexpected(what: string, answer: Answer): Error {
+  return new Error(`${what}: the gateway answers ${answer.status} ${JSON.stringify(answer.body)}`);
+}

@@ -1,0 +1,106 @@
+import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+export interface ChildOptions {
+  name: string;
+  file: string;
+  args: readonly string[];
+  /** Receives standard output and error; truncated first. */
+  logFile: string;
+  /** What the child gets when this process dies without stopping it. */
+  deathSignal: 'SIGINT' | 'SIGTERM' | 'SIGKILL';
+  environment?: NodeJS.ProcessEnv;
+  cwd?: string;
+  /** Runs as this user; only root can ask for it. */
+  user?: { uid: number; gid: number } | null;
+}
+
+export interface Child {
+  name: string;
+  pid: number;
+  logFile: string;
+  hasExited(): boolean;
+  /** Settles with words for how it ended, such as `exit code 1`; never rejects. */
+  exited: Promise<string>;
+  /** Sends `signal`, after `graceMs` SIGKILL, and waits for the end. */
+  stop(signal: NodeJS.Signals, graceMs: number): Promise<void>;
+}
+
+/**
+ * Starts a program that cannot outlive this process: on Linux the kernel ends it (the thread that calls this must be the main one),
+ * elsewhere a watcher that holds a pipe. It has its own process group, so that Ctrl-C in a terminal reaches only this process.
+ */
+export function startChild(options: ChildOptions): Child {
+  const log = openSync(options.logFile, 'w', 0o600);
+  const leashed = !kernelLeash();
+  const [file, ...args] = leashed ? leashedCommand(options) : kernelCommand(options);
+  const stdio: StdioOptions = [leashed ? 'pipe' : 'ignore', log, log];
+  const process_ = spawn(file, args, {
+    stdio,
+    detached: true,
+    env: options.environment ?? process.env,
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(leashed && options.user ? options.user : {}),
+  });
+  closeSync(log);
+  return supervise(options, process_);
+}
+
+/** The end of a log file, for messages. */
+export function lastLines(file: string, count: number): string {
+  try {
+    return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');
+  } catch {
+    return '';
+  }
+}
+
+function supervise(options: ChildOptions, child: ChildProcess): Child {
+  let ended = false;
+  const exited = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
+  }).then((how) => {
+    ended = true;
+    return how;
+  });
+  const stop = async (signal: NodeJS.Signals, graceMs: number) => {
+    if (ended) return;
+    send(child.pid, signal);
+    const timer = new AbortController();
+    const grace = sleep(graceMs, 'late', { signal: timer.signal }).catch(() => 'stopped');
+    if ((await Promise.race([exited, grace])) === 'late') send(child.pid === undefined ? undefined : -child.pid, 'SIGKILL');
+    timer.abort();
+    await exited;
+  };
+  return { name: options.name, pid: child.pid ?? 0, logFile: options.logFile, hasExited: () => ended, exited, stop };
+}
+
+function kernelCommand(options: ChildOptions): [string, ...string[]] {
+  const user = options.user ? [`--reuid=${options.user.uid}`, `--regid=${options.user.gid}`, '--clear-groups'] : [];
+  return ['setpriv', '--pdeathsig', options.deathSignal.slice(3), ...user, '--', options.file, ...options.args];
+}
+
+function leashedCommand(options: ChildOptions): [string, ...string[]] {
+  const leash = fileURLToPath(new URL('./leash.mjs', import.meta.url));
+  return [process.execPath, leash, options.deathSignal, options.file, ...options.args];
+}
+
+let kernelLeashWorks: boolean | undefined;
+
+/** Whether `setpriv` of util-linux is there; that of busybox lacks the option. */
+function kernelLeash(): boolean {
+  kernelLeashWorks ??=
+    process.platform === 'linux' && spawnSync('setpriv', ['--pdeathsig', 'KILL', '--', 'true'], { timeout: 5000 }).status === 0;
+  return kernelLeashWorks;
+}
+
+function send(pid: number | undefined, signal: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(pid, signal);
+  } catch {
+    // It has ended between the look and the signal.
+  }
+}

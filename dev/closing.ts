@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import { callApi } from './api-call.js';
+import type { Stage } from './play.js';
+import { paste, shownPath } from './shell.js';
+import { userToken } from './users.js';
+
+/** What is printed when the demo runs: where things are, and commands that can be pasted as they stand (DV-10). */
+export async function closingText(stage: Stage): Promise<string> {
+  const lines = ['', `The gateway runs at ${stage.serverUrl}`];
+  if (stage.uiUrl !== null) lines.push(`Temporal UI        ${stage.uiUrl}`);
+  lines.push(`Logs               ${shownPath(stage.layout.run)}`, '', 'Try, from this folder in another terminal:');
+  for (const words of await commands(stage)) lines.push(`  ${words.map(paste).join(' ')}`);
+  lines.push('', 'Ctrl-C stops everything; the data stays. From nothing again: npm start -- --reset', '');
+  return lines.join('\n');
+}
+
+async function commands(stage: Stage): Promise<string[][]> {
+  const as = (user: string, ...words: string[]) => [
+    'npx',
+    'svc',
+    '--config',
+    shownPath(join(stage.layout.data, `${user}.toml`)),
+    ...words,
+  ];
+  const change = `update customers set city = 'Bruges' where id = 12`;
+  const waiting = await waitingRequest(stage);
+  return [
+    as('alice', 'whoami'),
+    as('alice', 'execute', 'select status, count(*) from orders group by status'),
+    as('alice', '--yes', 'execute', change),
+    as('bob', 'request', 'list', '--pending-for-me'),
+    ...(waiting === null ? [] : [as('bob', 'request', 'approve', waiting), as('alice', 'request', 'resume', waiting)]),
+    as('alice', 'request', 'list'),
+    as('admin', 'audit', 'list', '--limit', '20'),
+  ];
+}
+
+/** The id of a request of alice that waits for an approval, if there is one. */
+async function waitingRequest(stage: Stage): Promise<string | null> {
+  const { body } = await callApi(
+    stage.serverUrl,
+    userToken(stage.layout, 'alice'),
+    'GET',
+    '/api/requests?status=pending&limit=1',
+  );
+  const [first] = Array.isArray(body.requests) ? body.requests : [];
+  return typeof first?.id === 'string' ? first.id : null;
+}

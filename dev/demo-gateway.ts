@@ -1,0 +1,36 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { closingText } from './closing.js';
+import { prepareGatewayDatabase, prepareShop } from './databases.js';
+import { addPostgres, addTemporal } from './engines.js';
+import { addGateway } from './gateway.js';
+import type { Layout } from './layout.js';
+import { loadPasswords } from './passwords.js';
+import { planDemo } from './plan.js';
+import { play, type Stage } from './play.js';
+import type { Report } from './report.js';
+import type { Session } from './session.js';
+import { prepareUsers } from './users.js';
+
+export interface DemoPorts {
+  api: number;
+  ui: number;
+}
+
+/** Starts the demo in a folder that this process has locked: engines, databases, gateway, users, and the play when it has not been played. */
+export async function startDemo(session: Session, layout: Layout, ports: DemoPorts, report: Report): Promise<void> {
+  const passwords = loadPasswords(layout.passwords);
+  const [postgres, temporal] = await Promise.all([
+    addPostgres(session, layout, passwords, report),
+    addTemporal(session, layout, ports.ui, report),
+  ]);
+  const [databaseUrl] = await Promise.all([prepareGatewayDatabase(postgres, passwords), prepareShop(postgres, passwords)]);
+  const plan = await planDemo(layout, { apiPort: ports.api, postgres, passwords, databaseUrl, temporal });
+  await addGateway(session, layout, plan, report);
+  await prepareUsers(layout, plan.serverUrl);
+  const stage: Stage = { layout, serverUrl: plan.serverUrl, uiUrl: temporal.uiUrl, signal: session.signal, report };
+  if (!existsSync(layout.played)) {
+    await play(stage);
+    writeFileSync(layout.played, '');
+  }
+  report.line(await closingText(stage));
+}

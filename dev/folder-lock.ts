@@ -1,0 +1,41 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { takeLock } from '../bin/lock.mjs';
+import { clone, type Layout } from './layout.js';
+import { possibleDataDirs } from './postgres-programs.js';
+
+/** Makes the data folder and takes it for this process; throws, naming the process, when another start has it. */
+export function lockFolder(layout: Layout): () => void {
+  mkdirSync(layout.run, { recursive: true });
+  const lock = takeLock(layout.lock);
+  if (lock.release === undefined) {
+    throw new Error(
+      `${layout.data} is in use by process ${lock.holder}; stop that one first, or give another folder with --data`,
+    );
+  }
+  return lock.release;
+}
+
+/** Asks, then removes everything that a gateway has kept in the folder; needs its lock. Nothing else in the folder is touched. */
+export async function resetFolder(layout: Layout): Promise<void> {
+  if (!(await isSure(`remove the gateway in ${layout.data}, its databases and tokens?`))) throw new Error('nothing was removed');
+  const ours = /^(state|postgres(\..*)?|temporal\.db.*|tokens|(alice|bob|admin)\.toml|passwords\.json|played)$/;
+  for (const name of readdirSync(layout.data)) if (ours.test(name)) remove(join(layout.data, name));
+  for (const folder of possibleDataDirs(clone, layout.postgres)) remove(folder);
+}
+
+function remove(path: string): void {
+  rmSync(path, { recursive: true, force: true });
+}
+
+async function isSure(question: string): Promise<boolean> {
+  if (['1', 'true', 'yes'].includes(process.env.SVC_YES ?? '')) return true;
+  if (!process.stdin.isTTY) throw new Error('--reset asks before it removes anything; without a terminal set SVC_YES=1');
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
+  } finally {
+    terminal.close();
+  }
+}

@@ -1,0 +1,78 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ChildOptions, startChild } from './child.js';
+import { clone, type Layout } from './layout.js';
+import type { Report } from './report.js';
+import type { Session } from './session.js';
+import { answersOk, waitFor } from './wait-for.js';
+
+export interface GatewayPlan {
+  serverConfig: string;
+  /** Over `server.listen` of the file; null = as the file says. */
+  listen: string | null;
+  /** Where the server answers, without a slash at the end. */
+  serverUrl: string;
+  /** Where the worker's probes answer; null = it has none. */
+  workerUrl: string | null;
+  environment: NodeJS.ProcessEnv;
+  /** Null runs no agent. */
+  agent: AgentPlan | null;
+}
+
+export interface AgentPlan {
+  config: string;
+  /** The file that says it is ready; null when its own configuration decides where that lies. */
+  readyFile: string | null;
+  environment: NodeJS.ProcessEnv;
+}
+
+const startWaitMs = 90_000;
+
+/** Starts server, worker and agent as child processes of the session and waits until each says that it is ready. */
+export async function addGateway(session: Session, layout: Layout, plan: GatewayPlan, report: Report): Promise<void> {
+  const listen = plan.listen === null ? [] : ['--listen', plan.listen];
+  const until = (what: string, isReady: () => Promise<boolean>) => waitFor(what, startWaitMs, session.signal, isReady);
+  const serverDone = report.begin('server');
+  const workerDone = report.begin('worker');
+  addProgram(session, layout, 'server', ['server', '--config', plan.serverConfig, ...listen], plan.environment, 30_000);
+  addProgram(session, layout, 'worker', ['worker', '--config', plan.serverConfig], plan.environment, 30_000);
+  await until('the server', () => answersOk(`${plan.serverUrl}/health`));
+  serverDone(plan.serverUrl);
+  const { agent, workerUrl } = plan;
+  if (agent !== null) await addAgent(session, layout, agent, report);
+  if (workerUrl !== null) await until('the worker', () => answersOk(`${workerUrl}/ready`));
+  await until('the gateway', () => answersOk(`${plan.serverUrl}/ready`));
+  workerDone(workerUrl ?? '');
+}
+
+/** Needs the running server, whose first start makes the agent's token. */
+async function addAgent(session: Session, layout: Layout, agent: AgentPlan, report: Report): Promise<void> {
+  const done = report.begin('agent');
+  const { readyFile } = agent;
+  if (readyFile !== null) rmSync(readyFile, { force: true });
+  addProgram(session, layout, 'agent', ['--config', agent.config], agent.environment, 15_000);
+  if (readyFile !== null) await waitFor('the agent', startWaitMs, session.signal, async () => existsSync(readyFile));
+  done('');
+}
+
+/** Killed with this process: their work survives a kill by design, and a drain would hold the ports of the next start. */
+function addProgram(
+  session: Session,
+  layout: Layout,
+  name: 'server' | 'worker' | 'agent',
+  args: string[],
+  environment: NodeJS.ProcessEnv,
+  graceMs: number,
+): void {
+  const launcher = join(clone, 'bin', name === 'agent' ? 'svc-agent' : 'svc');
+  const options: ChildOptions = {
+    name: `the ${name}`,
+    file: process.execPath,
+    args: [launcher, ...args],
+    logFile: join(layout.run, `${name}.log`),
+    deathSignal: 'SIGKILL',
+    environment,
+  };
+  const child = startChild(options);
+  session.add({ child, stop: () => child.stop('SIGTERM', graceMs) });
+}

@@ -1,0 +1,25 @@
+import { prepareGatewayDatabase } from './databases.js';
+import { addPostgres, addTemporal } from './engines.js';
+import { addGateway } from './gateway.js';
+import type { Layout } from './layout.js';
+import { loadPasswords } from './passwords.js';
+import { planGiven, readGivenConfig } from './plan.js';
+import type { Report } from './report.js';
+import type { Session } from './session.js';
+
+/** Starts the gateway of a user's own `server.toml`, with embedded engines for what the file does not name (DV-2). */
+export async function startGiven(session: Session, layout: Layout, file: string, uiPort: number, report: Report): Promise<void> {
+  const given = readGivenConfig(file);
+  const embedded = async () => {
+    const passwords = loadPasswords(layout.passwords);
+    return prepareGatewayDatabase(await addPostgres(session, layout, passwords, report), passwords);
+  };
+  const [databaseUrl, temporal] = await Promise.all([
+    given.needs.postgres ? embedded() : null,
+    given.needs.temporal ? addTemporal(session, layout, uiPort, report) : null,
+  ]);
+  const plan = planGiven(given, databaseUrl, temporal);
+  await addGateway(session, layout, plan, report);
+  report.line(`\nThe gateway of ${given.file} runs at ${plan.serverUrl}${plan.agent === null ? ', without an agent' : ''}`);
+  report.line('Ctrl-C stops everything; the data stays.');
+}

@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { loadConfig } from '../config/index.js';
+import type { TemporalPlace } from './engines.js';
+import type { GatewayPlan } from './gateway.js';
+import { clone, type Layout } from './layout.js';
+import type { Passwords } from './passwords.js';
+import { freePort } from './ports.js';
+import type { PostgresServer } from './postgres.js';
+
+/** Stands for what a given file leaves to the embedded engines. */
+const absentDatabase = 'postgres://absent@127.0.0.1:1/absent';
+const absentTemporal = '127.0.0.1:1';
+
+export interface GivenConfig {
+  file: string;
+  /** What the file leaves to the embedded engines. */
+  needs: { postgres: boolean; temporal: boolean };
+  serverUrl: string;
+  workerUrl: string | null;
+  agentConfig: string | null;
+}
+
+/** Reads a user's own `server.toml` for `svc dev --config`; throws its errors, one per line. */
+export function readGivenConfig(file: string): GivenConfig {
+  const environment = { ...process.env, SVC_DEV_DATABASE_URL: absentDatabase, SVC_DEV_TEMPORAL_ADDRESS: absentTemporal };
+  const loaded = loadConfig(file, environment);
+  if (!loaded.ok) {
+    const lines = loaded.errors.map(({ file, line, column, key, message }) => `${file}:${line}:${column}: ${key}: ${message}`);
+    throw new Error(lines.join('\n'));
+  }
+  const { config } = loaded;
+  const agentConfig = join(dirname(resolve(file)), 'agent.toml');
+  return {
+    file: resolve(file),
+    needs: { postgres: config.database.url === absentDatabase, temporal: config.temporal.address === absentTemporal },
+    serverUrl: `http://${reachable(process.env.PORT ? `127.0.0.1:${process.env.PORT}` : config.server.listen)}`,
+    workerUrl: config.worker.listen === null ? null : `http://${reachable(config.worker.listen)}`,
+    agentConfig: existsSync(agentConfig) ? agentConfig : null,
+  };
+}
+
+/** The gateway of a given file: its own settings, and the embedded engines where it names none. */
+export function planGiven(given: GivenConfig, databaseUrl: string | null, temporal: TemporalPlace | null): GatewayPlan {
+  const environment: NodeJS.ProcessEnv = { ...process.env };
+  if (databaseUrl !== null) environment.SVC_DEV_DATABASE_URL = databaseUrl;
+  if (temporal !== null) environment.SVC_DEV_TEMPORAL_ADDRESS = temporal.address;
+  return {
+    serverConfig: given.file,
+    listen: process.env.PORT ? `127.0.0.1:${process.env.PORT}` : null,
+    serverUrl: given.serverUrl,
+    workerUrl: given.workerUrl,
+    environment,
+    agent: given.agentConfig === null ? null : { config: given.agentConfig, readyFile: null, environment: process.env },
+  };
+}
+
+export interface DemoPlaces {
+  apiPort: number;
+  postgres: PostgresServer;
+  passwords: Passwords;
+  databaseUrl: string;
+  temporal: TemporalPlace;
+}
+
+/** The demo: the committed files, filled by variables that only these processes get. The agent learns nothing of the gateway's database. */
+export async function planDemo(layout: Layout, places: DemoPlaces): Promise<GatewayPlan> {
+  const serverUrl = `http://localhost:${places.apiPort}`;
+  const workerListen = `127.0.0.1:${await freePort()}`;
+  const environment = {
+    ...process.env,
+    SVC_DEV_STATE_DIR: layout.state,
+    SVC_DEV_LISTEN: `127.0.0.1:${places.apiPort}`,
+    SVC_DEV_SERVER_URL: serverUrl,
+    SVC_DEV_WORKER_LISTEN: workerListen,
+    SVC_DEV_DATABASE_URL: places.databaseUrl,
+    SVC_DEV_TEMPORAL_ADDRESS: places.temporal.address,
+    SVC_DEV_TEMPORAL_UI_URL: places.temporal.uiUrl ?? '',
+  };
+  return {
+    serverConfig: join(clone, 'dev', 'server.toml'),
+    listen: null,
+    serverUrl,
+    workerUrl: `http://${workerListen}`,
+    environment,
+    agent: {
+      config: join(clone, 'dev', 'agent.toml'),
+      readyFile: join(layout.run, 'svc-agent-ready'),
+      environment: { ...process.env, ...agentVariables(layout, serverUrl, places) },
+    },
+  };
+}
+
+function agentVariables(layout: Layout, serverUrl: string, { postgres, passwords }: DemoPlaces): NodeJS.ProcessEnv {
+  const url = (environment: string, role: 'shop_rw' | 'shop_ro') => postgres.url(`shop_${environment}`, role, passwords[role]);
+  return {
+    SVC_DEV_SERVER_URL: serverUrl,
+    SVC_DEV_AGENT_TOKEN_FILE: join(layout.state, 'agent-token'),
+    SVC_DEV_PROBES_DIR: layout.run,
+    SVC_DEV_SHOP_STAGING_URL: url('staging', 'shop_rw'),
+    SVC_DEV_SHOP_STAGING_READ_URL: url('staging', 'shop_ro'),
+    SVC_DEV_SHOP_PRODUCTION_URL: url('production', 'shop_rw'),
+    SVC_DEV_SHOP_PRODUCTION_READ_URL: url('production', 'shop_ro'),
+  };
+}
+
+/** Where a listener on all addresses is reached from this machine. */
+function reachable(listen: string): string {
+  return listen.replace(/^(0\.0\.0\.0|\[::\]):/, '127.0.0.1:');
+}

@@ -1,0 +1,28 @@
+import { createServer } from 'node:net';
+
+/** A TCP port of the loopback address that nobody listens on now. */
+export async function freePort(): Promise<number> {
+  const port = await tryPort(0);
+  if (port === null) throw new Error('no free port on 127.0.0.1');
+  return port;
+}
+
+/** The port that a variable of the environment names, else the usual one; throws, with a way out, when it is taken or no port. */
+export async function requirePort(variable: string, usual: number): Promise<number> {
+  const text = process.env[variable] || String(usual);
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port < 1 || port > 65_535) throw new Error(`${variable}: ${text} is not a port number`);
+  if ((await tryPort(port)) === null) throw new Error(`port ${port} is in use; try ${variable}=${port + 10} npm start`);
+  return port;
+}
+
+function tryPort(port: number): Promise<number | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(null));
+    server.listen(port, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(address !== null && typeof address === 'object' ? address.port : null));
+    });
+  });
+}

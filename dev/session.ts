@@ -1,0 +1,55 @@
+import { type Child, lastLines } from './child.js';
+
+/** A running piece of the gateway; `stop` ends it in an orderly way and waits. */
+export interface Part {
+  child: Child;
+  stop(): Promise<void>;
+}
+
+/** The parts of one development gateway: watched from the moment they are added, stopped in reverse order. */
+export interface Session {
+  /** Aborted when the session has to end, whatever the cause. */
+  signal: AbortSignal;
+  /** Why it ends: a part that died, with the end of its log; null = somebody asked. */
+  failure(): string | null;
+  add(part: Part): void;
+  /** Runs `release` after the last part has stopped. */
+  atEnd(release: () => void): void;
+  /** Asks for the end; the first cause counts. */
+  end(failure?: string): void;
+  /** Stops all parts, the last one added first. */
+  stop(): Promise<void>;
+  /** Kills all parts at once. */
+  kill(): void;
+}
+
+export function createSession(): Session {
+  const ending = new AbortController();
+  const parts: Part[] = [];
+  const releases: (() => void)[] = [];
+  let cause: string | null = null;
+
+  const end = (failure?: string) => {
+    if (ending.signal.aborted) return;
+    cause = failure ?? null;
+    ending.abort(new Error('stopped'));
+  };
+  const add = (part: Part) => {
+    parts.push(part);
+    void part.child.exited.then((how) => end(describeDeath(part.child, how)));
+  };
+  const stop = async () => {
+    end();
+    for (let part = parts.pop(); part !== undefined; part = parts.pop()) await part.stop();
+    for (let release = releases.pop(); release !== undefined; release = releases.pop()) release();
+  };
+  const kill = () => {
+    for (const part of parts) void part.child.stop(part.child.name === 'PostgreSQL' ? 'SIGQUIT' : 'SIGKILL', 1000);
+  };
+  return { signal: ending.signal, failure: () => cause, add, atEnd: (release) => void releases.push(release), end, stop, kill };
+}
+
+function describeDeath(child: Child, how: string): string {
+  const lines = lastLines(child.logFile, 10).replace(/^/gm, '  ');
+  return `${child.name} ended by itself (${how}); the end of its log ${child.logFile}:\n${lines}`;
+}

@@ -1,0 +1,102 @@
+import { closeSync, existsSync, openSync, readSync, renameSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Child, lastLines, startChild } from '../child.js';
+import { freePort } from '../ports.js';
+import { hasNamespace } from './ready.js';
+
+export interface TemporalServerOptions {
+  program: string;
+  /** Null keeps everything in memory. */
+  dbFile: string | null;
+  /** Null starts no web UI. */
+  uiPort: number | null;
+  logFile: string;
+  signal?: AbortSignal;
+  report?: (line: string) => void;
+}
+
+export interface TemporalServer {
+  address: string;
+  uiUrl: string | null;
+  child: Child;
+  stop(): Promise<void>;
+}
+
+const startWaitMs = 60_000;
+
+/**
+ * Starts a Temporal dev server on loopback and a free port; resolves when its namespace `default` answers. A database file that
+ * cannot be read is moved aside: workflows are rebuilt from PostgreSQL (ST-22, OP-73).
+ */
+export async function startTemporal(options: TemporalServerOptions): Promise<TemporalServer> {
+  const { dbFile } = options;
+  if (dbFile !== null && existsSync(dbFile) && !isSqlite(dbFile)) moveAside(dbFile, options);
+  try {
+    return await launch(options);
+  } catch (error) {
+    if (dbFile === null || !existsSync(dbFile) || !/sql|database|schema|migrat/i.test(lastLines(options.logFile, 15)))
+      throw error;
+    moveAside(dbFile, options);
+    return await launch(options);
+  }
+}
+
+async function launch(options: TemporalServerOptions): Promise<TemporalServer> {
+  const port = await freePort();
+  const child = startChild({
+    name: 'Temporal',
+    file: options.program,
+    args: ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), ...settings(options)],
+    logFile: options.logFile,
+    deathSignal: 'SIGTERM',
+  });
+  const stop = () => child.stop('SIGTERM', 10_000);
+  try {
+    await waitUntilReady(port, child, options.signal);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const uiUrl = options.uiPort === null ? null : `http://localhost:${options.uiPort}`;
+  return { address: `127.0.0.1:${port}`, uiUrl, child, stop };
+}
+
+/** The SQLite settings double the speed and survive kill -9; one partition halves the work of a task queue on one node. */
+function settings(options: TemporalServerOptions): string[] {
+  const store =
+    options.dbFile === null
+      ? []
+      : ['--db-filename', options.dbFile, '--sqlite-pragma', 'journal_mode=wal', '--sqlite-pragma', 'synchronous=normal'];
+  return [
+    ...(options.uiPort === null ? ['--headless'] : ['--ui-port', String(options.uiPort)]),
+    ...store,
+    ...['--dynamic-config-value', 'matching.numTaskqueueReadPartitions=1'],
+    ...['--dynamic-config-value', 'matching.numTaskqueueWritePartitions=1'],
+    ...['--log-level', 'warn'],
+  ];
+}
+
+async function waitUntilReady(port: number, child: Child, signal: AbortSignal | undefined): Promise<void> {
+  const deadline = Date.now() + startWaitMs;
+  while (!(await hasNamespace(port, 'default'))) {
+    signal?.throwIfAborted();
+    if (child.hasExited() || Date.now() > deadline) {
+      throw new Error(`Temporal did not start (log: ${child.logFile}):\n${lastLines(child.logFile, 15)}`);
+    }
+    await sleep(25);
+  }
+}
+
+function isSqlite(file: string): boolean {
+  const header = new Uint8Array(15);
+  const descriptor = openSync(file, 'r');
+  const count = readSync(descriptor, header, 0, header.length, 0);
+  closeSync(descriptor);
+  return count === 0 || new TextDecoder().decode(header) === 'SQLite format 3';
+}
+
+function moveAside(file: string, options: TemporalServerOptions): void {
+  const aside = `${file}.unreadable-${new Date().toISOString().replaceAll(':', '')}`;
+  for (const suffix of ['', '-wal', '-shm']) if (existsSync(file + suffix)) renameSync(file + suffix, aside + suffix);
+  options.report?.(`Temporal cannot read ${file}; it was moved to ${aside}, and the workflows are rebuilt from PostgreSQL`);
+}

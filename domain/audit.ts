@@ -1,0 +1,94 @@
+export type AuditOutcome = 'success' | 'denied' | 'failure' | 'info';
+export type AuditCategory =
+  | 'approval'
+  | 'execution'
+  | 'agent'
+  | 'auth'
+  | 'token'
+  | 'identity'
+  | 'policy'
+  | 'request'
+  | 'preflight';
+
+/** Category of each event type this version writes (audit section 3). */
+export const auditCategory = {
+  'auth.failure': 'auth',
+  'token.created': 'token',
+  'token.revoked': 'token',
+  'token.reissued_initial': 'token',
+  'token.delivery': 'token',
+  'user.created': 'identity',
+  'group.member_added': 'identity',
+  'group.member_removed': 'identity',
+  'request.created': 'approval',
+  'request.auto_approved': 'approval',
+  'request.break_glass': 'approval',
+  'request.dispatched': 'approval',
+  'step.approved': 'approval',
+  'request.approved': 'approval',
+  'request.rejected': 'approval',
+  'request.cancelled': 'approval',
+  'request.expired': 'approval',
+  'request.dispatch_timeout': 'approval',
+  'request.integrity_failed': 'approval',
+  'execution.started': 'execution',
+  'execution.completed': 'execution',
+  'execution.failed': 'execution',
+  'execution.cancelled': 'execution',
+  'execution.late_result': 'execution',
+  'execution.lost': 'agent',
+  'agent.registered': 'agent',
+  'config.synced': 'policy',
+  'config.rejected': 'policy',
+  'signing_key.created': 'policy',
+  'signing_key.activated': 'policy',
+} as const satisfies Record<string, AuditCategory>;
+
+export type AuditType = keyof typeof auditCategory;
+
+/** Whoever acts: a user or agent by credential, or the system by a clock. */
+export interface Actor {
+  id: string;
+  type: 'user' | 'agent' | 'system';
+  tokenId: string | null;
+  peerIp: string | null;
+  clientIp: string | null;
+  clientIpSource: 'peer' | 'xff' | null;
+}
+
+export const systemActor: Actor = {
+  id: 'system',
+  type: 'system',
+  tokenId: null,
+  peerIp: null,
+  clientIp: null,
+  clientIpSource: null,
+};
+
+/** The part of an event that a rule decides; the writer adds ids, times and, for requests, what they are about. */
+export interface AuditDraft {
+  type: AuditType;
+  outcome: AuditOutcome;
+  actor: Actor;
+  resourceType: 'request' | 'execution' | 'user' | 'group' | 'token' | 'agent' | 'config' | 'signing_key' | null;
+  resourceId: string | null;
+  reason: string | null;
+  /** Written as compact JSON in this key order (AU-22). */
+  metadata: Record<string, unknown>;
+}
+
+/** What an event of a request is about (audit section 3, first sentence). */
+export interface AuditSubject {
+  requestId: string;
+  operation: string;
+  database: string;
+  environment: string;
+  detailFingerprint: string | null;
+  detailRaw: string | null;
+}
+
+/** The stored text of an event's metadata: the rule's keys, then the token of the caller (AU-21). */
+export function metadataJson(draft: AuditDraft): string {
+  const tokenId = draft.actor.tokenId;
+  return JSON.stringify(tokenId === null ? draft.metadata : { ...draft.metadata, auth_token_id: tokenId });
+}

@@ -1,0 +1,79 @@
+/** Resources of HT-95; each has its own not_found, conflict and gone codes. */
+export type Resource =
+  | 'request'
+  | 'execution'
+  | 'result'
+  | 'dry_run_job'
+  | 'preflight_job'
+  | 'agent'
+  | 'user'
+  | 'group'
+  | 'token'
+  | 'role'
+  | 'workflow'
+  | 'execution_policy'
+  | 'result_policy'
+  | 'notification_policy'
+  | 'sql_review_policy'
+  | 'webhook'
+  | 'delivery'
+  | 'database'
+  | 'schema'
+  | 'table'
+  | 'slack'
+  | 'mcp'
+  | 'mcp_session'
+  | 'mcp_stream';
+
+/** The closed catalogue of codes: section 7.1 of the HTTP rules. */
+export type FixedCode =
+  | 'validation.failed'
+  | 'validation.unsupported_media_type'
+  | 'validation.not_acceptable'
+  | 'auth.missing_token'
+  | 'auth.invalid_token'
+  | 'auth.token_expired'
+  | 'auth.user_suspended'
+  | 'auth.oidc_not_configured'
+  | 'auth.oidc_failed'
+  | 'auth.no_roles_resolved'
+  | 'auth.insufficient_scope'
+  | 'auth.forbidden'
+  | 'plan.limit_exceeded'
+  | 'route.not_found'
+  | 'route.method_not_allowed'
+  | 'config.read_only'
+  | 'payload.too_large'
+  | 'rate.limited'
+  | 'service.draining'
+  | 'service.unavailable'
+  | 'internal';
+
+export type ErrorCode = FixedCode | `${Resource}.${'not_found' | 'conflict' | 'gone'}`;
+
+/** A refusal that a caller may see: a closed code, one line of text, optional advice (HT-90). Anything else thrown is a bug. */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly hint: string | null;
+
+  constructor(code: ErrorCode, message: string, hint: string | null) {
+    super(message);
+    this.name = 'GatewayError';
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+/** Makes the refusal to throw; `hint` is the place of the offending value (HT-91) or advice. */
+export function refusal(code: ErrorCode, message: string, hint: string | null = null): GatewayError {
+  return new GatewayError(code, message, hint);
+}
+
+/** The one text and hint of every refusal by permission (HT-93, HT-I6). */
+export const forbidden = () => refusal('auth.forbidden', 'forbidden');
+
+/** 404 of a resource with the text of the catalogue (HT-97). */
+export const notFound = (resource: Resource) => refusal(`${resource}.not_found`, `${resource.replaceAll('_', ' ')} not found`);
+
+/** 400 with the place of the first offending value in the hint (HT-91). */
+export const invalid = (message: string, place: string | null = null) => refusal('validation.failed', message, place);

@@ -1,0 +1,32 @@
+const form = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
+const daysIn = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+/** HT-74: an RFC 3339 time with an offset as milliseconds since the epoch, cut below the millisecond; null for anything else. */
+export function parseInstant(text: string): number | null {
+  const parts = form.exec(text);
+  if (parts === null) return null;
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  if (month < 1 || month > 12 || day < 1 || day > (daysIn[month - 1] ?? 0) || (month === 2 && day === 29 && !leap)) return null;
+  if (hour > 23 || minute > 59 || second > 59) return null;
+  const offsetMinutes = offsetOf(parts[8] ?? '');
+  if (offsetMinutes === null) return null;
+  const fraction = Math.floor(Number(`0${parts[7] ?? ''}`) * 1000);
+  // Date.UTC reads the years 0 to 99 as 1900 to 1999.
+  const whole = new Date(Date.UTC(2000, month - 1, day, hour, minute, second, fraction)).setUTCFullYear(year);
+  return whole - offsetMinutes * 60_000;
+}
+
+function offsetOf(text: string): number | null {
+  if (text === 'Z' || text === 'z') return 0;
+  const [hours, minutes] = [Number(text.slice(1, 3)), Number(text.slice(4))];
+  if (hours > 23 || minutes > 59) return null;
+  return (text.startsWith('-') ? -1 : 1) * (hours * 60 + minutes);
+}

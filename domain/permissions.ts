@@ -1,0 +1,186 @@
+import { BUILTIN_ROLES } from './builtin-roles.js';
+import { coversPair } from './selectors.js';
+
+export { BUILTIN_ROLES } from './builtin-roles.js';
+export {
+  coversPair,
+  isGroupName,
+  isName,
+  isRoleName,
+  isUserId,
+  matchesSelector,
+  normaliseShareWith,
+  parseSelector,
+} from './selectors.js';
+
+/** A database and an environment; in a policy row either may be `*`. */
+export interface Pair {
+  database: string;
+  environment: string;
+}
+
+export type Ownership = 'own' | 'any';
+
+export interface EffectiveRole {
+  name: string;
+  permissions: { perm: Permission | '*'; ownership: Ownership }[];
+  /** Names or `*`, never empty. */
+  databases: string[];
+  environments: string[];
+}
+
+/** Who calls, as resolved for this call: `roles` after the ceiling, `groups` stored and from the JWT (IM-52); `tokenId` null for a JWT. */
+export type Caller =
+  | { kind: 'user'; id: string; roles: EffectiveRole[]; groups: string[]; tokenId: string | null }
+  | { kind: 'agent'; id: string; tokenId: string };
+
+type PermissionClass = 'scoped' | 'row' | 'self' | 'global' | 'agent';
+
+const scoped = { class: 'scoped', ownable: false } as const;
+const ownable = { class: 'scoped', ownable: true } as const;
+const row = { class: 'row', ownable: false } as const;
+const self = { class: 'self', ownable: false } as const;
+const global = { class: 'global', ownable: false } as const;
+
+/** The 23 permissions of identity.md 4.1. */
+export const PERMISSIONS = {
+  'request.query': scoped,
+  'request.dml': scoped,
+  'request.ddl': scoped,
+  'request.break_glass_query': scoped,
+  'request.break_glass_dml': scoped,
+  'request.break_glass_ddl': scoped,
+  'request.view': ownable,
+  'request.cancel': ownable,
+  'request.resume': ownable,
+  'request.preflight': scoped,
+  'request.preflight_explain': scoped,
+  'result.view': ownable,
+  'workflow.read': row,
+  'user.read': global,
+  'user.write': global,
+  'token.create': self,
+  'token.revoke': self,
+  'token.list': global,
+  'token.create_agent': global,
+  'token.reissue': global,
+  'audit.read': row,
+  'metrics.view': global,
+  'agent.operate': { class: 'agent', ownable: false },
+} as const satisfies Record<string, { class: PermissionClass; ownable: boolean }>;
+
+export type Permission = keyof typeof PERMISSIONS;
+
+/**
+ * Where a permission must hold: a pair (a `*` in it is a policy row, IM-40), `somewhere` = in any role, `everywhere` = in a role without limits.
+ * The class wins: `self` never looks at the scope, `global` always wants `everywhere`.
+ */
+export type Scope = Pair | 'somewhere' | 'everywhere';
+
+/**
+ * IM-40, IM-41, IM-43: may the caller do this kind of thing there? `any` asks for the right over objects of others, `own` is satisfied by both.
+ * Whose object it is, is for the calling code to look at (RQ-2 to RQ-7).
+ */
+export function can(caller: Caller, permission: Permission, scope: Scope, ownership: Ownership = 'own'): boolean {
+  if (caller.kind === 'agent') return permission === 'agent.operate';
+  return caller.roles.some((held) => grants(held, permission, ownership) && coversScope(held, permission, scope));
+}
+
+/** IM-53: whether the caller's roles hold every permission, ownership and scope of the roles to be granted. */
+export function coversRoles(caller: Caller, granted: readonly EffectiveRole[]): boolean {
+  if (caller.kind === 'agent') return granted.length === 0;
+  return granted.every(({ permissions, databases, environments }) =>
+    permissions.every(({ perm, ownership }) =>
+      databases.every((database) =>
+        environments.every((environment) =>
+          caller.roles.some(
+            (held) =>
+              grants(held, perm, ownership) && reaches(held.databases, database) && reaches(held.environments, environment),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Reads `perm`, `perm:own` or `perm:any` of a custom role (IM-50); a text says what is wrong with it. */
+export function parsePermission(text: string): { perm: Permission | '*'; ownership: Ownership } | string {
+  if (text === '*') return { perm: '*', ownership: 'any' };
+  const [name = '', suffix, ...rest] = text.split(':');
+  if (name === '*') return '* takes no suffix';
+  if (!isPermission(name)) return 'unknown permission';
+  if (name === 'agent.operate') return 'agent.operate is for agents only';
+  if (suffix === undefined) return { perm: name, ownership: 'own' };
+  if (rest.length > 0 || (suffix !== 'own' && suffix !== 'any')) return 'the suffix must be own or any';
+  return PERMISSIONS[name].ownable ? { perm: name, ownership: suffix } : `${name} takes no suffix`;
+}
+
+export const isPermission = (text: string): text is Permission => Object.hasOwn(PERMISSIONS, text);
+
+/** What identity providers add to a user for one call (IM-51); `defaultRole` is `[auth.oidc].default_role`, null = switched off. */
+export interface JwtParts {
+  groups: string[];
+  mappedRoles: string[];
+  defaultRole: string | null;
+}
+
+interface RoleSources {
+  direct: readonly string[];
+  /** Stored memberships. */
+  groups: readonly string[];
+  config: {
+    defaultRole: string | null;
+    roles: readonly EffectiveRole[];
+    groups: readonly { name: string; roles: readonly string[] }[];
+  };
+  jwt?: JwtParts;
+}
+
+/**
+ * IM-51: the roles of a user before any ceiling, in the order direct, groups, mapped, without repeats; unknown names are dropped. A default is used
+ * only when nothing else resolves. Empty = `auth.no_roles_resolved`.
+ */
+export function resolveRoles({ direct, groups, config, jwt }: RoleSources): EffectiveRole[] {
+  const memberships = new Set([...groups, ...(jwt?.groups ?? [])]);
+  const byGroup = config.groups.filter((group) => memberships.has(group.name)).flatMap((group) => group.roles);
+  const tiers = [[...direct, ...byGroup, ...(jwt?.mappedRoles ?? [])], [jwt?.defaultRole], [config.defaultRole]];
+  for (const tier of tiers) {
+    const found = [...new Set(tier)].flatMap((name) => findRole(name ?? '', config.roles) ?? []);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
+
+/** A built-in role or a custom one of the configuration. */
+export function findRole(name: string, custom: readonly EffectiveRole[]): EffectiveRole | undefined {
+  return BUILTIN_ROLES.find((known) => known.name === name) ?? custom.find((known) => known.name === name);
+}
+
+/** IM-20: effective roles of a credential; empty means 403 `auth.insufficient_scope`. An agent has exactly `agent-default`, a JWT no ceiling. */
+export function applyCeiling(
+  subject: 'user' | 'agent' | 'jwt',
+  resolved: readonly EffectiveRole[],
+  ceiling: { roles: readonly string[] } | null,
+): EffectiveRole[] {
+  if (subject === 'agent') return BUILTIN_ROLES.filter((known) => known.name === 'agent-default');
+  if (subject === 'jwt') return [...resolved];
+  return resolved.filter((known) => ceiling?.roles.includes(known.name));
+}
+
+function grants(held: EffectiveRole, wanted: Permission | '*', ownership: Ownership): boolean {
+  if (wanted === 'agent.operate') return false;
+  return held.permissions.some((entry) => {
+    if (entry.perm === '*') return true;
+    const names = entry.perm === wanted || (entry.perm === 'user.write' && wanted === 'user.read');
+    return names && (ownership === 'own' || entry.ownership === 'any');
+  });
+}
+
+function coversScope(held: EffectiveRole, permission: Permission, scope: Scope): boolean {
+  const kind: PermissionClass = PERMISSIONS[permission].class;
+  if (kind === 'self') return true;
+  if (kind === 'global' || scope === 'everywhere') return held.databases.includes('*') && held.environments.includes('*');
+  return scope === 'somewhere' || coversPair(held, scope);
+}
+
+const reaches = (list: readonly string[], name: string) => list.includes('*') || list.includes(name);

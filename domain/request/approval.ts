@@ -1,0 +1,48 @@
+import type { WorkflowSnapshot } from '../workflow-policy.js';
+import type { Decision, StoredRequest } from './types.js';
+
+export interface StepProgress {
+  index: number;
+  mode: 'all' | 'any';
+  satisfied: boolean;
+  entries: { selector: string; min: number; current: number }[];
+}
+
+/** How far each step is by the approvals given (AV-10): an entry needs `min` users, a step every entry (`all`) or one (`any`). */
+export function stepProgress(workflow: WorkflowSnapshot, decisions: readonly Decision[]): StepProgress[] {
+  return workflow.steps.map((step, index) => {
+    const approvals = decisions.filter((decision) => decision.action === 'approve' && decision.step === index);
+    const entries = step.approvers.map(({ selector, min }) => {
+      const users = new Set(approvals.filter((approval) => approval.selector === selector).map(({ userId }) => userId));
+      return { selector, min, current: users.size };
+    });
+    const enough = entries.map((entry) => entry.current >= entry.min);
+    return { index, mode: step.mode, entries, satisfied: step.mode === 'all' ? enough.every(Boolean) : enough.some(Boolean) };
+  });
+}
+
+/** Index of the first unsatisfied step, or the number of steps (RQ-41). */
+export function firstOpenStep(steps: readonly StepProgress[]): number {
+  const open = steps.findIndex((step) => !step.satisfied);
+  return open === -1 ? steps.length : open;
+}
+
+type Approvable = Pick<StoredRequest, 'status' | 'workflow' | 'decisions'>;
+
+/** All selectors of the current step of a pending request, satisfied ones too; they decide who sees it (RQ-8). */
+export function currentSelectors(request: Approvable): string[] {
+  return currentEntries(request).map(({ selector }) => selector);
+}
+
+/** The selectors of the current step that still need approvals (RQ-55). */
+export function openSelectors(request: Approvable): string[] {
+  return currentEntries(request)
+    .filter((entry) => entry.current < entry.min)
+    .map(({ selector }) => selector);
+}
+
+function currentEntries(request: Approvable): StepProgress['entries'] {
+  if (request.status !== 'pending' || request.workflow === null) return [];
+  const steps = stepProgress(request.workflow, request.decisions);
+  return steps[firstOpenStep(steps)]?.entries ?? [];
+}

@@ -1,0 +1,128 @@
+import type { Actor, AuditDraft } from '../audit.js';
+import type { AutoApproval, Operation, RiskLevel, WorkflowSnapshot } from '../workflow-policy.js';
+import { dispatchedState } from './judge-resume.js';
+import type { Instant, StoredRequest } from './types.js';
+
+/** What the caller asked for, after defaults and aliases (requests.md section 2). */
+export interface CreationInput {
+  database: string;
+  environment: string;
+  detail: string;
+  reason: string | null;
+  idempotencyKey: string | null;
+  metadata: unknown;
+  emergency: boolean;
+  allowDdl: boolean;
+  noResultStore: boolean;
+  shareWith: string[];
+  /** Normalised, sorted, without repeats (RQ-10). */
+  shareSelectors: string[];
+}
+
+/** The same plus what the checks found out before the transaction. */
+export interface Creation {
+  id: string;
+  input: CreationInput;
+  requester: string;
+  requesterRole: string;
+  operation: Operation;
+  dialect: StoredRequest['dialect'];
+  statementType: string;
+  risk: { level: RiskLevel; factors: string[]; schemaStatus: string };
+  workflow: WorkflowSnapshot | null;
+  approval: AutoApproval;
+  policyRevision: string;
+  approvalDigest: string;
+  /** TT-2 where no workflow sets it. */
+  approvalTtlSecs: number;
+  dispatchMs: number;
+}
+
+/** ST-1 to ST-3: the request as it is first stored, at Postgres's instant `now`, and the events of its creation (RQ-26). */
+export function createdRequest(creation: Creation, actor: Actor, now: Instant): { request: StoredRequest; events: AuditDraft[] } {
+  const { input, workflow } = creation;
+  const dispatched = creation.approval.outcome === 'auto_approved';
+  const pending: StoredRequest = {
+    id: creation.id,
+    version: 1,
+    status: 'pending',
+    requester: creation.requester,
+    requesterRole: creation.requesterRole,
+    database: input.database,
+    environment: input.environment,
+    operation: creation.operation,
+    dialect: creation.dialect,
+    detail: input.detail,
+    emergency: input.emergency,
+    noResultStore: input.noResultStore,
+    shareSelectors: input.shareSelectors,
+    workflow,
+    policyRevision: creation.policyRevision,
+    approvalDigest: creation.approvalDigest,
+    currentStep: 0,
+    fence: 0,
+    createdAt: now,
+    updatedAt: now,
+    expiresAt: dispatched || workflow === null ? null : now + workflow.pendingTtlSecs * 1000,
+    approvedAt: null,
+    dispatchBy: null,
+    dispatchedAt: null,
+    dispatchDeadline: null,
+    resolvedAt: null,
+    claimedBy: null,
+    cancelRequestedAt: null,
+    cancelledBy: null,
+    cancelReason: null,
+    cancelledWhileLost: false,
+    lostReason: null,
+    failureReason: null,
+    decisions: [],
+    execution: null,
+    finishedExecutions: 0,
+    unresolved: [],
+  };
+  const ttlSecs = workflow?.approvalTtlSecs ?? creation.approvalTtlSecs;
+  const request = dispatched
+    ? { ...pending, ...dispatchedState(1, now, creation.dispatchMs), approvedAt: now, dispatchBy: now + ttlSecs * 1000 }
+    : pending;
+  return { request, events: creationEvents(creation, actor, dispatched) };
+}
+
+function creationEvents({ id, input }: Creation, actor: Actor, dispatched: boolean): AuditDraft[] {
+  const event = { outcome: 'success', actor, resourceType: 'request', resourceId: id } as const;
+  const metadata = {
+    channel: 'api',
+    emergency: input.emergency,
+    allow_ddl: input.allowDdl,
+    no_result_store: input.noResultStore,
+    share_with: input.shareWith,
+  };
+  if (!dispatched) return [{ ...event, type: 'request.created', reason: input.reason, metadata }];
+  return [
+    { ...event, type: input.emergency ? 'request.break_glass' : 'request.auto_approved', reason: input.reason, metadata },
+    { ...event, type: 'request.dispatched', reason: null, metadata: { fence: 1 } },
+  ];
+}
+
+/** RQ-44, written once and never changed. */
+export function decisionTrace(creation: Creation) {
+  const { risk, workflow, approval } = creation;
+  return {
+    version: 1,
+    classification: { resolved_operation: creation.operation },
+    sql_review: { policy_id: null, findings_count: 0, parse_failed: false },
+    risk: { level: risk.level, factors: risk.factors, schema_status: risk.schemaStatus },
+    workflow: {
+      matched:
+        workflow === null
+          ? null
+          : {
+              id: workflow.id,
+              database: workflow.database,
+              environment: workflow.environment,
+              step_count: workflow.steps.length,
+            },
+    },
+    decision: { outcome: approval.outcome, reasons: [approval.reason], auto_approve_threshold: approval.threshold },
+  };
+}

@@ -1,0 +1,89 @@
+import { forbidden, type GatewayError, invalid } from '../errors.js';
+import { matchesSelector } from '../permissions.js';
+import { firstOpenStep, type StepProgress, stepProgress } from './approval.js';
+import { commonRefusal, conflict, integrityFailed } from './guards.js';
+import type { Move } from './moves.js';
+import { isOwner } from './relation.js';
+import type { Decision, Instant, StoredRequest } from './types.js';
+import { changed, refuse, type Verdict } from './verdict.js';
+
+type Approve = Extract<Move, { kind: 'approve' }>;
+
+/** ST-4, ST-5 by the checks RQ-50 to RQ-56, in their order. */
+export function judgeApprove(request: StoredRequest, move: Approve, now: Instant): Verdict {
+  const early = commonRefusal(request, move.caller, now) ?? notPending(request) ?? notAllowed(request, move);
+  if (early !== null) return refuse(early);
+  const step = stepProgress(request.workflow!, request.decisions)[request.currentStep]!;
+  const selector = chooseSelector(request, move, step);
+  if (typeof selector !== 'string') return refuse(selector);
+  if (!move.digestIntact) return integrityFailed(request, 'approve', move.foundDigest, now);
+  const decision: Decision = {
+    step: request.currentStep,
+    userId: move.caller.id,
+    action: 'approve',
+    selector,
+    comment: move.comment,
+    at: now,
+  };
+  return approved(request, move, decision, now);
+}
+
+function notPending(request: StoredRequest): GatewayError | null {
+  if (request.status === 'pending' && request.workflow !== null) return null;
+  if (request.status === 'approved') return conflict('request is already approved');
+  if (request.status === 'dispatched' || request.status === 'running') return conflict('request is already dispatched');
+  return conflict(`request is ${request.status}`);
+}
+
+/** RQ-51 to RQ-53. */
+function notAllowed(request: StoredRequest, { caller }: Approve): GatewayError | null {
+  const workflow = request.workflow!;
+  if (isOwner(caller, request) && !workflow.allowSelfApprove) return forbidden();
+  const own = request.decisions.filter((decision) => decision.action === 'approve' && decision.userId === caller.id);
+  const here = own.some((decision) => decision.step === request.currentStep);
+  if (here || (own.length > 0 && !workflow.allowSameApproverAcrossSteps))
+    return conflict('you have already approved this request');
+  const matches = workflow.steps[request.currentStep]?.approvers.some(({ selector }) =>
+    matchesSelector(caller, selector, request),
+  );
+  if (matches) return null;
+  return own.length > 0 ? conflict('you have already approved this request') : forbidden();
+}
+
+/** RQ-54, RQ-55: which of the caller's selectors this approval counts for. */
+function chooseSelector(request: StoredRequest, { caller, selector }: Approve, step: StepProgress): string | GatewayError {
+  const matching = step.entries.filter((entry) => matchesSelector(caller, entry.selector, request));
+  const open = [...new Set(matching.filter((entry) => entry.current < entry.min).map((entry) => entry.selector))];
+  if (selector !== null) {
+    if (!matching.some((entry) => entry.selector === selector))
+      return invalid('you do not match this selector of the current step', 'body.selector');
+    return open.includes(selector) ? selector : conflict(`${selector} has its approvals already`);
+  }
+  if (open.length === 0) return conflict('your selectors have their approvals already');
+  if (open.length > 1) return invalid('the selector is ambiguous', `say which: ${open.join(', ')}`);
+  return open[0]!;
+}
+
+function approved(request: StoredRequest, { actor, comment }: Approve, decision: Decision, now: Instant): Verdict {
+  const steps = stepProgress(request.workflow!, [...request.decisions, decision]);
+  const currentStep = firstOpenStep(steps);
+  const done = currentStep === steps.length;
+  const approval = { matched_selector: decision.selector, ...(comment === null ? {} : { approval_comment: comment }) };
+  const event = { outcome: 'success', actor, resourceType: 'request', resourceId: request.id, reason: null } as const;
+  const stepApproved = {
+    ...event,
+    type: 'step.approved',
+    metadata: { step_number: decision.step + 1, total_steps: steps.length, ...approval },
+  } as const;
+  const state: Partial<StoredRequest> = done
+    ? {
+        status: 'approved',
+        currentStep,
+        approvedAt: now,
+        resolvedAt: now,
+        dispatchBy: now + request.workflow!.approvalTtlSecs * 1000,
+      }
+    : { currentStep };
+  const events = done ? [{ ...event, type: 'request.approved', metadata: approval } as const] : [stepApproved];
+  return changed(state, events, { name: 'approval', actor: decision.userId, step: decision.step }, { decision });
+}

@@ -1,0 +1,63 @@
+import { forbidden, refusal } from '../errors.js';
+import { conflict, integrityFailed, reached } from './guards.js';
+import type { Move } from './moves.js';
+import { type Instant, isMutating, type StoredRequest } from './types.js';
+import { changed, refuse, type Verdict } from './verdict.js';
+
+type Claim = Extract<Move, { kind: 'claim' }>;
+
+// A read is over before this: its news then starts and ends the workflow in one task. A longer run is told after it.
+const claimLingerMs = 2000;
+
+/** ST-10 by AG-30, AG-32, AG-33 and AG-35; a repeated claim (AG-31) is answered before, from the stored execution. */
+export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): Verdict {
+  const { agent, facts, execution } = move;
+  if (!agent.inScope) return refuse(forbidden());
+  if (!facts.ownerActive) return refuse(conflict('the requester is not active'));
+  if (request.status !== 'dispatched') return refuse(conflict(`request is ${request.status}`));
+  if (reached(now, request.dispatchDeadline)) return refuse(conflict('the dispatch has timed out'));
+  if (!facts.pairUnchanged) return refuse(conflict('the database and environment are not registered as they were'));
+  if (!facts.digestIntact) return integrityFailed(request, 'claim', facts.foundDigest, now);
+  const unresolved = isMutating(request.operation) && request.unresolved.length > 0;
+  if (unresolved && !(agent.fences && agent.marker))
+    return refuse(conflict('an earlier attempt is unresolved', 'an agent with markers must look for it'));
+  const leaseExpiresAt = now + execution.leaseMs;
+  return changed(
+    {
+      status: 'running',
+      claimedBy: agent.id,
+      dispatchDeadline: null,
+      execution: {
+        id: execution.id,
+        fence: request.fence,
+        agentId: agent.id,
+        claimId: execution.claimId,
+        mutating: isMutating(request.operation),
+        marker: isMutating(request.operation) && agent.fences && agent.marker ? 'required' : 'none',
+        status: 'running',
+        lost: false,
+        unresolved: false,
+        leaseExpiresAt,
+        windowSecs: execution.windowSecs,
+        outcome: null,
+        submission: null,
+      },
+    },
+    [
+      {
+        type: 'execution.started',
+        outcome: 'success',
+        actor: move.actor,
+        resourceType: 'execution',
+        resourceId: execution.id,
+        reason: null,
+        metadata: { fence: request.fence, agent_id: agent.id },
+      },
+    ],
+    { name: 'change', actor: agent.id, step: null },
+    { lingerMs: claimLingerMs },
+  );
+}
+
+/** 404 of a claim by an agent that has never polled (AG-28). */
+export const neverPolled = () => refusal('agent.not_found', 'agent not found', 'poll once before claiming');

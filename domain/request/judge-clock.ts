@@ -1,0 +1,96 @@
+import { type AuditDraft, systemActor } from '../audit.js';
+import { reached } from './guards.js';
+import { cancelledEvent, cancelledState } from './judge-cancel.js';
+import type { Instant, StoredRequest } from './types.js';
+import { changed, nothing, type Verdict } from './verdict.js';
+import type { ClockKind } from './view.js';
+
+const signal = { name: 'change', actor: 'system', step: null } as const;
+
+/** A clock fired: the move it stands for when its status still holds and its instant is reached, else nothing (ST-7, ST-8, ST-11, ST-14). */
+export function judgeClock(request: StoredRequest, clock: ClockKind, now: Instant): Verdict {
+  switch (clock) {
+    case 'pending':
+      if (request.status !== 'pending' || !reached(now, request.expiresAt)) return nothing;
+      return changed({ status: 'expired', resolvedAt: now }, [expired(request, 'pending')], signal);
+    case 'approved':
+      if (request.status !== 'approved' || !reached(now, request.dispatchBy)) return nothing;
+      return changed({ status: 'expired', resolvedAt: now }, [expired(request, 'approved')], signal);
+    case 'dispatch':
+      if (request.status !== 'dispatched' || !reached(now, request.dispatchDeadline)) return nothing;
+      return dispatchTimedOut(request, now);
+    case 'lease':
+      return request.execution === null ? nothing : judgeLease(request, request.execution.id, now);
+  }
+}
+
+/** ST-11: nobody claimed it in time; TT-7: that does not extend `dispatch_by`. */
+function dispatchTimedOut(request: StoredRequest, now: Instant): Verdict {
+  const timeout: AuditDraft = { ...systemEvent(request), type: 'request.dispatch_timeout', outcome: 'failure', metadata: {} };
+  const over = reached(now, request.dispatchBy);
+  return changed(
+    { status: over ? 'expired' : 'approved', resolvedAt: now, dispatchDeadline: null },
+    over ? [timeout, expired(request, 'approved')] : [timeout],
+    signal,
+  );
+}
+
+/** ST-14: the lease of the newest execution ended without a result (AG-51); AG-52: a cancelled read is simply cancelled. */
+export function judgeLease(request: StoredRequest, executionId: string, now: Instant): Verdict {
+  const execution = request.execution;
+  if (request.status !== 'running' || execution === null || execution.id !== executionId) return nothing;
+  if (execution.status !== 'running' || !reached(now, execution.leaseExpiresAt)) return nothing;
+  const errorMessage = `lost: no heartbeat since ${new Date(execution.leaseExpiresAt).toISOString()}`;
+  const lost: AuditDraft = { ...lostEvent(request, execution.fence, 'lease_end'), resourceId: execution.id };
+  const cancelled = request.cancelRequestedAt !== null && !execution.mutating;
+  const actor = { ...systemActor, id: request.cancelledBy ?? 'system', type: 'user' } as const;
+  return changed(
+    cancelled
+      ? cancelledState(request, request.cancelledBy ?? 'system', request.cancelReason, now)
+      : {
+          status: 'execution_lost',
+          resolvedAt: now,
+          claimedBy: null,
+          lostReason: errorMessage,
+          dispatchBy: now + execution.windowSecs * 1000,
+        },
+    cancelled ? [lost, cancelledEvent(request, actor, request.cancelReason, 'requested')] : [lost],
+    signal,
+    {
+      execution: {
+        id: execution.id,
+        set: { status: 'failed', lost: true, unresolved: execution.mutating },
+        end: {
+          success: false,
+          appliedFence: null,
+          rowsAffected: null,
+          durationMs: null,
+          truncated: null,
+          errorMessage,
+          kept: 'empty',
+        },
+      },
+    },
+  );
+}
+
+/** The event of every way into `execution_lost`. */
+export function lostEvent(request: StoredRequest, fence: number, cause: 'lease_end' | 'unknown'): AuditDraft {
+  return {
+    ...systemEvent(request),
+    type: 'execution.lost',
+    outcome: 'failure',
+    resourceType: 'execution',
+    metadata: { fence, cause },
+  };
+}
+
+const expired = (request: StoredRequest, phase: 'pending' | 'approved'): AuditDraft => ({
+  ...systemEvent(request),
+  type: 'request.expired',
+  outcome: 'info',
+  metadata: { phase },
+});
+
+const systemEvent = (request: StoredRequest) =>
+  ({ actor: systemActor, resourceType: 'request', resourceId: request.id, reason: null }) as const;

@@ -1,0 +1,53 @@
+import { forbidden } from '../errors.js';
+import { matchesSelector } from '../permissions.js';
+import { commonRefusal, conflict } from './guards.js';
+import type { Move } from './moves.js';
+import { isOwner } from './relation.js';
+import type { Decision, Instant, StoredRequest } from './types.js';
+import { changed, refuse, type Verdict } from './verdict.js';
+
+type Reject = Extract<Move, { kind: 'reject' }>;
+
+/** ST-6: one rejection ends a pending request (RQ-60, RQ-61). */
+export function judgeReject(request: StoredRequest, move: Reject, now: Instant): Verdict {
+  const early = commonRefusal(request, move.caller, now);
+  if (early !== null) return refuse(early);
+  if (request.status !== 'pending') return refuse(conflict(`request is ${request.status}`));
+  const selector = rejectingSelector(request, move);
+  if (selector === null) return refuse(forbidden());
+  const decision: Decision = {
+    step: request.currentStep,
+    userId: move.caller.id,
+    action: 'reject',
+    selector,
+    comment: move.comment,
+    at: now,
+  };
+  return changed(
+    { status: 'rejected', resolvedAt: now },
+    [
+      {
+        type: 'request.rejected',
+        outcome: 'denied',
+        actor: move.actor,
+        resourceType: 'request',
+        resourceId: request.id,
+        reason: move.comment,
+        metadata: {
+          step_number: request.currentStep + 1,
+          total_steps: request.workflow?.steps.length ?? 0,
+          matched_selector: selector,
+        },
+      },
+    ],
+    { name: 'rejection', actor: move.caller.id, step: request.currentStep },
+    { decision },
+  );
+}
+
+/** The owner may always reject; anybody else needs a selector of the current step, the first in workflow order is recorded. */
+function rejectingSelector(request: StoredRequest, { caller }: Reject): string | null {
+  if (isOwner(caller, request)) return 'requester';
+  const approvers = request.workflow?.steps[request.currentStep]?.approvers ?? [];
+  return approvers.find(({ selector }) => matchesSelector(caller, selector, request))?.selector ?? null;
+}

@@ -1,0 +1,129 @@
+import type { AuditDraft } from '../audit.js';
+import { forbidden, invalid, refusal } from '../errors.js';
+import { cancelledEvent } from './judge-cancel.js';
+import { lostEvent } from './judge-clock.js';
+import type { Move, Submission } from './moves.js';
+import type { Execution, Instant, Status, StoredRequest } from './types.js';
+import { type Change, changed, nothing, refuse, type Verdict } from './verdict.js';
+
+type Result = Extract<Move, { kind: 'result' }>;
+
+/** ST-12 to ST-18 by AG-42 to AG-45: the end of an execution as its agent reports it. Neither change nor refusal = the same submission again (AG-43). */
+export function judgeResult(request: StoredRequest, move: Result, now: Instant): Verdict {
+  const { reported, submission } = move;
+  if (reported.agentId !== move.agentId) return refuse(forbidden());
+  if (submission.fence !== null && submission.fence !== reported.fence)
+    return refuse(invalid('fence is not the one of this execution', 'body.fence'));
+  if (reported.submission !== null && reported.submission === submission.text) return nothing;
+  if (reported.fence < request.fence) return lateResult(move);
+  const newest = request.execution;
+  if (newest === null || newest.id !== reported.id || newest.submission !== null)
+    return refuse(refusal('execution.conflict', 'execution has its result already'));
+  if (!accepts(request)) return refuse(refusal('execution.conflict', `request is ${request.status}`));
+  return accepted(request, newest, move, now);
+}
+
+/** AG-45: while it runs, while it is lost, and when it was cancelled while it was lost. */
+const accepts = ({ status, cancelledWhileLost }: StoredRequest) =>
+  status === 'running' || status === 'execution_lost' || (status === 'cancelled' && cancelledWhileLost);
+
+/** AG-44: an older fence changes nothing but what is known of its own execution. */
+function lateResult({ actor, reported, submission }: Result): Verdict {
+  const gone = refusal('execution.gone', 'a newer dispatch of this request exists', 'roll back');
+  if (reported.submission !== null) return refuse(gone);
+  const settles = submission.outcome === 'rolled_back' || submission.outcome === 'not_started';
+  const verdict = changed({}, [lateEvent(actor, reported, submission)], null, {
+    execution: {
+      id: reported.id,
+      set: { submission: submission.text, outcome: submission.outcome, ...(settles ? { unresolved: false } : {}) },
+      end: null,
+    },
+  });
+  return { ...verdict, refusal: gone };
+}
+
+/** The table of AG-45. */
+function nextStatus(request: StoredRequest, submission: Submission): Status {
+  if (submission.success) return 'executed';
+  if (request.status === 'cancelled') return 'cancelled';
+  if (submission.outcome === 'unknown') return 'execution_lost';
+  const cancelled = request.cancelRequestedAt !== null && submission.cancelled !== false && submission.outcome !== 'partial';
+  return cancelled ? 'cancelled' : 'failed';
+}
+
+function accepted(request: StoredRequest, execution: Execution, move: Result, now: Instant): Verdict {
+  const { submission } = move;
+  const status = nextStatus(request, submission);
+  const stays = request.status === 'cancelled' && status === 'cancelled';
+  const window = status === 'cancelled' ? {} : { dispatchBy: now + execution.windowSecs * 1000 };
+  const lost = status === 'execution_lost' ? { lostReason: submission.errorMessage ?? 'outcome unknown' } : {};
+  const state: Partial<StoredRequest> = stays ? {} : { status, resolvedAt: now, claimedBy: null, ...window, ...lost };
+  return changed(
+    state,
+    events(request, move, status),
+    { name: 'completion', actor: move.agentId, step: null },
+    {
+      execution: endOf(execution, submission),
+      settled: settledFences(request, execution, submission),
+    },
+  );
+}
+
+function endOf(execution: Execution, submission: Submission): Change['execution'] {
+  const unknown = submission.outcome === 'unknown';
+  return {
+    id: execution.id,
+    set: {
+      status: submission.success ? 'completed' : 'failed',
+      lost: unknown,
+      unresolved: unknown && execution.mutating,
+      outcome: submission.outcome,
+      submission: submission.text,
+    },
+    end: submission,
+  };
+}
+
+/** AG-59: success proves every attempt; a run that began under markers proves that no earlier one is applied. */
+function settledFences(request: StoredRequest, execution: Execution, submission: Submission): number[] {
+  const ran = execution.marker === 'required' && (submission.outcome === 'rolled_back' || submission.outcome === 'partial');
+  return submission.success || ran ? request.unresolved.map(({ fence }) => fence) : [];
+}
+
+function events(request: StoredRequest, move: Result, status: Status): AuditDraft[] {
+  const { actor, reported, submission } = move;
+  const base = { actor, resourceType: 'execution', resourceId: reported.id, reason: null } as const;
+  const facts = { fence: reported.fence, outcome: submission.outcome };
+  const duration = submission.durationMs === null ? {} : { duration_ms: submission.durationMs };
+  if (request.status === 'cancelled' && status === 'cancelled') return [lateEvent(actor, reported, submission)];
+  switch (status) {
+    case 'executed': {
+      const rows = submission.rowsAffected === null ? {} : { rows_affected: Number(submission.rowsAffected) };
+      return [{ ...base, type: 'execution.completed', outcome: 'success', metadata: { ...facts, ...rows, ...duration } }];
+    }
+    case 'cancelled': {
+      const by = { ...actor, id: request.cancelledBy ?? actor.id, type: 'user', tokenId: null } as const;
+      return [
+        { ...base, type: 'execution.cancelled', outcome: 'success', metadata: { ...facts, ...duration } },
+        cancelledEvent(request, by, request.cancelReason, 'requested'),
+      ];
+    }
+    case 'execution_lost':
+      return [{ ...lostEvent(request, reported.fence, 'unknown'), resourceId: reported.id }];
+    default: {
+      const { errorClass, errorMessage } = submission.auditError;
+      const error = { error_class: errorClass, ...(errorMessage === null ? {} : { error_message: errorMessage }) };
+      return [{ ...base, type: 'execution.failed', outcome: 'failure', metadata: { ...facts, ...duration, ...error } }];
+    }
+  }
+}
+
+const lateEvent = (actor: Result['actor'], reported: Result['reported'], submission: Submission): AuditDraft => ({
+  type: 'execution.late_result',
+  outcome: 'info',
+  actor,
+  resourceType: 'execution',
+  resourceId: reported.id,
+  reason: null,
+  metadata: { fence: reported.fence, outcome: submission.outcome },
+});

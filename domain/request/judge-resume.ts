@@ -1,0 +1,97 @@
+import { forbidden, type GatewayError, refusal } from '../errors.js';
+import { can } from '../permissions.js';
+import { commonRefusal, conflict, integrityFailed, reached } from './guards.js';
+import type { Move } from './moves.js';
+import { isOwner } from './relation.js';
+import type { Instant, StoredRequest } from './types.js';
+import { changed, refuse, type Verdict } from './verdict.js';
+
+type Resume = Extract<Move, { kind: 'resume' }>;
+
+const resumable = new Set(['approved', 'executed', 'failed', 'execution_lost']);
+
+/** ST-9 by the checks RQ-80 to RQ-86, in their order; nothing runs again without it (RQ-87). */
+export function judgeResume(request: StoredRequest, move: Resume, now: Instant): Verdict {
+  const early =
+    commonRefusal(request, move.caller, now) ??
+    notPermitted(request, move) ??
+    wrongStatus(request) ??
+    (reached(now, request.dispatchBy)
+      ? refusal('request.gone', 'the time to run this request is over', 'create a new request')
+      : null) ??
+    usedUp(request, move) ??
+    unproven(request) ??
+    changedOutside(move);
+  if (early !== null) return refuse(early);
+  if (!move.facts.digestIntact) return integrityFailed(request, 'resume', move.facts.foundDigest, now);
+  const fence = request.fence + 1;
+  return changed(
+    dispatchedState(fence, now, move.dispatchMs),
+    [
+      {
+        type: 'request.dispatched',
+        outcome: 'success',
+        actor: move.actor,
+        resourceType: 'request',
+        resourceId: request.id,
+        reason: move.reason,
+        metadata: { fence },
+      },
+    ],
+    { name: 'resumption', actor: move.caller.id, step: null },
+  );
+}
+
+/** The fields of a fresh dispatch. A cancel asked for in an earlier run does not hold for this one. */
+export function dispatchedState(fence: number, now: Instant, dispatchMs: number): Partial<StoredRequest> {
+  return {
+    status: 'dispatched',
+    fence,
+    dispatchedAt: now,
+    dispatchDeadline: now + dispatchMs,
+    claimedBy: null,
+    cancelRequestedAt: null,
+    cancelledBy: null,
+    cancelReason: null,
+    lostReason: null,
+  };
+}
+
+function notPermitted(request: StoredRequest, { caller }: Resume): GatewayError | null {
+  return can(caller, 'request.resume', request, isOwner(caller, request) ? 'own' : 'any') ? null : forbidden();
+}
+
+function wrongStatus(request: StoredRequest): GatewayError | null {
+  if (resumable.has(request.status)) return null;
+  if (request.status === 'dispatched' || request.status === 'running') return conflict('request is already dispatched');
+  return conflict(`request is ${request.status}`);
+}
+
+/** RQ-83, RQ-84. */
+function usedUp(request: StoredRequest, { policy }: Resume): GatewayError | null {
+  if (request.finishedExecutions >= policy.maxExecutions) {
+    return conflict(`request has had its ${policy.maxExecutions} executions`, 'create a new request');
+  }
+  if (request.status !== 'failed') return null;
+  if (request.operation === 'execute_dml' && request.execution?.outcome === 'partial') {
+    return conflict('a part of this request is applied', checkDatabase(request.execution.fence));
+  }
+  return policy.retryOnFailure ? null : conflict('the execution policy does not retry failed requests', 'create a new request');
+}
+
+/** RQ-85, AG-58: what may have happened and cannot be proven is never run again. */
+function unproven(request: StoredRequest): GatewayError | null {
+  const attempt = request.unresolved.find(({ provable }) => !provable);
+  return attempt === undefined ? null : conflict('the outcome of an earlier attempt is unknown', checkDatabase(attempt.fence));
+}
+
+const checkDatabase = (fence: number) =>
+  `the outcome of attempt ${fence} cannot be proven; check the database and create a new request`;
+
+/** RQ-86 but for the digest. */
+function changedOutside({ facts }: Resume): GatewayError | null {
+  if (!facts.ownerActive) return conflict('the requester is not active');
+  return facts.pairUnchanged
+    ? null
+    : conflict('the database and environment are not registered as they were', 'create a new request');
+}

@@ -1,0 +1,75 @@
+import type { Actor } from '../audit.js';
+import type { Caller } from '../permissions.js';
+import type { Instant, Outcome } from './types.js';
+import type { ExecutionEnd } from './verdict.js';
+import type { ClockKind } from './view.js';
+
+/** What the process found out for a move, beside the stored rows. */
+export interface DispatchFacts {
+  /** The recomputed digest equals the stored one (ET-13). */
+  digestIntact: boolean;
+  foundDigest: string;
+  ownerActive: boolean;
+  /** The pair is registered now, with the dialect the SQL was judged under (RQ-86). */
+  pairUnchanged: boolean;
+}
+
+interface ByCaller {
+  actor: Actor;
+  caller: Caller;
+}
+
+export interface ResumePolicy {
+  maxExecutions: number;
+  retryOnFailure: boolean;
+}
+
+/** What the agent says about itself in its last poll (AG-30, AG-33). */
+export interface AgentFacts {
+  id: string;
+  inScope: boolean;
+  fences: boolean;
+  marker: boolean;
+}
+
+export interface Submission extends ExecutionEnd {
+  fence: number | null;
+  outcome: Outcome;
+  cancelled: boolean | null;
+  /** Canonical text of the fields that make two submissions the same (AG-43). */
+  text: string;
+  /** What audit events may say of the error (AU-53). */
+  auditError: { errorClass: string; errorMessage: string | null };
+}
+
+/** Every move of section 7 after creation; whoever makes it, `judge` decides. */
+export type Move =
+  | (ByCaller & { kind: 'approve'; selector: string | null; comment: string | null } & Pick<
+        DispatchFacts,
+        'digestIntact' | 'foundDigest'
+      >)
+  | (ByCaller & { kind: 'reject'; comment: string | null })
+  | (ByCaller & { kind: 'cancel'; reason: string | null })
+  | (ByCaller & { kind: 'resume'; reason: string | null; policy: ResumePolicy; facts: DispatchFacts; dispatchMs: number })
+  | { kind: 'clock'; clock: ClockKind }
+  | { kind: 'lease'; executionId: string }
+  | {
+      kind: 'claim';
+      actor: Actor;
+      agent: AgentFacts;
+      facts: DispatchFacts;
+      execution: { id: string; claimId: string | null; leaseMs: number; windowSecs: number };
+    }
+  | { kind: 'result'; actor: Actor; agentId: string; executionId: string; reported: ReportedExecution; submission: Submission };
+
+/** The execution that a result names; the newest one or an older one. */
+export interface ReportedExecution {
+  id: string;
+  agentId: string;
+  fence: number;
+  submission: string | null;
+  status: 'running' | 'completed' | 'failed';
+  lost: boolean;
+}
+
+export type { Instant };

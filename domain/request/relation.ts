@@ -1,0 +1,49 @@
+import { type Caller, can, matchesSelector } from '../permissions.js';
+import { currentSelectors } from './approval.js';
+import type { StoredRequest } from './types.js';
+
+type Related = Pick<
+  StoredRequest,
+  'requester' | 'database' | 'environment' | 'workflow' | 'shareSelectors' | 'status' | 'decisions'
+>;
+
+export const isOwner = (caller: Caller, request: Pick<StoredRequest, 'requester'>) =>
+  caller.kind === 'user' && caller.id === request.requester;
+
+const isShared = (caller: Caller, request: Related) =>
+  request.shareSelectors.some(
+    (selector) => matchesSelector(caller, selector, request) || (selector === 'requester' && isOwner(caller, request)),
+  );
+
+/** Who may get any other answer than 403 to approve, reject, cancel or resume (requests.md section 6, first sentence). */
+export function mayMove(caller: Caller, request: Related): boolean {
+  const anyStep = request.workflow?.steps.flatMap((step) => step.approvers.map(({ selector }) => selector)) ?? [];
+  return (
+    isOwner(caller, request) ||
+    can(caller, 'request.view', request, 'any') ||
+    anyStep.some((selector) => matchesSelector(caller, selector, request)) ||
+    isShared(caller, request)
+  );
+}
+
+/** RQ-2: whether show, lists and executions open this request to the caller. The lists' SQL says the same (RQ-11). */
+export function maySee(caller: Caller, request: Related): boolean {
+  if (!can(caller, 'request.view', request)) return false;
+  return (
+    isOwner(caller, request) ||
+    can(caller, 'request.view', request, 'any') ||
+    currentSelectors(request).some((selector) => matchesSelector(caller, selector, request)) ||
+    isShared(caller, request)
+  );
+}
+
+/** RS-1: whether results open to the caller; `access` is the list of the result policy in force now. */
+export function mayReadResult(caller: Caller, request: Related, access: readonly string[]): boolean {
+  if (!can(caller, 'result.view', request)) return false;
+  return (
+    isOwner(caller, request) ||
+    can(caller, 'result.view', request, 'any') ||
+    isShared(caller, request) ||
+    access.some((selector) => matchesSelector(caller, selector, request))
+  );
+}

@@ -1,0 +1,96 @@
+import type { Dialect } from '../../sql/judge.js';
+import type { Operation, WorkflowSnapshot } from '../workflow-policy.js';
+
+/** The ten statuses that are stored and shown (D23). */
+export const STATUSES = [
+  'pending',
+  'approved',
+  'dispatched',
+  'running',
+  'executed',
+  'failed',
+  'rejected',
+  'cancelled',
+  'expired',
+  'execution_lost',
+] as const;
+export type Status = (typeof STATUSES)[number];
+
+/** All instants of this folder are milliseconds since the epoch, by Postgres's clock. */
+export type Instant = number;
+
+export interface Decision {
+  step: number;
+  userId: string;
+  action: 'approve' | 'reject';
+  selector: string;
+  comment: string | null;
+  at: Instant;
+}
+
+export type Outcome = 'committed' | 'already_applied' | 'rolled_back' | 'not_started' | 'partial' | 'unknown';
+
+/** One claim of a dispatch by one agent, as far as rules look at it. */
+export interface Execution {
+  id: string;
+  fence: number;
+  agentId: string;
+  claimId: string | null;
+  mutating: boolean;
+  marker: 'required' | 'none';
+  status: 'running' | 'completed' | 'failed';
+  lost: boolean;
+  unresolved: boolean;
+  leaseExpiresAt: Instant;
+  windowSecs: number;
+  outcome: Outcome | null;
+  /** Canonical text of the accepted submission, null while there is none (AG-43). */
+  submission: string | null;
+}
+
+/** A stored request with its decisions and newest execution: everything a move is judged on. */
+export interface StoredRequest {
+  id: string;
+  version: number;
+  status: Status;
+  requester: string;
+  requesterRole: string;
+  database: string;
+  environment: string;
+  operation: Operation;
+  dialect: Dialect | null;
+  detail: string;
+  emergency: boolean;
+  noResultStore: boolean;
+  shareSelectors: string[];
+  workflow: WorkflowSnapshot | null;
+  policyRevision: string;
+  approvalDigest: string;
+  currentStep: number;
+  fence: number;
+  createdAt: Instant;
+  updatedAt: Instant;
+  expiresAt: Instant | null;
+  approvedAt: Instant | null;
+  dispatchBy: Instant | null;
+  dispatchedAt: Instant | null;
+  dispatchDeadline: Instant | null;
+  resolvedAt: Instant | null;
+  claimedBy: string | null;
+  cancelRequestedAt: Instant | null;
+  cancelledBy: string | null;
+  cancelReason: string | null;
+  cancelledWhileLost: boolean;
+  lostReason: string | null;
+  failureReason: string | null;
+  decisions: Decision[];
+  execution: Execution | null;
+  /** Executions that completed or failed; lost ones do not count (RQ-83). */
+  finishedExecutions: number;
+  /** Fences of mutating attempts whose outcome nobody knows (AG-57), ascending. */
+  unresolved: { fence: number; provable: boolean }[];
+}
+
+export const FINAL: ReadonlySet<Status> = new Set(['executed', 'failed', 'rejected', 'cancelled', 'expired', 'execution_lost']);
+
+export const isMutating = (operation: Operation): boolean => operation !== 'execute_select' && operation !== 'migrate_status';

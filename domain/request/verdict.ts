@@ -1,0 +1,58 @@
+import type { AuditDraft } from '../audit.js';
+import type { GatewayError } from '../errors.js';
+import type { Decision, Execution, StoredRequest } from './types.js';
+
+export type Signal = 'approval' | 'rejection' | 'cancellation' | 'resumption' | 'completion' | 'change';
+
+/** The reported end of an execution, written to its row. */
+export interface ExecutionEnd {
+  success: boolean;
+  appliedFence: number | null;
+  rowsAffected: string | null;
+  durationMs: number | null;
+  truncated: boolean | null;
+  errorMessage: string | null;
+  /** Where its data went (RS-43). */
+  kept: 'object' | 'empty' | 'relay';
+}
+
+/** What a move writes: the fields it changes, and the rows that go with them in the same transaction. */
+export interface Change {
+  state: Partial<StoredRequest>;
+  events: AuditDraft[];
+  /** News for the workflow; null when nothing it shows has changed. */
+  signal: { name: Signal; actor: string; step: number | null } | null;
+  /** How long the news may wait to be overtaken by newer ones of the same request. */
+  lingerMs: number;
+  decision: Decision | null;
+  /** Changed fields of the newest execution, or of the older one that a late result names. */
+  execution: {
+    id: string;
+    set: Partial<Pick<Execution, 'status' | 'lost' | 'unresolved' | 'outcome' | 'submission'>>;
+    end: ExecutionEnd | null;
+  } | null;
+  /** Fences that this move settles (AG-59). */
+  settled: number[];
+}
+
+/** A change, a refusal, both (what a refusal notices is kept: ET-13, AG-44), or neither: the move finds nothing to do. */
+export interface Verdict {
+  change: Change | null;
+  refusal: GatewayError | null;
+}
+
+export const refuse = (refusal: GatewayError): Verdict => ({ change: null, refusal });
+export const nothing: Verdict = { change: null, refusal: null };
+
+/** A change with the parts most moves leave empty. */
+export function changed(
+  state: Partial<StoredRequest>,
+  events: AuditDraft[],
+  signal: Change['signal'],
+  rest: Partial<Change> = {},
+): Verdict {
+  return {
+    change: { state, events, signal, lingerMs: 0, decision: null, execution: null, settled: [], ...rest },
+    refusal: null,
+  };
+}

@@ -1,0 +1,64 @@
+import { invalid } from './errors.js';
+import type { Caller, EffectiveRole, Pair } from './permissions.js';
+
+export type SelectorKind = 'user' | 'group' | 'role';
+
+/** RQ-10: how many entries `share_with` may have. */
+const MAX_SHARE_WITH = 100;
+
+/** RQ-9: whether a selector (`user:`, `group:`, `role:`) names the caller on a concrete pair; agents match nothing, malformed text matches nobody. */
+export function matchesSelector(caller: Caller, selector: string, pair: Pair): boolean {
+  const parsed = parseSelector(selector);
+  if (caller.kind === 'agent' || parsed === null) return false;
+  if (parsed.kind === 'user') return caller.id === parsed.name;
+  if (parsed.kind === 'group') return caller.groups.includes(parsed.name);
+  return caller.roles.some((role) => role.name === parsed.name && coversPair(role, pair));
+}
+
+/** Splits at the first `:` and checks the name by the rule of its kind; null for anything that is no selector. */
+export function parseSelector(text: string): { kind: SelectorKind; name: string } | null {
+  const colon = text.indexOf(':');
+  const kind = text.slice(0, Math.max(colon, 0));
+  const name = text.slice(colon + 1);
+  if (kind === 'user') return isUserId(name) ? { kind, name } : null;
+  if (kind === 'group') return isGroupName(name) ? { kind, name } : null;
+  if (kind === 'role') return isRoleName(name) ? { kind, name } : null;
+  return null;
+}
+
+/**
+ * RQ-10: the selectors of `share_with` with bare ids as `user:<id>`, sorted and without repeats, so that equal meanings are equal (RQ-31); `requester`
+ * stays. Throws `validation.failed` with the place of the first bad entry.
+ */
+export function normaliseShareWith(entries: readonly string[]): string[] {
+  if (entries.length > MAX_SHARE_WITH) throw invalid(`share_with has more than ${MAX_SHARE_WITH} entries`, 'body.share_with');
+  const selectors = entries.map((entry, index) => {
+    if (entry === 'requester') return entry;
+    const selector = entry.includes(':') ? entry : `user:${entry}`;
+    if (parseSelector(selector) === null)
+      throw invalid('share_with entry is neither a user id nor a selector', `body.share_with[${index}]`);
+    return selector;
+  });
+  return [...new Set(selectors)].sort();
+}
+
+/** IM-40: whether the role's databases and environments reach the pair, or for a policy row at least one pair it can apply to. */
+export function coversPair(held: Pick<EffectiveRole, 'databases' | 'environments'>, pair: Pair): boolean {
+  return covers(held.databases, pair.database) && covers(held.environments, pair.environment);
+}
+
+/** HT-71, CF-6: a database or environment; a lone `*` is no name. */
+export const isName = (text: string) => /^[a-z][a-z0-9_-]{0,62}$/.test(text);
+
+/** HT-72, IM-60: a user id or the id of an agent. */
+export const isUserId = (text: string) => /^[A-Za-z0-9._@-]{1,128}$/.test(text);
+
+/** IM-50. */
+export const isRoleName = (text: string) => /^[A-Za-z0-9_.-]{1,64}$/.test(text);
+
+/** IM-60: 1 to 256 bytes of UTF-8, no control characters. */
+export const isGroupName = (text: string) => text.length > 0 && utf8Length(text) <= 256 && !/\p{Cc}/u.test(text);
+
+const utf8Length = (text: string) => new TextEncoder().encode(text).length;
+
+const covers = (list: readonly string[], name: string) => name === '*' || list.includes('*') || list.includes(name);

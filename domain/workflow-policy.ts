@@ -1,0 +1,132 @@
+import type {
+  AutoApproveConfig,
+  ExecutionPolicyConfig,
+  RiskThreshold,
+  WorkflowConfig,
+  WorkflowStep,
+} from '../config/shared-types.js';
+import type { Pair } from './permissions.js';
+
+/** The six operations, in the order of PO-3. */
+export const OPERATIONS = [
+  'execute_select',
+  'execute_dml',
+  'migrate_up',
+  'migrate_down',
+  'migrate_status',
+  'migrate_repair',
+] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+export type RiskLevel = RiskThreshold | 'critical' | 'unknown' | 'unavailable';
+
+/** WF-3: the copy of the matched workflow policy that is stored with a request; plain JSON, all TTLs in seconds and resolved. */
+export interface WorkflowSnapshot {
+  id: string;
+  database: string;
+  environment: string;
+  steps: WorkflowStep[];
+  requireReason: boolean;
+  allowSelfApprove: boolean;
+  allowSameApproverAcrossSteps: boolean;
+  explain: boolean;
+  autoApprove: AutoApproveConfig | null;
+  pendingTtlSecs: number;
+  approvalTtlSecs: number;
+  /** null = the execution policy's. */
+  statementTimeoutSecs: number | null;
+}
+
+/** WF-1: the workflow policy that decides about a request, null when none matches. Score 4 environment, 2 database, 1 operation. */
+export function matchWorkflow(
+  workflows: readonly WorkflowConfig[],
+  request: Pair & { operation: Operation },
+): WorkflowConfig | null {
+  const candidates = workflows.filter(({ operations }) => operations.length === 0 || operations.includes(request.operation));
+  return best(candidates, request, (workflow) => (workflow.operations.length === 0 ? 0 : 1));
+}
+
+/** WF-2, NT-11, AG-38: the most specific policy of a pair, null when none matches (built-in defaults apply). Score 2 environment, 1 database. */
+export function matchPolicy<T extends Pair>(policies: readonly T[], pair: Pair): T | null {
+  return best(policies, pair, () => 0);
+}
+
+/** Copies what a request keeps; `approvalTtlSecs` is `retention.approval_ttl_secs`, the default of both clocks (TT-1, TT-2). */
+export function snapshotWorkflow(workflow: WorkflowConfig, approvalTtlSecs: number): WorkflowSnapshot {
+  const { operations: _, ...kept } = structuredClone(workflow);
+  return {
+    ...kept,
+    pendingTtlSecs: workflow.pendingTtlSecs ?? approvalTtlSecs,
+    approvalTtlSecs: workflow.approvalTtlSecs ?? approvalTtlSecs,
+  };
+}
+
+export type AutoApprovalReason =
+  | 'explicit_always'
+  | 'risk_below_threshold'
+  | 'risk_above_threshold'
+  | 'risk_unavailable'
+  | 'no_auto_approve_rule'
+  | 'break_glass';
+
+export interface AutoApproval {
+  outcome: 'auto_approved' | 'needs_approval';
+  reason: AutoApprovalReason;
+  threshold: RiskThreshold | null;
+}
+
+const RISK_RANK = { low: 1, medium: 2, high: 3, critical: 4, unknown: null, unavailable: null } as const satisfies Record<
+  RiskLevel,
+  number | null
+>;
+
+/** The table of requests.md 8: whether a creation is dispatched at once, and the reason for its trace. Total; a risk equal to the threshold passes. */
+export function decideAutoApproval(rule: AutoApproveConfig | null, risk: RiskLevel, emergency: boolean): AutoApproval {
+  if (emergency) return { outcome: 'auto_approved', reason: 'break_glass', threshold: null };
+  if (rule === null) return { outcome: 'needs_approval', reason: 'no_auto_approve_rule', threshold: null };
+  if (rule.mode === 'always') return { outcome: 'auto_approved', reason: 'explicit_always', threshold: null };
+  const threshold = rule.risk;
+  const rank = RISK_RANK[risk];
+  if (rank === null || threshold === null) return { outcome: 'needs_approval', reason: 'risk_unavailable', threshold };
+  if (rank > RISK_RANK[threshold]) return { outcome: 'needs_approval', reason: 'risk_above_threshold', threshold };
+  return { outcome: 'auto_approved', reason: 'risk_below_threshold', threshold };
+}
+
+/** The timeout of one statement in seconds: the workflow's own, else the policy's, never above the policy's maximum (requests.md 9). */
+export function effectiveStatementTimeoutSecs(
+  policy: Pick<ExecutionPolicyConfig, 'statementTimeoutSecs' | 'maxStatementTimeoutSecs'>,
+  workflow: { statementTimeoutSecs: number | null } | null,
+): number {
+  return Math.min(workflow?.statementTimeoutSecs ?? policy.statementTimeoutSecs, policy.maxStatementTimeoutSecs);
+}
+
+/** The execution policy of a pair that no entry names; also the defaults of an entry (configuration.md 6). */
+export const DEFAULT_EXECUTION_POLICY: Readonly<Omit<ExecutionPolicyConfig, 'id' | 'database' | 'environment'>> = {
+  maxExecutions: 1,
+  executionWindowSecs: 86_400,
+  retryOnFailure: false,
+  statementTimeoutSecs: 30,
+  maxStatementTimeoutSecs: 600,
+  maxRows: null,
+  migrationLeaseDurationSecs: null,
+  migrationStatementTimeoutSecs: null,
+};
+
+/** RS-58: the result policy of a pair that no entry names; `resultTtlDays` is `retention.result_ttl_days`. */
+export function defaultResultPolicy(resultTtlDays: number) {
+  return { retentionDays: resultTtlDays, deliveryMode: 'both' as const, access: [] as string[] };
+}
+
+/** Later entries lose against earlier ones of equal score; the configuration makes ties impossible. */
+function best<T extends Pair>(candidates: readonly T[], pair: Pair, bonus: (candidate: T) => number): T | null {
+  let winner: { candidate: T; score: number } | null = null;
+  for (const candidate of candidates) {
+    const parts = [points(candidate.environment, pair.environment, 4), points(candidate.database, pair.database, 2)];
+    if (parts.includes(null)) continue;
+    const score = (parts[0] ?? 0) + (parts[1] ?? 0) + bonus(candidate);
+    if (winner === null || score > winner.score) winner = { candidate, score };
+  }
+  return winner === null ? null : winner.candidate;
+}
+
+const points = (pattern: string, name: string, exact: number) => (pattern === name ? exact : pattern === '*' ? 0 : null);

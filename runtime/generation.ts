@@ -1,0 +1,128 @@
+import type { Logger } from 'pino';
+import { changedSections, findLostSections, formatProblem, sharedContent } from '../config/index.js';
+import type { Config, SharedConfig } from '../config/types.js';
+import { insertAuditEvents } from '../db/audit.js';
+import type { Database, Transaction } from '../db/client.js';
+import {
+  insertGeneration,
+  latestGeneration,
+  latestGenerationNumber,
+  lockGenerations,
+  type StoredGeneration,
+} from '../db/generations.js';
+import { type Notifications, topic } from '../db/notifications.js';
+import { removeMembershipsExcept } from '../db/users.js';
+import { type AuditDraft, systemActor } from '../domain/audit.js';
+import { repeat } from './repeat.js';
+import { StartError } from './start-error.js';
+
+/** One stored state of the shared configuration; a call sees one from its first to its last check (CF-32). */
+export interface Generation {
+  number: number;
+  /** `r<number>`, the `policy_revision` of ET-12. */
+  revision: string;
+  shared: SharedConfig;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+}
+
+/** CF-30: makes the file's shared part the generation in force, unless it is; a `StartError` when a section was probably lost (CF-50). */
+export async function syncGeneration(database: Database, config: Config): Promise<Generation> {
+  const { content, digest } = sharedContent(config.shared);
+  const stored = await database.transaction(async (tx) => {
+    await lockGenerations(tx);
+    const inForce = await latestGeneration(tx);
+    if (inForce !== undefined) refuseLostSections(config, inForce.content);
+    if (inForce?.digest === digest) return inForce;
+    const next = await insertGeneration(tx, digest, JSON.parse(content) as SharedConfig);
+    await endLostMemberships(tx, config.shared);
+    await insertAuditEvents(tx, [synced(next, inForce?.content)]);
+    tx.wake(topic.generation);
+    return next;
+  });
+  return toGeneration(stored);
+}
+
+export interface GenerationWatch {
+  current(): Generation;
+  close(): Promise<void>;
+}
+
+/** Follows the generation that other processes put in force: at once by notification, at the latest after 2 s (CF-32 allows 5). */
+export function watchGeneration(options: {
+  database: Database;
+  notifications: Notifications;
+  log: Logger;
+  first: Generation;
+  onChange?: (generation: Generation) => void;
+}): GenerationWatch {
+  let current = options.first;
+  options.onChange?.(current);
+  const following = repeat({
+    everyMs: 2000,
+    work: async () => {
+      if ((await latestGenerationNumber(options.database)) <= current.number) return;
+      const latest = await latestGeneration(options.database);
+      if (latest === undefined || latest.number <= current.number) return;
+      current = toGeneration(latest);
+      options.log.info({ generation: current.number }, 'configuration generation in force');
+      options.onChange?.(current);
+    },
+    onError: (error) => options.log.error({ error: String(error) }, 'generation not read'),
+  });
+  const unsubscribe = options.notifications.subscribe(topic.generation, following.wake);
+  return {
+    current: () => current,
+    close: async () => {
+      unsubscribe();
+      await following.stop();
+    },
+  };
+}
+
+function toGeneration({ number, content, createdAt }: StoredGeneration): Generation {
+  return { number, revision: `r${number}`, shared: content, createdAt };
+}
+
+function refuseLostSections(config: Config, inForce: SharedConfig): void {
+  const lost = findLostSections(inForce, config.shared, config.allowEmpty);
+  if (lost.length === 0) return;
+  throw new StartError(
+    ...lost.map(({ section, message, hint }) =>
+      formatProblem({ file: config.file, line: 1, column: 1, key: section, message, hint }),
+    ),
+  );
+}
+
+/** IM-75: who was in a group that the file no longer has is no longer in it. */
+async function endLostMemberships(tx: Transaction, shared: SharedConfig): Promise<void> {
+  const ended = await removeMembershipsExcept(
+    tx,
+    shared.auth.groups.map((group) => group.name),
+  );
+  await insertAuditEvents(
+    tx,
+    ended.map(({ userId, groupName }) => ({
+      type: 'group.member_removed',
+      outcome: 'success',
+      actor: systemActor,
+      resourceType: 'user',
+      resourceId: userId,
+      reason: null,
+      metadata: { group: groupName },
+    })),
+  );
+}
+
+function synced(next: StoredGeneration, before: SharedConfig | undefined): AuditDraft {
+  const changed = before === undefined ? Object.keys(next.content) : changedSections(before, next.content);
+  return {
+    type: 'config.synced',
+    outcome: 'success',
+    actor: systemActor,
+    resourceType: 'config',
+    resourceId: String(next.number),
+    reason: null,
+    metadata: { generation: next.number, digest: next.digest, changed_sections: changed },
+  };
+}

@@ -1,0 +1,37 @@
+import { type Logger, pino } from 'pino';
+
+export interface LogOptions {
+  process: 'server' | 'worker';
+  version: string;
+  level: 'error' | 'warn' | 'info' | 'debug';
+  format: 'text' | 'json';
+  /** Takes whole lines; standard error if absent. */
+  write?: (line: string) => void;
+}
+
+/** One line per event on standard error (OP-90); text for people, JSON for machines. */
+export function createLog(options: LogOptions): Logger {
+  const write = options.write ?? ((line) => process.stderr.write(line));
+  const destination = { write: options.format === 'json' ? write : (line: string) => write(asText(line)) };
+  return pino(
+    {
+      level: options.level,
+      base: { process: options.process, version: options.version },
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    destination,
+  );
+}
+
+/** `<time> <level> <msg> key=value …`; JSON quoting keeps a line one line whatever a value holds (OP-92). */
+function asText(json: string): string {
+  const { time, level, msg, process: _process, version: _version, ...rest } = JSON.parse(json) as Record<string, unknown>;
+  const pairs = Object.entries(rest).map(([key, value]) => `${key}=${plain(value)}`);
+  return `${[time, String(level).padEnd(5), plain(msg, true), ...pairs].join(' ')}\n`;
+}
+
+function plain(value: unknown, allowSpaces = false): string {
+  const safe = allowSpaces ? /^[\x20-\x7e]*$/ : /^[\x21\x23-\x3c\x3e-\x7e]+$/;
+  return typeof value === 'string' && safe.test(value) ? value : JSON.stringify(value ?? null);
+}

@@ -1,0 +1,51 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Every series of one process (OP-20); what several processes share is read from Postgres at the scrape, by `onScrape`. */
+export function createMetrics(version: string) {
+  const registry = new Registry();
+  const registers = [registry];
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter<L>({ name, help, labelNames, registers });
+  const gauge = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Gauge<L>({ name, help, labelNames, registers });
+  const histogram = <L extends string>(name: string, help: string, ...labelNames: L[]) =>
+    new Histogram<L>({ name, help, labelNames, registers, buckets });
+
+  gauge('svc_build_info', 'Version of this process', 'version').set({ version }, 1);
+  return {
+    registry,
+    httpRequests: counter('svc_http_requests_total', 'Answered calls', 'method', 'path', 'status'),
+    httpDuration: histogram(
+      'svc_http_request_duration_seconds',
+      'Duration of calls without the waiting part of long polls',
+      'method',
+      'path',
+    ),
+    longPolls: gauge('svc_long_polls_current', 'Waiting calls', 'kind'),
+    authFailures: counter('svc_auth_failures_total', 'Refused credentials', 'reason'),
+    requests: counter('svc_requests_total', 'Entries into a status', 'status', 'environment', 'database'),
+    requestsCurrent: gauge('svc_requests_current', 'Requests that are not finished', 'status'),
+    approvals: counter('svc_approvals_total', 'Decisions', 'action'),
+    approvalWait: histogram('svc_approval_wait_seconds', 'From creation to final approval'),
+    breakGlass: counter('svc_break_glass_total', 'Emergency creations'),
+    executions: counter('svc_agent_executions_total', 'Ended executions', 'status'),
+    executionDuration: histogram('svc_execution_duration_seconds', 'Duration of executions', 'database', 'environment'),
+    leaseExpirations: counter('svc_agent_lease_expirations_total', 'Leases that ran out'),
+    agentsActive: gauge('svc_agents_active', 'Agents seen in the last 60 s and not draining'),
+    agentsSaturated: gauge('svc_agents_saturated', 'Active agents without a free place'),
+    resultStorage: counter('svc_result_storage_total', 'Results by what became of them', 'status'),
+    auditUnsealed: gauge('svc_audit_unsealed_events', 'Audit events that are not in the chain yet'),
+    auditWriteFailures: counter('svc_audit_write_failures_total', 'Audit events that could not be written'),
+    backgroundPanics: counter('svc_background_panics_total', 'Unexpected errors of background work'),
+    temporalErrors: counter('svc_temporal_errors_total', 'Failed calls to Temporal', 'operation'),
+    workflowBacklog: gauge('svc_workflow_backlog', 'Requests with news that no workflow has been told yet'),
+    workflowRepairs: counter('svc_workflow_repairs_total', 'Workflows that were started again'),
+    dbPool: gauge('svc_db_pool_connections', 'Connections of the pool', 'state'),
+    configGeneration: gauge('svc_config_generation', 'Generation in force in this process'),
+    configReloads: counter('svc_config_reloads_total', 'Reloads', 'outcome'),
+  };
+}

@@ -1,0 +1,72 @@
+import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Writes a file only its owner can read (mode 0600), durably. */
+export async function writePrivateFile(path: string, content: string): Promise<void> {
+  const file = await open(path, 'w', 0o600);
+  try {
+    await file.chmod(0o600);
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Makes a private file if there is none; false when another process was faster, whose file is then complete. */
+export async function createPrivateFile(path: string, content: string): Promise<boolean> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  await writePrivateFile(temporary, content);
+  try {
+    // A link is made in one step and fails when the name is taken.
+    await link(temporary, path);
+    await syncFolder(dirname(path));
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+/** The content, or null when there is no such file. */
+export async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Renames, unless another process has done so. */
+export async function renameIfThere(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+  }
+}
+
+/** Whether group or others may read the file. */
+export async function isReadableByOthers(path: string): Promise<boolean> {
+  return ((await stat(path)).mode & 0o077) !== 0;
+}
+
+/** Makes a folder that only its owner can enter; an existing one is left as it is. */
+export async function makePrivateFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+}
+
+/** Makes renames and new names in a folder durable. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+const codeOf = (error: unknown) => (error as { code?: unknown }).code;

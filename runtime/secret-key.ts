@@ -1,0 +1,22 @@
+import { randomBytes } from 'node:crypto';
+import type { Config } from '../config/types.js';
+import { createPrivateFile, isReadableByOthers, readIfThere } from './private-files.js';
+import { StartError } from './start-error.js';
+
+/** The 32-byte key that seals signing keys (ET-21 to ET-22): from the environment, the named file, or the default file, which is made if missing. */
+export async function loadSecretKey(security: Config['security'], warn: (text: string) => void): Promise<Uint8Array> {
+  if (security.secretKey !== null) return parseKey(security.secretKey, 'SVC_SECRET_KEY');
+  const path = security.secretKeyFile;
+  const text = await readIfThere(path);
+  if (text === null && security.secretKeyFileNamed) throw new StartError(`security.secret_key_file: ${path} does not exist`);
+  if (text === null && (await createPrivateFile(path, randomBytes(32).toString('hex'))))
+    warn(`made ${path}: only processes that share this file can start, and without it the signing keys are lost`);
+  if (await isReadableByOthers(path)) throw new StartError(`${path}: the secret key is readable by others (chmod 600 ${path})`);
+  return parseKey(text ?? (await readIfThere(path)) ?? '', path);
+}
+
+function parseKey(text: string, source: string): Uint8Array {
+  const hex = text.trim();
+  if (!/^[0-9a-fA-F]{64}$/.test(hex)) throw new StartError(`${source}: a secret key has 64 hex characters`);
+  return Uint8Array.from(Buffer.from(hex, 'hex'));
+}

@@ -1,0 +1,87 @@
+import { judgeStatement, type StatementVerdict } from './judge-statement.js';
+import { findAmbiguity } from './lexical-check.js';
+import type { ParsedStatement, Parser } from './parser.js';
+import { type JudgedStatement, type JudgeOptions, notUnderstood, type Refused, refused, type Verdict } from './verdict.js';
+
+/** Bytes of UTF-8 (SQ-10). */
+export const maxTextBytes = 1_048_576;
+const maxStatements = 100;
+
+/** The verdict of section 2 for a text, by the checks SQ-8 to SQ-15 in order; pure but for the parser's health. */
+export function judgeText(parser: Parser, text: string, options: JudgeOptions): Verdict {
+  const early = checkText(text);
+  if (early !== null) return early;
+  const dialectProblem = checkDialect(text, options);
+  if (dialectProblem !== null) return dialectProblem;
+  const parsed = parser.parse(text);
+  if (!parsed.ok) return notUnderstood(parsed.message);
+  if (parsed.statements.length === 0) return { verdict: 'empty' };
+  if (parsed.statements.length > maxStatements) return refused(`more than ${maxStatements} statements`);
+  const judged: StatementVerdict[] = [];
+  const bytes = Buffer.from(text);
+  for (const statement of parsed.statements) {
+    const one = judgeStatement(statement, sliceOf(bytes, statement), options);
+    if ('verdict' in one) return parsed.statements.length > 1 ? atStatement(one, judged.length + 1) : one;
+    judged.push(one);
+  }
+  return judgeBatch(judged);
+}
+
+/** Whether a text holds half of a surrogate pair: it has no bytes that could run. */
+export function hasLoneSurrogate(text: string): boolean {
+  return /[\ud800-\udfff]/u.test(text);
+}
+
+function checkText(text: string): Verdict | null {
+  if (text.includes('\0')) return refused('the text holds the character U+0000');
+  if (!/[^ \t\n\v\f\r]/.test(text)) return { verdict: 'empty' };
+  if (text.length > maxTextBytes || Buffer.byteLength(text) > maxTextBytes) return refused(`more than ${maxTextBytes} bytes`);
+  return hasLoneSurrogate(text) ? notUnderstood('half of a surrogate pair') : null;
+}
+
+function checkDialect(text: string, { dialect }: JudgeOptions): Refused | null {
+  if (dialect === 'postgresql') return null;
+  if (dialect === 'mysql') return refused('MySQL and MariaDB are not understood by this version yet');
+  const ambiguity = findAmbiguity(text);
+  return ambiguity === null ? null : refused(`the dialect of the database is not known, and the text holds ${ambiguity}`);
+}
+
+/** The parser's offsets are bytes, and what runs is these bytes (SQ-6). */
+function sliceOf(bytes: Buffer, { start, length }: ParsedStatement): string {
+  return bytes.toString('utf8', start, length === 0 ? bytes.length : start + length);
+}
+
+function atStatement(one: Refused, number: number): Refused {
+  return { ...one, reason: `${one.reason} (statement ${number})` };
+}
+
+function judgeBatch(judged: readonly StatementVerdict[]): Verdict {
+  const statements = judged.map(({ statement }) => statement);
+  const write = statements.some((each) => each.class.startsWith('write'));
+  const ddl = statements.some((each) => each.class.endsWith('ddl'));
+  const read = !write && !ddl;
+  const problem = findBatchProblem(statements, read);
+  if (problem !== null) return refused(problem);
+  return {
+    verdict: 'accepted',
+    operation: read ? 'execute_select' : 'execute_dml',
+    read,
+    write,
+    ddl,
+    destructive: judged.some((each) => each.destructive),
+    statementType: statements.find((each) => each.class !== 'setting')?.type ?? 'SELECT',
+    statements,
+  };
+}
+
+/** SQ-60 to SQ-62. */
+function findBatchProblem(statements: readonly JudgedStatement[], read: boolean): string | null {
+  const settings = statements.filter((each) => each.class === 'setting').length;
+  const firstOther = statements.findIndex((each) => each.class !== 'setting');
+  if (firstOther !== -1 && firstOther < settings) return 'settings must come before all other statements';
+  if (read && statements.length - settings > 1)
+    return 'a batch that only reads may hold one statement that produces a result, the last';
+  const outside = statements.some((each) => each.outsideTransaction);
+  if (outside && statements.length > 1) return 'a statement that cannot run in a transaction must be the only one';
+  return null;
+}

@@ -1,0 +1,18 @@
+/** Whether a call of this function counts as a write (SQ-40, SQ-45). The name is the last part as the parser resolved it (SQ-42). */
+export function isListedCall(name: string): boolean {
+  const folded = name.toLowerCase();
+  return names.has(folded) || prefixes.some((prefix) => folded.startsWith(prefix));
+}
+
+const names = new Set(
+  `set_config nextval setval copy_to copy_from loread lowrite query_to_xml query_to_xmlschema query_to_xml_and_xmlschema
+  cursor_to_xml cursor_to_xmlschema table_to_xml schema_to_xml database_to_xml ts_stat ts_rewrite connectby xpath_table
+  pg_notify pg_cancel_backend pg_terminate_backend pg_execute_server_program pg_stat_file pg_reload_conf pg_rotate_logfile
+  pg_promote pg_switch_wal pg_export_snapshot pg_import_system_collations pg_prewarm pg_nextoid pg_current_logfile
+  pg_hba_file_rules pg_show_all_file_settings sleep benchmark load_file get_lock release_lock release_all_locks is_free_lock
+  is_used_lock sys_exec sys_eval master_pos_wait source_pos_wait wait_for_executed_gtid_set`.split(/\s+/),
+);
+
+const prefixes = `dblink lo_ crosstab pg_sleep pg_advisory_ pg_try_advisory_ pg_ls_ pg_read_ pg_file_ pg_create_ pg_drop_ pg_copy_
+  pg_wal_ pg_backup_ pg_start_backup pg_stop_backup pg_log_ pg_logical_ pg_replication_ pg_restore_ pg_clear_ pg_set_
+  pg_stat_reset pg_stat_statements_reset`.split(/\s+/);

@@ -1,0 +1,31 @@
+/** The parser's tree: plain JSON, in which a node that stands where any kind may stand is tagged `{ "SelectStmt": { … } }`. */
+export type Tree = null | boolean | number | string | readonly Tree[] | TreeNode;
+export interface TreeNode {
+  readonly [field: string]: Tree;
+}
+
+/** The fields of a node; none when the value is not a node. */
+export function nodeOf(value: Tree | undefined): TreeNode {
+  return typeof value === 'object' && value !== null && !isList(value) ? value : {};
+}
+
+/** The elements of a list; none when the value is not a list. */
+export function listOf(value: Tree | undefined): readonly Tree[] {
+  return isList(value) ? value : [];
+}
+
+/** A string field; empty when the value is not a string (the parser leaves out empty strings). */
+export function textOf(value: Tree | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Tag and fields of a tagged node. */
+export function taggedOf(value: Tree | undefined): { tag: string; body: TreeNode } {
+  const [entry] = Object.entries(nodeOf(value));
+  return entry === undefined ? { tag: '', body: {} } : { tag: entry[0], body: nodeOf(entry[1]) };
+}
+
+/** Array.isArray narrows readonly arrays badly. */
+function isList(value: Tree | undefined): value is readonly Tree[] {
+  return Array.isArray(value);
+}

@@ -1,0 +1,163 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSqlJudge, type SqlJudge, type Verdict } from '../../sql/judge.js';
+import { loadParser, type Parser } from '../../sql/parser.js';
+import { postgresqlVectors } from './vectors.js';
+
+let sql: SqlJudge;
+let parser: Parser;
+beforeAll(async () => {
+  sql = await createSqlJudge();
+  parser = await loadParser();
+});
+afterAll(() => sql.close());
+
+const options = { dialect: 'postgresql', statementTimeoutSecs: 30 } as const;
+const judge = (text: string): Promise<Verdict> => sql.judge(text, options);
+const runs = { numRuns: 300 };
+
+/** Texts of one accepted statement, without a semicolon. */
+const singles = postgresqlVectors
+  .filter(({ expected }) => expected !== 'refused' && expected !== 'empty')
+  .flatMap(({ texts }) => texts)
+  .filter((text) => !text.includes(';') && text.length < 300);
+const single = fc.constantFrom(
+  ...singles,
+  "SET timezone = 'UTC'",
+  'SET lock_timeout = 5',
+  "SELECT 'é;😀'",
+  'CREATE VIEW "ä" AS SELECT 1',
+);
+const gap = fc.constantFrom(
+  ' ',
+  '\n',
+  '\t',
+  ' /* x; DELETE FROM t */ ',
+  ' /* a /* b */ é */ ',
+  ' -- y; DROP TABLE t\n',
+  '\r\n\f',
+);
+
+interface Flags {
+  write: boolean;
+  ddl: boolean;
+}
+const flagsOf = (verdict: Verdict): Flags | null =>
+  verdict.verdict === 'accepted' ? { write: verdict.write, ddl: verdict.ddl } : null;
+
+function expectNotLower(before: Verdict, after: Verdict): void {
+  const [low, high] = [flagsOf(before), flagsOf(after)];
+  if (low === null || high === null) return;
+  expect(high.write || !low.write).toBe(true);
+  expect(high.ddl || !low.ddl).toBe(true);
+}
+
+describe('SQ-I2: rewriting a text never lowers its class', () => {
+  it('with comments, white space and upper case between and in its words', async () => {
+    await fc.assert(
+      fc.asyncProperty(single, fc.array(gap, { minLength: 1, maxLength: 8 }), fc.boolean(), async (text, gaps, upper) => {
+        const bytes = Buffer.from(text);
+        const words = (parser.scan(text) ?? []).filter(({ name }) => !name.includes('COMMENT'));
+        const changed = words
+          .map(({ start, end }) => bytes.toString('utf8', start, end))
+          .map((word) => (upper && !/['"$]/.test(word) ? word.toUpperCase() : word))
+          .map((word, at) => (at === 0 ? word : `${gaps[at % gaps.length]}${word}`))
+          .join('');
+        const [before, after] = [await judge(text), await judge(changed)];
+        expect({ text: changed, ...flagsOf(after) }).toEqual({ text: changed, ...flagsOf(before) });
+      }),
+      runs,
+    );
+  });
+
+  it('with parentheses, a WITH or EXPLAIN ANALYZE around it', async () => {
+    const wrappers = [
+      (text: string) => `(${text}\n)`,
+      (text: string) => `((${text}))`,
+      (text: string) => `WITH zz AS (SELECT 1) ${text}`,
+      (text: string) => `EXPLAIN ANALYZE ${text}`,
+      (text: string) => `EXPLAIN (COSTS off, ANALYZE, ANALYZE false) ${text}`,
+      (text: string) => `SELECT 1 UNION (${text})`,
+      (text: string) => `SELECT * FROM (${text}) q`,
+      (text: string) => `INSERT INTO zz ${text}`,
+    ];
+    await fc.assert(
+      fc.asyncProperty(single, fc.constantFrom(...wrappers), async (text, wrap) =>
+        expectNotLower(await judge(text), await judge(wrap(text))),
+      ),
+      runs,
+    );
+  });
+});
+
+describe('SQ-I3: the class of a batch is the union over its statements, in any order', () => {
+  it('unless the order makes it refused', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(single, { minLength: 1, maxLength: 5 }), fc.nat(), async (texts, turn) => {
+        const alone = await Promise.all(texts.map(judge));
+        const union = { write: alone.some((each) => flagsOf(each)?.write), ddl: alone.some((each) => flagsOf(each)?.ddl) };
+        const at = turn % texts.length;
+        for (const order of [texts, [...texts.slice(at), ...texts.slice(0, at)], [...texts].reverse()]) {
+          const verdict = await judge(order.join(';'));
+          if (verdict.verdict === 'accepted') expect(flagsOf(verdict)).toEqual(union);
+          else expect(verdict).toHaveProperty('reason', expect.stringMatching(/^(settings|a batch|a statement) /));
+        }
+      }),
+      runs,
+    );
+  });
+});
+
+describe('SQ-I4: slices and gaps give back the text', () => {
+  const betweenStatements = /^([ \t\n\r\f;]|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/( é \*\/)?)*$/;
+  const writes = fc.constantFrom(
+    ...singles.filter(
+      (text) => /^(INSERT|UPDATE|DELETE|MERGE|CREATE|ALTER|TRUNCATE)/.test(text) && !text.includes('CONCURRENTLY'),
+    ),
+    "DELETE FROM t WHERE a = '😀;é'",
+  );
+
+  it('byte for byte', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(gap, writes, gap), { minLength: 1, maxLength: 5 }),
+        fc.boolean(),
+        async (parts, ended) => {
+          const text = parts.map((part) => part.join('')).join(';') + (ended ? ';;' : '');
+          const verdict = await judge(text);
+          if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
+          let at = 0;
+          for (const [index, statement] of verdict.statements.entries()) {
+            const start = text.indexOf(statement.text, at);
+            expect(text.slice(at, start)).toMatch(betweenStatements);
+            expect(statement.text).toContain(parts[index]?.[1]);
+            at = start + statement.text.length;
+          }
+          expect(text.slice(at)).toMatch(betweenStatements);
+        },
+      ),
+      runs,
+    );
+  });
+});
+
+describe('SQ-I5: the same input gives the same verdict', () => {
+  it('in another judge, after other texts, and on the thread for long texts', async () => {
+    const other = await createSqlJudge();
+    const padding = ' '.repeat(3_000);
+    const shape = (verdict: Verdict): unknown =>
+      verdict.verdict === 'accepted'
+        ? { ...verdict, statements: verdict.statements.map((each) => ({ ...each, text: each.text.trim() })) }
+        : verdict;
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(single, fc.string({ unit: 'binary' })), fc.string(), async (text, noise) => {
+        const first = await judge(text);
+        await other.judge(noise, options);
+        expect(await other.judge(text, options)).toEqual(first);
+        if (first.verdict === 'accepted') expect(shape(await other.judge(`${text}\n${padding}`, options))).toEqual(shape(first));
+      }),
+      { numRuns: 150 },
+    );
+    await other.close();
+  });
+});

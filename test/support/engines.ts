@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { type PostgresServer, startPostgres } from '../../dev/postgres.js';
+import { findTemporalProgram } from '../../dev/temporal/program.js';
+import { startTemporal, type TemporalServer } from '../../dev/temporal/server.js';
+
+/** Addresses that test files ask for; a server starts with the first question for it. */
+export interface EngineAnswers {
+  '/postgres': { url: string };
+  '/template': { database: string };
+  '/temporal': { address: string };
+}
+
+/**
+ * Serves the run's engines: the tests run in processes of their own and ask over HTTP, so that a run of unit tests starts nothing
+ * and any number of files share one server each.
+ */
+export async function openEngines(): Promise<{ address: string; close: () => Promise<void> }> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  await chmod(folder, 0o755);
+  const giveUp = new AbortController();
+  const postgres = once(() => openPostgres(folder, giveUp.signal));
+  const temporal = once(() => openTemporal(folder, giveUp.signal));
+  const template = once(async () => makeTemplate(await postgres.get()));
+  const server = await serve({
+    '/postgres': async () => ({ url: (await postgres.get()).url('postgres') }),
+    '/template': async () => ({ database: await template.get() }),
+    '/temporal': async () => ({ address: (await temporal.get()).address }),
+  });
+  const close = async () => {
+    server.close();
+    giveUp.abort();
+    const running = await Promise.allSettled([postgres.started(), temporal.started()]);
+    await Promise.all(running.map((one) => (one.status === 'fulfilled' ? one.value?.stop() : undefined)));
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
+}
+
+function openPostgres(folder: string, signal: AbortSignal): Promise<PostgresServer> {
+  const clone = fileURLToPath(new URL('../..', import.meta.url));
+  return startPostgres({
+    ...{ clone, dataDir: join(folder, 'postgres'), password: 'test', logFile: join(folder, 'postgres.log') },
+    ...{ durable: false, signal },
+  });
+}
+
+async function openTemporal(folder: string, signal: AbortSignal): Promise<TemporalServer> {
+  const report = (line: string) => console.error(line);
+  const { file } = await findTemporalProgram({ environment: process.env, report, signal });
+  return startTemporal({ program: file, dbFile: null, uiPort: null, logFile: join(folder, 'temporal.log'), signal });
+}
+
+/** Migrated once; each test file copies it. Owned by the role that the gateway uses, which is no superuser. */
+async function makeTemplate(postgres: PostgresServer): Promise<string> {
+  const { migrate } = await import('../../db/migrate.js');
+  const client = new pg.Client({ connectionString: postgres.url('postgres') });
+  await client.connect();
+  try {
+    await client.query(`create role svc login password 'svc'`);
+    await client.query('create database svc_template owner svc');
+  } finally {
+    await client.end();
+  }
+  await migrate(postgres.url('svc_template', 'svc', 'svc'));
+  return 'svc_template';
+}
+
+function serve(routes: { [path in keyof EngineAnswers]: () => Promise<EngineAnswers[path]> }): Promise<Server> {
+  const server = createServer((request, response) => {
+    const route = routes[request.url as keyof EngineAnswers];
+    const answer = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body));
+    route().then(
+      (body) => answer(200, body),
+      (error: Error) => answer(500, { error: error.stack ?? error.message }),
+    );
+  });
+  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)));
+}
+
+function once<T>(start: () => Promise<T>): { get: () => Promise<T>; started: () => Promise<T> | undefined } {
+  let started: Promise<T> | undefined;
+  return { get: () => (started ??= start()), started: () => started };
+}

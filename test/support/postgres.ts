@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { askEngines } from './ask-engines.js';
+
+export interface TestDatabase {
+  /** Address for a role of its own kind: `svc` of a migrated database, the superuser of an empty one. */
+  url: string;
+  /** Address of the same database for the superuser. */
+  adminUrl: string;
+  drop: () => Promise<void>;
+}
+
+/** A new database with the gateway's schema, owned by role `svc`; `drop` it after the test file. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const { database: template } = await askEngines('/template');
+  return create(`template ${template} owner svc strategy file_copy`, { username: 'svc', password: 'svc' });
+}
+
+/** A new database without tables, for the superuser: a target, or a test of migrations. */
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return create('', {});
+}
+
+async function create(how: string, login: { username?: string; password?: string }): Promise<TestDatabase> {
+  const { url: server } = await askEngines('/postgres');
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await run(server, `create database ${name} ${how}`);
+  const address = (parts: object) => Object.assign(new URL(server), { pathname: `/${name}`, ...parts }).href;
+  return { url: address(login), adminUrl: address({}), drop: () => run(server, `drop database if exists ${name} with (force)`) };
+}
+
+async function run(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,136 @@
+import type { Logger } from 'pino';
+import type { Database } from '../db/client.js';
+import { topic } from '../db/notifications.js';
+import {
+  deleteNews,
+  holdNews,
+  type News,
+  nextNewsInMs,
+  releaseHeldNews,
+  returnNews,
+  type TakenNews,
+  takeNews,
+} from '../db/outbox.js';
+import type { Job } from './job.js';
+import { type Addressee, isAlreadyStarted, signalWorkflow, startWorkflow } from './send-news.js';
+import { describeError } from './temporal-errors.js';
+import { probeMs, type TemporalLink, type UsableTemporal } from './temporal-link.js';
+
+export interface PublisherOptions {
+  database: Database;
+  temporal: TemporalLink;
+  taskQueue: string;
+  log: Logger;
+}
+
+/** Requests whose news is on its way at once: enough to hide Temporal's latency, few enough for its history service. */
+const maxInFlight = 32;
+/** News is taken in batches of at least this, so that a take is not paid for each request. */
+const minBatch = 8;
+/** A take holds for 10 s; nothing is sent after this, lest another publisher sends beside us. */
+const sendForMs = 5000;
+const longestPauseMs = 2000;
+const shortestPauseMs = 20;
+
+/** Tells workflows what was committed: takes news, sends each request's in version order, deletes exactly what Temporal has accepted. */
+export function createPublisher(options: PublisherOptions): Job {
+  const { database, temporal } = options;
+  const inFlight = new Set<Promise<void>>();
+  const accepted = createRemover(database);
+  return {
+    name: 'publisher',
+    wakeOn: topic.outbox,
+    async once() {
+      const usable = await temporal.find();
+      if (usable === null) return probeMs;
+      if (temporal.takeReturn()) await releaseHeldNews(database);
+      while (maxInFlight - inFlight.size < minBatch) await Promise.race(inFlight);
+      const taken = await database.transaction((tx) => takeNews(tx, maxInFlight - inFlight.size));
+      const takenAt = performance.now();
+      for (const one of taken) {
+        const sending: Promise<void> = publish(options, accepted, usable, one, takenAt).finally(() => inFlight.delete(sending));
+        inFlight.add(sending);
+      }
+      if (taken.length > 0) return 0;
+      return Math.min(longestPauseMs, Math.max(shortestPauseMs, (await nextNewsInMs(database)) ?? longestPauseMs));
+    },
+    async finish() {
+      await Promise.all(inFlight);
+    },
+  };
+}
+
+type Remover = (ids: number[]) => Promise<void>;
+
+/** Never rejects: what could not be sent or deleted is due again when the take ends. */
+async function publish(
+  options: PublisherOptions,
+  remove: Remover,
+  { searchable }: UsableTemporal,
+  taken: TakenNews,
+  takenAt: number,
+): Promise<void> {
+  const { database, taskQueue, log } = options;
+  const to: Addressee = { requestId: taken.requestId, about: taken.about, taskQueue, searchable };
+  const waiting = [...taken.news];
+  const sent: number[] = [];
+  let failure: string | null = null;
+  try {
+    for (let news = waiting[0]; news !== undefined && performance.now() - takenAt < sendForMs; news = waiting[0]) {
+      await send(options.temporal, to, countedDown(news, performance.now() - takenAt));
+      sent.push(news.id);
+      waiting.shift();
+    }
+  } catch (error) {
+    failure = describeError(error);
+    log.warn({ change_request_id: taken.requestId, error: failure }, 'Temporal did not take the news of a request');
+  }
+  const left = waiting.map(({ id }) => id);
+  await Promise.all([
+    sent.length > 0 && remove(sent),
+    left.length > 0 && (failure === null ? returnNews(database, left) : holdNews(database, left, failure)),
+  ]).catch((error: unknown) => log.warn({ err: error }, 'the outbox could not be updated'));
+}
+
+async function send(temporal: TemporalLink, to: Addressee, news: News): Promise<void> {
+  if (news.starts) {
+    const started = await temporal.call('start', (client) =>
+      startWorkflow(client, to, news).then(
+        () => true,
+        (error: unknown) => {
+          if (isAlreadyStarted(error)) return false;
+          throw error;
+        },
+      ),
+    );
+    if (started) return;
+  }
+  await temporal.call('signal', (client) => signalWorkflow(client, to, news));
+}
+
+/** `inMs` was counted when the news was taken. */
+function countedDown(news: News, elapsedMs: number): News {
+  const { view } = news;
+  return view?.clock
+    ? { ...news, view: { ...view, clock: { ...view.clock, inMs: view.clock.inMs - Math.round(elapsedMs) } } }
+    : news;
+}
+
+/** Deletes in groups: while one statement runs, the next one gathers what Temporal accepts meanwhile. */
+function createRemover(database: Database): Remover {
+  let gathered: number[] = [];
+  let next: Promise<void> | undefined;
+  let running: Promise<void> = Promise.resolve();
+  return (ids) => {
+    gathered.push(...ids);
+    next ??= running.then(() => {
+      const batch = gathered;
+      gathered = [];
+      next = undefined;
+      const removal = deleteNews(database, batch);
+      running = removal.catch(() => {});
+      return removal;
+    });
+    return next;
+  };
+}

@@ -1,0 +1,16 @@
+import type { Database } from '../db/client.js';
+import { deleteOverdueRelay } from '../db/reconcile.js';
+import type { Job } from './job.js';
+
+const everyMs = 60_000;
+
+/** Removes results that were only relayed and whose time is over (RS-45). */
+export function createRelayCleaner({ database }: { database: Database }): Job {
+  return {
+    name: 'relay cleaner',
+    async once() {
+      await deleteOverdueRelay(database);
+      return everyMs;
+    },
+  };
+}

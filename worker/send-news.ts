@@ -1,0 +1,86 @@
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import type { News, TakenNews } from '../db/outbox.js';
+import { type RequestInput, type RequestNews, requestWorkflow, requestWorkflowId } from '../workflows/messages.js';
+
+type About = NonNullable<TakenNews['about']>;
+
+/** Where the news of one request goes. */
+export interface Addressee {
+  requestId: string;
+  about: TakenNews['about'];
+  taskQueue: string;
+  searchable: boolean;
+}
+
+/**
+ * Starts the request's workflow with the view in the news. Eager: the server hands the first task to the worker on the same connection.
+ * Rejects with WorkflowExecutionAlreadyStartedError when one is running.
+ */
+export async function startWorkflow(client: Client, to: Addressee, news: Pick<News, 'view'>): Promise<void> {
+  await client.workflow.start(requestWorkflow, {
+    ...workflowOptions(to, { id: to.requestId, view: news.view }),
+    workflowIdConflictPolicy: 'FAIL',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    requestEagerStart: true,
+  });
+}
+
+/**
+ * Tells the running workflow, or a new run when none is. The new run is given no view: late news of an ended workflow would make it
+ * believe what is long past, so it reads the stored state first.
+ */
+export async function signalWorkflow(
+  client: Client,
+  to: Addressee,
+  news: Pick<News, 'signal' | 'actor' | 'step' | 'view'>,
+): Promise<void> {
+  const told: RequestNews = { who: news.actor, step: news.step, view: news.view };
+  await client.workflow.signalWithStart(requestWorkflow, {
+    ...workflowOptions(to, { id: to.requestId, view: null }),
+    signal: news.signal,
+    signalArgs: [told],
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+  });
+}
+
+/** Ends whatever runs for the request and starts a workflow that reads the stored state (OP-73). */
+export async function replaceWorkflow(client: Client, to: Addressee): Promise<void> {
+  await client.workflow.start(requestWorkflow, {
+    ...workflowOptions(to, { id: to.requestId, view: null }),
+    workflowIdConflictPolicy: 'TERMINATE_EXISTING',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+  });
+}
+
+export const isAlreadyStarted = (error: unknown) => error instanceof WorkflowExecutionAlreadyStartedError;
+
+function workflowOptions({ requestId, about, taskQueue, searchable }: Addressee, input: RequestInput) {
+  return {
+    workflowId: requestWorkflowId(requestId),
+    taskQueue,
+    args: [input],
+    ...(about === null ? {} : { staticSummary: summary(about) }),
+    ...(about === null || !searchable ? {} : { typedSearchAttributes: attributes(about) }),
+  };
+}
+
+/** The server refuses summaries above 400 bytes; 130 characters of three bytes fit. */
+const summary = ({ statementType, database, environment, requester }: About) =>
+  `${statementType} on ${database}/${environment} by ${requester}`.slice(0, 130);
+
+/** Visibility on PostgreSQL keeps 255 characters of a keyword. */
+function attributes({ database, environment, operation, risk, requester }: About) {
+  const values = {
+    SvcDatabase: database,
+    SvcEnvironment: environment,
+    SvcOperation: operation,
+    SvcRisk: risk,
+    SvcRequester: requester,
+  };
+  return Object.entries(values).map(([name, value]) => ({
+    key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD),
+    value: value.slice(0, 255),
+  }));
+}

@@ -1,0 +1,45 @@
+import type { Database } from '../db/client.js';
+import { listOverdueLeases, nextLeaseEndInMs } from '../db/executions.js';
+import { type Moved, move } from '../db/move.js';
+import { topic } from '../db/notifications.js';
+import { tryLockRequest } from '../db/reconcile.js';
+import { judge } from '../domain/request/judge.js';
+import type { Job } from './job.js';
+
+const batch = 100;
+const longestPauseMs = 2000;
+const shortestPauseMs = 20;
+/** What is overdue is being judged by another process. */
+const busyPauseMs = 250;
+
+/** Ends leases at the instant stored in Postgres (AG-51): a request whose agent fell silent becomes `execution_lost`. */
+export function createSweeper(options: { database: Database; onMoved: (moved: Moved) => void }): Job {
+  const { database } = options;
+  return {
+    name: 'sweeper',
+    wakeOn: topic.leases,
+    async once() {
+      const overdue = await listOverdueLeases(database, batch);
+      let ended = 0;
+      for (const { id, request_id } of overdue) if (await endLease(options, request_id, id)) ended += 1;
+      if (overdue.length > 0) return ended > 0 ? 0 : busyPauseMs;
+      const nextMs = (await nextLeaseEndInMs(database)) ?? longestPauseMs;
+      return Math.min(longestPauseMs, Math.max(shortestPauseMs, nextMs));
+    },
+  };
+}
+
+/** Whether this process ended it: a request that another one holds is left to that, and a heartbeat may just have come. */
+async function endLease(
+  { database, onMoved }: { database: Database; onMoved: (moved: Moved) => void },
+  requestId: string,
+  executionId: string,
+): Promise<boolean> {
+  const moved = await database.transaction(async (tx) => {
+    if (!(await tryLockRequest(tx, requestId))) return null;
+    return move(tx, requestId, (request, now) => judge(request, { kind: 'lease', executionId }, now), { lockExecution: true });
+  });
+  if (!moved?.changed) return false;
+  onMoved(moved);
+  return true;
+}

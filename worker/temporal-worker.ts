@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NativeConnection, Worker, type WorkflowBundleOption } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import type { Config } from '../config/types.js';
+import { temporalConnection } from '../runtime/temporal-connection.js';
+import type { StepActivities } from '../workflows/messages.js';
+import { describeError } from './temporal-errors.js';
+import type { TemporalLink } from './temporal-link.js';
+import { prepareServer } from './temporal-server.js';
+
+export interface TemporalWorkerOptions {
+  config: Pick<Config, 'temporal' | 'worker' | 'database'>;
+  identity: string;
+  activities: StepActivities;
+  bundle: () => Promise<WorkflowBundleOption>;
+  link: TemporalLink;
+  log: Logger;
+  signal: AbortSignal;
+}
+
+export interface TemporalWorker {
+  isWorking(): boolean;
+  /** Settles after the signal was aborted and the worker has stopped (OP-63). */
+  stopped: Promise<void>;
+}
+
+const retryMs = 1000;
+
+/** Connects and works until the signal is aborted; while Temporal is away, or after the worker was lost for good, it tries again each second. */
+export function runTemporalWorker(options: TemporalWorkerOptions): TemporalWorker {
+  const { signal, log } = options;
+  const state = { worker: null as Worker | null };
+  const running = async () => {
+    let failure = '';
+    while (!signal.aborted) {
+      try {
+        await workOnce(options, state);
+        failure = '';
+      } catch (error) {
+        const text = describeError(error);
+        if (text !== failure) log.warn({ error: text }, 'Temporal cannot be worked for; trying again each second');
+        failure = text;
+      }
+      await sleep(retryMs, undefined, { signal }).catch(() => {});
+    }
+  };
+  return { isWorking: () => state.worker?.getState() === 'RUNNING', stopped: running() };
+}
+
+async function workOnce(options: TemporalWorkerOptions, state: { worker: Worker | null }): Promise<void> {
+  const { config, link, log, signal } = options;
+  const { namespace, callTimeoutSecs } = config.temporal;
+  const connection = await NativeConnection.connect({ ...temporalConnection(config), grpcCompression: { codec: 'none' } });
+  try {
+    const prepared = await prepareServer(connection, { namespace, callTimeoutMs: callTimeoutSecs * 1000, log });
+    const bundle = await options.bundle();
+    if (signal.aborted) return;
+    const worker = await createWorker(options, connection, bundle);
+    state.worker = worker;
+    link.use(connection, prepared);
+    log.info({ task_queue: config.temporal.taskQueue }, 'working for Temporal');
+    await runUntilAborted(worker, signal);
+  } finally {
+    state.worker = null;
+    link.use(null);
+    await connection
+      .close()
+      .catch((error: unknown) => log.debug({ error: describeError(error) }, 'connection to Temporal not closed'));
+  }
+}
+
+/** Settings measured for one machine that runs everything; a crashed worker's sticky queue holds its tasks for 2 s, not for 10. */
+function createWorker(
+  { config, identity, activities }: TemporalWorkerOptions,
+  connection: NativeConnection,
+  bundle: WorkflowBundleOption,
+): Promise<Worker> {
+  return Worker.create({
+    connection,
+    namespace: config.temporal.namespace,
+    taskQueue: config.temporal.taskQueue,
+    identity,
+    activities,
+    workflowBundle: bundle,
+    // All activities are local ones so far: nothing to poll for.
+    enableNonLocalActivities: false,
+    maxCachedWorkflows: 400,
+    workflowTaskPollerBehavior: { type: 'autoscaling', minimum: 4, initial: 4, maximum: 16 },
+    maxConcurrentLocalActivityExecutions: Math.max(1, config.database.poolMax),
+    stickyQueueScheduleToStartTimeout: '2s',
+    shutdownGraceTime: '20s',
+    shutdownForceTime: '25s',
+  });
+}
+
+async function runUntilAborted(worker: Worker, signal: AbortSignal): Promise<void> {
+  const stop = () => {
+    if (worker.getState() === 'RUNNING') worker.shutdown();
+  };
+  const running = worker.run();
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    await running;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

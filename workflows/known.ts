@@ -1,0 +1,46 @@
+import type { ClockKind } from '../domain/request/view.js';
+import type { KnownView } from './messages.js';
+
+/** The view in a signal or a start, or undefined for anything that is not one: an operator can send any payload by hand. */
+export function readView(value: unknown): KnownView | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { version, status, turn, clock, final } = value as Record<string, unknown>;
+  if (!Number.isSafeInteger(version) || typeof status !== 'string' || typeof turn !== 'string' || typeof final !== 'boolean')
+    return undefined;
+  if (clock !== null && !isClock(clock)) return undefined;
+  return { version, status, turn, clock, final } as KnownView;
+}
+
+/** The view inside a signal's payload. */
+export function readNews(payload: unknown): KnownView | undefined {
+  return typeof payload === 'object' && payload !== null ? readView((payload as Record<string, unknown>).view) : undefined;
+}
+
+/** Of two views the one with the higher version; of equal ones the first. */
+export function newer(a: KnownView, b: KnownView | undefined): KnownView {
+  return b === undefined || a.version >= b.version ? a : b;
+}
+
+const waits: Record<ClockKind, string> = {
+  pending: 'waits for approval',
+  approved: 'waits for the requester to run it',
+  dispatch: 'waits for an agent',
+  lease: 'waits for the result of the agent',
+};
+
+/** What the timer of a clock says in the Temporal UI; the server refuses summaries above 400 bytes. */
+export function clockSummary({ kind, at }: { kind: string; at: string }): string {
+  return `${waits[kind as ClockKind] ?? 'waits'} until ${at.slice(0, 40)}`;
+}
+
+/** Current details in the Temporal UI, as Markdown. */
+export function describe({ status, turn, clock }: KnownView): string {
+  const until = clock === null ? '' : `\n- until: ${clock.at}`;
+  return `**${status}**\n- turn: ${turn.slice(0, 1000)}${until}`;
+}
+
+function isClock(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { kind, at, inMs } = value as Record<string, unknown>;
+  return typeof kind === 'string' && typeof at === 'string' && Number.isFinite(inMs);
+}

@@ -1,0 +1,48 @@
+import type { Status } from '../domain/request/types.js';
+import type { Signal } from '../domain/request/verdict.js';
+import type { ClockKind, View } from '../domain/request/view.js';
+
+/** Names and shapes that the workflow shares with its senders and readers; nothing here runs workflow code. */
+export const requestWorkflow = 'request';
+export const stateQuery = 'state';
+export const requestSignals = [
+  'approval',
+  'rejection',
+  'cancellation',
+  'resumption',
+  'completion',
+  'change',
+] as const satisfies readonly Signal[];
+
+/** One workflow id per request; a new run after each final status. */
+export const requestWorkflowId = (id: string) => `request-${id}`;
+
+/** Keyword attributes by which operators find workflows in the Temporal UI. */
+export const searchAttributes = ['SvcDatabase', 'SvcEnvironment', 'SvcOperation', 'SvcRisk', 'SvcRequester'] as const;
+
+/** What a run starts with; a view that is not final is only what was known then. */
+export interface RequestInput {
+  id: string;
+  view: View | null;
+}
+
+/** What has been committed; it decides nothing. No view means "read the stored state again". */
+export interface RequestNews {
+  who: string;
+  step: number | null;
+  view: View | null;
+}
+
+/** The stored state as the step found it; an id that is not stored (purged, foreign) is final. */
+export type KnownView = Omit<View, 'status'> & { status: Status | 'not_stored' };
+
+/** Makes the move of the clock when its instant is reached, or just reads (null). Never refuses; trouble with the database throws. */
+export interface StepActivities {
+  step(id: string, clock: ClockKind | null): Promise<KnownView>;
+}
+
+/** Answer of the `state` query (OP-74): null before the stored state was read; `clock` is the instant the running timer waits for. */
+export interface RequestState {
+  stored: { version: number; status: string; deadline: string | null } | null;
+  clock: string | null;
+}

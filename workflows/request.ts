@@ -1,0 +1,129 @@
+import {
+  CancellationScope,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  proxyLocalActivities,
+  setCurrentDetails,
+  setHandler,
+  sleep,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { clockSummary, describe, newer, readNews, readView } from './known.js';
+import {
+  type KnownView,
+  type RequestInput,
+  type RequestState,
+  requestSignals,
+  type StepActivities,
+  stateQuery,
+} from './messages.js';
+
+const { step } = proxyLocalActivities<StepActivities>({
+  startToCloseTimeout: '2s',
+  localRetryThreshold: '2s',
+  retry: { initialInterval: '100ms', backoffCoefficient: 2, maximumInterval: '30s' },
+});
+
+/** After a clock has fired early, the stored state is asked at most once per second. */
+const leastAfterFiringMs = 1000;
+/** Far instants are waited for in parts, so that no forged one is beyond what the server takes. */
+const longestTimerMs = 30 * 24 * 3600 * 1000;
+
+/**
+ * Follows one request: waits for news and for its clock, makes the clock's move through `step`, and ends with a final status (ST-22).
+ * What is stored decides; nothing but ids, names, enums and instants comes here. Returns the final status.
+ */
+export async function request({ id, view }: RequestInput): Promise<string> {
+  // Signals are delivered before the first line below runs, so everything that handlers touch is declared here.
+  let told: KnownView | undefined;
+  let readAgain = false;
+  let stored = finalView(view);
+  const timer = createTimer();
+  for (const name of requestSignals) {
+    setHandler(defineSignal<[unknown]>(name), (news) => {
+      const known = readNews(news);
+      if (known === undefined) readAgain = true;
+      else told = told === undefined ? known : newer(told, known);
+    });
+  }
+  setHandler(defineQuery<RequestState>(stateQuery), () => stateOf(stored, timer.at()));
+
+  // Cancelling the workflow in the Temporal UI ends nothing: only the gateway's own cancel does.
+  return await CancellationScope.nonCancellable(async () => {
+    stored ??= await step(id, null);
+    while (!stored.final) {
+      setCurrentDetails(describe(stored));
+      timer.arm(stored.clock);
+      await condition(() => told !== undefined || readAgain || timer.hasFired());
+      if (told !== undefined && told.version > stored.version) stored = told;
+      told = undefined;
+      if (!stored.final && (readAgain || timer.hasFired())) {
+        readAgain = false;
+        const kind = timer.takeFired() ? (stored.clock?.kind ?? null) : null;
+        const answer: KnownView = await step(id, kind);
+        stored = newer(answer, told);
+        told = undefined;
+      }
+      if (!stored.final && workflowInfo().continueAsNewSuggested)
+        await continueAsNew<typeof request>({ id, view: asInput(stored) });
+    }
+    setCurrentDetails(describe(stored));
+    return stored.status;
+  });
+}
+
+/** A start with a final view needs no look at what is stored: it ends in its first task. */
+function finalView(view: unknown): KnownView | undefined {
+  const known = readView(view);
+  return known?.final ? known : undefined;
+}
+
+const asInput = (view: KnownView) => view as RequestInput['view'];
+
+function stateOf(stored: KnownView | undefined, clock: string | null): RequestState {
+  if (stored === undefined) return { stored: null, clock };
+  return { stored: { version: stored.version, status: stored.status, deadline: stored.clock?.at ?? null }, clock };
+}
+
+/** One timer at a time, by what Postgres counted: it is armed again when the instant changes or after it has fired. */
+function createTimer() {
+  let running: { at: string; scope: CancellationScope } | undefined;
+  let fired = false;
+  let leastMs = 1;
+  const stop = () => {
+    running?.scope.cancel();
+    running = undefined;
+  };
+  return {
+    at: () => running?.at ?? null,
+    hasFired: () => fired,
+    takeFired() {
+      const was = fired;
+      if (was) {
+        fired = false;
+        running = undefined;
+        leastMs = leastAfterFiringMs;
+      }
+      return was;
+    },
+    arm(clock: KnownView['clock']) {
+      if (running !== undefined && running.at === clock?.at) return;
+      stop();
+      if (clock === null) return;
+      const scope = new CancellationScope();
+      const ms = Math.min(longestTimerMs, Math.max(leastMs, clock.inMs));
+      leastMs = 1;
+      running = { at: clock.at, scope };
+      scope
+        .run(() => sleep(ms, { summary: clockSummary(clock) }))
+        .then(
+          () => {
+            fired = true;
+          },
+          () => {},
+        );
+    },
+  };
+}
