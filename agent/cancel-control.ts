@@ -1,4 +1,4 @@
-import { failure, type FailureOutcome, type Outcome } from './outcome.js';
+import { type FailureOutcome, failure, type Outcome } from './outcome.js';
 
 /** `asked`: a heartbeat said so; `gone`: a newer attempt exists; `deadline`: the client's own timeout; `stopped`: the agent ends. */
 export type CancelReason = 'asked' | 'gone' | 'deadline' | 'stopped';

@@ -4,7 +4,12 @@ type Variables = Readonly<Record<string, string | undefined>>;
  * A copy of the parsed file with `${NAME}`, `${NAME:-default}` and `$${` expanded inside its string values (AP-01).
  * `report` gets the dotted key and the reason of each value that cannot be expanded.
  */
-export function expandValues(value: unknown, variables: Variables, report: (key: string, why: string) => void, key = ''): unknown {
+export function expandValues(
+  value: unknown,
+  variables: Variables,
+  report: (key: string, why: string) => void,
+  key = '',
+): unknown {
   if (typeof value === 'string') return expandText(value, variables, (why) => report(key, why));
   if (Array.isArray(value)) return value.map((item, index) => expandValues(item, variables, report, `${key}[${index}]`));
   if (value === null || typeof value !== 'object' || value instanceof Date) return value;

@@ -60,7 +60,8 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
   };
   return {
     get: (path, callOptions) => call('GET', path, null, callOptions),
-    post: (path, body, callOptions) => call('POST', path, body === null || isStreamed(body) ? body : Buffered.of(body), callOptions),
+    post: (path, body, callOptions) =>
+      call('POST', path, body === null || isStreamed(body) ? body : Buffered.of(body), callOptions),
     close: () => agent.destroy(),
   };
 }
@@ -88,7 +89,12 @@ function bodyHeaders(body: object | null): http.OutgoingHttpHeaders {
   return body instanceof Buffered ? { ...type, 'content-length': body.bytes.length } : type;
 }
 
-function exchange(request: http.ClientRequest, body: object | null, connectMs: number, options: CallOptions): Promise<GatewayAnswer> {
+function exchange(
+  request: http.ClientRequest,
+  body: object | null,
+  connectMs: number,
+  options: CallOptions,
+): Promise<GatewayAnswer> {
   return new Promise((resolve, reject) => {
     const { signal } = options;
     const fail = (error: Error) => {
@@ -104,7 +110,9 @@ function exchange(request: http.ClientRequest, body: object | null, connectMs: n
     };
     request.on('error', (error: NodeJS.ErrnoException) => {
       const why = error.code ?? 'connection failed';
-      fail(request.reusedSocket && (why === 'ECONNRESET' || why === 'EPIPE') ? new StaleSocket(why) : new GatewayUnreachable(why));
+      fail(
+        request.reusedSocket && (why === 'ECONNRESET' || why === 'EPIPE') ? new StaleSocket(why) : new GatewayUnreachable(why),
+      );
     });
     request.on('response', (response) => {
       readAnswer(response).then((answer) => {

@@ -22,7 +22,9 @@ export async function fetchKeys(client: GatewayClient, timings: Timings, signal:
   const parsed = publicKeyAnswer.safeParse(answer.body);
   const listed = parsed.success ? parsed.data.keys : [];
   const keys = new Map(
-    listed.filter((one) => isPublicKeyHex(one.public_key) && keyIdOf(one.public_key) === one.key_id).map((one) => [one.key_id, one.public_key]),
+    listed
+      .filter((one) => isPublicKeyHex(one.public_key) && keyIdOf(one.public_key) === one.key_id)
+      .map((one) => [one.key_id, one.public_key]),
   );
   return keys.size > 0 ? { ok: true, keys } : { ok: false, hard: true, why: 'the server lists no usable public key' };
 }

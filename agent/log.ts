@@ -6,11 +6,15 @@ const ranks: Record<LogLevel, number> = { error: 0, warn: 1, info: 2, debug: 3 }
 
 /** A logger of single lines, as text or JSON; callers keep tokens, URLs and SQL out (AP-03). */
 export function createLog(options: { level: LogLevel; format: 'text' | 'json' }, write: (line: string) => void): Log {
-  const writer = (level: LogLevel) => (message: string, fields: LogFields = {}) => {
-    if (ranks[level] > ranks[options.level]) return;
-    const time = new Date().toISOString();
-    write(options.format === 'json' ? JSON.stringify({ time, level, message, ...fields }) : textLine(time, level, message, fields));
-  };
+  const writer =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}) => {
+      if (ranks[level] > ranks[options.level]) return;
+      const time = new Date().toISOString();
+      write(
+        options.format === 'json' ? JSON.stringify({ time, level, message, ...fields }) : textLine(time, level, message, fields),
+      );
+    };
   return { error: writer('error'), warn: writer('warn'), info: writer('info'), debug: writer('debug') };
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Actor } from '../domain/audit.js';
-import { forbidden, invalid, refusal } from '../domain/errors.js';
+import { forbidden, GatewayError, invalid, refusal } from '../domain/errors.js';
 import { type Caller, can, PERMISSIONS } from '../domain/permissions.js';
 import type { Authenticate, Authenticated } from './authentication.js';
 import { readJsonBody } from './body.js';
@@ -39,18 +39,21 @@ export async function perform(
   incoming: Incoming,
 ): Promise<Reply> {
   checkAccess(route, who.caller);
-  const json = route.body === undefined ? null : await readBody(services, route, incoming.request);
-  const call: Call<unknown, unknown, unknown> = {
+  const readCall = () => ({
     ...who,
     params: parseParams(route, incoming.params),
     query: route.query === undefined ? undefined : parseQuery(route, incoming.search),
-    body: json === null ? undefined : parsePart('body', route.body, json.value),
-    bodyText: json?.text ?? '',
     requestId: incoming.requestId,
     generation: incoming.generation,
     signal: incoming.signal,
     whileWaiting: incoming.whileWaiting,
     recheck: async () => (await authenticate(incoming.request, services.generation())).caller,
+  });
+  const json = route.body === undefined ? null : await readBody(services, route, incoming.request, readCall);
+  const call: Call<unknown, unknown, unknown> = {
+    ...readCall(),
+    body: json === null ? undefined : parsePart('body', route.body, json.value),
+    bodyText: json?.text ?? '',
   };
   return toReply(route, await route.handle(call, services));
 }
@@ -74,13 +77,23 @@ function checkAccess({ access }: Route, caller: Caller): void {
   if (!can(caller, access, scope)) throw forbidden();
 }
 
-function readBody(services: Services, route: Route, request: IncomingMessage) {
+async function readBody(
+  services: Services,
+  route: Route,
+  request: IncomingMessage,
+  readCall: () => Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyText'>,
+) {
   const limit = route.bodyLimit ?? defaultBodyLimitBytes;
-  return readJsonBody(request, {
-    limitBytes: typeof limit === 'number' ? limit : limit(services.config()),
-    optional: route.bodyOptional ?? false,
-    anyText: route.anyText ?? false,
-  });
+  const limitBytes = typeof limit === 'number' ? limit : limit(services.config());
+  try {
+    return await readJsonBody(request, { limitBytes, optional: route.bodyOptional ?? false, anyText: route.anyText ?? false });
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'payload.too_large' && route.onTooLarge !== undefined) {
+      const declared = Number(request.headers['content-length'] ?? limitBytes + 1);
+      await route.onTooLarge({ ...readCall(), bodyText: '' }, services, declared);
+    }
+    throw error;
+  }
 }
 
 function parseParams(route: Route, params: Incoming['params']): unknown {

@@ -61,6 +61,8 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   bodyOptional?: boolean;
   /** Lets U+0000 and unpaired surrogates through (HT-45, AG-50a). */
   anyText?: boolean;
+  /** Told of a body above the limit, by its declared or read bytes, before the 413 is answered (AG-47). */
+  onTooLarge?(call: Omit<Call<z.output<P>, z.output<Q>, z.output<B>>, 'body'>, services: Services, bytes: number): Promise<void>;
   status: SuccessStatus;
   /** Further statuses that `reply`, `rawJson` and `noContent` may answer with. */
   alsoStatuses?: readonly SuccessStatus[];

@@ -24,7 +24,7 @@ const sourceFolders = [
   'workflows',
 ];
 /** What is started by name; besides, every `*-worker.ts` is an entry, because a worker thread needs a file of its own. */
-const entries = ['cli/main.ts', 'agent/main.ts'];
+const entries = ['cli/main.ts', 'agent/main.ts', 'dev/demo.ts', 'dev/get-temporal.ts'];
 const lockWaitMs = 120_000;
 
 /**

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { currentBuild, root, workflowBundle } from './build.mjs';
 import { checkNode } from './node-version.mjs';
 
-/** Long-running commands: readable stacks are worth loading the source maps there, not in a command of 50 ms. */
+/** Commands that run for long: there readable stacks are worth loading the source maps, in a command of 50 ms they are not. */
 const hosts = ['server', 'worker', 'dev'];
 
 /** Runs `main(argv)` of a built entry, building first when a source has changed, and ends the process with its exit code. */
@@ -19,7 +19,7 @@ export async function launch(entry) {
 
 async function run(entry, command) {
   const folder = await currentBuild().catch((error) => fail(error.message));
-  if (entry === 'agent-main' || hosts.includes(command)) process.setSourceMapsEnabled(true);
+  if (entry !== 'cli-main' || hosts.includes(command)) process.setSourceMapsEnabled(true);
   if (entry === 'cli-main' && command === 'worker') await workflowBundle();
   const { main } = await import(pathToFileURL(join(folder, `${entry}.js`)).href);
   return main(process.argv.slice(2));

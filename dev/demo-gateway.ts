@@ -19,11 +19,11 @@ export interface DemoPorts {
 /** Starts the demo in a folder that this process has locked: engines, databases, gateway, users, and the play when it has not been played. */
 export async function startDemo(session: Session, layout: Layout, ports: DemoPorts, report: Report): Promise<void> {
   const passwords = loadPasswords(layout.passwords);
-  const [postgres, temporal] = await Promise.all([
+  const [postgres, temporal] = await session.together([
     addPostgres(session, layout, passwords, report),
     addTemporal(session, layout, ports.ui, report),
   ]);
-  const [databaseUrl] = await Promise.all([prepareGatewayDatabase(postgres, passwords), prepareShop(postgres, passwords)]);
+  const [databaseUrl] = await session.together([prepareGatewayDatabase(postgres, passwords), prepareShop(postgres, passwords)]);
   const plan = await planDemo(layout, { apiPort: ports.api, postgres, passwords, databaseUrl, temporal });
   await addGateway(session, layout, plan, report);
   await prepareUsers(layout, plan.serverUrl);

@@ -14,9 +14,9 @@ export async function startGiven(session: Session, layout: Layout, file: string,
     const passwords = loadPasswords(layout.passwords);
     return prepareGatewayDatabase(await addPostgres(session, layout, passwords, report), passwords);
   };
-  const [databaseUrl, temporal] = await Promise.all([
-    given.needs.postgres ? embedded() : null,
-    given.needs.temporal ? addTemporal(session, layout, uiPort, report) : null,
+  const [databaseUrl, temporal] = await session.together([
+    given.needs.postgres ? embedded() : Promise.resolve(null),
+    given.needs.temporal ? addTemporal(session, layout, uiPort, report) : Promise.resolve(null),
   ]);
   const plan = planGiven(given, databaseUrl, temporal);
   await addGateway(session, layout, plan, report);

@@ -15,6 +15,8 @@ export interface Session {
   add(part: Part): void;
   /** Runs `release` after the last part has stopped. */
   atEnd(release: () => void): void;
+  /** Waits for all; when one fails the session ends, and the others have given up before this throws. */
+  together<T extends unknown[]>(work: [...{ [index in keyof T]: Promise<T[index]> }]): Promise<T>;
   /** Asks for the end; the first cause counts. */
   end(failure?: string): void;
   /** Stops all parts, the last one added first. */
@@ -43,10 +45,24 @@ export function createSession(): Session {
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) await part.stop();
     for (let release = releases.pop(); release !== undefined; release = releases.pop()) release();
   };
+  const together = async <T extends unknown[]>(work: [...{ [index in keyof T]: Promise<T[index]> }]): Promise<T> => {
+    for (const one of work) one.catch((error: Error) => end(error.message));
+    await Promise.allSettled(work);
+    return (await Promise.all(work)) as T;
+  };
   const kill = () => {
     for (const part of parts) void part.child.stop(part.child.name === 'PostgreSQL' ? 'SIGQUIT' : 'SIGKILL', 1000);
   };
-  return { signal: ending.signal, failure: () => cause, add, atEnd: (release) => void releases.push(release), end, stop, kill };
+  return {
+    signal: ending.signal,
+    failure: () => cause,
+    add,
+    together,
+    atEnd: (release) => void releases.push(release),
+    end,
+    stop,
+    kill,
+  };
 }
 
 function describeDeath(child: Child, how: string): string {

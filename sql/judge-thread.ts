@@ -30,17 +30,24 @@ export function createJudgeThread(limits: ThreadLimits = defaultLimits): JudgeTh
     worker = null;
     await stopping?.terminate();
   };
+  const start = async (): Promise<Worker | null> => {
+    const starting = startWorker();
+    worker = starting;
+    starting.once('exit', () => {
+      if (worker === starting) worker = null;
+    });
+    return (await receive(starting, limits.startMs)) === null ? null : starting;
+  };
   const runNow = async (task: Task): Promise<ThreadAnswer> => {
     if (closed) return { ok: false, why: 'the judge is closed' };
-    if (worker === null) {
-      worker = startWorker();
-      if ((await receive(worker, limits.startMs)) === null) return failed(stop, 'the judging thread does not start');
-    }
-    worker.ref();
-    worker.postMessage(task);
-    const answer: Answer | null = await receive(worker, limits.textMs);
+    const running = worker ?? (await start());
+    if (running === null) return failed(stop, 'the judging thread does not start');
+    // Only while it works does the thread keep the process alive.
+    running.ref();
+    running.postMessage(task);
+    const answer: Answer | null = await receive(running, limits.textMs);
     if (answer === null) return failed(stop, 'judging took too long or too much memory');
-    worker.unref();
+    running.unref();
     return { ok: true, answer };
   };
   return {

@@ -9,7 +9,12 @@ const CANCEL_REQUEST_CODE = 80_877_102;
  * Interrupts the statement of a session until `ended` aborts: a cancel request at once, `pg_cancel_backend` every second
  * from a connection outside the pool, `pg_terminate_backend` after ten (AP-42).
  */
-export async function cancelStatement(session: PostgresSession, pool: SessionPool, timings: Timings, ended: AbortSignal): Promise<void> {
+export async function cancelStatement(
+  session: PostgresSession,
+  pool: SessionPool,
+  timings: Timings,
+  ended: AbortSignal,
+): Promise<void> {
   session.distrust();
   sendCancelRequest(session.cancelTarget, timings.httpConnectMs);
   const begun = performance.now();
@@ -30,7 +35,12 @@ export async function cancelStatement(session: PostgresSession, pool: SessionPoo
 }
 
 /** Whether the backend is gone, asked on a new connection until it is, or the time is over. */
-export async function waitUntilBackendGone(processId: number, pool: SessionPool, timings: Timings, untilMs: number): Promise<boolean> {
+export async function waitUntilBackendGone(
+  processId: number,
+  pool: SessionPool,
+  timings: Timings,
+  untilMs: number,
+): Promise<boolean> {
   while (performance.now() < untilMs) {
     try {
       const admin = await pool.open();

@@ -38,7 +38,9 @@ export function createPostgresMarker(options: { schema: string | null; table: st
       }
     },
     async read(session, requestId) {
-      const rows = await session.query(`select fence, mode, state, rows_affected from ${table} where request_id = $1`, [requestId]);
+      const rows = await session.query(`select fence, mode, state, rows_affected from ${table} where request_id = $1`, [
+        requestId,
+      ]);
       return rows.map(([fence, mode, state, affected]) => ({
         fence: Number(fence),
         mode: mode ?? '',
@@ -66,7 +68,11 @@ export function createPostgresMarker(options: { schema: string | null; table: st
     }),
     async deleteOld(session, days) {
       const [result] = await session.exchange([
-        { kind: 'run', text: `delete from ${table} where created_at < now() - make_interval(days => $1)`, values: [String(days)] },
+        {
+          kind: 'run',
+          text: `delete from ${table} where created_at < now() - make_interval(days => $1)`,
+          values: [String(days)],
+        },
       ]);
       return Number(/^DELETE (\d+)$/.exec(result?.tag ?? '')?.[1] ?? 0);
     },

@@ -1,5 +1,5 @@
 import pg, { type PoolClient } from 'pg';
-import { ConnectionLost, asServerError, connectFailure, RowTooLarge } from './postgres-errors.js';
+import { asServerError, ConnectionLost, connectFailure, RowTooLarge } from './postgres-errors.js';
 import { Exchange, type Step, type StepResult } from './postgres-exchange.js';
 import { type RowTap, type TappedConnection, tapRows } from './postgres-frames.js';
 

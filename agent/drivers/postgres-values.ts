@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { Column } from './postgres-exchange.js';
 import { readArray } from './postgres-array.js';
+import type { Column } from './postgres-exchange.js';
 import type { PostgresSession } from './postgres-session.js';
 
 /** JSON text of one value, given the bytes of its PostgreSQL text form. */
@@ -37,7 +37,8 @@ const unknownType: TypeInfo = { name: 'unknown', element: null, delimiter: ',' }
 function writerOf(info: TypeInfo): ValueWriter {
   if (info.element === null) return scalarWriters.get(info.name) ?? writeText;
   const writeElement = scalarWriters.get(info.element) ?? writeText;
-  return (bytes) => readArray(bytes.toString('utf8'), info.delimiter, (text) => writeElement(Buffer.from(text))) ?? writeText(bytes);
+  return (bytes) =>
+    readArray(bytes.toString('utf8'), info.delimiter, (text) => writeElement(Buffer.from(text))) ?? writeText(bytes);
 }
 
 const writeDigits: ValueWriter = (bytes) => bytes.toString('latin1');

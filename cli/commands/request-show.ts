@@ -1,6 +1,6 @@
 import type { Context } from '../context.js';
 import type { CommandFailure } from '../failure.js';
-import { describeQueueHint } from '../follow/request-view.js';
+import { describeQueueHint, viewRequest } from '../follow/request-view.js';
 import { showDuration, showInstant } from '../output/instant.js';
 import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
@@ -85,7 +85,7 @@ function headLines(context: Context, request: JsonText): string[] {
 function whoseTurn(request: JsonText): string {
   const status = textOf(request, 'status');
   const hint = textOf(request, 'queue_hint');
-  if (status === 'pending') return ', waits for approval';
+  if (status === 'pending') return `, waits for ${viewRequest(request, '').nextApprovers.map(visible).join(', ') || 'approval'}`;
   if (status === 'approved') return `, waits for ${visible(textOf(request, 'requester'))} to resume it`;
   if (status === 'running')
     return `, agent ${visible(textOf(request, 'claimed_by'))}${textOf(request, 'cancel_requested_at') ? ', cancel asked for' : ''}`;

@@ -62,7 +62,7 @@ function redrawnLine(context: Context): Display {
   let latest: RequestView | null = null;
   const draw = () => {
     if (!latest) return;
-    const elapsed = showDuration(Math.floor((now() - startedAt) / 1000) * 1000).replace('.0', '');
+    const elapsed = showDuration(now() - startedAt);
     const detail = detailOf(latest);
     const plain = cutToWidth(`${latest.status}  ${elapsed}${detail ? `  ${detail}` : ''}`, (stderr.columns ?? 80) - 1);
     stderr.write(`\r\u001b[2K${paintStatus(context.output.noteStyle, latest.status)}${plain.slice(latest.status.length)}`);

@@ -50,6 +50,7 @@ export async function judgeEnvelope(context: Context, id: string, reply: Reply, 
   const nothingRan = envelope.get('execution_id')?.string() === '';
   if (view && ['rejected', 'cancelled', 'expired'].includes(view.status)) throw endedFailure(context.what, id, view, reply.text);
   if (nothingRan) throw failure('execution_failed', `${context.what}: ${message}`, { exit: 1, data: reply.text });
+  context.output.note(context.output.noteStyle.dim(`request ${id} failed`));
   throw statementFailure(context.what, message, reply.text);
 }
 

@@ -4,9 +4,10 @@ export function showInstant(text: string): string {
   return parts ? `${parts[1]} ${parts[2]} UTC` : text;
 }
 
-/** A length of time for people: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`, `4 d 3 h`. */
+/** A length of time for people: `40 ms`, `1.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`, `4 d 3 h`. */
 export function showDuration(milliseconds: number): string {
-  if (milliseconds < 10_000) return `${(Math.max(0, milliseconds) / 1000).toFixed(1)} s`;
+  if (milliseconds < 1000) return `${Math.max(0, Math.round(milliseconds))} ms`;
+  if (milliseconds < 10_000) return `${(milliseconds / 1000).toFixed(1)} s`;
   const seconds = Math.round(milliseconds / 1000);
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return joined(Math.floor(seconds / 60), 'min', seconds % 60, 's');

@@ -73,5 +73,7 @@ function errorJson(problem: CommandFailure): string {
 
 function errorLines(problem: CommandFailure, style: Style): string {
   const hint = problem.hint === null ? '' : `${style.cyan('hint:')} ${visibleLines(problem.hint)}\n`;
-  return `${style.red('error:')} ${visibleLines(problem.message)}\n${hint}`;
+  const isWaiting = problem.code === 'pending_approval' || problem.code === 'approved_pending_resume';
+  const label = isWaiting ? style.yellow('waiting:') : style.red('error:');
+  return `${label} ${visibleLines(problem.message)}\n${hint}`;
 }

@@ -9,7 +9,12 @@ const rows: [name: string, added: string, errors: string[]][] = [
   ['a value that is no integer', '[server]\ndrain_secs = 1.5', ['5:14: server.drain_secs: must be an integer']],
   ['an integer out of range', '[server]\ndrain_secs = -1', ['5:14: server.drain_secs: must be 0 to 600']],
   ['a literal string for an integer', '[server]\ndrain_secs = "20"', ['5:14: server.drain_secs: must be an integer']],
-  ['a date where a table belongs', 'server = 2031-01-01', ['4:1: database.server: unknown key (did you mean ca_file?)']],
+  [
+    'a date where a text belongs',
+    '[logging]\nlevel = 2031-01-01',
+    ['5:9: logging.level: must be one of error, warn, info, debug'],
+  ],
+  ['a text where a table belongs', '[auth]\noidc = "x"', ['5:8: auth.oidc: must be a table']],
   ['a number where a table belongs', '[temporal]\ntls_files = 5', ['5:13: temporal.tls_files: must be a table']],
   [
     'an unknown key',

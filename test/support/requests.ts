@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import type { Database } from '../../db/client.js';
+import { insertRequest } from '../../db/creation.js';
+import { type Moved, move } from '../../db/move.js';
+import { type Actor, systemActor } from '../../domain/audit.js';
+import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
+import type { Caller } from '../../domain/permissions.js';
+import { type Creation, createdRequest } from '../../domain/request/creation.js';
+import { judge } from '../../domain/request/judge.js';
+import type { DispatchFacts, Move } from '../../domain/request/moves.js';
+
+/** Texts of users and targets: none of them may ever reach Temporal. */
+export const secretTexts = {
+  detail: "update customers set name = 'marker-detail' where id = 1",
+  reason: 'marker-reason',
+  comment: 'marker-comment',
+  metadata: 'marker-metadata',
+  error: 'marker-error',
+};
+
+export interface StoredRequestOptions {
+  id?: string;
+  /** Dispatched at once instead of pending. */
+  dispatched?: boolean;
+  operation?: 'execute_select' | 'execute_dml';
+  pendingSecs?: number;
+  approvalSecs?: number;
+  dispatchMs?: number;
+}
+
+/** Stores a request of alice on shop/production as the API does, with its news; answers its id. */
+export async function storeRequest(database: Database, options: StoredRequestOptions = {}): Promise<string> {
+  const creation = creationOf(options);
+  await database.transaction(async (tx) => {
+    const [clock] = await tx.query<{ now: number }>(`select (extract(epoch from clock_timestamp()) * 1000)::bigint as now`);
+    const { request, events } = createdRequest(creation, actorOf('alice'), clock!.now);
+    const texts = {
+      fingerprint: 'f'.repeat(64),
+      redactedDetail: 'update customers set name = $1 where id = $2',
+      detailFingerprint: null,
+      detailRaw: null,
+    };
+    await insertRequest(tx, creation, texts, request, events);
+  });
+  return creation.id;
+}
+
+/** Bob, who may approve. */
+export const approve = (database: Database, id: string) =>
+  make(database, id, { ...by('bob'), kind: 'approve', selector: null, comment: secretTexts.comment, ...facts });
+
+export const reject = (database: Database, id: string) =>
+  make(database, id, { ...by('bob'), kind: 'reject', comment: secretTexts.comment });
+
+export const cancel = (database: Database, id: string) =>
+  make(database, id, { ...by('alice'), kind: 'cancel', reason: secretTexts.reason });
+
+export const resume = (database: Database, id: string, dispatchMs = 300_000) =>
+  make(database, id, {
+    ...by('alice'),
+    kind: 'resume',
+    reason: secretTexts.reason,
+    policy: { maxExecutions: 5, retryOnFailure: true },
+    facts,
+    dispatchMs,
+  });
+
+/** An agent's claim; answers the id of the execution. */
+export async function claim(database: Database, id: string, leaseMs = 60_000): Promise<string> {
+  const executionId = randomUUID();
+  const agent = { id: 'agent-1', inScope: true, fences: true, marker: true };
+  const execution = { id: executionId, claimId: null, leaseMs, windowSecs: 86_400 };
+  const claiming: Move = { kind: 'claim', actor: { ...actorOf('agent-1'), type: 'agent' }, agent, facts, execution };
+  await database.transaction((tx) =>
+    move(tx, id, (request, now) => ({ ...judge(request, claiming, now), claim: { answer: '{}', leaseSecs: Math.ceil(leaseMs / 1000) } })),
+  );
+  return executionId;
+}
+
+/** The agent's result of its newest execution. */
+export async function finish(database: Database, id: string, executionId: string, success = true): Promise<Moved> {
+  const outcome = success ? 'committed' : 'rolled_back';
+  return database.transaction((tx) =>
+    move(tx, id, (request, now) => {
+      const reported = request.execution!;
+      const submission = {
+        ...{ fence: reported.fence, outcome, cancelled: null, text: `${outcome}`, success, appliedFence: null } as const,
+        ...{ rowsAffected: '1', durationMs: 3, truncated: false, errorMessage: success ? null : secretTexts.error },
+        auditError: { errorClass: 'sql', errorMessage: null },
+      };
+      const actor = { ...actorOf('agent-1'), type: 'agent' as const };
+      return judge(request, { kind: 'result', actor, agentId: 'agent-1', executionId, reported, submission }, now);
+    }),
+  );
+}
+
+const facts: DispatchFacts = { digestIntact: true, foundDigest: '', ownerActive: true, pairUnchanged: true };
+
+function make(database: Database, id: string, what: Move): Promise<Moved> {
+  return database.transaction((tx) => move(tx, id, (request, now) => judge(request, what, now)));
+}
+
+const actorOf = (id: string): Actor => ({ ...systemActor, id, type: 'user' });
+
+function by(id: string): { actor: Actor; caller: Caller } {
+  const admin = BUILTIN_ROLES.filter(({ name }) => name === 'admin');
+  return { actor: actorOf(id), caller: { kind: 'user', id, roles: admin, groups: ['dba-team'], tokenId: null } };
+}
+
+function creationOf(options: StoredRequestOptions): Creation {
+  const operation = options.operation ?? 'execute_dml';
+  return {
+    id: options.id ?? randomUUID(),
+    input: {
+      database: 'shop',
+      environment: 'production',
+      detail: secretTexts.detail,
+      reason: secretTexts.reason,
+      idempotencyKey: null,
+      metadata: { note: secretTexts.metadata },
+      ...{ emergency: false, allowDdl: false, noResultStore: false, shareWith: [], shareSelectors: [] },
+    },
+    requester: 'alice',
+    requesterRole: 'requester',
+    operation,
+    dialect: 'postgresql',
+    statementType: operation === 'execute_dml' ? 'UPDATE' : 'SELECT',
+    risk: { level: 'low', factors: [], schemaStatus: 'none' },
+    workflow: {
+      ...{ id: 'wf:shop:production:000000000000', database: 'shop', environment: 'production', explain: false, autoApprove: null },
+      steps: [{ mode: 'all', approvers: [{ selector: 'group:dba-team', min: 1 }] }],
+      ...{ requireReason: false, allowSelfApprove: false, allowSameApproverAcrossSteps: false, statementTimeoutSecs: null },
+      pendingTtlSecs: options.pendingSecs ?? 86_400,
+      approvalTtlSecs: options.approvalSecs ?? 86_400,
+    },
+    approval: { outcome: options.dispatched ? 'auto_approved' : 'needs_approval', reason: 'explicit_always', threshold: null },
+    policyRevision: 'r1',
+    approvalDigest: 'd'.repeat(64),
+    approvalTtlSecs: 86_400,
+    dispatchMs: options.dispatchMs ?? 300_000,
+  };
+}

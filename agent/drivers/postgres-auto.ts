@@ -1,0 +1,61 @@
+import { failure, type Outcome } from '../outcome.js';
+import type { Run } from './driver.js';
+import { committed, countOf, type DmlTarget } from './postgres-dml.js';
+import { asServerError, errorText, isConnectivityError } from './postgres-errors.js';
+import { Interrupted, interruptible, runErrorText } from './postgres-guard.js';
+import { type SelectReport, timeoutsStep } from './postgres-select.js';
+import type { PostgresSession } from './postgres-session.js';
+
+/** Runs the one statement that cannot run in a transaction; its `open` marker row is there already (AP-33). */
+export async function runOutsideTransaction(session: PostgresSession, run: Run, target: DmlTarget): Promise<SelectReport> {
+  const begunAt = performance.now();
+  let started = false;
+  let before: string[] = [];
+  try {
+    await session.exchange([timeoutsStep(run.timeoutSecs, false)]);
+    before = await invalidIndexes(session);
+    let affected = 0;
+    for (const statement of run.statements) {
+      const [result] = await interruptible(session, run, target, () => {
+        started = true;
+        return session.exchange([{ kind: 'run', text: statement.text, onRow: () => {} }]);
+      });
+      affected += countOf(result?.tag ?? '');
+    }
+    if (run.marker) await session.exchange([target.marker.done(run, affected)]).catch(() => {});
+    return { outcome: committed(affected, null), error: null };
+  } catch (error) {
+    return { outcome: await failed(error, { session, run, target, begunAt, before, started }), error };
+  }
+}
+
+interface Failing {
+  session: PostgresSession;
+  run: Run;
+  target: DmlTarget;
+  begunAt: number;
+  before: readonly string[];
+  started: boolean;
+}
+
+async function failed(error: unknown, failing: Failing): Promise<Outcome> {
+  const { session, run, target, begunAt, before, started } = failing;
+  const refusedByServer = asServerError(error) && !isConnectivityError(error);
+  if (!refusedByServer && !(error instanceof Interrupted)) {
+    return failure(started ? 'unknown' : 'not_started', `${started ? 'commit outcome unknown: ' : ''}${errorText(error)}`);
+  }
+  const left = await invalidIndexes(session).catch(() => []);
+  if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
+  const how = started ? 'rolled_back' : 'not_started';
+  if (run.control.requested && (error instanceof Interrupted || asServerError(error)?.code === '57014')) {
+    return run.control.confirmed(how, run.timeoutSecs);
+  }
+  const named = left.filter((index) => !before.includes(index));
+  const note = named.length > 0 ? `; an invalid index was left behind: ${named.join(', ')}` : '';
+  return failure(how, `${runErrorText(error, run, begunAt)}${note}`);
+}
+
+async function invalidIndexes(session: PostgresSession): Promise<string[]> {
+  const rows = await session.query('select indexrelid::pg_catalog.regclass::text from pg_catalog.pg_index where not indisvalid');
+  return rows.map((row) => row[0] ?? '');
+}

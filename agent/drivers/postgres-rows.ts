@@ -1,0 +1,61 @@
+import { RowsJson } from '../result-json.js';
+import type { Run } from './driver.js';
+import type { Column, Step } from './postgres-exchange.js';
+import type { PostgresSession } from './postgres-session.js';
+import { describeColumns, rowValues } from './postgres-values.js';
+
+const FIRST_BATCH_ROWS = 100;
+/** Batches follow the average row size to about this many bytes (AP-72). */
+const BATCH_BYTES = 1_048_576;
+const MAX_BATCH_ROWS = 20_000;
+
+/** Name under which the text that gives rows is prepared; `DISCARD ALL` removes it with everything else. */
+export const PREPARED = 'svc';
+const PORTAL = 'svc';
+
+/** The rows of the prepared text as JSON, fetched through the portal until it ends or a limit is reached (AP-29, AP-71). */
+export async function fetchRows(
+  session: PostgresSession,
+  columns: readonly Column[],
+  run: Run,
+  check: () => void,
+): Promise<RowsJson> {
+  const { json, onRow } = await rowSink(session, columns, run);
+  let bytes = 0;
+  let rows = 0;
+  const counted = (fields: (Buffer | null)[]) => {
+    rows++;
+    for (const field of fields) bytes += (field?.length ?? 0) + 4;
+    onRow(fields);
+  };
+  let batch = Math.min(FIRST_BATCH_ROWS, json.wanted);
+  let step: Step = { kind: 'open', name: PREPARED, portal: PORTAL, rows: batch, onRow: counted };
+  for (;;) {
+    const [result] = await session.exchange([step]);
+    if (result?.tag !== null || json.full) return json;
+    check();
+    batch = Math.floor(BATCH_BYTES / Math.max(1, bytes / Math.max(1, rows)));
+    batch = Math.max(1, Math.min(batch, MAX_BATCH_ROWS, json.wanted));
+    step = { kind: 'fetch', portal: PORTAL, rows: batch, onRow: counted };
+  }
+}
+
+/** The rows of the prepared text as JSON; the text runs to its end even when a limit is reached (AP-36). */
+export async function runForRows(
+  session: PostgresSession,
+  columns: readonly Column[],
+  run: Run,
+): Promise<{ json: RowsJson; tag: string }> {
+  const { json, onRow } = await rowSink(session, columns, run);
+  const [result] = await session.exchange([{ kind: 'open', name: PREPARED, portal: '', rows: 0, onRow }]);
+  return { json, tag: result?.tag ?? '' };
+}
+
+async function rowSink(session: PostgresSession, columns: readonly Column[], run: Run) {
+  const { names, types, writers } = await describeColumns(columns, session);
+  const json = new RowsJson(names, types, run.limits);
+  const onRow = (fields: (Buffer | null)[]) => {
+    if (!json.full) json.add(rowValues(fields, writers));
+  };
+  return { json, onRow };
+}

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto';
+import { signExecutionToken } from '../../crypto/execution-token.js';
+import { type ClaimContext, findClaimContext } from '../../db/agents.js';
+import { lockOwner } from '../../db/creation.js';
+import { move } from '../../db/move.js';
+import { iso } from '../../db/row-types.js';
+import { invalid, notFound, refusal } from '../../domain/errors.js';
+import { judge } from '../../domain/request/judge.js';
+import { neverPolled } from '../../domain/request/judge-claim.js';
+import { isMutating, type StoredRequest } from '../../domain/request/types.js';
+import { effectiveStatementTimeoutSecs } from '../../domain/workflow-policy.js';
+import type { Generation, Services } from '../context.js';
+import { rawJson, type Reply } from '../reply.js';
+import { executionPolicy, integrity, isUuid, pairUnchanged } from '../requests/facts.js';
+import { commitMove } from '../requests/decide.js';
+import type { Call } from '../route.js';
+
+type ClaimCall = Call<{ id: string }, undefined, { claim_id?: string | undefined }>;
+
+/** `POST /api/agent/jobs/{request id}/claim` by the checks AG-27 to AG-35; the answer is what was stored, byte for byte (AG-39). */
+export async function claimJob(call: ClaimCall, services: Services, times: { leaseFloorMs: number }): Promise<Reply> {
+  const claimId = call.body.claim_id ?? null;
+  if (claimId !== null && !isUuid(claimId)) throw invalid('claim_id must be a UUID', 'body.claim_id');
+  if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
+  const { id } = call.params;
+  const context = isUuid(id) ? await findClaimContext(services.database, call.caller.id, id, claimId) : null;
+  if (context !== null && !context.known) throw neverPolled();
+  if (context === null || context.requester === null) throw notFound('request');
+  const repeated = repeatedAnswer(call, context, id);
+  if (repeated !== null) return rawJson(200, [repeated]);
+  return rawJson(200, [await commitClaim(call, services, context, context.requester, claimId, times)]);
+}
+
+/** AG-31, AG-36: the same agent's same claim gives the same answer again; the id of another request's claim is 400. */
+function repeatedAnswer(call: ClaimCall, { repeated }: ClaimContext, id: string): string | null {
+  if (repeated === null) return null;
+  if (repeated.requestId !== id || repeated.agentId !== call.caller.id) throw invalid('claim_id belongs to another claim', 'body.claim_id');
+  if (!repeated.running) throw refusal('request.conflict', 'this claim has ended');
+  return repeated.answer;
+}
+
+async function commitClaim(
+  call: ClaimCall,
+  services: Services,
+  context: ClaimContext,
+  requester: string,
+  claimId: string | null,
+  times: { leaseFloorMs: number },
+): Promise<string> {
+  let answer = '';
+  const executionId = randomUUID();
+  await commitMove(services, async (tx) => {
+    const ownerActive = (await lockOwner(tx, requester))?.active ?? false;
+    return move(tx, call.params.id, (request, now) => {
+      const terms = claimTerms(call.generation, request, times.leaseFloorMs);
+      const verdict = judge(
+        request,
+        {
+          kind: 'claim',
+          actor: call.actor,
+          agent: agentFacts(call.caller.id, context, request),
+          facts: { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, call.generation) },
+          execution: { id: executionId, claimId, leaseMs: terms.leaseMs, windowSecs: terms.windowSecs },
+        },
+        now,
+      );
+      if (verdict.change === null || verdict.refusal !== null) return verdict;
+      answer = claimAnswer(services, context, request, verdict.change.state.execution!, terms, now);
+      return { ...verdict, claim: { answer, leaseSecs: Math.ceil(terms.leaseMs / 1000) } };
+    });
+  });
+  return answer;
+}
+
+function agentFacts(id: string, context: ClaimContext, request: StoredRequest) {
+  const scope = context.scopes.find(({ database, environment }) => database === request.database && environment === request.environment);
+  const allowed = context.operations.length === 0 || context.operations.includes(request.operation);
+  return { id, inScope: scope !== undefined && allowed, fences: context.features.includes('fence'), marker: scope?.marker ?? false };
+}
+
+type Terms = ReturnType<typeof claimTerms>;
+
+/** Timeouts, rows and lease of a run by the policy in force now (AG-37, AG-38). */
+function claimTerms(generation: Generation, request: StoredRequest, leaseFloorMs: number) {
+  const policy = executionPolicy(generation, request);
+  const statementTimeoutSecs = effectiveStatementTimeoutSecs(policy, request.workflow);
+  const leaseMs = Math.max(leaseFloorMs, Math.min(statementTimeoutSecs + 30, policy.maxStatementTimeoutSecs + 30) * (leaseFloorMs / 60));
+  return { statementTimeoutSecs, leaseMs, windowSecs: policy.executionWindowSecs, maxRows: policy.maxRows };
+}
+
+function claimAnswer(
+  services: Services,
+  context: ClaimContext,
+  request: StoredRequest,
+  execution: NonNullable<StoredRequest['execution']>,
+  terms: Terms,
+  now: number,
+): string {
+  const unresolvedFences = isMutating(request.operation) ? request.unresolved.map(({ fence }) => fence) : [];
+  const shared = {
+    operation: request.operation,
+    database: request.database,
+    environment: request.environment,
+    detail: request.detail,
+    fence: request.fence,
+    marker: execution.marker,
+  };
+  const maxResultBytes = services.config().resultStorage.maxPersistBytes;
+  const executionToken = signExecutionToken(
+    {
+      ...shared,
+      requestId: request.id,
+      requesterRole: request.requesterRole,
+      requesterSubjectId: request.requester,
+      executionId: execution.id,
+      agentId: execution.agentId,
+      unresolvedFences,
+      approvalDigest: request.approvalDigest,
+      policyRevision: request.policyRevision,
+      statementTimeoutSecs: terms.statementTimeoutSecs,
+      maxRows: terms.maxRows,
+      maxResultBytes,
+      issuedAt: new Date(now),
+    },
+    services.signingKeys.forAgent(context.keyId),
+  );
+  return JSON.stringify({
+    execution_id: execution.id,
+    request_id: request.id,
+    ...shared,
+    execution_token: executionToken,
+    statement_timeout_secs: terms.statementTimeoutSecs,
+    max_rows: terms.maxRows,
+    lease_expires_at: iso(execution.leaseExpiresAt),
+    lease_secs: Math.ceil(terms.leaseMs / 1000),
+    execution_plan: null,
+    execution_plan_json: null,
+    unresolved_fences: unresolvedFences,
+    policy_revision: request.policyRevision,
+    approval_digest: request.approvalDigest,
+    max_result_bytes: maxResultBytes,
+    server_time: iso(now),
+  });
+}

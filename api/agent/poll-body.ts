@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { isName } from '../../domain/permissions.js';
+import { OPERATIONS } from '../../domain/workflow-policy.js';
+
+const name = z.string().refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -');
+const count = z.number().int().min(0);
+const aliases = new Map([
+  ['execute_query', 'execute_select'],
+  ['execute', 'execute_select'],
+  ['query', 'execute_select'],
+]);
+const known: ReadonlySet<string> = new Set(OPERATIONS);
+const maxScopes = 1000;
+
+/** Unknown names are ignored, but a list with only unknown names matches nothing: it then holds a name no request has. */
+const operations = z.array(z.string()).transform((names) => {
+  const understood = [...new Set(names.map((text) => aliases.get(text) ?? text).filter((text) => known.has(text)))];
+  return names.length > 0 && understood.length === 0 ? ['none'] : understood;
+});
+
+const scopes = z
+  .array(z.object({ database: name, environment: name, marker: z.boolean().default(false) }))
+  .max(maxScopes)
+  .transform((list) => [...new Map(list.map((scope) => [`${scope.database}/${scope.environment}`, scope])).values()]);
+
+/** The body of `POST /api/agent/poll` (agent.md section 3). */
+export const pollBody = z.object({
+  capabilities: z.object({
+    scopes,
+    operations: operations.default([]),
+    features: z.array(z.string().max(64)).max(32).default([]),
+  }),
+  limit: count.default(10),
+  explain_limit: count.default(10),
+  wait_ms: count.default(0),
+  status: z
+    .object({
+      in_flight: count,
+      max_concurrent: count,
+      in_flight_preflight: count.default(0),
+      draining: z.boolean().default(false),
+      uptime_secs: count.default(0),
+      active_jobs: z
+        .array(z.object({ request_id: z.string().max(64), operation: z.string().max(64), elapsed_secs: z.number().optional() }))
+        .default([])
+        .transform((jobs) => jobs.slice(0, 100)),
+    })
+    .nullish(),
+  agent_version: z.string().max(256).nullish(),
+  instance_id: z.string().max(256).nullish(),
+});
+
+const job = z.object({
+  id: z.string(),
+  created_by: z.string(),
+  operation: z.string(),
+  environment: z.string(),
+  database: z.string(),
+  detail: z.string(),
+  fence: z.number().int(),
+});
+
+export const pollAnswer = z.object({
+  jobs: z.array(job),
+  dry_run_jobs: z.array(z.object({ id: z.string(), request_id: z.string(), database: z.string(), environment: z.string(), sql: z.string() })),
+  preflight_jobs: z.array(
+    z.object({
+      id: z.string(),
+      database: z.string(),
+      environment: z.string(),
+      sql: z.string(),
+      claim_token: z.string(),
+      timeout_ms: z.number().int(),
+      expires_at: z.string(),
+    }),
+  ),
+  server_version: z.string(),
+  min_agent_version: z.string(),
+  upgrade_required: z.boolean(),
+  agent_id: z.string(),
+  server_time: z.string(),
+});

@@ -1,0 +1,104 @@
+import type { z } from 'zod';
+import { insertAuditEvents } from '../../db/audit.js';
+import { type AgentReport, type Job, listJobs, touchAgent, upsertAgent } from '../../db/agents.js';
+import { topic } from '../../db/notifications.js';
+import { iso } from '../../db/row-types.js';
+import { isLowerVersion } from '../../domain/semver.js';
+import type { Services } from '../context.js';
+import { longPoll } from '../long-poll.js';
+import type { Call } from '../route.js';
+import type { pollBody } from './poll-body.js';
+
+type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
+
+/** Waiting polls of one token in this process, oldest first (AG-24). */
+export type WaitingPolls = Map<string, (() => void)[]>;
+
+const maxWaitingPolls = 4;
+
+/** `POST /api/agent/poll`: records what the agent says of itself, then offers jobs, waiting for one when asked to (AG-12 to AG-26). */
+export async function pollJobs(call: PollCall, services: Services, waiting: WaitingPolls) {
+  const report = agentReport(call);
+  await record(call, services, report);
+  const { minVersion } = services.config().agents;
+  const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
+  const jobs = upgradeRequired || services.lifecycle.draining || report.draining ? [] : await waitForJobs(call, services, report, waiting);
+  return {
+    jobs,
+    dry_run_jobs: [],
+    preflight_jobs: [],
+    server_version: services.version,
+    min_agent_version: minVersion,
+    upgrade_required: upgradeRequired,
+    agent_id: call.caller.id,
+    server_time: iso(Date.now()),
+  };
+}
+
+function agentReport(call: PollCall): AgentReport {
+  const { capabilities, status, agent_version: agentVersion, instance_id: instanceId } = call.body;
+  return {
+    id: call.caller.id,
+    ...capabilities,
+    agentVersion: agentVersion ?? null,
+    instanceId: instanceId ?? null,
+    inFlight: status?.in_flight ?? 0,
+    maxConcurrent: status?.max_concurrent ?? 4,
+    inFlightPreflight: status?.in_flight_preflight ?? 0,
+    draining: status?.draining ?? false,
+    uptimeSecs: status?.uptime_secs ?? 0,
+    activeJobs: status?.active_jobs ?? [],
+  };
+}
+
+async function record(call: PollCall, services: Services, report: AgentReport): Promise<void> {
+  await services.database.transaction(async (tx) => {
+    const { registered } = await upsertAgent(tx, report);
+    if (!registered) return;
+    await insertAuditEvents(tx, [
+      { type: 'agent.registered', outcome: 'success', actor: call.actor, resourceType: 'agent', resourceId: report.id, reason: null, metadata: {} },
+    ]);
+  });
+}
+
+async function waitForJobs(call: PollCall, services: Services, report: AgentReport, waiting: WaitingPolls): Promise<Job[]> {
+  const limit = Math.min(call.body.limit, 20);
+  if (limit === 0 && call.body.wait_ms === 0) return [];
+  const ended = new AbortController();
+  const leave = takePlace(waiting, call.caller.id, () => ended.abort());
+  const started = performance.now();
+  let waited = false;
+  try {
+    const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
+    const topics = report.scopes.map(({ database, environment }) => topic.jobs(database, environment));
+    const jobs = await longPoll(waiter, services, { topics, ms: Math.min(call.body.wait_ms, 30_000) }, async () => {
+      const found = limit === 0 ? [] : await listJobs(services.database, report, limit);
+      if (found.length > 0) return found;
+      waited = true;
+      return null;
+    });
+    if (waited && call.body.wait_ms > 0) await call.recheck();
+    return jobs ?? [];
+  } finally {
+    leave();
+    if (performance.now() - started > 1000) touchLater(services, report.id);
+  }
+}
+
+/** A fifth waiting poll of a token ends the oldest, which answers with empty lists. */
+function takePlace(waiting: WaitingPolls, agentId: string, end: () => void): () => void {
+  const places = waiting.get(agentId) ?? [];
+  waiting.set(agentId, places);
+  places.push(end);
+  if (places.length > maxWaitingPolls) places.shift()?.();
+  return () => {
+    const place = places.indexOf(end);
+    if (place >= 0) places.splice(place, 1);
+    if (places.length === 0 && waiting.get(agentId) === places) waiting.delete(agentId);
+  };
+}
+
+/** Beside the answer: an agent's next poll says the same within milliseconds. */
+function touchLater(services: Services, agentId: string): void {
+  touchAgent(services.database, agentId).catch((error: unknown) => services.log.debug({ error: String(error) }, 'agent record not touched'));
+}

@@ -1,0 +1,95 @@
+import { type FoundExecution, findExecution } from '../../db/executions.js';
+import { type Moved, move } from '../../db/move.js';
+import { insertRelay, insertResult } from '../../db/results.js';
+import type { Transaction } from '../../db/client.js';
+import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { judge } from '../../domain/request/judge.js';
+import type { Services } from '../context.js';
+import { commitMove } from '../requests/decide.js';
+import { isUuid } from '../requests/facts.js';
+import { envelope, isJson } from '../results/envelope.js';
+import { resultPolicy } from '../results/policy.js';
+import type { Call } from '../route.js';
+import { type ResultBody, readSubmission, type Submitted, tooLarge } from './submission.js';
+
+type ResultCall = Call<{ id: string }, undefined, ResultBody>;
+
+/** `POST /api/agent/jobs/{execution id}/result` in the order of AG-42; the data is durable before the request is finished (RS-48). */
+export async function submitResult(call: ResultCall, services: Services) {
+  const execution = await ownExecution(call, services);
+  const submitted = readSubmission(call.body, execution, services);
+  const moved = await keepAndMove(call, services, execution, submitted);
+  if (submitted.tooLarge) throw refusal('payload.too_large', `the limit is ${services.config().resultStorage.maxPersistBytes} bytes`);
+  return { request_id: execution.requestId, status: moved.after.status };
+}
+
+/** A body above the route's limit, which was not read: nobody knows what is in it (AG-47). */
+export async function submitUnread(call: Omit<ResultCall, 'body'>, services: Services, bytes: number): Promise<void> {
+  const execution = await ownExecution(call, services);
+  const body: ResultBody = execution.mutating ? { success: false, outcome: 'unknown' } : { success: true };
+  const { submission } = readSubmission(body, execution, services);
+  const submitted = tooLarge(submission, execution.mutating, bytes, services.config().resultStorage.maxPersistBytes, services);
+  await keepAndMove(call, services, execution, submitted);
+}
+
+async function ownExecution(call: Pick<ResultCall, 'params' | 'caller'>, services: Services): Promise<FoundExecution> {
+  const execution = isUuid(call.params.id) ? await findExecution(services.database, call.params.id) : undefined;
+  if (execution === undefined) throw notFound('execution');
+  if (execution.agentId !== call.caller.id) throw forbidden();
+  return execution;
+}
+
+async function keepAndMove(call: Omit<ResultCall, 'body'>, services: Services, execution: FoundExecution, submitted: Submitted): Promise<Moved> {
+  const policy = resultPolicy(services, call.generation, execution);
+  const kept = placeOf(execution, submitted, policy.deliveryMode);
+  const submission = { ...submitted.submission, kept };
+  const key = `${execution.requestId}/${execution.id}`;
+  const wanted = kept === 'object' && submitted.data !== null && execution.submission === null && execution.fence === execution.newestFence;
+  const object = wanted ? await services.results.put(key, submitted.data!) : null;
+  const moved = await commitMove(services, async (tx) => {
+    const done = await move(tx, execution.requestId, (request, now) =>
+      judge(request, { kind: 'result', actor: call.actor, agentId: call.caller.id, executionId: execution.id, reported: execution, submission }, now),
+    );
+    if (done.refusal !== null || !done.changed) return done;
+    const validJson = submitted.data !== null && isJson(submitted.data);
+    if (object !== null) {
+      const stored = { executionId: execution.id, requestId: execution.requestId, key, ...object, validJson, retentionDays: policy.retentionDays };
+      await insertResult(tx, stored, done.now);
+    }
+    if (kept === 'relay') await relay(tx, services, execution, submitted, validJson, done.now);
+    return done;
+  });
+  count(services, execution, submission, kept, moved);
+  return moved;
+}
+
+/** RS-43: where the data of this outcome goes. */
+function placeOf(execution: FoundExecution, { submission, data }: Submitted, delivery: 'both' | 'stream'): 'object' | 'empty' | 'relay' {
+  if (!submission.success) return 'empty';
+  if (execution.noResultStore || delivery === 'stream') return 'relay';
+  return data === null ? 'empty' : 'object';
+}
+
+async function relay(tx: Transaction, services: Services, execution: FoundExecution, submitted: Submitted, validJson: boolean, now: number): Promise<void> {
+  const { maxSlots, slotTtlSecs } = services.config().resultChannel;
+  const { submission, data } = submitted;
+  const head = {
+    executionId: execution.id,
+    success: true,
+    rowsAffected: submission.rowsAffected,
+    truncated: submission.truncated ?? false,
+    errorMessage: submission.errorMessage,
+  };
+  const text = envelope(head, data === null || validJson ? data : JSON.stringify(data)).join('');
+  await insertRelay(tx, { executionId: execution.id, requestId: execution.requestId, envelope: text, expiresAt: now + slotTtlSecs * 1000 }, maxSlots);
+}
+
+function count(services: Services, execution: FoundExecution, submission: Submitted['submission'], kept: string, moved: Moved): void {
+  if (!moved.changed) return;
+  const { metrics } = services;
+  const status = { executed: 'completed', cancelled: 'cancelled', execution_lost: 'lost' }[moved.after.status as string] ?? 'failed';
+  metrics.executions.inc({ status });
+  metrics.resultStorage.inc({ status: kept === 'object' ? 'stored' : 'skipped' });
+  if (submission.durationMs === null) return;
+  metrics.executionDuration.observe({ database: execution.database, environment: execution.environment }, submission.durationMs / 1000);
+}

@@ -1,0 +1,29 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startDemo } from './demo-gateway.js';
+import { lockFolder } from './folder-lock.js';
+import { layoutOf } from './layout.js';
+import { freePort } from './ports.js';
+import { createReport } from './report.js';
+import { runSession } from './run-session.js';
+
+/** `npm run demo`: plays the demo in a new temporary folder, on free ports; exit code 0 only if every step held. `--keep` stays until Ctrl-C. */
+export async function main(argv: string[]): Promise<number> {
+  const unknown = argv.find((word) => word !== '--keep');
+  if (unknown !== undefined) {
+    process.stderr.write(`error: unknown option ${unknown}; there is only --keep\n`);
+    return 2;
+  }
+  const report = createReport((text) => process.stdout.write(text));
+  const folder = mkdtempSync(join(tmpdir(), 'svc-demo-'));
+  chmodSync(folder, 0o755);
+  const layout = layoutOf(folder);
+  return runSession(async (session) => {
+    session.atEnd(() => rmSync(folder, { recursive: true, force: true }));
+    session.atEnd(lockFolder(layout));
+    report.line(`Starting a new gateway in ${folder}`);
+    await startDemo(session, layout, { api: await freePort(), ui: await freePort() }, report);
+    if (!argv.includes('--keep')) report.line('Every step held.');
+  }, !argv.includes('--keep'));
+}

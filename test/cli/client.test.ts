@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeApi, startFakeApi } from '../support/fake-api.js';
+import { login, runSvc } from './run-svc.js';
+import { created, paths, shown, twoRows } from './samples.js';
+
+let api: FakeApi;
+beforeEach(async () => {
+  api = await startFakeApi();
+});
+afterEach(() => api.close());
+
+const me = { body: { subject_id: 'alice', roles: [{ name: 'requester' }], groups: ['team'] } };
+
+describe('calling the server', () => {
+  it('repeats a creation whose answer was lost with the same key, so that one request exists (CL-20, CL-I4)', async () => {
+    api.on(paths.create, { drop: true }, { status: 503, body: 'busy' }, created('dispatched'));
+    api.on(paths.stream, { body: twoRows }).on(paths.show, shown('executed'));
+    const result = await runSvc(['execute', 'SELECT 1'], { environment: login(api.url) });
+    expect(result.code).toBe(0);
+    const keys = api.bodies(paths.create).map((body) => body['idempotency_key']);
+    expect(keys).toHaveLength(3);
+    expect(new Set(keys).size).toBe(1);
+  });
+
+  it('prints the key when nobody knows whether the request exists', async () => {
+    api.on(paths.create, { drop: true });
+    const result = await runSvc(['execute', 'SELECT 1', '--json'], { environment: login(api.url) });
+    const key = api.bodies(paths.create)[0]!['idempotency_key'];
+    expect(JSON.parse(result.stdout).error).toMatchObject({ code: 'network_error' });
+    expect(JSON.parse(result.stdout).error.hint).toContain(`--idempotency-key ${key}`);
+  });
+
+  it('tries a read three times on 502, 503 and 504, and a decision once (CL-10)', async () => {
+    api.on('GET /api/me', { status: 502, body: 'x' }, { status: 504, body: 'x' }, me);
+    expect((await runSvc(['whoami'], { environment: login(api.url) })).code).toBe(0);
+    api.on(paths.approve, { drop: true });
+    await runSvc(['request', 'approve', '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11'], { environment: login(api.url) });
+    expect(api.calls.filter((call) => call.path.endsWith('/approve'))).toHaveLength(1);
+  });
+
+  it('waits for Retry-After on 429 (CL-10)', async () => {
+    api.on('GET /api/me', { status: 429, headers: { 'retry-after': '0' }, body: {} }, me);
+    expect((await runSvc(['whoami'], { environment: login(api.url) })).code).toBe(0);
+  });
+
+  it('gives up after the time of a call and says so', async () => {
+    api.on('GET /api/me', { hang: true });
+    const result = await runSvc(['whoami', '--json'], { environment: login(api.url), limits: { callMs: 50 } });
+    expect(JSON.parse(result.stdout).error).toMatchObject({ code: 'network_error', message: expect.stringContaining('no answer within 0.05 s') });
+    expect(result.code).toBe(1);
+  });
+
+  it('never follows a redirect (CL-06)', async () => {
+    const other = await startFakeApi();
+    api.on('GET /api/me', { status: 302, headers: { location: `${other.url}/api/me` } });
+    const result = await runSvc(['whoami', '--json'], { environment: login(api.url) });
+    expect(JSON.parse(result.stdout).error.code).toBe('server_error');
+    expect(other.calls).toHaveLength(0);
+    await other.close();
+  });
+
+  it('shows an answer that is no JSON cut to 200 characters, without control characters', async () => {
+    api.on('GET /api/me', { status: 500, body: `\u001b[2J<html>${'x'.repeat(500)}` });
+    const result = await runSvc(['whoami'], { environment: login(api.url) });
+    expect(result.stderr).not.toContain('\u001b');
+    expect(result.stderr.length).toBeLessThan(300);
+  });
+
+  it('warns once at the end when the server is of another version, not for a patch (CL-11)', async () => {
+    const newer = await startFakeApi('0.2.0');
+    newer.on('GET /api/me', me);
+    const result = await runSvc(['whoami'], { environment: login(newer.url) });
+    expect(result.stderr.match(/warning:/g)).toHaveLength(1);
+    await newer.close();
+    const patched = await startFakeApi('0.1.7');
+    patched.on('GET /api/me', me);
+    expect((await runSvc(['whoami', '--json'], { environment: login(patched.url) })).stdout).not.toContain('warnings');
+    await patched.close();
+  });
+
+  it('names the local login when the server is away, and fails', async () => {
+    const gone = await startFakeApi();
+    await gone.close();
+    const result = await runSvc(['whoami', '--json'], { environment: login(gone.url) });
+    expect(result.code).toBe(1);
+    expect(JSON.parse(result.stdout)).toMatchObject({ ok: false, data: { local: true, credential: 'SVC_TOKEN' }, error: { code: 'network_error' } });
+  });
+
+  it('keeps a path prefix of the address and trims its slashes (HT-131)', async () => {
+    api.on('GET /gate/api/me', me);
+    expect((await runSvc(['whoami'], { environment: { ...login(api.url), SVC_SERVER_URL: `${api.url}/gate//` } })).code).toBe(0);
+  });
+});

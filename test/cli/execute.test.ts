@@ -1,0 +1,198 @@
+import fc from 'fast-check';
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeApi, startFakeApi } from '../support/fake-api.js';
+import { login, runSvc } from './run-svc.js';
+import { conflict, created, envelope, failedEnvelope, paths, requestId, runsAtOnce, shown, twoRows } from './samples.js';
+
+let api: FakeApi;
+beforeEach(async () => {
+  api = await startFakeApi();
+});
+afterEach(() => api.close());
+
+const svc = (...argv: string[]) => runSvc(argv, { environment: login(api.url) });
+
+describe('execute', () => {
+  it('runs a read and shows its rows, exit 0', async () => {
+    runsAtOnce(api, twoRows);
+    const result = await svc('execute', 'SELECT 1', '-e', 'staging');
+    expect(result).toMatchObject({ code: 0 });
+    expect(result.stdout).toContain('9007199254740993  alice');
+    expect(api.bodies(paths.create)[0]).toMatchObject({ database: 'app', environment: 'staging', detail: 'SELECT 1' });
+    expect(api.bodies(paths.create)[0]).not.toHaveProperty('operation');
+  });
+
+  it('sends the SQL of a file byte for byte, and of stdin', async () => {
+    runsAtOnce(api, twoRows);
+    const directory = mkdtempSync(join(tmpdir(), 'svc-cli-'));
+    writeFileSync(join(directory, 'q.sql'), ' SELECT 1;\r\n-- ä\n');
+    await runSvc(['execute', '--file', 'q.sql'], { environment: login(api.url), directory });
+    await runSvc(['execute', '--file', '-'], { environment: login(api.url), stdin: 'SELECT 2\n' });
+    expect(api.bodies(paths.create).map((body) => body['detail'])).toEqual([' SELECT 1;\r\n-- ä\n', 'SELECT 2\n']);
+  });
+
+  it('splices the bytes of the answer into one line (CL-12)', async () => {
+    runsAtOnce(api, envelope('{"rows":[{"id":9007199254740993,"id":1.0}],\r\n "x":"\\u001b"}'));
+    const result = await svc('execute', 'SELECT 1', '--format', 'quiet');
+    expect(result.stderr).toBe('');
+    expect(result.stdout).toContain('"result_data":{"rows":[{"id":9007199254740993,"id":1.0}],   "x":"\\u001b"}}}\n'.replace('   ', '   '));
+    expect(result.stdout.trimEnd()).not.toContain('\n');
+  });
+
+  it('never ends with 0 for a statement that failed, in every format (CL-I1, property)', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string(), fc.constantFrom('human', 'json', 'quiet'), fc.constantFrom('table', 'csv', 'vertical', 'json'), async (message, format, results) => {
+        runsAtOnce(api, failedEnvelope(message));
+        const result = await svc('execute', 'SELECT 1', '--format', format, '--result-format', results);
+        expect(result.code).toBe(3);
+        if (format !== 'human') expect(JSON.parse(result.stdout)).toMatchObject({ ok: false, data: { success: false }, error: { code: 'execution_failed', hint: null } });
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('exits 1 when nothing ran', async () => {
+    runsAtOnce(api, failedEnvelope('approved content changed', false));
+    expect((await svc('execute', 'SELECT 1')).code).toBe(1);
+  });
+
+  it('exits 1 with the code of a request that was cancelled, rejected or expired while it was awaited (CL-22)', async () => {
+    for (const status of ['cancelled', 'rejected', 'expired']) {
+      runsAtOnce(api, failedEnvelope(`request ${status}`)).on(paths.show, shown(status));
+      const result = await svc('execute', 'SELECT 1', '--json');
+      expect(result.code).toBe(1);
+      expect(JSON.parse(result.stdout).error.code).toBe(status);
+    }
+  });
+
+  it('exits 2 with the approvers while the request waits for approval (CL-21)', async () => {
+    api.on(paths.create, created('pending', { approvers: ['group:dba-team'] }));
+    const result = await svc('execute', 'SELECT 1', '--json');
+    expect(result.code).toBe(2);
+    expect(JSON.parse(result.stdout)).toMatchObject({
+      data: { request_id: requestId, status: 'pending_approval', approvers: ['group:dba-team'] },
+      error: { code: 'pending_approval' },
+    });
+  });
+
+  it('exits 2 for a replay that is approved, and resumes it with --wait (CL-21)', async () => {
+    api.on(paths.create, created('approved')).on(paths.resume, { body: { id: requestId, status: 'dispatched' } });
+    api.on(paths.stream, { body: twoRows }).on(paths.show, shown('executed'));
+    expect((await svc('execute', 'SELECT 1')).code).toBe(2);
+    expect((await svc('execute', 'SELECT 1', '--wait')).code).toBe(0);
+    expect(api.calls.filter((call) => call.path.endsWith('/resume'))).toHaveLength(1);
+  });
+
+  it('waits for the approval, resumes and shows the result with --wait', async () => {
+    api.on(paths.create, created('pending')).on(paths.show, shown('pending'), shown('approved'), shown('executed'));
+    api.on(paths.resume, conflict('already dispatched')).on(paths.stream, { body: twoRows });
+    const result = await svc('execute', 'SELECT 1', '--wait');
+    expect(result.code).toBe(0);
+    expect(result.stderr).toContain(`request ${requestId} pending: next approvers group:dba-team (1/2 steps)`);
+  });
+
+  it('exits 1 with the code of a request that ended otherwise, and says why one was lost (CL-21)', async () => {
+    for (const code of ['rejected', 'cancelled', 'expired', 'execution_lost']) {
+      api.on(paths.create, created(code)).on(paths.show, shown(code, { lost_reason: 'agent agent-1 fell silent' }));
+      const result = await svc('execute', 'SELECT 1', '--json');
+      expect(result.code).toBe(1);
+      expect(JSON.parse(result.stdout).error.code).toBe(code);
+      if (code === 'execution_lost') expect(JSON.parse(result.stdout).error.message).toContain('agent agent-1 fell silent');
+    }
+  });
+
+  it('fetches the stored result of a replay that is executed', async () => {
+    api.on(paths.create, created('executed')).on(paths.content, { body: twoRows });
+    expect((await svc('execute', 'SELECT 1')).code).toBe(0);
+  });
+
+  it('reports a success whose result is not stored with a warning (CL-22)', async () => {
+    api.on(paths.create, created('executed')).on(paths.show, shown('executed'));
+    api.on(paths.content, { status: 410, body: { error: 'result not stored for this request', code: 'result.gone', hint: null } });
+    const result = await svc('execute', 'SELECT 1', '--json');
+    expect(result.code).toBe(0);
+    expect(JSON.parse(result.stdout).warnings).toHaveLength(1);
+  });
+
+  it('resumes three times after dispatch timeouts, then is not ready and names the queue hint (CL-22)', async () => {
+    api.on(paths.create, created('dispatched')).on(paths.stream, { status: 204 }).on(paths.resume, { body: { status: 'dispatched' } });
+    api.on(paths.show, shown('dispatched', { queue_hint: 'no_agents' }), shown('approved'));
+    const result = await svc('execute', 'SELECT 1', '--json');
+    expect(JSON.parse(result.stdout).error).toMatchObject({ code: 'not_ready' });
+    expect(result.code).toBe(1);
+    expect(api.calls.filter((call) => call.path.endsWith('/resume'))).toHaveLength(3);
+  });
+
+  it('goes on waiting after a stream that broke or told nothing (CL-22)', async () => {
+    api.on(paths.create, created('running')).on(paths.show, shown('running')).on(paths.stream, { drop: true }, { status: 204 }, { body: twoRows });
+    expect((await svc('execute', 'SELECT 1')).code).toBe(0);
+  });
+
+  it('exits 124 when --timeout has passed, naming the request and how to go on (CL-24)', async () => {
+    api.on(paths.create, created('running')).on(paths.stream, { hang: true }).on(paths.show, shown('running'));
+    const result = await svc('execute', 'SELECT 1', '--timeout', '1', '--json');
+    expect(result.code).toBe(124);
+    expect(JSON.parse(result.stdout).error).toMatchObject({ code: 'timeout', hint: `svc request wait ${requestId}` });
+  });
+
+  it('passes on the code, the text and the hint of a refusal', async () => {
+    api.on(paths.create, { status: 403, body: { error: 'forbidden', code: 'auth.forbidden', hint: 'ask' } });
+    const result = await svc('execute', 'SELECT 1', '--json');
+    expect(JSON.parse(result.stdout).error).toEqual({ code: 'auth.forbidden', message: 'execute: forbidden', hint: 'ask' });
+    expect(result.stderr).toBe('error: execute: forbidden\nhint: ask\n');
+    expect(result.code).toBe(1);
+  });
+
+  it('asks before what does not begin like a read, and not without a terminal (CL-18)', async () => {
+    for (const sql of ['UPDATE t SET a = 1', 'WITH x AS (DELETE FROM t) SELECT 1', 'EXPLAIN (ANALYZE) SELECT 1', '-- c\nDELETE FROM t']) {
+      const result = await svc('execute', sql, '--json');
+      expect(JSON.parse(result.stdout).error.code).toBe('confirmation_required');
+      expect(result.code).toBe(1);
+    }
+    expect(api.calls).toHaveLength(0);
+    runsAtOnce(api, envelope('{"rows_affected":1}'));
+    expect((await svc('execute', 'UPDATE t SET a = 1', '--yes')).code).toBe(0);
+    expect((await svc('execute', '/* c */ select 1')).code).toBe(0);
+  });
+
+  it('runs after a yes on the terminal and does nothing after a no (CL-18)', async () => {
+    runsAtOnce(api, envelope('{"rows_affected":1}'));
+    const options = { environment: login(api.url), terminal: true };
+    expect((await runSvc(['execute', 'DELETE FROM t'], { ...options, stdin: 'n\n' })).code).toBe(1);
+    expect(api.calls).toHaveLength(0);
+    expect((await runSvc(['execute', 'DELETE FROM t'], { ...options, stdin: 'y\n' })).code).toBe(0);
+  });
+
+  it('writes --output with mode 0600, as the answer of the server or in the format asked for (CL-17)', async () => {
+    runsAtOnce(api, twoRows);
+    const directory = mkdtempSync(join(tmpdir(), 'svc-cli-'));
+    const run = (...argv: string[]) => runSvc(['execute', 'SELECT 1', ...argv], { environment: login(api.url), directory });
+    expect(await run('--output', 'a.json')).toMatchObject({ code: 0, stdout: '' });
+    expect(readFileSync(join(directory, 'a.json'), 'utf8')).toBe(twoRows);
+    await run('--output', 'a.csv', '--result-format', 'csv');
+    expect(readFileSync(join(directory, 'a.csv'), 'utf8')).toBe('id,name\r\n9007199254740993,alice\r\n2,NULL\r\n');
+    expect(statSync(join(directory, 'a.csv')).mode & 0o777).toBe(0o600);
+  });
+
+  it('keeps results in [results] dir, 0700 and 0600, and only warns when that fails (CL-17)', async () => {
+    runsAtOnce(api, twoRows);
+    const directory = mkdtempSync(join(tmpdir(), 'svc-cli-'));
+    writeFileSync(join(directory, 'svc.toml'), '[results]\ndir = "kept"\nformat = "csv"\n');
+    const options = { environment: login(api.url), directory };
+    expect((await runSvc(['execute', 'SELECT 1'], options)).stdout).toContain('id,name\r\n');
+    expect(readFileSync(join(directory, 'kept', `${requestId}.json`), 'utf8')).toBe(twoRows);
+    expect(statSync(join(directory, 'kept')).mode & 0o777).toBe(0o700);
+    writeFileSync(join(directory, 'svc.toml'), '[results]\ndir = "svc.toml"\n');
+    const failed = await runSvc(['execute', 'SELECT 1', '--json'], options);
+    expect(failed.code).toBe(0);
+    expect(JSON.parse(failed.stdout).warnings).toHaveLength(1);
+  });
+
+  it('warns of a result that was cut and says why (CL-16)', async () => {
+    runsAtOnce(api, envelope('{"columns":["a"],"rows":[[1]],"truncated":true,"truncation_reason":"row limit reached (1)"}'));
+    expect((await svc('execute', 'SELECT 1')).stderr).toContain('warning: the result is cut: row limit reached (1)');
+  });
+});

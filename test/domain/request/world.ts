@@ -1,0 +1,53 @@
+import type { AuditDraft } from '../../../domain/audit.js';
+import type { Caller } from '../../../domain/permissions.js';
+import { judge } from '../../../domain/request/judge.js';
+import type { Move } from '../../../domain/request/moves.js';
+import type { Execution, StoredRequest } from '../../../domain/request/types.js';
+import type { Verdict } from '../../../domain/request/verdict.js';
+
+/** Everything stored about one request, and its history. */
+export interface World {
+  request: StoredRequest;
+  /** All of them, oldest first. */
+  executions: Execution[];
+  events: AuditDraft[];
+}
+
+/** Stores what a verdict says, as the database does; totals are read back from the executions. */
+export function store(world: World, { change }: Verdict, now: number): World {
+  if (change === null) return world;
+  const claimed = change.state.execution ?? null;
+  const settled = new Set(change.settled);
+  const executions = [...world.executions, ...(claimed === null ? [] : [claimed])]
+    .map((execution) => (execution.id === change.execution?.id ? { ...execution, ...change.execution.set } : execution))
+    .map((execution) => (settled.has(execution.fence) ? { ...execution, unresolved: false } : execution));
+  const moved = change.signal === null ? {} : { version: world.request.version + 1, updatedAt: now };
+  const decisions = change.decision === null ? world.request.decisions : [...world.request.decisions, change.decision];
+  const request = { ...world.request, ...change.state, ...moved, decisions };
+  return { request: { ...request, ...totalsOf(executions) }, executions, events: [...world.events, ...change.events] };
+}
+
+/** What the stored executions say about a request. */
+export function totalsOf(executions: readonly Execution[]): Pick<StoredRequest, 'execution' | 'finishedExecutions' | 'unresolved'> {
+  return {
+    execution: executions.at(-1) ?? null,
+    finishedExecutions: executions.filter(({ status, lost }) => status !== 'running' && !lost).length,
+    unresolved: executions
+      .filter(({ unresolved }) => unresolved)
+      .map(({ fence, marker }) => ({ fence, provable: marker === 'required' })),
+  };
+}
+
+/** Judges a move and stores what came of it. */
+export function make(world: World, move: Move, now: number): { world: World; verdict: Verdict } {
+  const verdict = judge(world.request, move, now);
+  return { world: store(world, verdict, now), verdict };
+}
+
+export const typesOf = (events: readonly AuditDraft[]) => events.map(({ type }) => type);
+
+/** The tests' own reading of RQ-9 for users and groups, to hold against the rules'. */
+export function matches(caller: Caller, selector: string): boolean {
+  if (caller.kind === 'agent') return false;
+  return selector.startsWith('user:') ? selector === `user:${caller.id}` : caller.groups.some((name) => selector === `group:${name}`);
+}

@@ -1,0 +1,176 @@
+import type { Actor } from '../../domain/audit.js';
+import type { Caller, EffectiveRole, Ownership, Permission } from '../../domain/permissions.js';
+import { BUILTIN_ROLES } from '../../domain/permissions.js';
+import { type Decision, type Execution, isMutating, type Status, type StoredRequest } from '../../domain/request/types.js';
+import type { WorkflowSnapshot } from '../../domain/workflow-policy.js';
+
+/** "Now" of rule tests; requests of this file were created one minute before it, and no clock of theirs is reached at it. */
+export const now = Date.UTC(2026, 4, 1, 9, 15, 30);
+
+/** A workflow snapshot with one step, one approval by group `reviewers`; nobody approves their own. */
+export function workflowSnapshot(over: Partial<WorkflowSnapshot> = {}): WorkflowSnapshot {
+  return {
+    id: 'wf:app:production:e3b0c44298fc',
+    database: 'app',
+    environment: 'production',
+    steps: [{ mode: 'all', approvers: [{ selector: 'group:reviewers', min: 1 }] }],
+    requireReason: false,
+    allowSelfApprove: false,
+    allowSameApproverAcrossSteps: false,
+    explain: false,
+    autoApprove: null,
+    pendingTtlSecs: 86_400,
+    approvalTtlSecs: 7200,
+    statementTimeoutSecs: null,
+    ...over,
+  };
+}
+
+/** Steps of one selector each: `steps('group:a', 'group:b')` is a path of two approvals. */
+export const steps = (...selectors: string[]): WorkflowSnapshot['steps'] =>
+  selectors.map((selector) => ({ mode: 'all', approvers: [{ selector, min: 1 }] }));
+
+/** A running execution of fence 1 by agent `agent-1` with a lease of another minute. */
+export function storedExecution(over: Partial<Execution> = {}): Execution {
+  return {
+    id: 'c0ffee00-0000-4000-8000-000000000001',
+    fence: 1,
+    agentId: 'agent-1',
+    claimId: null,
+    mutating: false,
+    marker: 'none',
+    status: 'running',
+    lost: false,
+    unresolved: false,
+    leaseExpiresAt: now + 60_000,
+    windowSecs: 3600,
+    outcome: null,
+    submission: null,
+    ...over,
+  };
+}
+
+/** A pending request of `alice` on (app, production) that nobody has decided about. */
+export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest {
+  return {
+    id: '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11',
+    version: 1,
+    status: 'pending',
+    requester: 'alice',
+    requesterRole: 'requester',
+    database: 'app',
+    environment: 'production',
+    operation: 'execute_select',
+    dialect: 'postgresql',
+    detail: 'select 1',
+    emergency: false,
+    noResultStore: false,
+    shareSelectors: [],
+    workflow: workflowSnapshot(),
+    policyRevision: 'r1',
+    approvalDigest: 'a'.repeat(64),
+    currentStep: 0,
+    fence: 0,
+    createdAt: now - 60_000,
+    updatedAt: now - 60_000,
+    expiresAt: now + 86_340_000,
+    approvedAt: null,
+    dispatchBy: null,
+    dispatchedAt: null,
+    dispatchDeadline: null,
+    resolvedAt: null,
+    claimedBy: null,
+    cancelRequestedAt: null,
+    cancelledBy: null,
+    cancelReason: null,
+    cancelledWhileLost: false,
+    lostReason: null,
+    failureReason: null,
+    decisions: [],
+    execution: null,
+    finishedExecutions: 0,
+    unresolved: [],
+    ...over,
+  };
+}
+
+/** A request in the given status with the fields and rows that a real one would have; every step is approved from `approved` on. */
+export function requestIn(status: Status, over: Partial<StoredRequest> = {}): StoredRequest {
+  const base = storedRequest(over);
+  const approvedAt = now - 30_000;
+  const approved = {
+    status,
+    currentStep: base.workflow?.steps.length ?? 0,
+    decisions: (base.workflow?.steps ?? []).map((step, index) => approval(index, `approver-${index}`, step.approvers[0]!.selector)),
+    approvedAt,
+    resolvedAt: approvedAt,
+    dispatchBy: now + 7_170_000,
+  };
+  const dispatched = { ...approved, fence: 1, dispatchedAt: now - 20_000, dispatchDeadline: now + 280_000 };
+  const claimed = { ...dispatched, dispatchDeadline: null };
+  const ended = { ...claimed, resolvedAt: now - 1000, dispatchBy: now + 3_599_000 };
+  const mutating = isMutating(base.operation);
+  const running = storedExecution({ mutating, marker: mutating ? 'required' : 'none' });
+  const lost: Execution = { ...running, status: 'failed', lost: true, unresolved: mutating, leaseExpiresAt: now - 1000 };
+  const parts: Record<Status, Partial<StoredRequest>> = {
+    pending: {},
+    approved,
+    dispatched,
+    running: { ...claimed, claimedBy: running.agentId, execution: running },
+    executed: {
+      ...ended,
+      execution: { ...running, status: 'completed', outcome: 'committed', submission: 'earlier' },
+      finishedExecutions: 1,
+    },
+    failed: {
+      ...ended,
+      execution: { ...running, status: 'failed', outcome: 'rolled_back', submission: 'earlier' },
+      finishedExecutions: 1,
+    },
+    rejected: { status, resolvedAt: now - 1000 },
+    cancelled: { status, resolvedAt: now - 1000, cancelRequestedAt: now - 1000, cancelledBy: base.requester },
+    expired: { status, resolvedAt: now - 1000, expiresAt: now - 1000 },
+    execution_lost: {
+      ...ended,
+      lostReason: 'lost: no heartbeat since 2026-05-01T09:15:29.000Z',
+      execution: lost,
+      unresolved: mutating ? [{ fence: 1, provable: true }] : [],
+    },
+  };
+  return { ...base, ...parts[status], ...over };
+}
+
+export const approval = (step: number, userId: string, selector: string): Decision => ({
+  ...{ step, userId, selector, action: 'approve', comment: null, at: now - 30_000 },
+});
+
+type Granted = Permission | `${Permission}:${Ownership}` | '*';
+
+/** A custom role; a permission without suffix is `own`, no limit of databases and environments unless given. */
+export function role(
+  name: string,
+  granted: readonly Granted[],
+  scope: Partial<Pick<EffectiveRole, 'databases' | 'environments'>> = {},
+): EffectiveRole {
+  const permissions = granted.map((text) => {
+    const [perm, ownership = text === '*' ? 'any' : 'own'] = text.split(':');
+    return { perm: perm as Permission | '*', ownership: ownership as Ownership };
+  });
+  return { name, permissions, databases: ['*'], environments: ['*'], ...scope };
+}
+
+export const builtinRole = (name: string): EffectiveRole => BUILTIN_ROLES.find((known) => known.name === name)!;
+
+export type UserCaller = Extract<Caller, { kind: 'user' }>;
+
+/** A user with the built-in role `requester` unless other roles are given. */
+export const user = (id: string, over: Partial<Pick<UserCaller, 'roles' | 'groups'>> = {}): UserCaller => ({
+  ...{ kind: 'user', id, roles: [builtinRole('requester')], groups: [], tokenId: null },
+  ...over,
+});
+
+export const agent = (id: string): Caller => ({ kind: 'agent', id, tokenId: `token-of-${id}` });
+
+export const actorOf = (caller: Caller): Actor => ({
+  ...{ id: caller.id, type: caller.kind, tokenId: caller.tokenId, peerIp: '10.0.0.9', clientIp: '10.0.0.9', clientIpSource: 'peer' },
+});

@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import { bundleWorkflowCode, DefaultLogger, Runtime } from '@temporalio/worker';
+import { pino } from 'pino';
+import { createStep } from '../../activities/step.js';
+import { type Database, openDatabase } from '../../db/client.js';
+import { openNotifications } from '../../db/notifications.js';
+import { createMetrics } from '../../runtime/metrics.js';
+import { type Job, keepDoing } from '../../worker/job.js';
+import { createPublisher } from '../../worker/publisher.js';
+import { createTemporalLink, type TemporalLink } from '../../worker/temporal-link.js';
+import { runTemporalWorker } from '../../worker/temporal-worker.js';
+import { type RequestState, requestWorkflowId, stateQuery } from '../../workflows/messages.js';
+import { createTestDatabase } from '../support/postgres.js';
+import { temporalAddress } from '../support/temporal.js';
+
+export const log = pino({ level: process.env.SVC_TEST_LOG ?? 'silent' });
+
+/** The native runtime is one per process; tests stop their workers themselves. */
+function installRuntime(): void {
+  Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });
+}
+
+let bundling: Promise<{ code: string }> | undefined;
+const workflowsPath = new URL('../../workflows/index.ts', import.meta.url).pathname;
+
+/** Built once per test file. */
+export function testBundle(): Promise<{ code: string }> {
+  bundling ??= bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+  return bundling;
+}
+
+export function openTestDatabase(url: string): Database {
+  return openDatabase({ url, poolMax: 10, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test' });
+}
+
+export interface TestWorkerOptions {
+  address?: string;
+  namespace?: string;
+  /** Replaces what the step answers, such as a clock by a machine that is wrong. */
+  wrapStep?: (step: ReturnType<typeof createStep>['step']) => ReturnType<typeof createStep>['step'];
+  /** Further background work beside the publisher. */
+  jobs?: (parts: TestParts) => Job[];
+  publish?: boolean;
+}
+
+export interface TestParts {
+  database: Database;
+  temporal: TemporalLink;
+  taskQueue: string;
+  metrics: ReturnType<typeof createMetrics>;
+}
+
+/** Publisher and Temporal worker on a database and a task queue of their own. */
+export async function startTestWorker(options: TestWorkerOptions = {}) {
+  installRuntime();
+  const stored = await createTestDatabase();
+  const notify = { publish: (_: string[]) => {} };
+  const shared = { url: stored.url, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test' };
+  const database = openDatabase({ ...shared, poolMax: 10, onWake: (topics) => notify.publish(topics) });
+  const notifications = openNotifications({ url: stored.url, database, applicationName: 'test' });
+  notify.publish = notifications.publish;
+  const address = options.address ?? (await temporalAddress());
+  const namespace = options.namespace ?? 'default';
+  const taskQueue = `test-${randomUUID()}`;
+  const metrics = createMetrics('0.0.0');
+  const stopping = new AbortController();
+  const temporal = createTemporalLink({ namespace, callTimeoutMs: 3000, metrics, log });
+  const { step } = createStep({ database });
+  const worker = runTemporalWorker({
+    config: {
+      temporal: {
+        ...{ address, namespace, taskQueue, tls: false, apiKey: null, callTimeoutSecs: 3, maxBacklog: 10_000, uiUrl: null },
+        tlsFiles: { ca: null, cert: null, key: null, serverName: null },
+      },
+      worker: { listen: null, maxConcurrentActivities: 10 },
+      database: { ...database0, url: stored.url },
+    },
+    identity: taskQueue,
+    activities: { step: options.wrapStep?.(step) ?? step },
+    bundle: testBundle,
+    link: temporal,
+    log,
+    signal: stopping.signal,
+  });
+  const parts: TestParts = { database, temporal, taskQueue, metrics };
+  const jobs = [
+    ...(options.publish === false ? [] : [createPublisher({ database, temporal, taskQueue, log })]),
+    ...(options.jobs?.(parts) ?? []),
+  ];
+  const failures: unknown[] = [];
+  const host = { notifications, signal: stopping.signal, onFailure: (_: string, error: unknown) => failures.push(error) };
+  const running = jobs.map((job) => keepDoing(job, host));
+  const connection = Connection.lazy({ address });
+  const client = new Client({ connection, namespace });
+  return {
+    ...parts,
+    url: stored.url,
+    worker,
+    client,
+    failures,
+    notifications,
+    async stop() {
+      stopping.abort();
+      await Promise.all([...running, worker.stopped]);
+      await connection.close();
+      await notifications.close();
+      await database.close();
+      await stored.drop();
+    },
+  };
+}
+
+const database0 = { poolMax: 10, connectTimeoutSecs: 3, poolWaitSecs: 3, statementTimeoutSecs: 10, startWaitSecs: 1, caFile: null };
+
+export type TestWorker = Awaited<ReturnType<typeof startTestWorker>>;
+
+/** Asks again until the answer is there; a test's own timeout ends what never comes. */
+export async function eventually<T>(ask: () => Promise<T | false | null | undefined>): Promise<T> {
+  for (;;) {
+    const answer = await ask();
+    if (answer !== false && answer !== null && answer !== undefined) return answer;
+    await sleep(25);
+  }
+}
+
+/** The `state` query of a request's workflow, null while it cannot be asked. */
+export async function liveState({ client }: Pick<TestWorker, 'client'>, id: string): Promise<RequestState | null> {
+  return client.workflow
+    .getHandle(requestWorkflowId(id))
+    .query<RequestState>(stateQuery)
+    .catch(() => null);
+}
+
+/** Waits until the workflow knows the status. */
+export const untilKnown = (worker: TestWorker, id: string, status: string) =>
+  eventually(async () => {
+    const state = await liveState(worker, id);
+    return state?.stored?.status === status ? state : null;
+  });
+
+/** Waits until the stored request has the status. */
+export const untilStored = (worker: Pick<TestWorker, 'database'>, id: string, status: string) =>
+  eventually(async () => (await statusOf(worker, id)) === status);
+
+export async function statusOf({ database }: Pick<TestWorker, 'database'>, id: string): Promise<string | undefined> {
+  const [row] = await database.query<{ status: string }>('select status from requests where id = $1', [id]);
+  return row?.status;
+}
+
+/** How Temporal describes the newest run. */
+export const describeRun = ({ client }: Pick<TestWorker, 'client'>, id: string) => client.workflow.getHandle(requestWorkflowId(id)).describe();
+
+/** Waits until nothing runs for the request. */
+export const untilEnded = (worker: TestWorker, id: string) =>
+  eventually(async () => {
+    const run = await describeRun(worker, id).catch(() => null);
+    return run !== null && run.status.name !== 'RUNNING' ? run : null;
+  });
