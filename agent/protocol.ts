@@ -18,7 +18,7 @@ export const pollAnswer = z.object({
 
 /** Answer of a claim (section 4). */
 export const claimAnswer = z.object({
-  execution_id: z.uuid(),
+  execution_id: z.guid(),
   request_id: z.string(),
   execution_token: z.string(),
   operation: z.string(),

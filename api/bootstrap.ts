@@ -61,7 +61,11 @@ async function makeAnew(tx: Transaction, files: BootstrapFiles): Promise<void> {
   await makeTokens(tx, files, { admin: newApiToken(), requester: newApiToken(), agent: newApiToken() });
 }
 
-async function makeTokens(tx: Transaction, files: BootstrapFiles, made: Record<keyof typeof tokenFiles, ApiToken>): Promise<void> {
+async function makeTokens(
+  tx: Transaction,
+  files: BootstrapFiles,
+  made: Record<keyof typeof tokenFiles, ApiToken>,
+): Promise<void> {
   const tokens = [
     stored('bootstrap-admin', made.admin, { type: 'user', id: 'admin', ceiling: adminRoles }),
     stored('bootstrap-requester', made.requester, { type: 'user', id: 'admin', ceiling: ['requester'] }),

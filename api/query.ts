@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { invalid } from '../domain/errors.js';
+import { parseInstant } from '../domain/instant.js';
 
 const maxInteger = 4_294_967_295;
 
@@ -30,9 +31,14 @@ export const booleanParam = (fallback: boolean) =>
 export const textParam = z.string().optional();
 
 /** RFC 3339 with an offset (HT-74), as milliseconds since the epoch. */
-export const instantParam = z.iso
-  .datetime({ offset: true, error: 'must be an RFC 3339 time with an offset' })
-  .transform(Date.parse)
+export const instantParam = z
+  .string()
+  .transform((text, context) => {
+    const instant = parseInstant(text);
+    if (instant === null) context.addIssue({ code: 'custom', message: 'must be an RFC 3339 time with an offset' });
+    return instant ?? z.NEVER;
+  })
+  .meta({ type: 'string', format: 'date-time' })
   .optional();
 
 const integerText = z

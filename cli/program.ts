@@ -98,6 +98,8 @@ function usage(error: CommanderError, argv: readonly string[]) {
   const message = error.code === 'commander.help' ? 'a subcommand is missing' : error.message.replace(/^error: /, '');
   const words = argv.filter((word) => !word.startsWith('-')).slice(0, 2);
   const [first] = words;
+  if (/^unknown option '-.*\s/s.test(message))
+    return failure('usage', 'an option cannot hold blanks', { hint: 'put SQL that begins with - after --' });
   return failure('usage', message.split('\n').join('; '), {
     hint: first !== undefined && groups.has(first) ? `svc ${first} --help` : 'svc --help',
   });

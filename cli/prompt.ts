@@ -8,10 +8,10 @@ export function confirm(terminal: Terminal, question: string, signal: AbortSigna
     // Not a terminal for readline: it would switch to raw mode, and Ctrl-C would no longer be a signal.
     const lines = createInterface({ input: terminal.stdin, terminal: false });
     const end = (settle: () => void) => {
+      settle();
       signal.removeEventListener('abort', onAbort);
       lines.close();
       terminal.stdin.pause();
-      settle();
     };
     const onAbort = () => end(() => reject(signal.reason));
     signal.addEventListener('abort', onAbort, { once: true });

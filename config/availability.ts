@@ -1,3 +1,4 @@
+import { readText } from './expansion.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
@@ -20,7 +21,7 @@ export function warnNotAvailable(file: unknown, findings: Findings): void {
   for (const path of NOT_AVAILABLE) {
     if (valueAt(file, path) !== undefined) findings.warning({ path, message: 'not available in this version', at: 'key' });
   }
-  if (valueAt(file, ['result_storage', 'backend']) === 's3')
+  if (readText(valueAt(file, ['result_storage', 'backend']))?.text === 's3')
     findings.warning({ path: ['result_storage', 'backend'], message: 's3 is not available in this version', at: 'key' });
 }
 

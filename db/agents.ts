@@ -107,7 +107,12 @@ export interface ClaimContext {
   repeated: { requestId: string; agentId: string; running: boolean; answer: string } | null;
 }
 
-export async function findClaimContext(db: Queryable, agentId: string, requestId: string, claimId: string | null): Promise<ClaimContext> {
+export async function findClaimContext(
+  db: Queryable,
+  agentId: string,
+  requestId: string,
+  claimId: string | null,
+): Promise<ClaimContext> {
   const [row] = await db.query<ClaimContext>(
     `select a.id is not null as known, coalesce(a.scopes, '[]') as scopes, coalesce(a.operations, '{}') as operations,
        coalesce(a.features, '{}') as features, a.key_id as "keyId", (select requester from requests where id = $2) as requester,

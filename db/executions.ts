@@ -1,6 +1,7 @@
 import type { Execution } from '../domain/request/types.js';
 import type { Change } from '../domain/request/verdict.js';
-import type { Queryable, Transaction } from './client.js';
+import type { Queryable } from './client.js';
+import type { Parameters } from './parameters.js';
 import { at } from './row-types.js';
 
 /** What a claim stores for its agent: the answer byte for byte (AG-39) and the terms of its lease. */
@@ -9,74 +10,57 @@ export interface NewClaim {
   leaseSecs: number;
 }
 
-export async function insertClaim(
-  tx: Transaction,
-  requestId: string,
-  execution: Execution,
-  claim: NewClaim,
-  now: number,
-): Promise<void> {
-  await tx.query(
-    `insert into executions (id, request_id, fence, agent_id, claim_id, claim_answer, mutating, marker, status, lease_secs, window_secs, lease_expires_at, created_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, 'running', $9, $10, $11, $12)`,
-    [
-      execution.id,
-      requestId,
-      execution.fence,
-      execution.agentId,
-      execution.claimId,
-      claim.answer,
-      execution.mutating,
-      execution.marker,
-      claim.leaseSecs,
-      execution.windowSecs,
-      at(execution.leaseExpiresAt),
-      at(now),
-    ],
-  );
+/** Part of a claim's one writing statement: the execution row. */
+export function claimInsert(p: Parameters, request: string, execution: Execution, claim: NewClaim, now: number): string {
+  const columns: Record<string, unknown> = {
+    id: execution.id,
+    fence: execution.fence,
+    agent_id: execution.agentId,
+    claim_id: execution.claimId,
+    claim_answer: claim.answer,
+    mutating: execution.mutating,
+    marker: execution.marker,
+    status: 'running',
+    lease_secs: claim.leaseSecs,
+    window_secs: execution.windowSecs,
+    lease_expires_at: at(execution.leaseExpiresAt),
+    created_at: at(now),
+  };
+  const values = Object.values(columns).map(p.add).join(', ');
+  return `claimed as (insert into executions (request_id, ${Object.keys(columns).join(', ')}) values (${request}, ${values}))`;
 }
 
-/** Writes what a result or a lost lease says of one execution; fields that are not named keep their value. */
-export async function updateExecution(
-  tx: Transaction,
+/** Part of a move's one writing statement: what it says of one execution, and the earlier fences it settles (AG-57, AG-59). */
+export function executionUpdate(
+  p: Parameters,
   { id, set, end }: NonNullable<Change['execution']>,
+  settled: readonly number[],
+  request: string,
   now: number,
-): Promise<void> {
-  await tx.query(
-    `update executions set status = coalesce($2, status), lost = coalesce($3, lost), unresolved = coalesce($4, unresolved),
-       outcome = coalesce($5, outcome), submission = coalesce($6, submission),
-       finished_at = case when $7 then coalesce(finished_at, $8) else finished_at end,
-       success = case when $7 then $9 else success end, applied_fence = case when $7 then $10 else applied_fence end,
-       rows_affected = case when $7 then $11 else rows_affected end, duration_ms = case when $7 then $12 else duration_ms end,
-       truncated = case when $7 then $13 else truncated end, error_message = case when $7 then $14 else error_message end,
-       result_kept = case when $7 then $15 else result_kept end
-     where id = $1`,
-    [
-      id,
-      set.status ?? null,
-      set.lost ?? null,
-      set.unresolved ?? null,
-      set.outcome ?? null,
-      set.submission ?? null,
-      end !== null,
-      at(now),
-      end?.success ?? null,
-      end?.appliedFence ?? null,
-      end?.rowsAffected ?? null,
-      end?.durationMs ?? null,
-      end?.truncated ?? null,
-      end?.errorMessage ?? null,
-      end?.kept ?? null,
-    ],
-  );
+): string {
+  const columns: Record<string, unknown> = { ...set };
+  if (end !== null) {
+    Object.assign(columns, {
+      success: end.success,
+      applied_fence: end.appliedFence,
+      rows_affected: end.rowsAffected,
+      duration_ms: end.durationMs,
+      truncated: end.truncated,
+      error_message: end.errorMessage,
+      result_kept: end.kept,
+    });
+  }
+  const sets = Object.entries(columns).map(([column, value]) => `${column} = ${p.add(value)}`);
+  // A lost execution keeps the instant of its loss when its result comes late.
+  if (end !== null) sets.push(`finished_at = coalesce(finished_at, ${p.add(at(now))})`);
+  const own = `ended as (update executions set ${sets.join(', ')} where id = ${p.add(id)})`;
+  const earlier = settled.length === 0 ? [] : [settledUpdate(p, settled, id, request)];
+  return [own, ...earlier].join(', ');
 }
 
-/** These fences have been settled by later evidence (AG-57, AG-59). */
-export async function updateUnresolved(tx: Transaction, requestId: string, fences: readonly number[]): Promise<void> {
-  await tx.query('update executions set unresolved = false where request_id = $1 and fence = any($2::int[])', [
-    requestId,
-    fences,
-  ]);
+/** One statement must not touch a row twice, so the execution that ends says itself whether it is unresolved. */
+function settledUpdate(p: Parameters, fences: readonly number[], id: string, request: string): string {
+  return `settled as (update executions set unresolved = false where request_id = ${request} and fence = any(${p.add(fences)}::int[]) and id <> ${p.add(id)})`;
 }
 
 /** Extends the lease of a running execution of this agent, never backwards (AG-40); undefined when its lease is over or it has ended. */

@@ -8,16 +8,10 @@ export const schemaVersion = '1_initial';
 export async function migrate(url: string): Promise<void> {
   await runner({
     databaseUrl: url,
-    dir: migrationsDir(),
+    dir: fileURLToPath(new URL('./migrations/', import.meta.url)),
     migrationsTable: 'schema_migrations',
     direction: 'up',
     advisoryLockMode: 'wait',
     log: () => {},
   });
-}
-
-/** The folder beside this source, from the bundle in `dist/` too. */
-function migrationsDir(): string {
-  const here = new URL('./migrations/', import.meta.url);
-  return fileURLToPath(import.meta.url.includes('/dist/') ? new URL('../db/migrations/', import.meta.url) : here);
 }

@@ -1,13 +1,14 @@
 import { type GatewayError, notFound } from '../domain/errors.js';
 import { currentSelectors, openSelectors } from '../domain/request/approval.js';
-import type { Execution, StoredRequest } from '../domain/request/types.js';
+import type { Decision, Execution, StoredRequest } from '../domain/request/types.js';
 import type { Change, Verdict } from '../domain/request/verdict.js';
 import { type View, viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
 import type { Transaction } from './client.js';
-import { insertClaim, type NewClaim, updateExecution, updateUnresolved } from './executions.js';
+import { claimInsert, executionUpdate, type NewClaim } from './executions.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
+import { type Parameters, parameters } from './parameters.js';
 import { findState, lockRunningExecution, lockState } from './request-state.js';
 import { at } from './row-types.js';
 
@@ -44,7 +45,7 @@ export async function move(
   const { change, refusal, claim } = decide(before, now);
   if (change === null && refusal !== null) throw refusal;
   const after = change === null ? before : apply(before, change, now);
-  if (change !== null) await write(tx, before, after, change, now, claim);
+  if (change !== null) await write(tx, after, change, now, claim);
   return { before, after, now, view: viewOf(after, now), changed: change !== null, refusal };
 }
 
@@ -58,49 +59,8 @@ function apply(before: StoredRequest, change: Change, now: number): StoredReques
   return { ...before, ...change.state, ...moved, decisions, execution };
 }
 
-async function write(
-  tx: Transaction,
-  before: StoredRequest,
-  after: StoredRequest,
-  change: Change,
-  now: number,
-  claim?: NewClaim,
-): Promise<void> {
-  if (claim !== undefined && after.execution !== null) await insertClaim(tx, after.id, after.execution, claim, now);
-  if (change.execution !== null) await updateExecution(tx, change.execution, now);
-  if (change.settled.length > 0) await updateUnresolved(tx, before.id, change.settled);
-  await writeState(tx, after, change, now);
-  tx.wake(topic.request(after.id));
-  if (change.signal !== null) tx.wake(topic.outbox);
-  if (after.status === 'dispatched') tx.wake(topic.jobs(after.database, after.environment));
-  if (after.status === 'running') tx.wake(topic.leases);
-}
-
-const stateText = `moved as (
-    update requests set version = $2, status = $3, current_step = $4, step_selectors = $5, open_selectors = $6, fence = $7, updated_at = $8, expires_at = $9,
-      approved_at = $10, dispatch_by = $11, dispatched_at = $12, dispatch_deadline = $13, resolved_at = $14, claimed_by = $15, cancel_requested_at = $16,
-      cancelled_by = $17, cancel_reason = $18, cancelled_while_lost = $19, lost_reason = $20, failure_reason = $21
-    where id = $1
-  )`;
-const stateParameters = 21;
-
-const newsText = outboxInsert({
-  request: '$1',
-  version: '$2',
-  signal: '$23',
-  actor: '$24',
-  step: '$25',
-  view: '$26',
-  starts: 'false',
-  lingerMs: '$27',
-});
-const decisionText = (first: number) => `decided as (
-    insert into decisions (id, request_id, step, user_id, action, selector, comment, decided_at)
-    values (gen_random_uuid(), $1, ${[0, 1, 2, 3, 4, 5].map((n) => `$${first + n}`).join(', ')})
-  )`;
-
-/** State, audit events, news and decision in one statement: one round trip under the lock. */
-async function writeState(tx: Transaction, after: StoredRequest, change: Change, now: number): Promise<void> {
+/** Everything a move writes, in one statement: one round trip under the lock. */
+async function write(tx: Transaction, after: StoredRequest, change: Change, now: number, claim?: NewClaim): Promise<void> {
   const subject = {
     requestId: after.id,
     operation: after.operation,
@@ -109,42 +69,69 @@ async function writeState(tx: Transaction, after: StoredRequest, change: Change,
     detailFingerprint: null,
     detailRaw: null,
   };
-  const values: unknown[] = [...stateValues(after), auditRows(change.events, subject)];
-  const texts = [stateText, auditInsert(`$${stateParameters + 1}`)];
-  if (change.signal !== null) {
-    texts.push(newsText);
-    values.push(change.signal.name, change.signal.actor, change.signal.step, JSON.stringify(viewOf(after, now)), change.lingerMs);
-  }
-  if (change.decision !== null) {
-    const { step, userId, action, selector, comment, at: decidedAt } = change.decision;
-    texts.push(decisionText(values.length + 1));
-    values.push(step, userId, action, selector, comment, at(decidedAt));
-  }
-  await tx.query(`with ${texts.join(', ')} select 1`, values);
+  const p = parameters();
+  const id = p.add(after.id);
+  const texts = [stateUpdate(p, id, after), auditInsert(p.add(auditRows(change.events, subject)))];
+  if (claim !== undefined && after.execution !== null) texts.push(claimInsert(p, id, after.execution, claim, now));
+  if (change.execution !== null) texts.push(executionUpdate(p, change.execution, change.settled, id, now));
+  if (change.signal !== null) texts.push(newsInsert(p, id, after, change.signal, change.lingerMs, now));
+  if (change.decision !== null) texts.push(decisionInsert(p, id, change.decision));
+  await tx.query(`with ${texts.join(', ')} select 1`, p.values);
+  tx.wake(topic.request(after.id));
+  if (change.signal !== null) tx.wake(topic.outbox);
+  if (after.status === 'dispatched') tx.wake(topic.jobs(after.database, after.environment));
+  if (after.status === 'running') tx.wake(topic.leases);
 }
 
-function stateValues(r: StoredRequest): unknown[] {
-  return [
-    r.id,
-    r.version,
-    r.status,
-    r.currentStep,
-    currentSelectors(r),
-    openSelectors(r),
-    r.fence,
-    at(r.updatedAt),
-    at(r.expiresAt),
-    at(r.approvedAt),
-    at(r.dispatchBy),
-    at(r.dispatchedAt),
-    at(r.dispatchDeadline),
-    at(r.resolvedAt),
-    r.claimedBy,
-    at(r.cancelRequestedAt),
-    r.cancelledBy,
-    r.cancelReason,
-    r.cancelledWhileLost,
-    r.lostReason,
-    r.failureReason,
-  ];
+function newsInsert(
+  p: Parameters,
+  request: string,
+  after: StoredRequest,
+  signal: NonNullable<Change['signal']>,
+  lingerMs: number,
+  now: number,
+): string {
+  return outboxInsert({
+    request,
+    version: p.add(after.version),
+    signal: p.add(signal.name),
+    actor: p.add(signal.actor),
+    step: p.add(signal.step),
+    view: p.add(JSON.stringify(viewOf(after, now))),
+    starts: 'false',
+    lingerMs: p.add(lingerMs),
+  });
+}
+
+function decisionInsert(p: Parameters, request: string, decision: Decision): string {
+  const { step, userId, action, selector, comment, at: decidedAt } = decision;
+  const values = [step, userId, action, selector, comment, at(decidedAt)].map(p.add).join(', ');
+  return `decided as (insert into decisions (id, request_id, step, user_id, action, selector, comment, decided_at) values (gen_random_uuid(), ${request}, ${values}))`;
+}
+
+function stateUpdate(p: Parameters, request: string, r: StoredRequest): string {
+  const columns: Record<string, unknown> = {
+    version: r.version,
+    status: r.status,
+    current_step: r.currentStep,
+    step_selectors: currentSelectors(r),
+    open_selectors: openSelectors(r),
+    fence: r.fence,
+    updated_at: at(r.updatedAt),
+    expires_at: at(r.expiresAt),
+    approved_at: at(r.approvedAt),
+    dispatch_by: at(r.dispatchBy),
+    dispatched_at: at(r.dispatchedAt),
+    dispatch_deadline: at(r.dispatchDeadline),
+    resolved_at: at(r.resolvedAt),
+    claimed_by: r.claimedBy,
+    cancel_requested_at: at(r.cancelRequestedAt),
+    cancelled_by: r.cancelledBy,
+    cancel_reason: r.cancelReason,
+    cancelled_while_lost: r.cancelledWhileLost,
+    lost_reason: r.lostReason,
+    failure_reason: r.failureReason,
+  };
+  const sets = Object.entries(columns).map(([column, value]) => `${column} = ${p.add(value)}`);
+  return `moved as (update requests set ${sets.join(', ')} where id = ${request})`;
 }

@@ -1,6 +1,7 @@
 import type { Caller, EffectiveRole } from '../domain/permissions.js';
 import type { Status } from '../domain/request/types.js';
 import type { Queryable } from './client.js';
+import { type Parameters, parameters } from './parameters.js';
 
 export interface RequestFilters {
   status?: string | undefined;
@@ -27,14 +28,6 @@ export interface ListedRequest {
   total_steps: number;
   step_selectors: string[];
 }
-
-/** Collects parameters of a statement that is put together from fixed pieces. */
-function parameters() {
-  const values: unknown[] = [];
-  return { values, add: (value: unknown) => `$${values.push(value)}` };
-}
-
-type Parameters = ReturnType<typeof parameters>;
 
 const columns = `r.id, r.requester, r.database, r.environment, r.operation, r.detail, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
   r.current_step, coalesce(jsonb_array_length(r.workflow->'steps'), 0) as total_steps, r.step_selectors`;

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 
@@ -34,7 +34,7 @@ export function placePostgres(clone: string, dataDir: string, fallbackBase = def
   mkdirSync(dirname(dataDir), { recursive: true });
   if (user === null) return place;
   if (!canReach(user, dirname(dataDir))) {
-    place.movedTo = fallbackFolder(clone, dataDir, fallbackBase);
+    place.movedTo = openFolder(fallbackFolder(clone, dataDir, fallbackBase));
     place.dataDir = join(place.movedTo, 'postgres');
   }
   if (!canReach(user, join(native, 'bin', 'postgres'))) {
@@ -96,13 +96,23 @@ function canReach(user: User, path: string): boolean {
   return spawnSync('/usr/bin/env', ['test', '-x', path], { uid: user.uid, gid: user.gid, cwd: '/', timeout: 5000 }).status === 0;
 }
 
+/** Makes a folder that everybody may enter, whatever the umask. */
+function openFolder(folder: string): string {
+  for (const path of [dirname(folder), folder]) {
+    if (existsSync(path)) continue;
+    mkdirSync(path);
+    chmodSync(path, 0o755);
+  }
+  return folder;
+}
+
 /** 60 MB, copied once per version; a copy that was cut short is never taken for a whole one. */
 function copyPrograms(native: string, folder: string): string {
   const { version } = JSON.parse(readFileSync(join(native, '..', 'package.json'), 'utf8')) as { version: string };
   const target = join(folder, `postgresql-${version}`);
   if (existsSync(target)) return target;
   const unfinished = `${target}.${process.pid}`;
-  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  openFolder(folder);
   cpSync(native, unfinished, { recursive: true, verbatimSymlinks: true });
   spawnSync('chmod', ['-R', 'a+rX', unfinished]);
   try {

@@ -24,6 +24,8 @@ export interface TemporalLink {
   use(connection: NativeConnection | null, prepared?: PreparedServer): void;
   /** Temporal, or null while it is away; after a failure it is asked again at most once per `probeMs`. */
   find(): Promise<UsableTemporal | null>;
+  /** Whether it could be used when it was last looked for; asks nobody. */
+  isUsable(): boolean;
   /** True once after each absence, for the publisher: what was held back meanwhile can go out. */
   takeReturn(): boolean;
   /** One call with its deadline; failures are counted, and the next `find` looks whether the server is still what it was. */
@@ -72,6 +74,7 @@ export function createTemporalLink(options: LinkOptions): TemporalLink {
       if (current === null || doubt === 'away') return null;
       return { client: current.client, searchable: current.searchable };
     },
+    isUsable: () => current !== null && doubt !== 'away',
     takeReturn() {
       const was = isBack;
       isBack = false;

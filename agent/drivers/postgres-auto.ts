@@ -1,10 +1,10 @@
 import { failure, type Outcome } from '../outcome.js';
 import type { Run } from './driver.js';
-import { committed, countOf, type DmlTarget } from './postgres-dml.js';
 import { asServerError, errorText, isConnectivityError } from './postgres-errors.js';
 import { Interrupted, interruptible, runErrorText } from './postgres-guard.js';
 import { type SelectReport, timeoutsStep } from './postgres-select.js';
 import type { PostgresSession } from './postgres-session.js';
+import { committed, countOf, type DmlTarget } from './postgres-written.js';
 
 /** Runs the one statement that cannot run in a transaction; its `open` marker row is there already (AP-33). */
 export async function runOutsideTransaction(session: PostgresSession, run: Run, target: DmlTarget): Promise<SelectReport> {

@@ -1,19 +1,17 @@
 import { decideByMarkers } from '../marker.js';
 import { failure, type Outcome } from '../outcome.js';
-import { type RowsJson, resultText } from '../result-json.js';
+import type { RowsJson } from '../result-json.js';
 import { sleep } from '../wait.js';
 import type { Run } from './driver.js';
 import { runOutsideTransaction } from './postgres-auto.js';
 import { commit, tryRequestLock } from './postgres-commit.js';
 import { asServerError } from './postgres-errors.js';
 import type { Step } from './postgres-exchange.js';
-import { checkFlag, failedRun, interruptible, notStarted, type Target } from './postgres-guard.js';
-import type { PostgresMarker } from './postgres-marker.js';
+import { checkFlag, failedRun, interruptible, notStarted } from './postgres-guard.js';
 import { PREPARED, runForRows } from './postgres-rows.js';
 import { type SelectReport, timeoutsStep } from './postgres-select.js';
 import type { PostgresSession } from './postgres-session.js';
-
-export type DmlTarget = Target & { marker: PostgresMarker };
+import { alreadyApplied, committed, countOf, type DmlTarget } from './postgres-written.js';
 
 /** Runs all statements or none under the request lock, with a marker row where the job has one (AP-32, AP-33, AP-53 to AP-55). */
 export async function runDml(session: PostgresSession, run: Run, target: DmlTarget): Promise<SelectReport> {
@@ -48,18 +46,13 @@ async function consultMarkers(session: PostgresSession, run: Run, target: DmlTar
     if (decision.act === 'unknown') {
       return failure('unknown', `attempt ${decision.fence} may have been applied; check the database`);
     }
-    if (decision.act === 'already_applied') return applied(decision.fence, decision.rowsAffected);
+    if (decision.act === 'already_applied') return alreadyApplied(decision.fence, decision.rowsAffected);
     if (auto || run.unresolvedFences.length > 0) await session.exchange([target.marker.open(run, auto ? 'auto' : 'tx')]);
     return null;
   } catch (error) {
     if (!asServerError(error)) throw error;
     return failure('not_started', 'marker table not available');
   }
-}
-
-function applied(fence: number, rowsAffected: number | null): Outcome {
-  const resultData = resultText(`{"rows_affected":${rowsAffected ?? 0}}`);
-  return { success: true, outcome: 'already_applied', resultData, rowsAffected, truncated: false, appliedFence: fence };
 }
 
 async function runInTransaction(session: PostgresSession, run: Run, target: DmlTarget): Promise<SelectReport> {
@@ -105,19 +98,4 @@ function prepareStep(text: string): Step {
 
 function runStep(text: string): Step {
   return { kind: 'run', text, onRow: () => {} };
-}
-
-/** Rows that a command tag counts; the rows of a SELECT are none (AP-36). */
-export function countOf(tag: string): number {
-  return Number(/^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY) (\d+)$/.exec(tag)?.[1] ?? 0);
-}
-
-/** The success of a write: its count, and the rows of its last statement if that gave some. */
-export function committed(rowsAffected: number, json: RowsJson | null): Outcome {
-  if (!json) {
-    const resultData = resultText(`{"rows_affected":${rowsAffected}}`);
-    return { success: true, outcome: 'committed', resultData, rowsAffected, truncated: false };
-  }
-  const { text, truncated } = json.finish(`,"rows_affected":${rowsAffected}`);
-  return { success: true, outcome: 'committed', resultData: text, rowsAffected, truncated };
 }

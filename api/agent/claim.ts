@@ -10,9 +10,9 @@ import { neverPolled } from '../../domain/request/judge-claim.js';
 import { isMutating, type StoredRequest } from '../../domain/request/types.js';
 import { effectiveStatementTimeoutSecs } from '../../domain/workflow-policy.js';
 import type { Generation, Services } from '../context.js';
-import { rawJson, type Reply } from '../reply.js';
-import { executionPolicy, integrity, isUuid, pairUnchanged } from '../requests/facts.js';
+import { type Reply, rawJson } from '../reply.js';
 import { commitMove } from '../requests/decide.js';
+import { executionPolicy, integrity, isUuid, pairUnchanged } from '../requests/facts.js';
 import type { Call } from '../route.js';
 
 type ClaimCall = Call<{ id: string }, undefined, { claim_id?: string | undefined }>;
@@ -34,7 +34,8 @@ export async function claimJob(call: ClaimCall, services: Services, times: { lea
 /** AG-31, AG-36: the same agent's same claim gives the same answer again; the id of another request's claim is 400. */
 function repeatedAnswer(call: ClaimCall, { repeated }: ClaimContext, id: string): string | null {
   if (repeated === null) return null;
-  if (repeated.requestId !== id || repeated.agentId !== call.caller.id) throw invalid('claim_id belongs to another claim', 'body.claim_id');
+  if (repeated.requestId !== id || repeated.agentId !== call.caller.id)
+    throw invalid('claim_id belongs to another claim', 'body.claim_id');
   if (!repeated.running) throw refusal('request.conflict', 'this claim has ended');
   return repeated.answer;
 }
@@ -73,9 +74,16 @@ async function commitClaim(
 }
 
 function agentFacts(id: string, context: ClaimContext, request: StoredRequest) {
-  const scope = context.scopes.find(({ database, environment }) => database === request.database && environment === request.environment);
+  const scope = context.scopes.find(
+    ({ database, environment }) => database === request.database && environment === request.environment,
+  );
   const allowed = context.operations.length === 0 || context.operations.includes(request.operation);
-  return { id, inScope: scope !== undefined && allowed, fences: context.features.includes('fence'), marker: scope?.marker ?? false };
+  return {
+    id,
+    inScope: scope !== undefined && allowed,
+    fences: context.features.includes('fence'),
+    marker: scope?.marker ?? false,
+  };
 }
 
 type Terms = ReturnType<typeof claimTerms>;
@@ -84,7 +92,10 @@ type Terms = ReturnType<typeof claimTerms>;
 function claimTerms(generation: Generation, request: StoredRequest, leaseFloorMs: number) {
   const policy = executionPolicy(generation, request);
   const statementTimeoutSecs = effectiveStatementTimeoutSecs(policy, request.workflow);
-  const leaseMs = Math.max(leaseFloorMs, Math.min(statementTimeoutSecs + 30, policy.maxStatementTimeoutSecs + 30) * (leaseFloorMs / 60));
+  const leaseMs = Math.max(
+    leaseFloorMs,
+    Math.min(statementTimeoutSecs + 30, policy.maxStatementTimeoutSecs + 30) * (leaseFloorMs / 60),
+  );
   return { statementTimeoutSecs, leaseMs, windowSecs: policy.executionWindowSecs, maxRows: policy.maxRows };
 }
 

@@ -14,6 +14,7 @@ export async function heartbeat(call: Call<{ id: string }, undefined, unknown>, 
   const execution = await findExecution(services.database, id);
   if (execution === undefined) throw notFound('execution');
   if (execution.agentId !== call.caller.id) throw forbidden();
-  if (execution.fence < execution.newestFence) throw refusal('execution.gone', 'a newer dispatch of this request exists', 'stop and roll back');
+  if (execution.fence < execution.newestFence)
+    throw refusal('execution.gone', 'a newer dispatch of this request exists', 'stop and roll back');
   throw refusal('execution.conflict', 'the execution has ended or its lease is over', 'submit the result');
 }

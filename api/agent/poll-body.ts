@@ -62,7 +62,9 @@ const job = z.object({
 
 export const pollAnswer = z.object({
   jobs: z.array(job),
-  dry_run_jobs: z.array(z.object({ id: z.string(), request_id: z.string(), database: z.string(), environment: z.string(), sql: z.string() })),
+  dry_run_jobs: z.array(
+    z.object({ id: z.string(), request_id: z.string(), database: z.string(), environment: z.string(), sql: z.string() }),
+  ),
   preflight_jobs: z.array(
     z.object({
       id: z.string(),

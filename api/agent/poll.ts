@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { insertAuditEvents } from '../../db/audit.js';
 import { type AgentReport, type Job, listJobs, touchAgent, upsertAgent } from '../../db/agents.js';
+import { insertAuditEvents } from '../../db/audit.js';
 import { topic } from '../../db/notifications.js';
 import { iso } from '../../db/row-types.js';
 import { isLowerVersion } from '../../domain/semver.js';
@@ -22,7 +22,8 @@ export async function pollJobs(call: PollCall, services: Services, waiting: Wait
   await record(call, services, report);
   const { minVersion } = services.config().agents;
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
-  const jobs = upgradeRequired || services.lifecycle.draining || report.draining ? [] : await waitForJobs(call, services, report, waiting);
+  const jobs =
+    upgradeRequired || services.lifecycle.draining || report.draining ? [] : await waitForJobs(call, services, report, waiting);
   return {
     jobs,
     dry_run_jobs: [],
@@ -56,7 +57,15 @@ async function record(call: PollCall, services: Services, report: AgentReport): 
     const { registered } = await upsertAgent(tx, report);
     if (!registered) return;
     await insertAuditEvents(tx, [
-      { type: 'agent.registered', outcome: 'success', actor: call.actor, resourceType: 'agent', resourceId: report.id, reason: null, metadata: {} },
+      {
+        type: 'agent.registered',
+        outcome: 'success',
+        actor: call.actor,
+        resourceType: 'agent',
+        resourceId: report.id,
+        reason: null,
+        metadata: {},
+      },
     ]);
   });
 }
@@ -100,5 +109,7 @@ function takePlace(waiting: WaitingPolls, agentId: string, end: () => void): () 
 
 /** Beside the answer: an agent's next poll says the same within milliseconds. */
 function touchLater(services: Services, agentId: string): void {
-  touchAgent(services.database, agentId).catch((error: unknown) => services.log.debug({ error: String(error) }, 'agent record not touched'));
+  touchAgent(services.database, agentId).catch((error: unknown) =>
+    services.log.debug({ error: String(error) }, 'agent record not touched'),
+  );
 }

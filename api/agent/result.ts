@@ -1,7 +1,7 @@
+import type { Transaction } from '../../db/client.js';
 import { type FoundExecution, findExecution } from '../../db/executions.js';
 import { type Moved, move } from '../../db/move.js';
 import { insertRelay, insertResult } from '../../db/results.js';
-import type { Transaction } from '../../db/client.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import type { Services } from '../context.js';
@@ -19,7 +19,8 @@ export async function submitResult(call: ResultCall, services: Services) {
   const execution = await ownExecution(call, services);
   const submitted = readSubmission(call.body, execution, services);
   const moved = await keepAndMove(call, services, execution, submitted);
-  if (submitted.tooLarge) throw refusal('payload.too_large', `the limit is ${services.config().resultStorage.maxPersistBytes} bytes`);
+  if (submitted.tooLarge)
+    throw refusal('payload.too_large', `the limit is ${services.config().resultStorage.maxPersistBytes} bytes`);
   return { request_id: execution.requestId, status: moved.after.status };
 }
 
@@ -39,21 +40,45 @@ async function ownExecution(call: Pick<ResultCall, 'params' | 'caller'>, service
   return execution;
 }
 
-async function keepAndMove(call: Omit<ResultCall, 'body'>, services: Services, execution: FoundExecution, submitted: Submitted): Promise<Moved> {
+async function keepAndMove(
+  call: Omit<ResultCall, 'body'>,
+  services: Services,
+  execution: FoundExecution,
+  submitted: Submitted,
+): Promise<Moved> {
   const policy = resultPolicy(services, call.generation, execution);
   const kept = placeOf(execution, submitted, policy.deliveryMode);
   const submission = { ...submitted.submission, kept };
   const key = `${execution.requestId}/${execution.id}`;
-  const wanted = kept === 'object' && submitted.data !== null && execution.submission === null && execution.fence === execution.newestFence;
+  const wanted =
+    kept === 'object' && submitted.data !== null && execution.submission === null && execution.fence === execution.newestFence;
   const object = wanted ? await services.results.put(key, submitted.data!) : null;
   const moved = await commitMove(services, async (tx) => {
     const done = await move(tx, execution.requestId, (request, now) =>
-      judge(request, { kind: 'result', actor: call.actor, agentId: call.caller.id, executionId: execution.id, reported: execution, submission }, now),
+      judge(
+        request,
+        {
+          kind: 'result',
+          actor: call.actor,
+          agentId: call.caller.id,
+          executionId: execution.id,
+          reported: execution,
+          submission,
+        },
+        now,
+      ),
     );
     if (done.refusal !== null || !done.changed) return done;
     const validJson = submitted.data !== null && isJson(submitted.data);
     if (object !== null) {
-      const stored = { executionId: execution.id, requestId: execution.requestId, key, ...object, validJson, retentionDays: policy.retentionDays };
+      const stored = {
+        executionId: execution.id,
+        requestId: execution.requestId,
+        key,
+        ...object,
+        validJson,
+        retentionDays: policy.retentionDays,
+      };
       await insertResult(tx, stored, done.now);
     }
     if (kept === 'relay') await relay(tx, services, execution, submitted, validJson, done.now);
@@ -64,13 +89,24 @@ async function keepAndMove(call: Omit<ResultCall, 'body'>, services: Services, e
 }
 
 /** RS-43: where the data of this outcome goes. */
-function placeOf(execution: FoundExecution, { submission, data }: Submitted, delivery: 'both' | 'stream'): 'object' | 'empty' | 'relay' {
+function placeOf(
+  execution: FoundExecution,
+  { submission, data }: Submitted,
+  delivery: 'both' | 'stream',
+): 'object' | 'empty' | 'relay' {
   if (!submission.success) return 'empty';
   if (execution.noResultStore || delivery === 'stream') return 'relay';
   return data === null ? 'empty' : 'object';
 }
 
-async function relay(tx: Transaction, services: Services, execution: FoundExecution, submitted: Submitted, validJson: boolean, now: number): Promise<void> {
+async function relay(
+  tx: Transaction,
+  services: Services,
+  execution: FoundExecution,
+  submitted: Submitted,
+  validJson: boolean,
+  now: number,
+): Promise<void> {
   const { maxSlots, slotTtlSecs } = services.config().resultChannel;
   const { submission, data } = submitted;
   const head = {
@@ -81,15 +117,29 @@ async function relay(tx: Transaction, services: Services, execution: FoundExecut
     errorMessage: submission.errorMessage,
   };
   const text = envelope(head, data === null || validJson ? data : JSON.stringify(data)).join('');
-  await insertRelay(tx, { executionId: execution.id, requestId: execution.requestId, envelope: text, expiresAt: now + slotTtlSecs * 1000 }, maxSlots);
+  await insertRelay(
+    tx,
+    { executionId: execution.id, requestId: execution.requestId, envelope: text, expiresAt: now + slotTtlSecs * 1000 },
+    maxSlots,
+  );
 }
 
-function count(services: Services, execution: FoundExecution, submission: Submitted['submission'], kept: string, moved: Moved): void {
+function count(
+  services: Services,
+  execution: FoundExecution,
+  submission: Submitted['submission'],
+  kept: string,
+  moved: Moved,
+): void {
   if (!moved.changed) return;
   const { metrics } = services;
-  const status = { executed: 'completed', cancelled: 'cancelled', execution_lost: 'lost' }[moved.after.status as string] ?? 'failed';
+  const status =
+    { executed: 'completed', cancelled: 'cancelled', execution_lost: 'lost' }[moved.after.status as string] ?? 'failed';
   metrics.executions.inc({ status });
   metrics.resultStorage.inc({ status: kept === 'object' ? 'stored' : 'skipped' });
   if (submission.durationMs === null) return;
-  metrics.executionDuration.observe({ database: execution.database, environment: execution.environment }, submission.durationMs / 1000);
+  metrics.executionDuration.observe(
+    { database: execution.database, environment: execution.environment },
+    submission.durationMs / 1000,
+  );
 }

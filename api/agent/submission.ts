@@ -7,7 +7,14 @@ import type { Outcome } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
 import { auditError, cutBytes } from '../requests/redaction.js';
 
-const OUTCOMES = ['committed', 'already_applied', 'rolled_back', 'not_started', 'partial', 'unknown'] as const satisfies Outcome[];
+const OUTCOMES = [
+  'committed',
+  'already_applied',
+  'rolled_back',
+  'not_started',
+  'partial',
+  'unknown',
+] as const satisfies Outcome[];
 const succeeded: ReadonlySet<Outcome> = new Set(['committed', 'already_applied']);
 const maxErrorBytes = 4096;
 // A number that JSON.parse has rounded is still a count: the outcome of the SQL is never lost for it (AG-50a).
@@ -37,7 +44,11 @@ export interface Submitted {
 }
 
 /** The submission as rules judge it, with the size rule applied (AG-47, RS-55): too large is told apart by `tooLarge`. */
-export function readSubmission(body: ResultBody, execution: FoundExecution, services: Services): Submitted & { tooLarge: boolean } {
+export function readSubmission(
+  body: ResultBody,
+  execution: FoundExecution,
+  services: Services,
+): Submitted & { tooLarge: boolean } {
   const outcome = body.outcome ?? (body.success ? 'committed' : 'rolled_back');
   if (succeeded.has(outcome) !== body.success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
   const data = wellFormed(body.result_data);
@@ -68,10 +79,16 @@ export function readSubmission(body: ResultBody, execution: FoundExecution, serv
 export function tooLarge(submission: Submission, mutating: boolean, bytes: number, limit: number, services: Services): Submitted {
   const errorMessage = `result too large: ${bytes} bytes, limit ${limit}`;
   if (mutating && submission.success) {
-    return { submission: { ...submission, errorMessage }, data: JSON.stringify({ rows_affected: Number(submission.rowsAffected ?? 0) }) };
+    return {
+      submission: { ...submission, errorMessage },
+      data: JSON.stringify({ rows_affected: Number(submission.rowsAffected ?? 0) }),
+    };
   }
   const failed = { success: false, errorMessage, kept: 'empty', auditError: auditError(services, errorMessage) } as const;
-  return { submission: { ...submission, ...failed, outcome: submission.success ? 'rolled_back' : submission.outcome }, data: null };
+  return {
+    submission: { ...submission, ...failed, outcome: submission.success ? 'rolled_back' : submission.outcome },
+    data: null,
+  };
 }
 
 /** U+0000 and unpaired surrogates become U+FFFD (AG-50a). */

@@ -3,6 +3,7 @@ import { lockOwner } from '../../db/creation.js';
 import { type Moved, move } from '../../db/move.js';
 import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
+import { deleteRelay } from '../../db/results.js';
 import { notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import type { StoredRequest } from '../../domain/request/types.js';

@@ -63,7 +63,14 @@ export function agentRoutes(times: { leaseFloorMs: number }): Route[] {
       bodyOptional: true,
       status: 200,
       response: claimAnswer,
-      errors: ['validation.failed', 'auth.forbidden', 'agent.not_found', 'request.not_found', 'request.conflict', 'service.draining'],
+      errors: [
+        'validation.failed',
+        'auth.forbidden',
+        'agent.not_found',
+        'request.not_found',
+        'request.conflict',
+        'service.draining',
+      ],
       handle: (call, services) => claimJob(call, services, times),
     }),
     route({
@@ -95,7 +102,14 @@ export function agentRoutes(times: { leaseFloorMs: number }): Route[] {
       anyText: true,
       status: 200,
       response: z.object({ request_id: text, status: text }),
-      errors: ['validation.failed', 'auth.forbidden', 'execution.not_found', 'execution.gone', 'execution.conflict', 'payload.too_large'],
+      errors: [
+        'validation.failed',
+        'auth.forbidden',
+        'execution.not_found',
+        'execution.gone',
+        'execution.conflict',
+        'payload.too_large',
+      ],
       handle: submitResult,
     }),
   ];

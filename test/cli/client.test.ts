@@ -17,7 +17,7 @@ describe('calling the server', () => {
     api.on(paths.stream, { body: twoRows }).on(paths.show, shown('executed'));
     const result = await runSvc(['execute', 'SELECT 1'], { environment: login(api.url) });
     expect(result.code).toBe(0);
-    const keys = api.bodies(paths.create).map((body) => body['idempotency_key']);
+    const keys = api.bodies(paths.create).map((body) => body.idempotency_key);
     expect(keys).toHaveLength(3);
     expect(new Set(keys).size).toBe(1);
   });
@@ -25,7 +25,7 @@ describe('calling the server', () => {
   it('prints the key when nobody knows whether the request exists', async () => {
     api.on(paths.create, { drop: true });
     const result = await runSvc(['execute', 'SELECT 1', '--json'], { environment: login(api.url) });
-    const key = api.bodies(paths.create)[0]!['idempotency_key'];
+    const key = api.bodies(paths.create)[0]!.idempotency_key;
     expect(JSON.parse(result.stdout).error).toMatchObject({ code: 'network_error' });
     expect(JSON.parse(result.stdout).error.hint).toContain(`--idempotency-key ${key}`);
   });
@@ -46,7 +46,10 @@ describe('calling the server', () => {
   it('gives up after the time of a call and says so', async () => {
     api.on('GET /api/me', { hang: true });
     const result = await runSvc(['whoami', '--json'], { environment: login(api.url), limits: { callMs: 50 } });
-    expect(JSON.parse(result.stdout).error).toMatchObject({ code: 'network_error', message: expect.stringContaining('no answer within 0.05 s') });
+    expect(JSON.parse(result.stdout).error).toMatchObject({
+      code: 'network_error',
+      message: expect.stringContaining('no answer within 0.05 s'),
+    });
     expect(result.code).toBe(1);
   });
 
@@ -83,7 +86,11 @@ describe('calling the server', () => {
     await gone.close();
     const result = await runSvc(['whoami', '--json'], { environment: login(gone.url) });
     expect(result.code).toBe(1);
-    expect(JSON.parse(result.stdout)).toMatchObject({ ok: false, data: { local: true, credential: 'SVC_TOKEN' }, error: { code: 'network_error' } });
+    expect(JSON.parse(result.stdout)).toMatchObject({
+      ok: false,
+      data: { local: true, credential: 'SVC_TOKEN' },
+      error: { code: 'network_error' },
+    });
   });
 
   it('keeps a path prefix of the address and trims its slashes (HT-131)', async () => {

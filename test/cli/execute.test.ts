@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
 import { login, runSvc } from './run-svc.js';
@@ -31,25 +31,37 @@ describe('execute', () => {
     writeFileSync(join(directory, 'q.sql'), ' SELECT 1;\r\n-- ä\n');
     await runSvc(['execute', '--file', 'q.sql'], { environment: login(api.url), directory });
     await runSvc(['execute', '--file', '-'], { environment: login(api.url), stdin: 'SELECT 2\n' });
-    expect(api.bodies(paths.create).map((body) => body['detail'])).toEqual([' SELECT 1;\r\n-- ä\n', 'SELECT 2\n']);
+    expect(api.bodies(paths.create).map((body) => body.detail)).toEqual([' SELECT 1;\r\n-- ä\n', 'SELECT 2\n']);
   });
 
   it('splices the bytes of the answer into one line (CL-12)', async () => {
     runsAtOnce(api, envelope('{"rows":[{"id":9007199254740993,"id":1.0}],\r\n "x":"\\u001b"}'));
     const result = await svc('execute', 'SELECT 1', '--format', 'quiet');
     expect(result.stderr).toBe('');
-    expect(result.stdout).toContain('"result_data":{"rows":[{"id":9007199254740993,"id":1.0}],   "x":"\\u001b"}}}\n'.replace('   ', '   '));
+    expect(result.stdout).toContain(
+      '"result_data":{"rows":[{"id":9007199254740993,"id":1.0}],   "x":"\\u001b"}}}\n'.replace('   ', '   '),
+    );
     expect(result.stdout.trimEnd()).not.toContain('\n');
   });
 
   it('never ends with 0 for a statement that failed, in every format (CL-I1, property)', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.string(), fc.constantFrom('human', 'json', 'quiet'), fc.constantFrom('table', 'csv', 'vertical', 'json'), async (message, format, results) => {
-        runsAtOnce(api, failedEnvelope(message));
-        const result = await svc('execute', 'SELECT 1', '--format', format, '--result-format', results);
-        expect(result.code).toBe(3);
-        if (format !== 'human') expect(JSON.parse(result.stdout)).toMatchObject({ ok: false, data: { success: false }, error: { code: 'execution_failed', hint: null } });
-      }),
+      fc.asyncProperty(
+        fc.string(),
+        fc.constantFrom('human', 'json', 'quiet'),
+        fc.constantFrom('table', 'csv', 'vertical', 'json'),
+        async (message, format, results) => {
+          runsAtOnce(api, failedEnvelope(message));
+          const result = await svc('execute', 'SELECT 1', '--format', format, '--result-format', results);
+          expect(result.code).toBe(3);
+          if (format !== 'human')
+            expect(JSON.parse(result.stdout)).toMatchObject({
+              ok: false,
+              data: { success: false },
+              error: { code: 'execution_failed', hint: null },
+            });
+        },
+      ),
       { numRuns: 20 },
     );
   });
@@ -111,14 +123,20 @@ describe('execute', () => {
 
   it('reports a success whose result is not stored with a warning (CL-22)', async () => {
     api.on(paths.create, created('executed')).on(paths.show, shown('executed'));
-    api.on(paths.content, { status: 410, body: { error: 'result not stored for this request', code: 'result.gone', hint: null } });
+    api.on(paths.content, {
+      status: 410,
+      body: { error: 'result not stored for this request', code: 'result.gone', hint: null },
+    });
     const result = await svc('execute', 'SELECT 1', '--json');
     expect(result.code).toBe(0);
     expect(JSON.parse(result.stdout).warnings).toHaveLength(1);
   });
 
   it('resumes three times after dispatch timeouts, then is not ready and names the queue hint (CL-22)', async () => {
-    api.on(paths.create, created('dispatched')).on(paths.stream, { status: 204 }).on(paths.resume, { body: { status: 'dispatched' } });
+    api
+      .on(paths.create, created('dispatched'))
+      .on(paths.stream, { status: 204 })
+      .on(paths.resume, { body: { status: 'dispatched' } });
     api.on(paths.show, shown('dispatched', { queue_hint: 'no_agents' }), shown('approved'));
     const result = await svc('execute', 'SELECT 1', '--json');
     expect(JSON.parse(result.stdout).error).toMatchObject({ code: 'not_ready' });
@@ -127,7 +145,10 @@ describe('execute', () => {
   });
 
   it('goes on waiting after a stream that broke or told nothing (CL-22)', async () => {
-    api.on(paths.create, created('running')).on(paths.show, shown('running')).on(paths.stream, { drop: true }, { status: 204 }, { body: twoRows });
+    api
+      .on(paths.create, created('running'))
+      .on(paths.show, shown('running'))
+      .on(paths.stream, { drop: true }, { status: 204 }, { body: twoRows });
     expect((await svc('execute', 'SELECT 1')).code).toBe(0);
   });
 
@@ -147,8 +168,13 @@ describe('execute', () => {
   });
 
   it('asks before what does not begin like a read, and not without a terminal (CL-18)', async () => {
-    for (const sql of ['UPDATE t SET a = 1', 'WITH x AS (DELETE FROM t) SELECT 1', 'EXPLAIN (ANALYZE) SELECT 1', '-- c\nDELETE FROM t']) {
-      const result = await svc('execute', sql, '--json');
+    for (const sql of [
+      'UPDATE t SET a = 1',
+      'WITH x AS (DELETE FROM t) SELECT 1',
+      'EXPLAIN (ANALYZE) SELECT 1',
+      '-- c\nDELETE FROM t',
+    ]) {
+      const result = await svc('execute', '--json', '--', sql);
       expect(JSON.parse(result.stdout).error.code).toBe('confirmation_required');
       expect(result.code).toBe(1);
     }

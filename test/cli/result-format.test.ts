@@ -11,8 +11,17 @@ const view = (data: string) => viewResult(readJson(envelope(data)));
 
 describe('result formats', () => {
   it('parses csv back to the values of the server, NULL told from the text NULL (CL-I5, property)', () => {
-    const cell = fc.oneof(fc.constant(null), fc.constant('NULL'), fc.string(), fc.string({ unit: fc.constantFrom('"', ',', '\r', '\n', 'a') }), fc.integer(), fc.boolean());
-    const table = fc.integer({ min: 1, max: 4 }).chain((width) => fc.array(fc.array(cell, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 5 }));
+    const cell = fc.oneof(
+      fc.constant(null),
+      fc.constant('NULL'),
+      fc.string(),
+      fc.string({ unit: fc.constantFrom('"', ',', '\r', '\n', 'a') }),
+      fc.integer(),
+      fc.boolean(),
+    );
+    const table = fc
+      .integer({ min: 1, max: 4 })
+      .chain((width) => fc.array(fc.array(cell, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 5 }));
     fc.assert(
       fc.property(table, (rows) => {
         const columns = rows[0]!.map((_, index) => `c${index}`);
@@ -24,7 +33,8 @@ describe('result formats', () => {
   });
 
   it('gives json with the very texts of the server: big integers, repeated columns, 1.0 (CL-I5)', () => {
-    const data = '{"columns":["id","id","x"],"rows":[[9007199254740993, 1.0, {"a": 1,"a":2}]],"truncated":true,"truncation_reason":"row limit reached (1)"}';
+    const data =
+      '{"columns":["id","id","x"],"rows":[[9007199254740993, 1.0, {"a": 1,"a":2}]],"truncated":true,"truncation_reason":"row limit reached (1)"}';
     expect(renderResult(view(data), 'json', false)).toBe(
       '{"columns":["id","id","x"],"rows":[[9007199254740993,1.0,{"a":1,"a":2}]],"rows_affected":null,"truncated":true}\n',
     );
@@ -70,8 +80,10 @@ describe('result formats', () => {
 
   it('shows no control character of the server in a table, in vertical, or on a terminal (CL-13)', () => {
     const data = JSON.stringify({ columns: ['a\u001b[2J'], rows: [['\u001b]0;x\u0007\u009b1m\u202e']] });
-    for (const format of ['table', 'vertical'] as const) expect(renderResult(view(data), format, false)).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
-    for (const format of ['csv', 'json'] as const) expect(renderResult(view(data), format, true).replaceAll('\r\n', '\n')).not.toMatch(/[\u001b\u0007\u009b\u202e]/);
+    for (const format of ['table', 'vertical'] as const)
+      expect(renderResult(view(data), format, false)).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    for (const format of ['csv', 'json'] as const)
+      expect(renderResult(view(data), format, true).replaceAll('\r\n', '\n')).not.toMatch(/[\u001b\u0007\u009b\u202e]/);
   });
 
   it('escapes what could steer a terminal, line ends included', () => {

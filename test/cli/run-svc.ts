@@ -1,4 +1,4 @@
-import { PassThrough, Readable, Writable } from 'node:stream';
+import { PassThrough, type Readable, Writable } from 'node:stream';
 import { runCommandLine } from '../../cli/run.js';
 import { type Limits, standardLimits, type Terminal } from '../../cli/terminal.js';
 

@@ -5,7 +5,10 @@ const executionId = '0b6e4a52-0f7e-4a0e-9d2f-6f0a6f1b7c11';
 
 /** The answer of a creation. */
 export function created(status: string, more: object = {}) {
-  return { status: 201, body: { id: requestId, status, operation: 'execute_dml', approvers: [], idempotent: false, expires_at: null, ...more } };
+  return {
+    status: 201,
+    body: { id: requestId, status, operation: 'execute_dml', approvers: [], idempotent: false, expires_at: null, ...more },
+  };
 }
 
 /** The answer of `GET /api/requests/{id}`. */
@@ -43,11 +46,28 @@ export function shown(status: string, more: object = {}) {
         current_step: 1,
         total_steps: 2,
         steps: [
-          { index: 0, mode: 'all', satisfied: true, approvers_required: [{ selector: 'group:backend-team', min: 1, current: 1 }], approvals },
-          { index: 1, mode: 'any', satisfied: false, approvers_required: [{ selector: 'group:dba-team', min: 1, current: 0 }], approvals: [] },
+          {
+            index: 0,
+            mode: 'all',
+            satisfied: true,
+            approvers_required: [{ selector: 'group:backend-team', min: 1, current: 1 }],
+            approvals,
+          },
+          {
+            index: 1,
+            mode: 'any',
+            satisfied: false,
+            approvers_required: [{ selector: 'group:dba-team', min: 1, current: 0 }],
+            approvals: [],
+          },
         ],
       },
-      context: { status: 'ready', tables: ['users'], sql_review: { findings: [] }, risk: { level: 'Unknown', factors: [{ name: 'schema_not_synced' }] } },
+      context: {
+        status: 'ready',
+        tables: ['users'],
+        sql_review: { findings: [] },
+        risk: { level: 'Unknown', factors: [{ name: 'schema_not_synced' }] },
+      },
       decision_trace: {
         version: 1,
         workflow: { matched: { id: 'wf:app:production:e3b0c44298fc' } },
@@ -87,7 +107,10 @@ export const paths = {
 
 /** A server on which every statement runs at once and gives `text`. */
 export function runsAtOnce(api: FakeApi, text: string): FakeApi {
-  return api.on(paths.create, created('dispatched')).on(paths.stream, { body: text }).on(paths.show, shown(text.includes('"success":true') ? 'executed' : 'failed'));
+  return api
+    .on(paths.create, created('dispatched'))
+    .on(paths.stream, { body: text })
+    .on(paths.show, shown(text.includes('"success":true') ? 'executed' : 'failed'));
 }
 
 export function conflict(error: string) {

@@ -35,12 +35,13 @@ export async function startFakeApi(version = '0.1.0'): Promise<FakeApi> {
   const routes = new Map<string, (FakeReply | ((call: FakeCall) => FakeReply))[]>();
   const calls: FakeCall[] = [];
   const server = createServer((request, response) => {
-    readCall(request).then((call) => {
+    const respond = (call: FakeCall) => {
       calls.push(call);
       const replies = routes.get(`${call.method} ${call.path}`) ?? [notFound];
       const next = replies.length > 1 ? replies.shift()! : replies[0]!;
       send(response, version, typeof next === 'function' ? next(call) : next);
-    });
+    };
+    readCall(request).then(respond, () => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const api: FakeApi = {

@@ -72,7 +72,10 @@ export async function claim(database: Database, id: string, leaseMs = 60_000): P
   const execution = { id: executionId, claimId: null, leaseMs, windowSecs: 86_400 };
   const claiming: Move = { kind: 'claim', actor: { ...actorOf('agent-1'), type: 'agent' }, agent, facts, execution };
   await database.transaction((tx) =>
-    move(tx, id, (request, now) => ({ ...judge(request, claiming, now), claim: { answer: '{}', leaseSecs: Math.ceil(leaseMs / 1000) } })),
+    move(tx, id, (request, now) => ({
+      ...judge(request, claiming, now),
+      claim: { answer: '{}', leaseSecs: Math.ceil(leaseMs / 1000) },
+    })),
   );
   return executionId;
 }
@@ -84,8 +87,9 @@ export async function finish(database: Database, id: string, executionId: string
     move(tx, id, (request, now) => {
       const reported = request.execution!;
       const submission = {
-        ...{ fence: reported.fence, outcome, cancelled: null, text: `${outcome}`, success, appliedFence: null } as const,
+        ...({ fence: reported.fence, outcome, cancelled: null, text: `${outcome}`, success, appliedFence: null } as const),
         ...{ rowsAffected: '1', durationMs: 3, truncated: false, errorMessage: success ? null : secretTexts.error },
+        kept: 'empty' as const,
         auditError: { errorClass: 'sql', errorMessage: null },
       };
       const actor = { ...actorOf('agent-1'), type: 'agent' as const };
@@ -127,7 +131,13 @@ function creationOf(options: StoredRequestOptions): Creation {
     statementType: operation === 'execute_dml' ? 'UPDATE' : 'SELECT',
     risk: { level: 'low', factors: [], schemaStatus: 'none' },
     workflow: {
-      ...{ id: 'wf:shop:production:000000000000', database: 'shop', environment: 'production', explain: false, autoApprove: null },
+      ...{
+        id: 'wf:shop:production:000000000000',
+        database: 'shop',
+        environment: 'production',
+        explain: false,
+        autoApprove: null,
+      },
       steps: [{ mode: 'all', approvers: [{ selector: 'group:dba-team', min: 1 }] }],
       ...{ requireReason: false, allowSelfApprove: false, allowSameApproverAcrossSteps: false, statementTimeoutSecs: null },
       pendingTtlSecs: options.pendingSecs ?? 86_400,

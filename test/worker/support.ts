@@ -112,7 +112,14 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
   };
 }
 
-const database0 = { poolMax: 10, connectTimeoutSecs: 3, poolWaitSecs: 3, statementTimeoutSecs: 10, startWaitSecs: 1, caFile: null };
+const database0 = {
+  poolMax: 10,
+  connectTimeoutSecs: 3,
+  poolWaitSecs: 3,
+  statementTimeoutSecs: 10,
+  startWaitSecs: 1,
+  caFile: null,
+};
 
 export type TestWorker = Awaited<ReturnType<typeof startTestWorker>>;
 
@@ -150,7 +157,8 @@ export async function statusOf({ database }: Pick<TestWorker, 'database'>, id: s
 }
 
 /** How Temporal describes the newest run. */
-export const describeRun = ({ client }: Pick<TestWorker, 'client'>, id: string) => client.workflow.getHandle(requestWorkflowId(id)).describe();
+export const describeRun = ({ client }: Pick<TestWorker, 'client'>, id: string) =>
+  client.workflow.getHandle(requestWorkflowId(id)).describe();
 
 /** Waits until nothing runs for the request. */
 export const untilEnded = (worker: TestWorker, id: string) =>

@@ -60,7 +60,7 @@ export function submission(outcome: Outcome, over: Partial<Submission> = {}): Su
 
 /** The result of an execution as its own agent sends it. */
 export function result(reported: Execution, outcome: Outcome, over: Partial<Submission> = {}, agentId = reported.agentId): Of<'result'> {
-  return { kind: 'result', actor: actorOf(agent(agentId)), agentId, reported, submission: submission(outcome, over) };
+  return { kind: 'result', actor: actorOf(agent(agentId)), agentId, executionId: reported.id, reported, submission: submission(outcome, over) };
 }
 
 const status = { 'validation.failed': '400', 'auth.forbidden': '403' } as Record<string, string>;

@@ -1,0 +1,127 @@
+import { createSqlJudge } from '../sql/judge.js';
+import type { AgentConfig } from './config.js';
+import { createDatabases } from './databases.js';
+import { createGatewayClient, type GatewayClient } from './gateway-client.js';
+import { createJobs, type Jobs } from './jobs.js';
+import { createKeyRing } from './key-ring.js';
+import type { Log } from './log.js';
+import { createPoller, createPollLoop, type Poll, type Wakeable } from './poll-loop.js';
+import { createProbes } from './probes.js';
+import { type Attempt, connectAtStart, createStartup, fetchKeysAtStart, StartupError, StoppedEarly } from './startup.js';
+import type { Timings } from './timings.js';
+import { sleep, within } from './wait.js';
+
+export interface AgentOptions {
+  config: AgentConfig;
+  version: string;
+  timings: Timings;
+  log: Log;
+  /** First signal: drain (AP-17). */
+  stop: AbortSignal;
+  /** Second signal: end now (AP-18). */
+  stopNow: AbortSignal;
+}
+
+/** Starts, works until `stop` and drains; resolves with the exit code of section 1. */
+export async function runAgent(options: AgentOptions): Promise<number> {
+  const { config, timings, log } = options;
+  const release: (() => Promise<unknown> | unknown)[] = [];
+  const ended = new AbortController();
+  release.push(() => ended.abort());
+  try {
+    const probes = createProbes({ ...config.probes, aliveForMs: timings.liveMs * 3 });
+    release.push(() => probes.close());
+    markAlive(() => probes.alive(), config.probes.dir);
+    const beat = setInterval(() => probes.alive(), timings.liveMs / 2);
+    release.push(() => clearInterval(beat));
+    await probes.listen();
+    const client = createClient(options);
+    release.push(() => client.close());
+    const judge = await createSqlJudge();
+    release.push(() => judge.close());
+    const databases = createDatabases(options);
+    release.push(() => databases.close());
+
+    const startup = createStartup(options);
+    const known = await fetchKeysAtStart(startup, client, options);
+    const keys = createKeyRing(known, { client, timings, log, signal: ended.signal });
+    await connectAtStart(startup, databases, options);
+
+    const abandoned = new AbortController();
+    const wake: { loop: Wakeable | null } = { loop: null };
+    const onFreedSlot = () => wake.loop?.freedSlot();
+    const jobs = createJobs({ config, client, databases, judge, keys, timings, log, abandoned: abandoned.signal, onFreedSlot });
+    const poll = createPoller({ ...options, client, databases, jobs });
+    await startup.step('first poll', () => firstPoll(poll, options.stop));
+
+    let healthy = true;
+    const updateReady = () => probes.setReady(healthy && !options.stop.aborted && databases.all.some((one) => !one.degraded));
+    const setHealthy = (now: boolean) => {
+      healthy = now;
+      updateReady();
+    };
+    const loop = createPollLoop({ ...options, client, databases, jobs, poll, setHealthy, onTurn: updateReady }, options.stop);
+    wake.loop = loop;
+    databases.watch(ended.signal, () => loop.scopesChanged());
+    void keys.keepFresh();
+    updateReady();
+    log.info('agent is ready', { agent: config.agentId, databases: databases.all.length });
+    await loop.run();
+    probes.setReady(false);
+    return await drain(options, jobs, poll, abandoned);
+  } catch (error) {
+    if (error instanceof StoppedEarly) return 0;
+    if (!(error instanceof StartupError)) throw error;
+    log.error(error.message);
+    return 1;
+  } finally {
+    for (const one of release.reverse()) await one();
+  }
+}
+
+/** A client of the configured gateway. */
+export function createClient({ config, version, timings }: Pick<AgentOptions, 'config' | 'version' | 'timings'>): GatewayClient {
+  const { url, agentToken: token, ca } = config.server;
+  return createGatewayClient({ url, token, ca, userAgent: `svc-agent/${version}`, connectTimeoutMs: timings.httpConnectMs });
+}
+
+function markAlive(alive: () => void, directory: string): void {
+  try {
+    alive();
+  } catch {
+    throw new StartupError(`the liveness file cannot be written in ${directory}`);
+  }
+}
+
+async function firstPoll(poll: Poll, signal: AbortSignal): Promise<Attempt<null>> {
+  const result = await poll({ limit: 0, waitMs: 0, draining: false, signal });
+  if (result.ok) return { ok: true, value: null };
+  const hard = result.status !== null && result.status >= 400 && result.status < 500 && result.status !== 429;
+  return { ok: false, hard, why: result.why };
+}
+
+/** Tells the server, lets running jobs end, and cancels them when that takes too long (AP-17, AP-18). */
+async function drain(options: AgentOptions, jobs: Jobs, poll: Poll, abandoned: AbortController): Promise<number> {
+  const { config, timings, log, stopNow } = options;
+  log.info('agent is stopping', { jobs: config.maxConcurrentTasks - jobs.free });
+  const lastWord = () =>
+    poll({ limit: 0, waitMs: 0, draining: true, signal: AbortSignal.any([stopNow, AbortSignal.timeout(timings.stopGraceMs)]) });
+  const told = lastWord();
+  const drained = await within(
+    jobs.idle().then(() => true),
+    config.drainTimeoutMs,
+    false,
+    stopNow,
+  );
+  await told;
+  if (drained) {
+    await lastWord();
+    return 0;
+  }
+  log.error('running jobs are cancelled', { jobs: config.maxConcurrentTasks - jobs.free });
+  jobs.cancelAll();
+  await within(jobs.idle(), timings.stopGraceMs, undefined);
+  abandoned.abort(new Error('agent stopped'));
+  await sleep(0);
+  return 1;
+}

@@ -1,0 +1,142 @@
+import type { AgentConfig, DatabaseConfig } from './config.js';
+import { type Connected, ConnectFailure, type Driver } from './drivers/driver.js';
+import { createPostgresDriver } from './drivers/postgres.js';
+import type { Log } from './log.js';
+import type { Timings } from './timings.js';
+import { sleep } from './wait.js';
+
+/** One database of the configuration, as the main loop sees it. */
+export interface Target {
+  /** `<name>/<env>`, the only name of a database in logs (AP-03). */
+  readonly name: string;
+  readonly database: string;
+  readonly environment: string;
+  readonly driver: Driver;
+  readonly degraded: boolean;
+  readonly markerReady: boolean;
+  /** Tells how a run went: two connectivity failures in a row degrade the database (AP-15). */
+  noteRun(connectivityFailure: boolean): void;
+  /** One attempt to connect; throws a ConnectFailure. */
+  connect(): Promise<void>;
+}
+
+export interface Databases {
+  readonly all: readonly Target[];
+  find(database: string, environment: string): Target | undefined;
+  /** Treats what is not connected as degraded, and reconnects it until the signal aborts; call it once, after the start. */
+  watch(signal: AbortSignal, onRecovered: () => void): void;
+  close(): Promise<void>;
+}
+
+interface Dependencies {
+  config: AgentConfig;
+  timings: Timings;
+  log: Log;
+}
+
+/** The databases of the configuration, none of them connected yet. */
+export function createDatabases(dependencies: Dependencies): Databases {
+  const all = dependencies.config.databases.map((one) => new DatabaseTarget(one, dependencies));
+  return {
+    all,
+    find: (database, environment) => all.find((one) => one.database === database && one.environment === environment),
+    watch(signal, onRecovered) {
+      for (const one of all) one.watch(signal, onRecovered);
+    },
+    async close() {
+      await Promise.allSettled(all.map((one) => one.driver.close()));
+    },
+  };
+}
+
+class DatabaseTarget implements Target {
+  readonly name: string;
+  readonly database: string;
+  readonly environment: string;
+  readonly driver: Driver;
+  degraded = true;
+  markerReady = false;
+  #failuresInRow = 0;
+  #reconnecting = false;
+  #warned = false;
+  #watcher: { signal: AbortSignal; onRecovered: () => void } | null = null;
+  readonly #dependencies: Dependencies;
+
+  constructor(one: DatabaseConfig, dependencies: Dependencies) {
+    this.name = `${one.database}/${one.environment}`;
+    this.database = one.database;
+    this.environment = one.environment;
+    this.driver = createPostgresDriver(one, dependencies.config, dependencies.timings);
+    this.#dependencies = dependencies;
+  }
+
+  async connect(): Promise<void> {
+    const connected = await this.driver.connect({ onlyLook: false });
+    this.#noteMarker(connected);
+    this.#failuresInRow = 0;
+    this.degraded = false;
+  }
+
+  watch(signal: AbortSignal, onRecovered: () => void): void {
+    this.#watcher = { signal, onRecovered };
+    if (this.degraded) void this.#reconnect();
+    void this.#cleanUp(signal);
+  }
+
+  noteRun(connectivityFailure: boolean): void {
+    this.#failuresInRow = connectivityFailure ? this.#failuresInRow + 1 : 0;
+    if (this.#failuresInRow < 2 || this.degraded) return;
+    this.degraded = true;
+    this.#dependencies.log.warn('database is degraded', { database: this.name });
+    void this.#reconnect();
+  }
+
+  async #reconnect(): Promise<void> {
+    if (!this.#watcher || this.#reconnecting) return;
+    const { signal, onRecovered } = this.#watcher;
+    this.#reconnecting = true;
+    while (!signal.aborted && this.degraded) {
+      try {
+        await this.connect();
+        this.#dependencies.log.info('database is back', { database: this.name });
+        onRecovered();
+      } catch (error) {
+        this.#dependencies.log.debug('database not reached', { database: this.name, why: (error as Error).message });
+        await sleep(this.#dependencies.timings.reconnectMs, signal);
+      }
+    }
+    this.#reconnecting = false;
+  }
+
+  #noteMarker(connected: Connected): void {
+    const { config, log } = this.#dependencies;
+    this.markerReady = connected.markerReady;
+    if (connected.markerReady || config.marker.mode === 'off' || this.#warned) return;
+    this.#warned = true;
+    log.warn('no marker rows can be written: a lost attempt there can never be proven', {
+      database: this.name,
+      why: connected.markerProblem,
+    });
+  }
+
+  async #cleanUp(signal: AbortSignal): Promise<void> {
+    const { timings, log } = this.#dependencies;
+    while (!signal.aborted) {
+      if (this.markerReady && !this.degraded) {
+        try {
+          const deleted = await this.driver.deleteOldMarkers();
+          if (deleted > 0) log.info('old marker rows deleted', { database: this.name, rows: deleted });
+        } catch (error) {
+          log.warn('old marker rows not deleted', { database: this.name, why: whyOf(error) });
+        }
+      }
+      await sleep(timings.markerCleanupMs, signal);
+    }
+  }
+}
+
+function whyOf(error: unknown): string {
+  if (error instanceof ConnectFailure) return error.message;
+  const code = (error as { code?: unknown }).code;
+  return typeof code === 'string' ? `SQLSTATE ${code}` : 'failed';
+}

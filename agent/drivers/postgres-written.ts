@@ -1,0 +1,27 @@
+import type { Outcome } from '../outcome.js';
+import { type RowsJson, resultText } from '../result-json.js';
+import type { Target } from './postgres-guard.js';
+import type { PostgresMarker } from './postgres-marker.js';
+
+export type DmlTarget = Target & { marker: PostgresMarker };
+
+/** Rows that a command tag counts; the rows of a SELECT are none (AP-36). */
+export function countOf(tag: string): number {
+  return Number(/^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY) (\d+)$/.exec(tag)?.[1] ?? 0);
+}
+
+/** The success of a write: its count, and the rows of its last statement if that gave some. */
+export function committed(rowsAffected: number, json: RowsJson | null): Outcome {
+  if (!json) {
+    const resultData = resultText(`{"rows_affected":${rowsAffected}}`);
+    return { success: true, outcome: 'committed', resultData, rowsAffected, truncated: false };
+  }
+  const { text, truncated } = json.finish(`,"rows_affected":${rowsAffected}`);
+  return { success: true, outcome: 'committed', resultData: text, rowsAffected, truncated };
+}
+
+/** The success of an earlier attempt, found by its marker (AP-54). */
+export function alreadyApplied(appliedFence: number, rowsAffected: number | null): Outcome {
+  const resultData = resultText(`{"rows_affected":${rowsAffected ?? 0}}`);
+  return { success: true, outcome: 'already_applied', resultData, rowsAffected, truncated: false, appliedFence };
+}

@@ -1,0 +1,136 @@
+import { type ClaimTerms, verifyExecutionToken } from '../crypto/execution-token.js';
+import type { SqlJudge, Verdict } from '../sql/judge.js';
+import type { CancelControl } from './cancel-control.js';
+import type { AgentConfig } from './config.js';
+import type { Databases } from './databases.js';
+import type { Run, RunReport } from './drivers/driver.js';
+import type { KeyRing } from './key-ring.js';
+import { failure, type Outcome } from './outcome.js';
+import type { ClaimAnswer } from './protocol.js';
+
+export interface ExecuteDependencies {
+  config: AgentConfig;
+  databases: Databases;
+  judge: SqlJudge;
+  keys: KeyRing;
+}
+
+export interface ClaimedJob {
+  claim: ClaimAnswer;
+  /** `agent_id` of the poll answers. */
+  agentId: string;
+  control: CancelControl;
+}
+
+/** Verifies, judges and runs a claimed job (AP-20); never throws. */
+export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependencies): Promise<RunReport> {
+  try {
+    const verified = await verify(job, dependencies);
+    if ('why' in verified) return report(failure('not_started', `token verification failed: ${verified.why}`));
+    return await runVerified(job, verified.expiresAt, dependencies);
+  } catch {
+    // A bug of ours: what happened in the database is not known.
+    return report(failure('unknown', 'internal error of the agent'));
+  }
+}
+
+async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<{ expiresAt: number } | { why: string }> {
+  const terms = termsOf(job.claim);
+  const check = () =>
+    verifyExecutionToken(job.claim.execution_token, terms, {
+      keys: keys.keys,
+      agentId: job.agentId,
+      now: new Date(),
+      hasExecutionPlan: typeof job.claim.execution_plan_json === 'string',
+    });
+  let verdict = check();
+  if (!verdict.ok && verdict.why === 'unknown key') {
+    await keys.refresh();
+    verdict = check();
+  }
+  return verdict.ok ? { expiresAt: verdict.expiresAt } : { why: verdict.why };
+}
+
+async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: ExecuteDependencies): Promise<RunReport> {
+  const { claim, control } = job;
+  const { config, databases, judge } = dependencies;
+  const isRead = claim.operation === 'execute_select';
+  if (!(config.operations as readonly string[]).includes(claim.operation) || !runnable.has(claim.operation)) {
+    return report(failure('not_started', `unsupported operation: ${claim.operation}`));
+  }
+  const target = databases.find(claim.database, claim.environment);
+  if (!target || target.degraded) {
+    const why = `no pool for database=${claim.database} environment=${claim.environment}`;
+    return report(failure('not_started', `config error: ${why}`));
+  }
+  if (!isRead && config.marker.mode === 'required' && claim.marker !== 'required') {
+    return report(failure('not_started', 'marker table not available'));
+  }
+  const timeoutSecs = effectiveTimeout(
+    claim.statement_timeout_secs ?? config.statementTimeoutSecs,
+    config.maxStatementTimeoutSecs,
+  );
+  const verdict = await judge.judge(claim.detail, { dialect: target.driver.dialect, statementTimeoutSecs: timeoutSecs });
+  const refused = gate(verdict, isRead);
+  if (refused !== null || verdict.verdict !== 'accepted') return report(failure('not_started', `refused: ${refused}`));
+  const run: Run = {
+    requestId: claim.request_id,
+    executionId: claim.execution_id,
+    agentId: job.agentId,
+    fence: claim.fence,
+    unresolvedFences: claim.unresolved_fences,
+    approvalDigest: claim.approval_digest,
+    marker: claim.marker === 'required',
+    statements: verdict.statements,
+    timeoutSecs,
+    limits: {
+      maxRows: Math.min(config.limits.maxRows, claim.max_rows ?? config.limits.maxRows),
+      maxResultBytes: Math.min(config.limits.maxResultBytes, claim.max_result_bytes),
+      maxRowBytes: config.limits.maxRowBytes,
+    },
+    fenceWaitMs: config.fenceWaitMs,
+    control,
+    mayStart: () => Date.now() <= expiresAt + 30_000,
+  };
+  const ran = await (isRead ? target.driver.select(run) : target.driver.dml(run));
+  target.noteRun(ran.connectivity);
+  return ran;
+}
+
+const runnable: ReadonlySet<string> = new Set(['execute_select', 'execute_dml']);
+
+/** Why the gate does not let a text through, or null (AP-21). */
+function gate(verdict: Verdict, isRead: boolean): string | null {
+  if (verdict.verdict === 'empty') return 'no statement';
+  if (verdict.verdict === 'refused') return verdict.reason;
+  return isRead && verdict.operation !== 'execute_select' ? 'the text is not a read' : null;
+}
+
+/** Seconds for each statement: the claim's, bounded by the agent's own maximum, which also bounds "no limit" (AP-20). */
+export function effectiveTimeout(claimedSecs: number, maximumSecs: number): number {
+  if (maximumSecs === 0) return claimedSecs;
+  return claimedSecs === 0 ? maximumSecs : Math.min(claimedSecs, maximumSecs);
+}
+
+function report(outcome: Outcome): RunReport {
+  return { outcome, connectivity: false, released: Promise.resolve() };
+}
+
+function termsOf(claim: ClaimAnswer): ClaimTerms {
+  return {
+    requestId: claim.request_id,
+    operation: claim.operation,
+    environment: claim.environment,
+    database: claim.database,
+    detail: claim.detail,
+    executionId: claim.execution_id,
+    fence: claim.fence,
+    unresolvedFences: claim.unresolved_fences,
+    approvalDigest: claim.approval_digest,
+    policyRevision: claim.policy_revision,
+    statementTimeoutSecs: claim.statement_timeout_secs ?? 0,
+    maxRows: claim.max_rows,
+    maxResultBytes: claim.max_result_bytes,
+    marker: claim.marker,
+  };
+}

@@ -1,0 +1,32 @@
+import type { CancelControl } from './cancel-control.js';
+import type { GatewayClient } from './gateway-client.js';
+import type { Log } from './log.js';
+import { heartbeatAnswer } from './protocol.js';
+import type { Timings } from './timings.js';
+import { sleep } from './wait.js';
+
+/** Sends heartbeats for an execution until `ended` aborts, the first one period after now, never two at once (AP-81). */
+export async function keepAlive(
+  job: { executionId: string; control: CancelControl },
+  dependencies: { client: GatewayClient; timings: Timings; log: Log },
+  ended: AbortSignal,
+): Promise<void> {
+  const { client, timings, log } = dependencies;
+  const path = `/api/agent/jobs/${job.executionId}/heartbeat`;
+  while (!ended.aborted) {
+    await sleep(timings.heartbeatMs, ended);
+    if (ended.aborted) return;
+    try {
+      const { status, body } = await client.post(path, null, { timeoutMs: timings.httpMs, signal: ended });
+      if (status === 410) job.control.request('gone');
+      else if (status !== 200) log.warn('heartbeat refused', { execution: job.executionId, status });
+      else if (heartbeatAnswer.parse(body).cancelled) job.control.request('asked');
+    } catch (error) {
+      if (!ended.aborted) log.warn('heartbeat failed', { execution: job.executionId, why: nameOf(error) });
+    }
+  }
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error && error.name === 'ZodError' ? 'unreadable answer' : (error as Error).message;
+}

@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto';
+import { CancelControl } from './cancel-control.js';
+import { type ExecuteDependencies, executeJob } from './execute.js';
+import type { GatewayClient } from './gateway-client.js';
+import { keepAlive } from './heartbeat.js';
+import type { Log } from './log.js';
+import { type ClaimAnswer, claimAnswer, type OfferedJob } from './protocol.js';
+import { submitResult } from './submit.js';
+import type { Timings } from './timings.js';
+import { sleep } from './wait.js';
+
+export interface JobsDependencies extends ExecuteDependencies {
+  client: GatewayClient;
+  timings: Timings;
+  log: Log;
+  /** Aborts when nothing more may be sent. */
+  abandoned: AbortSignal;
+  onFreedSlot: () => void;
+}
+
+export interface ActiveJob {
+  request_id: string;
+  operation: string;
+  elapsed_secs: number;
+}
+
+/** The jobs of this process; a slot is taken from the claim until the result is acknowledged or given up (AP-09). */
+export interface Jobs {
+  readonly free: number;
+  active(): ActiveJob[];
+  /** Claims an offered job and, when that worked, runs it; resolves with the claim's answer (AP-08). */
+  start(offered: OfferedJob, agentId: string): Promise<'claimed' | 'refused'>;
+  /** Cancels what runs, because the agent ends (AP-18). */
+  cancelAll(): void;
+  /** Resolves when no job is left. */
+  idle(): Promise<void>;
+}
+
+interface Running {
+  offered: OfferedJob;
+  since: number;
+  control: CancelControl;
+  done: Promise<void>;
+}
+
+const REMEMBERED_STARTS = 10_000;
+
+export function createJobs(dependencies: JobsDependencies): Jobs {
+  const { config, log } = dependencies;
+  const running = new Set<Running>();
+  const started = new Set<string>();
+
+  /** False when this process has started the attempt before (ET-39). */
+  const firstStart = (claim: ClaimAnswer): boolean => {
+    const key = `${claim.request_id}:${claim.fence}`;
+    if (started.has(key)) return false;
+    started.add(key);
+    const [oldest] = started;
+    if (started.size > REMEMBERED_STARTS && oldest !== undefined) started.delete(oldest);
+    return true;
+  };
+  const carryOut = async (entry: Running, claim: ClaimAnswer, agentId: string) => {
+    if (!firstStart(claim)) return log.error('already started', { request: claim.request_id, fence: claim.fence });
+    await runClaimed({ claim, agentId, control: entry.control }, dependencies);
+  };
+  return {
+    get free() {
+      return config.maxConcurrentTasks - running.size;
+    },
+    active: () =>
+      [...running].slice(0, 100).map(({ offered, since }) => ({
+        request_id: offered.id,
+        operation: offered.operation,
+        elapsed_secs: Math.floor((performance.now() - since) / 1000),
+      })),
+    async start(offered, agentId) {
+      const entry: Running = { offered, since: performance.now(), control: new CancelControl(), done: Promise.resolve() };
+      running.add(entry);
+      const claim = await claimJob(offered, dependencies);
+      const work = claim ? carryOut(entry, claim, agentId) : Promise.resolve();
+      entry.done = work.finally(() => {
+        running.delete(entry);
+        dependencies.onFreedSlot();
+      });
+      entry.done.catch((error: Error) => log.error('job failed in the agent', { request: offered.id, why: error.name }));
+      return claim ? 'claimed' : 'refused';
+    },
+    cancelAll() {
+      for (const { control } of running) control.request('stopped');
+    },
+    async idle() {
+      while (running.size > 0) await Promise.allSettled([...running].map((entry) => entry.done));
+    },
+  };
+}
+
+/** Runs a claimed job under heartbeats and submits what it came to. */
+async function runClaimed(
+  job: { claim: ClaimAnswer; agentId: string; control: CancelControl },
+  dependencies: JobsDependencies,
+): Promise<void> {
+  const { config, abandoned } = dependencies;
+  const { claim, control } = job;
+  const ended = new AbortController();
+  const begunAt = performance.now();
+  const beating = keepAlive({ executionId: claim.execution_id, control }, dependencies, ended.signal);
+  const { outcome } = await executeJob(job, dependencies);
+  const submission = { executionId: claim.execution_id, fence: claim.fence, outcome, durationMs: performance.now() - begunAt };
+  await submitResult(submission, { ...dependencies, retryMs: config.resultRetryMs, signal: abandoned });
+  ended.abort();
+  await beating;
+}
+
+/** Claims with one `claim_id`, repeated three times while no answer comes; null when the job is not ours. */
+async function claimJob(offered: OfferedJob, dependencies: JobsDependencies): Promise<ClaimAnswer | null> {
+  const { client, timings, log, abandoned } = dependencies;
+  const body = { claim_id: randomUUID() };
+  for (let attempt = 0; attempt < 4 && !abandoned.aborted; attempt++) {
+    if (attempt > 0) await sleep(timings.claimRetryMs, abandoned);
+    try {
+      const answer = await client.post(`/api/agent/jobs/${offered.id}/claim`, body, {
+        timeoutMs: timings.httpMs,
+        signal: abandoned,
+      });
+      if (answer.status === 409) return null;
+      if (answer.status < 300) return claimAnswer.parse(answer.body);
+      log.warn('claim refused', { request: offered.id, status: answer.status });
+      if (answer.status < 500) return null;
+    } catch (error) {
+      const why = error instanceof Error && error.name === 'ZodError' ? 'unreadable answer' : (error as Error).message;
+      log.warn('claim not answered', { request: offered.id, why });
+    }
+  }
+  return null;
+}

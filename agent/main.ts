@@ -1,0 +1,98 @@
+import { parseArgs } from 'node:util';
+import { runAgent } from './agent.js';
+import { checkAgent } from './check.js';
+import { type AgentConfig, AgentConfigError, loadAgentConfig } from './config.js';
+import { createLog } from './log.js';
+import { mysqlMarkerDdl, postgresMarkerDdl } from './marker.js';
+import { defaultTimings } from './timings.js';
+
+export const VERSION = '0.1.0';
+
+const USAGE = `Usage: svc-agent [--config PATH]
+       svc-agent --check [--config PATH]
+       svc-agent --print-marker-ddl postgresql|mysql
+
+  --config PATH         configuration (default: $SVC_AGENT_CONFIG, else agent.toml)
+  --check               check configuration, server, databases and markers; changes nothing
+  --print-marker-ddl D  print the statement that makes the marker table
+  -v, --version         print the version
+  --help                print this help
+`;
+
+interface Arguments {
+  config?: string | undefined;
+  check: boolean;
+  'print-marker-ddl'?: string | undefined;
+  version: boolean;
+  help: boolean;
+}
+
+/** Runs `svc-agent` with the arguments after the program's name; resolves with its exit code (section 1). */
+export async function main(argv: string[]): Promise<number> {
+  const values = readArguments(argv);
+  if (typeof values === 'string') {
+    process.stderr.write(`svc-agent: ${values}\n\n${USAGE}`);
+    return 2;
+  }
+  if (values.help) return printed(USAGE);
+  if (values.version) return printed(`svc-agent ${VERSION}\n`);
+  if (values['print-marker-ddl'] !== undefined) return printMarkerDdl(values['print-marker-ddl']);
+  const file = values.config ?? process.env.SVC_AGENT_CONFIG ?? 'agent.toml';
+  let config: AgentConfig;
+  try {
+    config = loadAgentConfig(file, process.env);
+  } catch (error) {
+    if (!(error instanceof AgentConfigError)) throw error;
+    process.stderr.write(`svc-agent: ${error.message}\n`);
+    return 1;
+  }
+  if (values.check) return await checkAgent(config, VERSION, defaultTimings, (line) => process.stdout.write(`${line}\n`));
+  return await runUntilSignal(config);
+}
+
+function readArguments(argv: string[]): Arguments | string {
+  const flag = { type: 'boolean', default: false } as const;
+  try {
+    const { values } = parseArgs({
+      args: argv,
+      options: {
+        config: { type: 'string' },
+        check: flag,
+        'print-marker-ddl': { type: 'string' },
+        version: { ...flag, short: 'v' },
+        help: flag,
+      },
+    });
+    return values;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function printed(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
+
+function printMarkerDdl(dialect: string): number {
+  if (dialect === 'postgresql') return printed(`${postgresMarkerDdl('svc_execution_marker')};\n`);
+  if (dialect === 'mysql') return printed(`${mysqlMarkerDdl('svc_execution_marker')};\n`);
+  process.stderr.write(`svc-agent: --print-marker-ddl takes postgresql or mysql\n`);
+  return 2;
+}
+
+/** Runs the agent; the first SIGTERM or SIGINT drains it, a second one ends it (AP-17, AP-18). */
+async function runUntilSignal(config: AgentConfig): Promise<number> {
+  const log = createLog(config.log, (line) => process.stderr.write(`${line}\n`));
+  const stop = new AbortController();
+  const stopNow = new AbortController();
+  const onSignal = () => (stop.signal.aborted ? stopNow : stop).abort(new Error('stopped'));
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
+  try {
+    return await runAgent({ config, version: VERSION, timings: defaultTimings, log, stop: stop.signal, stopNow: stopNow.signal });
+  } finally {
+    process.off('SIGTERM', onSignal);
+    process.off('SIGINT', onSignal);
+  }
+}

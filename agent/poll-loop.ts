@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { CLOCK_TOLERANCE_MS } from '../crypto/execution-token.js';
+import { readInstant } from '../domain/execution-token.js';
+import type { AgentConfig } from './config.js';
+import type { Databases } from './databases.js';
+import type { GatewayClient } from './gateway-client.js';
+import type { Jobs } from './jobs.js';
+import { createFailureLog, type Log } from './log.js';
+import { type PollAnswer, pollAnswer } from './protocol.js';
+import type { Timings } from './timings.js';
+import { sleep } from './wait.js';
+
+/** Polls in a row that may fail before the agent is not ready any more (AP-82). */
+const FAILURES_UNTIL_UNREADY = 6;
+
+export interface PollerDependencies {
+  config: AgentConfig;
+  version: string;
+  client: GatewayClient;
+  databases: Databases;
+  jobs: Jobs;
+  timings: Timings;
+  log: Log;
+}
+
+export interface PollRequest {
+  limit: number;
+  waitMs: number;
+  draining: boolean;
+  signal: AbortSignal;
+}
+
+export type PollResult =
+  | { ok: true; answer: PollAnswer }
+  | { ok: false; status: number | null; why: string; retryAfterMs: number | null };
+
+/** Sends polls that describe this process (section 3 of the agent protocol). */
+export function createPoller(dependencies: PollerDependencies) {
+  const { config, client, databases, jobs, timings, version } = dependencies;
+  const instanceId = randomUUID();
+  const begunAt = performance.now();
+  const bodyOf = (request: PollRequest) => {
+    const active = jobs.active();
+    return {
+      agent_id: null,
+      instance_id: instanceId,
+      agent_version: version,
+      capabilities: {
+        scopes: databases.all
+          .filter((one) => !one.degraded)
+          .map(({ database, environment, markerReady }) => ({ database, environment, marker: markerReady })),
+        operations: config.operations,
+        features: ['fence'],
+      },
+      status: {
+        in_flight: config.maxConcurrentTasks - jobs.free,
+        in_flight_preflight: 0,
+        max_concurrent: config.maxConcurrentTasks,
+        draining: request.draining,
+        uptime_secs: Math.floor((performance.now() - begunAt) / 1000),
+        active_jobs: active,
+      },
+      limit: Math.min(request.limit, 20),
+      explain_limit: 0,
+      wait_ms: request.waitMs,
+    };
+  };
+  /** Never throws; an aborted poll is one that failed. */
+  return async (request: PollRequest): Promise<PollResult> => {
+    try {
+      const timeoutMs = request.waitMs + timings.pollGraceMs;
+      const answer = await client.post('/api/agent/poll', bodyOf(request), { timeoutMs, signal: request.signal });
+      if (answer.status !== 200) {
+        return { ok: false, status: answer.status, why: `status ${answer.status}`, retryAfterMs: answer.retryAfterMs };
+      }
+      const parsed = pollAnswer.safeParse(answer.body);
+      if (!parsed.success) return { ok: false, status: null, why: 'unreadable answer', retryAfterMs: null };
+      return { ok: true, answer: parsed.data };
+    } catch (error) {
+      return { ok: false, status: null, why: (error as Error).message, retryAfterMs: null };
+    }
+  };
+}
+
+export type Poll = ReturnType<typeof createPoller>;
+
+export interface LoopDependencies extends PollerDependencies {
+  poll: Poll;
+  /** Told whether the agent may be sent work, for the readiness probe. */
+  setHealthy: (healthy: boolean) => void;
+  /** Told after every poll that the loop lives. */
+  onTurn: () => void;
+}
+
+/** Why a waiting poll was cut short on purpose. */
+export interface Wakeable {
+  /** Ends the wait of the poll under way, if it can bring no jobs (AP-07). */
+  freedSlot(): void;
+  /** Ends the wait of the poll under way, because what this agent serves has changed. */
+  scopesChanged(): void;
+}
+
+/** The main loop: one poll at a time until `stop` aborts; the jobs it claims run on their own (AP-07, AP-08, AP-80 to AP-83). */
+export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal): Wakeable & { run(): Promise<void> } {
+  const { config, jobs, poll, timings, log } = dependencies;
+  const failures = createFailureLog(log, timings.summaryMs);
+  let current: { cut: AbortController; limit: number } | null = null;
+  let mayTakeJobs = true;
+  let emptyInRow = 0;
+
+  const turn = async (): Promise<number> => {
+    const cut = new AbortController();
+    const limit = mayTakeJobs ? jobs.free : 0;
+    current = { cut, limit };
+    const begunAt = performance.now();
+    const signal = AbortSignal.any([stop, cut.signal]);
+    const result = await poll({ limit, waitMs: config.pollWaitMs, draining: false, signal });
+    current = null;
+    dependencies.onTurn();
+    if (stop.aborted || (cut.signal.aborted && !result.ok)) return 0;
+    if (!result.ok) {
+      failures.failed('poll failed', { why: result.why });
+      if (failures.count >= FAILURES_UNTIL_UNREADY) dependencies.setHealthy(false);
+      return Math.max(config.pollIntervalMs, result.retryAfterMs ?? 0);
+    }
+    failures.succeeded();
+    mayTakeJobs = judgeAnswer(result.answer, log);
+    dependencies.setHealthy(mayTakeJobs);
+    if (!mayTakeJobs) return config.pollIntervalMs;
+    const offered = result.answer.jobs.slice(0, limit);
+    const claims = await Promise.all(offered.map((job) => jobs.start(job, result.answer.agent_id)));
+    if (claims.includes('refused')) return config.pollIntervalMs;
+    // A server that drains answers at once with nothing; without a pause that would be a busy loop.
+    const early = offered.length === 0 && performance.now() - begunAt < config.pollWaitMs / 2;
+    emptyInRow = early ? emptyInRow + 1 : 0;
+    return emptyInRow > 1 || config.pollWaitMs === 0 ? config.pollIntervalMs : 0;
+  };
+  return {
+    freedSlot() {
+      if (current?.limit === 0 && mayTakeJobs) current.cut.abort(new Error('slot freed'));
+    },
+    scopesChanged() {
+      current?.cut.abort(new Error('scopes changed'));
+    },
+    async run() {
+      while (!stop.aborted) {
+        const pauseMs = await turn();
+        if (pauseMs > 0) await sleep(pauseMs, stop);
+      }
+    },
+  };
+}
+
+/** Whether jobs may be taken: the version is allowed and the clocks agree (AP-83, ET-42). */
+function judgeAnswer(answer: PollAnswer, log: Log): boolean {
+  const serverTime = readInstant(answer.server_time);
+  const differenceMs = serverTime === null ? Number.POSITIVE_INFINITY : Date.now() - serverTime;
+  if (answer.upgrade_required) log.error('the server demands a newer agent');
+  const clockOff = Math.abs(differenceMs) > CLOCK_TOLERANCE_MS;
+  if (clockOff) log.error('clock differs from the server', { difference_ms: differenceMs });
+  return !answer.upgrade_required && !clockOff;
+}

@@ -1,0 +1,82 @@
+import type { AgentConfig } from './config.js';
+import type { Databases, Target } from './databases.js';
+import { ConnectFailure } from './drivers/driver.js';
+import type { GatewayClient } from './gateway-client.js';
+import { fetchKeys } from './key-ring.js';
+import { createFailureLog, type Log } from './log.js';
+import type { Timings } from './timings.js';
+import { sleep, within } from './wait.js';
+
+/** The agent cannot start; the message says why. */
+export class StartupError extends Error {}
+
+/** A stop signal came before the agent was ready. */
+export class StoppedEarly extends Error {}
+
+interface Dependencies {
+  config: AgentConfig;
+  timings: Timings;
+  log: Log;
+  stop: AbortSignal;
+}
+
+export type Attempt<T> = { ok: true; value: T } | { ok: false; hard: boolean; why: string };
+
+export interface Startup {
+  /** Repeats an attempt until it works; throws when it fails hard, at the deadline of the whole start, or at a stop signal (AP-04 to AP-06). */
+  step<T>(name: string, attempt: () => Promise<Attempt<T>>): Promise<T>;
+}
+
+export function createStartup({ config, timings, log, stop }: Dependencies): Startup {
+  const until = performance.now() + config.startup.maxWaitMs;
+  return {
+    async step(name, attempt) {
+      const failures = createFailureLog(log, timings.summaryMs);
+      for (let waitMs = config.startup.retryInitialMs; ; waitMs = Math.min(waitMs * 2, config.startup.retryMaxMs)) {
+        if (stop.aborted) throw new StoppedEarly();
+        const result = await attempt();
+        if (result.ok) return result.value;
+        if (result.hard) throw new StartupError(`${name}: ${result.why}`);
+        failures.failed(`start: ${name} failed`, { why: result.why });
+        const leftMs = until - performance.now();
+        if (leftMs <= 0) throw new StartupError('startup timeout exceeded');
+        await sleep(Math.min(waitMs, leftMs), stop);
+      }
+    },
+  };
+}
+
+/** The public keys of the server. */
+export function fetchKeysAtStart(startup: Startup, client: GatewayClient, { timings, stop }: Dependencies) {
+  return startup.step('public keys', async (): Promise<Attempt<ReadonlyMap<string, string>>> => {
+    const fetched = await fetchKeys(client, timings, stop);
+    return fetched.ok ? { ok: true, value: fetched.keys } : fetched;
+  });
+}
+
+/** Connects all databases at the same time; those not reached by the deadline stay degraded (AP-06). */
+export async function connectAtStart(startup: Startup, databases: Databases, { config, stop }: Dependencies): Promise<void> {
+  const connecting = databases.all.map((one) => startup.step(`database ${one.name}`, () => connectOnce(one)));
+  const hard = new Promise<never>((_, reject) => {
+    for (const one of connecting) {
+      one.catch((error) => {
+        if (error instanceof StoppedEarly || error.message !== 'startup timeout exceeded') reject(error);
+      });
+    }
+  });
+  hard.catch(() => {});
+  const waitMs = Number.isFinite(config.startup.maxWaitMs) ? config.startup.maxWaitMs + 60_000 : 2_147_483_647;
+  await Promise.race([hard, within(Promise.allSettled(connecting), waitMs, null, stop)]);
+  if (stop.aborted) throw new StoppedEarly();
+  if (databases.all.every((one) => one.degraded)) throw new StartupError('startup timeout exceeded');
+}
+
+async function connectOnce(target: Target): Promise<Attempt<null>> {
+  try {
+    await target.connect();
+    return { ok: true, value: null };
+  } catch (error) {
+    const hard = error instanceof ConnectFailure && error.kind === 'authentication';
+    return { ok: false, hard, why: `${hard ? 'authentication' : 'connection'} failed: ${(error as Error).message}` };
+  }
+}

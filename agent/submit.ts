@@ -1,0 +1,95 @@
+import type { GatewayClient, StreamedBody } from './gateway-client.js';
+import type { Log } from './log.js';
+import { cutErrorText, type Outcome } from './outcome.js';
+import { resultAnswer } from './protocol.js';
+import type { ResultText } from './result-json.js';
+import type { Timings } from './timings.js';
+import { sleep } from './wait.js';
+
+export interface Submission {
+  executionId: string;
+  fence: number;
+  outcome: Outcome;
+  durationMs: number;
+}
+
+/**
+ * Submits a result until it is acknowledged, finally refused, or `retryMs` have passed or the signal aborts (AG-50, AP-41).
+ * Repeating is safe: the server knows a submission by its content.
+ */
+export async function submitResult(
+  submission: Submission,
+  dependencies: { client: GatewayClient; timings: Timings; log: Log; retryMs: number; signal: AbortSignal },
+): Promise<void> {
+  const { client, timings, log, signal } = dependencies;
+  const { executionId, outcome } = submission;
+  const path = `/api/agent/jobs/${executionId}/result`;
+  const body = bodyOf(submission);
+  const until = performance.now() + dependencies.retryMs;
+  const about = { execution: executionId, outcome: outcome.outcome };
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    const tried = await tryOnce(() => client.post(path, body, { timeoutMs: timings.httpMs, signal }));
+    if (tried.kind === 'accepted') return log.info('result accepted', { ...about, status: tried.status });
+    if (tried.kind === 'final') return log.warn('result refused', { ...about, status: tried.status });
+    const backoff = timings.resultBackoffMs[Math.min(attempt, timings.resultBackoffMs.length - 1)] ?? 1000;
+    const waitMs = Math.max(backoff, tried.retryAfterMs ?? 0);
+    if (performance.now() + waitMs > until) break;
+    log.warn('result not accepted yet', { ...about, why: tried.why });
+    await sleep(waitMs, signal);
+  }
+  log.error('result given up', about);
+}
+
+type Tried =
+  | { kind: 'accepted'; status: string }
+  | { kind: 'final'; status: number }
+  | { kind: 'again'; why: string; retryAfterMs: number | null };
+
+async function tryOnce(post: () => ReturnType<GatewayClient['post']>): Promise<Tried> {
+  try {
+    const { status, body, retryAfterMs } = await post();
+    const accepted = status < 300 ? resultAnswer.safeParse(body) : null;
+    if (accepted?.success) return { kind: 'accepted', status: accepted.data.status };
+    if (status >= 400 && status < 500 && status !== 429) return { kind: 'final', status };
+    return { kind: 'again', why: `status ${status}`, retryAfterMs };
+  } catch (error) {
+    return { kind: 'again', why: (error as Error).message, retryAfterMs: null };
+  }
+}
+
+function bodyOf(submission: Submission): object | StreamedBody {
+  const { outcome, fence, durationMs } = submission;
+  const common = { success: outcome.success, outcome: outcome.outcome, fence, duration_ms: Math.round(durationMs) };
+  if (!outcome.success) {
+    return { ...common, error_message: cutErrorText(outcome.errorMessage), cancelled: outcome.cancelled };
+  }
+  const fields = {
+    ...common,
+    rows_affected: outcome.rowsAffected,
+    truncated: outcome.truncated,
+    ...(outcome.appliedFence === undefined ? {} : { applied_fence: outcome.appliedFence }),
+  };
+  return outcome.resultData.pieces.length === 1 && outcome.resultData.bytes < SMALL_BYTES
+    ? { ...fields, result_data: outcome.resultData.toString() }
+    : new EscapedBody(fields, outcome.resultData);
+}
+
+const SMALL_BYTES = 65_536;
+
+/** A body whose `result_data` is escaped piece by piece while it is written (AP-40). */
+class EscapedBody {
+  readonly #fields: object;
+  readonly #data: ResultText;
+
+  constructor(fields: object, data: ResultText) {
+    this.#fields = fields;
+    this.#data = data;
+  }
+
+  *[Symbol.iterator](): Iterator<string> {
+    yield `${JSON.stringify(this.#fields).slice(0, -1)},"result_data":"`;
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+    for (const piece of this.#data.pieces) yield JSON.stringify(decoder.decode(piece)).slice(1, -1);
+    yield '"}';
+  }
+}

@@ -1,0 +1,52 @@
+import { formatProblem, loadConfig } from '../config/index.js';
+import { createLog } from '../runtime/log.js';
+import { StartError } from '../runtime/start-error.js';
+import { stopSignals } from '../runtime/stop-signals.js';
+import { version } from '../runtime/version.js';
+import { createServer } from './server.js';
+
+export interface ServerOptions {
+  /** Path of `server.toml`. */
+  config: string;
+  /** Over `server.listen`. */
+  listen: string | null;
+  forceBootstrap: boolean;
+}
+
+/** `svc server` (OP-50 to OP-64): serves until a signal; the exit code is 0 after a clean stop and 1 for an error, told on stderr line by line. */
+export async function runServer(options: ServerOptions): Promise<number> {
+  const loaded = loadConfig(options.config, process.env);
+  for (const warning of loaded.warnings) tell(`warning: ${formatProblem(warning)}`);
+  if (!loaded.ok) return fail(loaded.errors.map(formatProblem));
+  const { config } = loaded;
+  const log = createLog({ process: 'server', version, ...config.logging });
+  const stop = stopSignals();
+  try {
+    const server = await createServer({
+      config,
+      listen: options.listen,
+      forceBootstrap: options.forceBootstrap,
+      log,
+      signal: stop.signal,
+    });
+    await server.stopped;
+    return 0;
+  } catch (error) {
+    if (error instanceof StartError) return fail(error.lines);
+    // A signal during the start ends it without a server.
+    if (stop.signal.aborted) return 0;
+    log.error({ error: String(error), stack: error instanceof Error ? error.stack : undefined }, 'the server failed');
+    return 1;
+  } finally {
+    stop.release();
+  }
+}
+
+function fail(lines: readonly string[]): number {
+  lines.forEach(tell);
+  return 1;
+}
+
+function tell(line: string): void {
+  process.stderr.write(`${line}\n`);
+}

@@ -1,0 +1,56 @@
+import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
+import type { Config } from '../config/types.js';
+import { temporalConnection } from '../runtime/temporal-connection.js';
+import { type RequestState, requestWorkflowId, stateQuery } from '../workflows/messages.js';
+
+/** What OP-74 shows of a request's workflow. */
+export interface RequestWorkflow {
+  /** Of the newest run, ended ones too; null when there is none or Temporal is away. */
+  runId: string | null;
+  live: { version: number; status: string; deadline: string | null } | null;
+  liveError: null | 'not_running' | 'unavailable';
+}
+
+export interface TemporalReader {
+  /** Whether the namespace can be reached, known within 2 s (OP-10). */
+  reachable(): Promise<boolean>;
+  /** Never rejects; within 2 s (OP-74). */
+  requestWorkflow(id: string): Promise<RequestWorkflow>;
+  close(): Promise<void>;
+}
+
+const deadlineMs = 1900;
+/** The library would wait up to two minutes before it looks for a server that was away. */
+const channelArgs = { 'grpc.initial_reconnect_backoff_ms': 200, 'grpc.max_reconnect_backoff_ms': 1000 };
+
+/** Reads Temporal for `/ready` and for operators; connects with the first question and again by itself after an outage. */
+export function createTemporalReader(config: Pick<Config, 'temporal'>): TemporalReader {
+  const { namespace, callTimeoutSecs } = config.temporal;
+  const connection = Connection.lazy({ ...temporalConnection(config), channelArgs });
+  const client = new Client({ connection, namespace });
+  const limitMs = Math.min(deadlineMs, callTimeoutSecs * 1000);
+  const within = <T>(work: () => Promise<T>) => connection.withDeadline(Date.now() + limitMs, work);
+  return {
+    reachable: () =>
+      within(() => client.workflowService.describeNamespace({ namespace })).then(
+        () => true,
+        () => false,
+      ),
+    requestWorkflow: (id) => within(() => readWorkflow(client, id)),
+    close: () => connection.close(),
+  };
+}
+
+async function readWorkflow(client: Client, id: string): Promise<RequestWorkflow> {
+  const handle = client.workflow.getHandle(requestWorkflowId(id));
+  let runId: string | null = null;
+  try {
+    const run = await handle.describe();
+    runId = run.runId;
+    if (run.status.name !== 'RUNNING') return { runId, live: null, liveError: 'not_running' };
+    const { stored } = await handle.query<RequestState>(stateQuery);
+    return stored === null ? { runId, live: null, liveError: 'unavailable' } : { runId, live: stored, liveError: null };
+  } catch (error) {
+    return { runId, live: null, liveError: error instanceof WorkflowNotFoundError ? 'not_running' : 'unavailable' };
+  }
+}

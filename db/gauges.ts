@@ -1,0 +1,35 @@
+import type { Queryable } from './client.js';
+
+/** Gauges that are the same on all processes (marked S in OP-20). */
+export interface SharedGauges {
+  pending: number;
+  approved: number;
+  dispatched: number;
+  running: number;
+  agentsActive: number;
+  agentsSaturated: number;
+  auditUnsealed: number;
+  workflowBacklog: number;
+}
+
+/** One statement, every part of it on an index, for a scrape. */
+export async function readSharedGauges(db: Queryable): Promise<SharedGauges> {
+  const [row] = await db.query<SharedGauges>(
+    `with open as (
+       select status, count(*) as held from requests where status in ('pending', 'approved', 'dispatched', 'running') group by status
+     ), active as (
+       select count(*) as all, count(*) filter (where in_flight >= max_concurrent) as full
+       from agents where last_seen_at > clock_timestamp() - interval '60 seconds' and not draining
+     )
+     select coalesce((select held from open where status = 'pending'), 0) as pending,
+       coalesce((select held from open where status = 'approved'), 0) as approved,
+       coalesce((select held from open where status = 'dispatched'), 0) as dispatched,
+       coalesce((select held from open where status = 'running'), 0) as running,
+       active.all as "agentsActive", active.full as "agentsSaturated",
+       (select count(*) from audit_events where seq is null) as "auditUnsealed",
+       (select count(distinct request_id) from outbox) as "workflowBacklog"
+     from active`,
+  );
+  if (row === undefined) throw new Error('select without a row');
+  return row;
+}

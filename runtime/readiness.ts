@@ -1,0 +1,81 @@
+import { type Database, limitDatabaseWork } from '../db/client.js';
+import { schemaVersion } from '../db/migrate.js';
+import { appliedSchemaVersion, isWorkerSeen } from '../db/workers.js';
+import type { Lifecycle } from './lifecycle.js';
+
+const checkTimeoutMs = 2000;
+const sharedForMs = 1000;
+
+export type Check = 'ok' | 'unavailable' | 'schema_mismatch' | 'not_seen';
+
+export interface Readiness {
+  status: 200 | 503;
+  body: Record<string, unknown>;
+}
+
+export interface ReadinessOptions {
+  database: Database;
+  taskQueue: string;
+  lifecycle: Lifecycle;
+  temporalReachable: () => Promise<boolean>;
+  resultsHealthy: () => Promise<boolean>;
+}
+
+/** Answers `/ready` (OP-10): asks what it depends on at most once a second, gives each check 2 s, and tells no address or error (OP-11). */
+export function createReadiness(options: ReadinessOptions): () => Promise<Readiness> {
+  let shared: { at: number; answer: Promise<Readiness> } | null = null;
+  return () => {
+    if (options.lifecycle.draining) return Promise.resolve(draining);
+    if (shared === null || performance.now() - shared.at > sharedForMs) shared = { at: performance.now(), answer: look(options) };
+    return shared.answer;
+  };
+}
+
+const draining: Readiness = {
+  status: 503,
+  body: { status: 'draining', error: 'server is shutting down', code: 'service.draining', hint: null },
+};
+
+async function look(options: ReadinessOptions): Promise<Readiness> {
+  const [database, temporal, worker, results] = await Promise.all([
+    within(databaseCheck(options.database), 'unavailable'),
+    within(
+      options.temporalReachable().then((ok): Check => (ok ? 'ok' : 'unavailable')),
+      'unavailable',
+    ),
+    within(workerCheck(options), 'not_seen'),
+    within(
+      options.resultsHealthy().then((ok): Check => (ok ? 'ok' : 'unavailable')),
+      'unavailable',
+    ),
+  ]);
+  const checks = { database, temporal, worker, result_storage: results };
+  const failed = Object.entries(checks).flatMap(([name, check]) => (check === 'ok' ? [] : [name]));
+  if (failed.length === 0) return { status: 200, body: { status: 'ok', checks } };
+  const broken = failed.filter((name) => name !== 'temporal' && name !== 'worker');
+  if (broken.length === 0) return { status: 200, body: { status: 'degraded', checks } };
+  const error = { error: 'not ready', code: 'service.unavailable', hint: broken.join(', ') };
+  return { status: 503, body: { status: 'unavailable', checks, ...error } };
+}
+
+async function databaseCheck(database: Database): Promise<Check> {
+  const version = await limitDatabaseWork(checkTimeoutMs, () => appliedSchemaVersion(database));
+  return version === schemaVersion ? 'ok' : 'schema_mismatch';
+}
+
+async function workerCheck({ database, taskQueue }: ReadinessOptions): Promise<Check> {
+  return (await limitDatabaseWork(checkTimeoutMs, () => isWorkerSeen(database, taskQueue))) ? 'ok' : 'not_seen';
+}
+
+/** A check that fails or takes too long is not ok. */
+async function within(check: Promise<Check>, otherwise: Check): Promise<Check> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Check>((resolve) => {
+    timer = setTimeout(() => resolve(otherwise), checkTimeoutMs);
+  });
+  try {
+    return await Promise.race([check.catch(() => otherwise), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

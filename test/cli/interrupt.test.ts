@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeApi, startFakeApi } from '../support/fake-api.js';
+import { login, runSvc, type SvcOptions } from './run-svc.js';
+import { conflict, created, failedEnvelope, paths, requestId, shown, twoRows } from './samples.js';
+
+let api: FakeApi;
+beforeEach(async () => {
+  api = await startFakeApi();
+  api.on(paths.create, created('dispatched')).on(paths.show, shown('running')).on(paths.stream, { hang: true });
+});
+afterEach(() => api.close());
+
+/** Runs `execute`, interrupts once the server has got a call of that path, then answers the question. */
+async function interruptedAt(path: string, options: SvcOptions, answer?: string, ...argv: string[]) {
+  let control: Parameters<NonNullable<SvcOptions['started']>>[0] | undefined;
+  const running = runSvc(['execute', 'SELECT 1', ...argv], {
+    environment: login(api.url),
+    ...options,
+    started: (given) => {
+      control = given;
+    },
+  });
+  await until(() => api.calls.some((call) => `${call.method} ${call.path}` === path));
+  control!.interrupt();
+  if (answer !== undefined) {
+    await until(() => control!.stderr().includes('Cancel the request?'));
+    control!.stdin.write(answer);
+  }
+  return running;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries += 1) {
+    if (tries > 500) throw new Error('it never happened');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+describe('Ctrl-C (CL-26)', () => {
+  it('exits 130 with the idempotency key before the id is known', async () => {
+    api.on(paths.create, { hang: true });
+    const result = await interruptedAt(paths.create, {}, undefined, '--json');
+    expect(result.code).toBe(130);
+    expect(JSON.parse(result.stdout).error.hint).toContain(`--idempotency-key ${api.bodies(paths.create)[0]!.idempotency_key}`);
+  });
+
+  it('exits 130 without a terminal, and the request goes on', async () => {
+    const result = await interruptedAt(paths.stream, {}, undefined, '--json');
+    expect(result.code).toBe(130);
+    expect(JSON.parse(result.stdout)).toMatchObject({
+      data: { request_id: requestId },
+      error: { code: 'interrupted', hint: `svc request wait ${requestId}` },
+    });
+    expect(api.bodies(paths.cancel)).toEqual([]);
+  });
+
+  it('asks on a terminal and does not cancel by default', async () => {
+    const result = await interruptedAt(paths.stream, { terminal: true }, '\n');
+    expect(result.code).toBe(130);
+    expect(api.bodies(paths.cancel)).toEqual([]);
+  });
+
+  it('cancels after a yes, with its reason', async () => {
+    api.on(paths.cancel, { body: { id: requestId, status: 'cancelled' } });
+    const result = await interruptedAt(paths.stream, { terminal: true }, 'y\n');
+    expect(result).toMatchObject({ code: 130, stderr: expect.stringContaining('was cancelled') });
+    expect(api.bodies(paths.cancel)).toEqual([{ reason: 'cancelled by user (Ctrl-C)' }]);
+  });
+
+  it('never reports cancelled for work that was committed first (CL-I6)', async () => {
+    api.on(paths.cancel, () => {
+      api.on(paths.show, shown('executed')).on(paths.content, { body: twoRows });
+      return conflict('the request is executed');
+    });
+    const result = await interruptedAt(paths.stream, { terminal: true }, 'y\n');
+    expect(result).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('alice'),
+      stderr: expect.stringContaining('had been executed before'),
+    });
+  });
+
+  it('waits for the outcome of a statement that is still running (202)', async () => {
+    api.on(paths.cancel, () => {
+      api.on(paths.show, shown('running'), shown('cancelled')).on(paths.stream, { body: failedEnvelope('request cancelled') });
+      return { status: 202, body: { id: requestId, status: 'running', cancel_requested: true } };
+    });
+    expect(await interruptedAt(paths.stream, { terminal: true }, 'y\n')).toMatchObject({
+      code: 130,
+      stderr: expect.stringContaining('was cancelled'),
+    });
+  });
+
+  it('exits at once at the second one', async () => {
+    let control: Parameters<NonNullable<SvcOptions['started']>>[0] | undefined;
+    const running = runSvc(['execute', 'SELECT 1'], {
+      environment: login(api.url),
+      terminal: true,
+      started: (given) => {
+        control = given;
+      },
+    });
+    await until(() => api.calls.some((call) => call.path.endsWith('/stream')));
+    control!.interrupt();
+    await until(() => control!.stderr().includes('Cancel the request?'));
+    control!.interrupt();
+    control!.stdin.write('\n');
+    expect(await running).toMatchObject({ exitedNow: 130 });
+  });
+
+  it('prints one line of JSON and exits 130 as a process that gets SIGINT or SIGTERM (CL-I2)', async () => {
+    const script = `import { main } from ${JSON.stringify(new URL('../../cli/main.ts', import.meta.url).href)}; process.exit(await main(process.argv.slice(1)));`;
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      api.calls.length = 0;
+      const tsx = fileURLToPath(new URL('../../node_modules/tsx/dist/loader.mjs', import.meta.url));
+      const child = spawn(
+        process.execPath,
+        ['--import', tsx, '--input-type=module', '-e', script, '--', 'execute', 'SELECT 1', '--json'],
+        {
+          env: { PATH: process.env.PATH, HOME: '/nonexistent', ...login(api.url) },
+          cwd: fileURLToPath(new URL('../..', import.meta.url)),
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      );
+      let stdout = '';
+      child.stdout.on('data', (chunk) => {
+        stdout += String(chunk);
+      });
+      await until(() => api.calls.some((call) => call.path.endsWith('/stream')));
+      child.kill(signal);
+      const [code] = await once(child, 'close');
+      expect(code).toBe(130);
+      expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: 'interrupted' } });
+    }
+  });
+});
+
+describe('progress (CL-25)', () => {
+  it('is one line for each change of state when stderr is no terminal, and again after 30 s', async () => {
+    let finish = false;
+    let looks = 0;
+    api.on(paths.show, () => {
+      looks += 1;
+      if (looks > 8) finish = true;
+      return looks < 3 ? shown('dispatched', { queue_hint: 'agents_saturated' }) : shown('running', { claimed_by: 'agent-1' });
+    });
+    const running = runSvc(['execute', 'SELECT 1'], {
+      environment: login(api.url),
+      limits: { paceMs: 5, streamMs: 300 },
+      now: () => 0,
+    });
+    await until(() => finish);
+    api.on(paths.stream, { body: twoRows });
+    const { stderr, code } = await running;
+    expect(code).toBe(0);
+    expect(stderr.split('\n').filter((line) => line.includes('agent'))).toEqual([
+      `request ${requestId} dispatched: all agents are busy`,
+      `request ${requestId} running: agent agent-1`,
+    ]);
+    expect(stderr).not.toContain('\r');
+  });
+
+  it('is one redrawn line on a terminal, gone at the end, and nothing in json and quiet', async () => {
+    const run = (terminal: boolean, ...argv: string[]) =>
+      runSvc(['execute', 'SELECT 1', ...argv], { environment: login(api.url), terminal, limits: { streamMs: 150 } });
+    api.on(paths.stream, { hang: true }, { body: twoRows });
+    const { stderr } = await run(true);
+    expect(stderr).toMatch(/\r\u001b\[2K.*running.*\r\u001b\[2K/s);
+    for (const mode of ['json', 'quiet']) {
+      api.calls.length = 0;
+      api.on(paths.stream, { hang: true }, { body: twoRows });
+      expect((await run(true, '--format', mode)).stderr).toBe('');
+      expect(api.calls.filter((call) => call.query.has('wait'))).toHaveLength(0);
+    }
+  });
+});

@@ -1,0 +1,206 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeApi, startFakeApi } from '../support/fake-api.js';
+import { login, runSvc } from './run-svc.js';
+import { conflict, paths, requestId, shown, twoRows } from './samples.js';
+
+let api: FakeApi;
+beforeEach(async () => {
+  api = await startFakeApi();
+});
+afterEach(() => api.close());
+
+const svc = (...argv: string[]) => runSvc(argv, { environment: login(api.url) });
+const page = (...ids: string[]) => ({
+  body: {
+    requests: ids.map((id) => ({ ...shown('pending').body, id, next_approvers: ['group:dba-team'] })),
+    total: ids.length,
+    limit: 100,
+    offset: 0,
+  },
+});
+const other = 'aa0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11';
+
+describe('request ids (CL-27)', () => {
+  it('takes 36 characters as they are and searches shorter ones', async () => {
+    api
+      .on(paths.show, shown('pending'))
+      .on(paths.list, page(other, requestId))
+      .on(paths.executions, { body: { executions: [] } });
+    expect((await svc('request', 'show', requestId, '--json')).code).toBe(0);
+    expect(api.calls).toHaveLength(1);
+    expect((await svc('request', 'show', '4F0C', '--json')).code).toBe(0);
+    expect(api.calls[1]!.query.get('limit')).toBe('100');
+  });
+
+  it('tells none from several, with the list of these', async () => {
+    const twin = `4f0c${requestId.slice(4, -1)}2`;
+    api.on(paths.list, page(requestId, twin));
+    const several = JSON.parse((await svc('request', 'show', '4f0c', '--json')).stdout);
+    expect(several.error).toMatchObject({ code: 'ambiguous', hint: `${requestId}\n${twin}` });
+    const none = await svc('request', 'show', 'ffff', '--json');
+    expect(JSON.parse(none.stdout).error.code).toBe('not_found');
+    expect(none.code).toBe(1);
+  });
+
+  it('looks through at most 10 pages of 100', async () => {
+    const full = page(
+      ...Array.from({ length: 100 }, (_, index) => `${String(index).padStart(8, 'b')}-0000-4000-8000-000000000000`),
+    );
+    api.on(paths.list, full);
+    await svc('request', 'show', 'ffff');
+    expect(api.calls.map((call) => call.query.get('offset'))).toEqual([
+      '0',
+      '100',
+      '200',
+      '300',
+      '400',
+      '500',
+      '600',
+      '700',
+      '800',
+      '900',
+    ]);
+  });
+});
+
+describe('request list and show', () => {
+  it('filters by database only when it is given as an option', async () => {
+    api.on(paths.list, page(requestId));
+    await svc('request', 'list', '--pending-for-me', '--user', 'a&b');
+    await svc('request', 'list', '-d', 'shop');
+    expect(api.calls[0]!.query.get('database')).toBeNull();
+    expect(api.calls[0]!.query.get('user')).toBe('a&b');
+    expect(api.calls[0]!.query.get('pending_for_me')).toBe('true');
+    expect(api.calls[1]!.query.get('database')).toBe('shop');
+  });
+
+  it('shows whose turn it is, who has decided, the digest and the runs (CL-31)', async () => {
+    const executions = [
+      {
+        id: 'e',
+        status: 'failed',
+        agent_id: 'agent-1',
+        fence: 3,
+        created_at: '2026-05-01T09:20:01.500Z',
+        error_message: 'boom\u001b[31m',
+        duration_ms: 12,
+      },
+    ];
+    api.on(paths.show, shown('pending')).on(paths.executions, { body: { executions } });
+    const { stdout, code } = await svc('request', 'show', requestId);
+    expect(code).toBe(0);
+    for (const text of [
+      'pending, waits for group:dba-team',
+      'bob approved',
+      'group:dba-team 0/1',
+      '20c587fe',
+      'no_auto_approve_rule',
+      'boom\\u001b[31m',
+      'users',
+      '12 ms',
+    ])
+      expect(stdout).toContain(text);
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  it('colours on a terminal only, and not with NO_COLOR or --no-color (CL-13)', async () => {
+    api.on(paths.show, shown('pending')).on(paths.executions, { body: { executions: [] } });
+    const run = (environment: Record<string, string>, ...argv: string[]) =>
+      runSvc(['request', 'show', requestId, ...argv], { environment: { ...login(api.url), ...environment }, terminal: true });
+    expect((await run({})).stdout).toContain('\u001b[');
+    expect((await run({ NO_COLOR: '1' })).stdout).not.toContain('\u001b[');
+    expect((await run({}, '--no-color')).stdout).not.toContain('\u001b[');
+  });
+});
+
+describe('decisions', () => {
+  it('approves as a selector and says what comes next', async () => {
+    const answer = {
+      id: requestId,
+      status: 'approved',
+      approved_by: 'bob',
+      matched_selector: 'group:dba-team',
+      step_completed: 2,
+      current_step: 2,
+      total_steps: 2,
+    };
+    api.on(paths.approve, { body: answer });
+    const result = await svc('request', 'approve', requestId, '--as', 'group:dba-team', '--comment', 'ok');
+    expect(api.bodies(paths.approve)).toEqual([{ comment: 'ok', selector: 'group:dba-team' }]);
+    expect(result.stdout).toContain(`svc request resume ${requestId}`);
+  });
+
+  it('tells already_approved from other conflicts', async () => {
+    for (const [text, code] of [
+      ['already approved', 'already_approved'],
+      ['the request is already dispatched', 'already_approved'],
+      ['the request is rejected', 'request.conflict'],
+    ] as const) {
+      api.on(paths.approve, conflict(text));
+      const result = await svc('request', 'approve', requestId, '--json');
+      expect(JSON.parse(result.stdout).error.code).toBe(code);
+      expect(result.code).toBe(1);
+    }
+  });
+
+  it('cancels at once what is not running; a running one is confirmed first and 202 is exit 0', async () => {
+    api.on(paths.show, shown('pending')).on(paths.cancel, { body: { id: requestId, status: 'cancelled' } });
+    expect(await svc('request', 'cancel', requestId)).toMatchObject({ code: 0, stdout: `cancelled: request ${requestId}\n` });
+    api
+      .on(paths.show, shown('running'))
+      .on(paths.cancel, { status: 202, body: { id: requestId, status: 'running', cancel_requested: true } });
+    expect((await svc('request', 'cancel', requestId)).code).toBe(1);
+    expect(api.bodies(paths.cancel)).toHaveLength(1);
+    expect(await svc('request', 'cancel', requestId, '-y')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('still running'),
+    });
+  });
+
+  it('says that it had been executed when a cancel came too late (CL-I6)', async () => {
+    api.on(paths.show, shown('running'), shown('executed')).on(paths.cancel, conflict('the request is executed'));
+    const result = await svc('request', 'cancel', requestId, '-y', '--json');
+    expect(result.code).toBe(1);
+    expect(JSON.parse(result.stdout).error.message).toContain('had been executed');
+  });
+});
+
+describe('request wait, resume, result', () => {
+  it('waits through the approval; resumes only with --resume (CL-22)', async () => {
+    api.on(paths.show, shown('pending'), shown('pending'), shown('approved'));
+    expect((await svc('request', 'wait', requestId)).code).toBe(2);
+    api
+      .on(paths.show, shown('approved'), shown('executed'))
+      .on(paths.resume, { body: { status: 'dispatched' } })
+      .on(paths.stream, { body: twoRows });
+    expect((await svc('request', 'wait', requestId, '--resume')).code).toBe(0);
+  });
+
+  it('goes on when a resume finds the request dispatched, and reports other conflicts (CL-23)', async () => {
+    api.on(paths.resume, conflict('already dispatched')).on(paths.stream, { body: twoRows });
+    expect((await svc('request', 'resume', requestId, '--reason', 'go')).code).toBe(0);
+    api.on(paths.resume, conflict('the request was executed as often as its policy allows'));
+    expect((await svc('request', 'resume', requestId)).code).toBe(1);
+  });
+
+  it('shows a stored result of one run, and passes on that there is none yet', async () => {
+    api.on(paths.content, { body: twoRows });
+    expect(await svc('request', 'result', requestId, '--execution', 'e1')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('alice'),
+    });
+    expect(api.calls[0]!.query.get('execution_id')).toBe('e1');
+    api
+      .on(paths.content, { status: 404, body: { error: 'no result yet', code: 'result.not_found', hint: null } })
+      .on(paths.show, shown('running'));
+    expect(JSON.parse((await svc('request', 'result', requestId, '--json')).stdout).error.code).toBe('result.not_found');
+  });
+
+  it('lists the runs with request executions and with request result --list', async () => {
+    api.on(paths.executions, { body: { executions: [] } });
+    expect((await svc('request', 'executions', requestId, '--limit', '5')).stdout).toBe(
+      (await svc('request', 'result', requestId, '--list')).stdout,
+    );
+    expect(api.calls[0]!.query.get('limit')).toBe('5');
+  });
+});

@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { version } from '../../cli/version.js';
+import { type FakeApi, startFakeApi } from '../support/fake-api.js';
+import { login, runSvc } from './run-svc.js';
+
+let api: FakeApi;
+beforeAll(async () => {
+  api = await startFakeApi();
+});
+afterAll(() => api.close());
+
+/** Section 14, and CL-01, CL-29. */
+const usageErrors: string[][] = [
+  ['bogus'],
+  [],
+  ['request'],
+  ['request', 'bogus', 'abcd'],
+  ['whoami', '--bogus'],
+  ['whoami', 'extra'],
+  ['request', 'show'],
+  ['request', 'list', '--limit'],
+  ['request', 'list', '--limit', 'x'],
+  ['request', 'show', 'abc'],
+  ['whoami', '--format', 'xml'],
+  ['execute'],
+  ['execute', 'SELECT 1', '--file', 'q.sql'],
+  ['execute', ''],
+  ['execute', '--file', '/nonexistent/q.sql'],
+  ['execute', 'SELECT 1', '--result-format', 'xml'],
+  ['execute', 'SELECT 1', '--allow-ddl'],
+  ['execute', 'SELECT 1', '--timeout', '-1'],
+  ['request', 'approve', 'abcd', '--as', 'dba-team'],
+  ['token', 'create', '--no-scope-ceiling'],
+  ['token', 'create', '--subject', 'a', '--subject-type', 'agent', '--no-scope-ceiling', '--scope-roles', 'x'],
+  ['token', 'create', '--expires', 'tomorrow'],
+  ['audit', 'list', '--since', '2026-05-01T00:00:00'],
+];
+
+describe('bad command lines', () => {
+  for (const argv of usageErrors) {
+    it(`svc ${argv.join(' ')}: exit 2, code usage, nothing sent`, async () => {
+      const result = await runSvc([...argv, '--json'], { environment: login(api.url) });
+      expect(result.code).toBe(2);
+      expect(result.stdout.split('\n')).toHaveLength(2);
+      expect(JSON.parse(result.stdout)).toMatchObject({ ok: false, data: null, error: { code: 'usage' } });
+      expect(api.calls).toHaveLength(0);
+    });
+  }
+
+  it('refuses text that is not UTF-8', async () => {
+    const result = await runSvc(['execute', '--file', '-'], {
+      environment: login(api.url),
+      started: ({ stdin }) => stdin.end(Buffer.from('fffe', 'hex')),
+    });
+    expect(result).toMatchObject({ code: 2, stderr: 'error: execute: the SQL is not UTF-8\n' });
+  });
+
+  it('refuses --json with another format', async () => {
+    expect((await runSvc(['whoami', '--json', '--format', 'quiet'])).code).toBe(2);
+  });
+
+  it('prints help and version as plain text, exit 0', async () => {
+    expect(await runSvc(['--help'])).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage: svc'), stderr: '' });
+    expect(await runSvc(['request', 'show', '-h'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Usage: svc request show'),
+    });
+    expect(await runSvc(['whoami', '-v'])).toMatchObject({ code: 0, stdout: `svc ${version}\n` });
+  });
+
+  it('has the version of package.json', () => {
+    expect(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version).toBe(version);
+  });
+});

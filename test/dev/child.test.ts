@@ -1,0 +1,65 @@
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { lastLines, startChild } from '../../dev/child.js';
+import { eventually, isAlive, runScript, temporaryFolder } from '../support/processes.js';
+
+const parent = fileURLToPath(new URL('./fixtures/parent.ts', import.meta.url));
+
+describe('a child of svc dev', () => {
+  it.runIf(process.platform === 'linux')('ends with a parent that is killed, by the kernel (DV-6)', async () => {
+    const { process: killed, line } = await runScript(parent, ['sleep', await temporaryFolder()]);
+    const pid = Number(line.split(' ')[0]);
+    expect(readFileSync(`/proc/${pid}/comm`, 'utf8')).toBe('sleep\n');
+    killed.kill('SIGKILL');
+    await eventually(() => !isAlive(pid));
+  });
+
+  it('ends with a parent that is killed, by a watcher, where the kernel has no such service (DV-6)', async () => {
+    const folder = await temporaryFolder();
+    const path = await pathWithout('setpriv', folder);
+    const { process: killed, line } = await runScript(parent, ['sleep', folder], { PATH: path });
+    const watcher = Number(line.split(' ')[0]);
+    const [sleeper] = await childrenOf(watcher);
+    expect(sleeper).toBeDefined();
+    killed.kill('SIGKILL');
+    await eventually(() => !isAlive(watcher) && !isAlive(sleeper!));
+  });
+
+  it('is killed when it does not follow the stop signal in time', async () => {
+    const folder = await temporaryFolder();
+    const script = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); console.log('deaf')`;
+    const logFile = join(folder, 'deaf.log');
+    const child = startChild({ name: 'deaf', file: process.execPath, args: ['-e', script], logFile, deathSignal: 'SIGKILL' });
+    await eventually(() => lastLines(logFile, 1) === 'deaf');
+    await child.stop('SIGTERM', 10);
+    expect(await child.exited).toBe('signal SIGKILL');
+    expect(child.hasExited()).toBe(true);
+  });
+
+  it('tells how it ended when its program is missing', async () => {
+    const logFile = join(await temporaryFolder(), 'missing.log');
+    const child = startChild({ name: 'missing', file: '/no/such/program', args: [], logFile, deathSignal: 'SIGKILL' });
+    expect(await child.exited).toMatch(/exit code|ENOENT/);
+  });
+});
+
+/** A PATH with what the fixture needs, but not the named program. */
+async function pathWithout(_name: string, folder: string): Promise<string> {
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  symlinkSync('/bin/sleep', join(bin, 'sleep'));
+  symlinkSync(process.execPath, join(bin, 'node'));
+  return `${bin}:${dirname(process.execPath)}-none`;
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const file = `/proc/${pid}/task/${pid}/children`;
+  let children: number[] = [];
+  await eventually(() => {
+    children = readFileSync(file, 'utf8').trim().split(' ').filter(Boolean).map(Number);
+    return children.length > 0;
+  });
+  return children;
+}

@@ -1,0 +1,125 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AutoApproveConfig, WorkflowConfig } from '../../config/shared-types.js';
+import {
+  DEFAULT_EXECUTION_POLICY,
+  decideAutoApproval,
+  defaultResultPolicy,
+  effectiveStatementTimeoutSecs,
+  matchPolicy,
+  matchWorkflow,
+  OPERATIONS,
+  type Operation,
+  type RiskLevel,
+  snapshotWorkflow,
+} from '../../domain/workflow-policy.js';
+
+function workflow(database: string, environment: string, operations: Operation[] = []): WorkflowConfig {
+  return {
+    id: `wf:${database}:${environment}:${operations.join()}`,
+    database,
+    environment,
+    operations,
+    autoApprove: null,
+    steps: [{ mode: 'all', approvers: [{ selector: 'group:leads', min: 1 }] }],
+    requireReason: false,
+    allowSelfApprove: false,
+    allowSameApproverAcrossSteps: false,
+    explain: true,
+    pendingTtlSecs: null,
+    approvalTtlSecs: 60,
+    statementTimeoutSecs: null,
+  };
+}
+
+const request = { database: 'app', environment: 'production', operation: 'execute_dml' as const };
+
+describe('matching a workflow (WF-1)', () => {
+  const all = [
+    workflow('*', '*'),
+    workflow('*', '*', ['execute_dml']),
+    workflow('app', '*'),
+    workflow('app', '*', ['execute_dml']),
+    workflow('*', 'production'),
+    workflow('*', 'production', ['execute_dml']),
+    workflow('app', 'production'),
+    workflow('app', 'production', ['execute_dml']),
+  ];
+
+  it('prefers environment over database over operation, whatever the order', () => {
+    fc.assert(
+      fc.property(fc.shuffledSubarray(all, { minLength: 1 }), (some) => {
+        const best = all.filter((item) => some.includes(item)).at(-1);
+        expect(matchWorkflow(some, request)).toBe(best);
+      }),
+    );
+  });
+
+  it('finds nothing where database, environment or operation differ', () => {
+    const others = [workflow('other', '*'), workflow('app', 'staging'), workflow('*', '*', ['execute_select'])];
+    expect(matchWorkflow(others, request)).toBeNull();
+    expect(matchWorkflow([], request)).toBeNull();
+  });
+
+  it('scores policies by environment, then database (WF-2)', () => {
+    const policies = [
+      { database: 'app', environment: '*' },
+      { database: '*', environment: 'production' },
+      { database: '*', environment: '*' },
+    ];
+    expect(matchPolicy(policies, request)).toBe(policies[1]);
+    expect(matchPolicy(policies, { database: 'app', environment: 'qa' })).toBe(policies[0]);
+    expect(matchPolicy(policies, { database: 'x', environment: 'qa' })).toBe(policies[2]);
+    expect(matchPolicy(policies.slice(0, 1), { database: 'x', environment: 'qa' })).toBeNull();
+  });
+});
+
+it('keeps a copy of the workflow with its clocks resolved (WF-3, TT-1, TT-2)', () => {
+  const source = workflow('app', '*', ['execute_dml']);
+  const snapshot = snapshotWorkflow(source, 86_400);
+  expect(snapshot).toMatchObject({ id: source.id, pendingTtlSecs: 86_400, approvalTtlSecs: 60, steps: source.steps });
+  expect(snapshot).not.toHaveProperty('operations');
+  expect(snapshot.steps).not.toBe(source.steps);
+});
+
+describe('auto-approval (requests.md 8)', () => {
+  const rule = (mode: AutoApproveConfig['mode'], risk: AutoApproveConfig['risk']): AutoApproveConfig => ({
+    mode,
+    risk,
+    allowReadOnly: true,
+    allowSafeDdl: true,
+    maxEstimatedRows: 1000,
+  });
+  const medium = rule('risk_based', 'medium');
+
+  it.each<[string, AutoApproveConfig | null, RiskLevel, string, string]>([
+    ['always', rule('always', null), 'critical', 'auto_approved', 'explicit_always'],
+    ['below the threshold', medium, 'low', 'auto_approved', 'risk_below_threshold'],
+    ['at the threshold', medium, 'medium', 'auto_approved', 'risk_below_threshold'],
+    ['above the threshold', medium, 'high', 'needs_approval', 'risk_above_threshold'],
+    ['critical', rule('risk_based', 'high'), 'critical', 'needs_approval', 'risk_above_threshold'],
+    ['unknown', rule('risk_based', 'high'), 'unknown', 'needs_approval', 'risk_unavailable'],
+    ['unavailable', rule('risk_based', 'high'), 'unavailable', 'needs_approval', 'risk_unavailable'],
+    ['no rule', null, 'low', 'needs_approval', 'no_auto_approve_rule'],
+  ])('%s', (_, autoApprove, risk, outcome, reason) => {
+    expect(decideAutoApproval(autoApprove, risk, false)).toMatchObject({ outcome, reason });
+    expect(decideAutoApproval(autoApprove, risk, true)).toMatchObject({ outcome: 'auto_approved', reason: 'break_glass' });
+  });
+
+  it('tells the threshold it compared with', () => {
+    expect(decideAutoApproval(medium, 'low', false).threshold).toBe('medium');
+    expect(decideAutoApproval(null, 'low', false).threshold).toBeNull();
+  });
+});
+
+it('bounds the statement timeout of a workflow by the maximum of the policy (requests.md 9)', () => {
+  expect(effectiveStatementTimeoutSecs(DEFAULT_EXECUTION_POLICY, null)).toBe(30);
+  expect(effectiveStatementTimeoutSecs(DEFAULT_EXECUTION_POLICY, { statementTimeoutSecs: null })).toBe(30);
+  expect(effectiveStatementTimeoutSecs(DEFAULT_EXECUTION_POLICY, { statementTimeoutSecs: 120 })).toBe(120);
+  expect(effectiveStatementTimeoutSecs(DEFAULT_EXECUTION_POLICY, { statementTimeoutSecs: 9000 })).toBe(600);
+});
+
+it('has the documented defaults (RS-58) and six operations (PO-3)', () => {
+  expect(defaultResultPolicy(30)).toEqual({ retentionDays: 30, deliveryMode: 'both', access: [] });
+  expect(OPERATIONS).toHaveLength(6);
+});

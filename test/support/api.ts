@@ -1,0 +1,160 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { defaultTimes, type RouteTimes } from '../../api/routes/index.js';
+import { createServer, type RunningServer } from '../../api/server.js';
+import { formatProblem, loadConfig } from '../../config/index.js';
+import type { Config } from '../../config/types.js';
+import { createLog } from '../../runtime/log.js';
+import { version } from '../../runtime/version.js';
+import { createTestDatabase, type TestDatabase } from './postgres.js';
+
+export interface TestApiOptions {
+  /** Everything of `server.toml` beside `state_dir`, `[server]` `listen` and `drain_secs`, and `[database]` `url`. */
+  toml?: string;
+  times?: Partial<RouteTimes>;
+  /** A database that is already there, for a second server on it; it is then not dropped. */
+  database?: TestDatabase;
+  /** A state directory that is already there; it is then not removed. */
+  stateDir?: string;
+  forceBootstrap?: boolean;
+  /** Host and port of a Temporal server; without it nothing listens there. */
+  temporalAddress?: string;
+}
+
+export interface CallOptions {
+  token?: string | null;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is, with the content type of `headers`. */
+  raw?: string | Uint8Array;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The parsed body; null without one or when it is not JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely
+  body: any;
+}
+
+export interface TestApi {
+  url: string;
+  database: TestDatabase;
+  stateDir: string;
+  config: Config;
+  services: RunningServer['services'];
+  /** Lines the server logged, as JSON text. */
+  logged: string[];
+  tokens: { admin: string; requester: string; agent: string };
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** Makes a user over HTTP and answers the initial token. */
+  createUser(id: string, options?: { roles?: string[]; groups?: string[] }): Promise<string>;
+  close(): Promise<void>;
+}
+
+export const shopToml = `
+[[databases]]
+name = "shop"
+environments = ["staging", "production"]
+dialect = "postgresql"
+
+[[auth.groups]]
+name = "dba-team"
+roles = ["approver"]
+
+[[workflows]]
+environment = "staging"
+auto_approve = { mode = "always" }
+
+[[workflows]]
+environment = "production"
+[[workflows.steps]]
+[[workflows.steps.approvers]]
+group = "dba-team"
+`;
+
+/** The real server over HTTP on a free port, with a database of its own; `close` it after the test file. */
+export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  const database = options.database ?? (await createTestDatabase());
+  const stateDir = options.stateDir ?? (await mkdtemp(join(tmpdir(), 'svc-api-')));
+  const config = await writeConfig(options, stateDir, database.url);
+  const logged: string[] = [];
+  const log = createLog({ process: 'server', version, level: 'debug', format: 'json', write: (line) => logged.push(line) });
+  const stop = new AbortController();
+  const server = await createServer({
+    config,
+    listen: '127.0.0.1:0',
+    forceBootstrap: options.forceBootstrap ?? false,
+    log,
+    signal: stop.signal,
+    times: { ...defaultTimes, ...options.times },
+  });
+  const url = `http://127.0.0.1:${server.port}`;
+  const call: TestApi['call'] = (method, path, how = {}) => callOnce(url, method, path, how);
+  const tokenOf = (name: string) => readFile(join(stateDir, name), 'utf8').catch(() => '');
+  const tokens = { admin: await tokenOf('admin-token'), requester: await tokenOf('requester-token'), agent: await tokenOf('agent-token') };
+  return {
+    url,
+    database,
+    stateDir,
+    config,
+    services: server.services,
+    logged,
+    tokens,
+    call,
+    createUser: async (id, { roles = [], groups = [] } = {}) => {
+      const answer = await call('POST', '/api/users', { token: tokens.admin, body: { id, roles, groups } });
+      if (answer.status !== 201) throw new Error(`user ${id}: ${answer.status} ${answer.text}`);
+      return answer.body.token;
+    },
+    close: async () => {
+      stop.abort();
+      await server.stopped;
+      if (options.stateDir === undefined) await rm(stateDir, { recursive: true, force: true });
+      if (options.database === undefined) await database.drop();
+    },
+  };
+}
+
+async function writeConfig(options: TestApiOptions, stateDir: string, url: string): Promise<Config> {
+  const file = join(stateDir, 'server.toml');
+  const lines = [
+    `state_dir = "${stateDir}"`,
+    options.toml ?? shopToml,
+    `[server]\nlisten = "127.0.0.1:0"\ndrain_secs = 0`,
+    `[database]\nurl = "${url}"\npool_max = 10`,
+    `[temporal]\naddress = "${options.temporalAddress ?? '127.0.0.1:1'}"`,
+  ];
+  await writeFile(file, lines.join('\n'));
+  const loaded = loadConfig(file, {});
+  if (!loaded.ok) throw new Error(loaded.errors.map(formatProblem).join('\n'));
+  return loaded.config;
+}
+
+async function callOnce(url: string, method: string, path: string, options: CallOptions): Promise<Answer> {
+  const json = options.body === undefined ? null : JSON.stringify(options.body);
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      ...(options.token ? { authorization: `Bearer ${options.token}` } : {}),
+      ...(json === null ? {} : { 'content-type': 'application/json' }),
+      ...options.headers,
+    },
+    ...(json === null && options.raw === undefined ? {} : { body: json ?? options.raw ?? '' }),
+    ...(options.signal ? { signal: options.signal } : {}),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: parsed(text) };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

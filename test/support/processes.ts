@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+
+/** A folder that everybody may enter, removed after the test. */
+export async function temporaryFolder(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-folder-'));
+  await chmod(folder, 0o755);
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Runs a TypeScript file in a process of its own, killed after the test, and answers its first line of output. */
+export async function runScript(
+  file: string,
+  args: string[],
+  environment: NodeJS.ProcessEnv = {},
+): Promise<{ process: ChildProcess; line: string }> {
+  const child = spawn(process.execPath, ['--import', 'tsx', file, ...args], {
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [line] = (await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    once(child, 'exit').then(([code]) => Promise.reject(new Error(`${file} ended with code ${code}`))),
+  ])) as [string];
+  return { process: child, line };
+}
+
+/** Whether a process lives; one that has ended but was not reaped yet does not count. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until the condition holds, at most ten seconds. */
+export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (let left = 400; left > 0; left -= 1) {
+    if (await condition()) return;
+    await sleep(25);
+  }
+  throw new Error('the condition did not come true within 10 s');
+}

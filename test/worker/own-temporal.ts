@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Child, startChild } from '../../dev/child.js';
+import { freePort } from '../../dev/ports.js';
+import { findTemporalProgram } from '../../dev/temporal/program.js';
+import { hasNamespace } from '../../dev/temporal/ready.js';
+
+/** A Temporal server of one test's own that can be killed and started again on its port, with its data or without. */
+export async function openOwnTemporal(dynamicConfig: string[] = []) {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-own-temporal-'));
+  const { file } = await findTemporalProgram({ environment: process.env, report: () => {}, signal: AbortSignal.timeout(60_000) });
+  const port = await freePort();
+  let generation = 0;
+  let child: Child | undefined;
+  const start = async () => {
+    child = startChild({
+      name: 'Temporal',
+      file,
+      args: [
+        ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--headless', '--log-level', 'error'],
+        ...['--db-filename', join(folder, `${generation}.db`), '--sqlite-pragma', 'journal_mode=wal'],
+        ...['--sqlite-pragma', 'synchronous=normal'],
+        ...dynamicConfig.flatMap((setting) => ['--dynamic-config-value', setting]),
+      ],
+      logFile: join(folder, 'temporal.log'),
+      deathSignal: 'SIGKILL',
+    });
+    while (!(await hasNamespace(port, 'default'))) {
+      if (child.hasExited()) throw new Error(`Temporal did not start: ${child.logFile}`);
+      await sleep(25);
+    }
+  };
+  const kill = async () => child?.stop('SIGKILL', 5000);
+  return {
+    address: `127.0.0.1:${port}`,
+    start,
+    kill,
+    /** The next start finds nothing of what was. */
+    loseData: () => {
+      generation += 1;
+    },
+    async close() {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

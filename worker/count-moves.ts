@@ -1,0 +1,15 @@
+import type { Moved } from '../db/move.js';
+import type { Metrics } from '../runtime/metrics.js';
+
+/** Counts the moves that clocks and leases make; a call's moves are counted by the server that answered it (OP-20). */
+export function countMoves(metrics: Metrics): (moved: Moved) => void {
+  return ({ before, after }) => {
+    if (before.status === after.status) return;
+    const { status, environment, database } = after;
+    metrics.requests.inc({ status, environment, database });
+    if (before.status === 'running') {
+      metrics.leaseExpirations.inc();
+      metrics.executions.inc({ status: 'lost' });
+    }
+  };
+}

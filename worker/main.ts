@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import { createStep } from '../activities/step.js';
+import { formatProblem, loadConfig } from '../config/index.js';
+import type { Config } from '../config/types.js';
+import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-database.js';
+import { createLifecycle } from '../runtime/lifecycle.js';
+import { createLog } from '../runtime/log.js';
+import { createMetrics } from '../runtime/metrics.js';
+import { StartError } from '../runtime/start-error.js';
+import { stopSignals } from '../runtime/stop-signals.js';
+import { version } from '../runtime/version.js';
+import { countMoves } from './count-moves.js';
+import { createHeartbeat } from './heartbeat.js';
+import { type Job, keepDoing } from './job.js';
+import { startProbes } from './probes.js';
+import { createPublisher } from './publisher.js';
+import { createReconciler } from './reconciler.js';
+import { createRelayCleaner } from './relay-cleaner.js';
+import { createSweeper } from './sweeper.js';
+import { describeError } from './temporal-errors.js';
+import { createTemporalLink } from './temporal-link.js';
+import { installRuntime } from './temporal-runtime.js';
+import { runTemporalWorker } from './temporal-worker.js';
+import { loadWorkflowBundle } from './workflow-bundle.js';
+
+const reconcileEveryMs = 60_000;
+const reconcileGraceMs = 30_000;
+
+/** Runs a worker until SIGTERM or SIGINT (`svc worker`); answers its exit code: 0 after a clean stop, 1 when it cannot start (OP-51, OP-63). */
+export async function runWorker(options: { config: string }): Promise<number> {
+  const loaded = loadConfig(options.config, process.env);
+  for (const warning of loaded.warnings) say(formatProblem(warning));
+  if (!loaded.ok) {
+    for (const problem of loaded.errors) say(formatProblem(problem));
+    return 1;
+  }
+  const { config } = loaded;
+  const log = createLog({ process: 'worker', version, level: config.logging.level, format: config.logging.format });
+  const { signal, release } = stopSignals();
+  try {
+    const opened = await openGatewayDatabase(config, log, 'worker', signal);
+    await work(config, log, opened, signal).finally(opened.close);
+    return 0;
+  } catch (error) {
+    if (signal.aborted) return 0;
+    if (!(error instanceof StartError)) throw error;
+    for (const line of error.lines) say(`error: ${line}`);
+    return 1;
+  } finally {
+    release();
+  }
+}
+
+/** Works until the signal; what was begun is finished before the database closes. */
+async function work(
+  config: Config,
+  log: Logger,
+  { database, notifications }: GatewayDatabase,
+  signal: AbortSignal,
+): Promise<void> {
+  const { lifecycle, drain } = createLifecycle();
+  signal.addEventListener('abort', drain, { once: true });
+  const metrics = createMetrics(version);
+  const onMoved = countMoves(metrics);
+  const { namespace, taskQueue, callTimeoutSecs, maxBacklog } = config.temporal;
+  const identity = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  installRuntime(log);
+  const temporal = createTemporalLink({ namespace, callTimeoutMs: callTimeoutSecs * 1000, metrics, log });
+  const probes = await startProbes({ config, database, temporal, metrics, lifecycle });
+  const activities = createStep({ database, onMoved });
+  const worker = runTemporalWorker({ config, identity, activities, bundle: loadWorkflowBundle, link: temporal, log, signal });
+  const jobs: Job[] = [
+    createPublisher({ database, temporal, taskQueue, log }),
+    createSweeper({ database, onMoved }),
+    createReconciler({
+      database,
+      temporal,
+      taskQueue,
+      maxBacklog,
+      metrics,
+      log,
+      onMoved,
+      everyMs: reconcileEveryMs,
+      graceMs: reconcileGraceMs,
+    }),
+    createHeartbeat({ database, identity, taskQueue, isWorking: worker.isWorking }),
+    createRelayCleaner({ database }),
+  ];
+  const onFailure = (name: string, error: unknown, unexpected: boolean) => {
+    if (unexpected) metrics.backgroundPanics.inc();
+    log.error(
+      { job: name, error: describeError(error), ...(unexpected && error instanceof Error ? { stack: error.stack } : {}) },
+      'background work failed',
+    );
+  };
+  log.info({ task_queue: taskQueue }, 'worker started');
+  await Promise.all([worker.stopped, ...jobs.map((job) => keepDoing(job, { notifications, signal, onFailure }))]);
+  await probes?.close();
+  log.info({}, 'worker stopped');
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
