@@ -4,6 +4,12 @@ import { parseInstant } from '../domain/instant.js';
 
 const maxInteger = 4_294_967_295;
 
+const integerText = z
+  .string()
+  .regex(/^[0-9]+$/, 'must be an integer')
+  .transform(Number)
+  .refine((value) => value <= maxInteger, `must be at most ${maxInteger}`);
+
 /** Decimal digits, 0 to 4294967295 (HT-63). */
 export const integerParam = (fallback: number) =>
   integerText.default(fallback).meta({ type: 'integer', minimum: 0, default: fallback });
@@ -40,12 +46,6 @@ export const instantParam = z
   })
   .meta({ type: 'string', format: 'date-time' })
   .optional();
-
-const integerText = z
-  .string()
-  .regex(/^[0-9]+$/, 'must be an integer')
-  .transform(Number)
-  .refine((value) => value <= maxInteger, `must be at most ${maxInteger}`);
 
 /** The known parameters of a raw query string; twice is 400 (HT-62), unknown ones are ignored, U+0000 anywhere is 400 (HT-45). */
 export function parseQueryString(search: string, known: Iterable<string>): Record<string, string> {

@@ -126,7 +126,7 @@ const fileUrls = {
 
 /** A source outside the listed folders would change without being built again. */
 function checkFolders(inputs) {
-  const stray = inputs.find((file) => !sourceFolders.includes(file.split('/')[0]) && !file.startsWith('bin/'));
+  const stray = inputs.find((file) => !sourceFolders.includes(file.split('/')[0]) && !file.startsWith('bin/') && file !== 'package.json');
   if (stray) throw new Error(`${stray}: its folder is missing in sourceFolders of bin/build.mjs`);
 }
 
@@ -214,6 +214,11 @@ function say(line) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  await currentBuild();
-  if (existsSync(join(root, 'workflows/index.ts'))) await workflowBundle();
+  try {
+    await currentBuild();
+    await workflowBundle();
+  } catch (error) {
+    process.stderr.write(`error: ${error.message}\n`);
+    process.exitCode = 1;
+  }
 }

@@ -6,6 +6,7 @@ import { type ExchangeAnswer, exchange, NoAnswer } from './exchange.js';
 import { CommandFailure, failure } from './failure.js';
 import { type JsonText, readJson } from './output/json-text.js';
 import { visible } from './output/visible.js';
+import { ForwardAgent, proxyAuthorization, proxyFor, TunnelAgent } from './proxy.js';
 import { pause } from './signal.js';
 import type { Limits } from './terminal.js';
 import { version } from './version.js';
@@ -42,6 +43,7 @@ export interface Client {
 export interface ClientOptions {
   settings: ServerSettings;
   limits: Limits;
+  environment: Record<string, string | undefined>;
   signal: AbortSignal;
   /** The words of the command, in front of each message. */
   what: string;
@@ -53,14 +55,15 @@ const tries = 3;
 
 export function createClient(options: ClientOptions): Client {
   const { settings, limits, what } = options;
-  const agent = createAgent(settings);
+  const way = chooseWay(settings, options.environment);
   const attempt = (call: Call, signal: AbortSignal) =>
     exchange({
       method: call.method,
       url: addressOf(settings.baseUrl, call),
-      headers: headersOf(call, settings.token),
+      headers: { ...headersOf(call, settings.token), ...way.headers },
       body: call.body ?? null,
-      agent,
+      agent: way.agent,
+      isForwarded: way.isForwarded,
       connectMs: limits.connectMs,
       totalMs: call.timeoutMs ?? limits.callMs,
       signal,
@@ -82,7 +85,7 @@ export function createClient(options: ClientOptions): Client {
       if (!isFine && !call.accept?.includes(answer.status)) throw answerFailure(what, answer.status, answer.text);
       return { status: answer.status, text: answer.text, json: () => jsonOf(what, answer) };
     },
-    close: () => agent.destroy(),
+    close: () => way.agent.destroy(),
   };
 }
 
@@ -164,9 +167,23 @@ function headersOf(call: Call, token: string): Record<string, string> {
   return headers;
 }
 
-function createAgent(settings: ServerSettings): HttpAgent {
-  if (settings.baseUrl.protocol === 'http:') return new HttpAgent({ keepAlive: true });
-  return new HttpsAgent({ keepAlive: true, ...(settings.ca === null ? {} : { ca: [...rootCertificates, settings.ca] }) });
+/** How calls leave this machine: directly, or through the proxy of the environment. */
+interface Way {
+  agent: HttpAgent;
+  /** The proxy is asked with the full address. */
+  isForwarded: boolean;
+  headers: Record<string, string>;
+}
+
+function chooseWay(settings: ServerSettings, environment: Record<string, string | undefined>): Way {
+  const proxy = proxyFor(settings.baseUrl, environment);
+  const trusted = settings.ca === null ? {} : { ca: [...rootCertificates, settings.ca] };
+  if (settings.baseUrl.protocol === 'https:') {
+    const agent = proxy === null ? new HttpsAgent({ keepAlive: true, ...trusted }) : new TunnelAgent(proxy, trusted);
+    return { agent, isForwarded: false, headers: {} };
+  }
+  if (proxy === null) return { agent: new HttpAgent({ keepAlive: true }), isForwarded: false, headers: {} };
+  return { agent: new ForwardAgent(proxy), isForwarded: true, headers: proxyAuthorization(proxy) };
 }
 
 function release(text: string): string {

@@ -37,6 +37,7 @@ export function createContext(parts: Pick<Context, 'terminal' | 'output' | 'opti
       client ??= createClient({
         settings: serverSettings(getLayers(), options, output.warn),
         limits: terminal.limits,
+        environment: terminal.environment,
         signal,
         what,
         onOtherVersion: (server) => output.warnAtEnd(`the server is version ${server}, this command line another`),

@@ -13,6 +13,8 @@ export interface ExchangeCall {
   headers: Record<string, string>;
   body: string | null;
   agent: Agent;
+  /** The full address stands in the request line, as a forwarding proxy wants it. */
+  isForwarded: boolean;
   connectMs: number;
   totalMs: number;
   signal: AbortSignal;
@@ -42,7 +44,12 @@ export function exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
   return new Promise((resolve, reject) => {
     if (call.signal.aborted) return reject(call.signal.reason);
     const send = call.url.protocol === 'https:' ? httpsRequest : httpRequest;
-    const request = send(call.url, { method: call.method, headers: call.headers, agent: call.agent });
+    const request = send(call.url, {
+      method: call.method,
+      headers: call.headers,
+      agent: call.agent,
+      ...(call.isForwarded ? { path: call.url.href } : {}),
+    });
     const settle = watch(request, call);
     const fail = (error: unknown) => {
       settle();

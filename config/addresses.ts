@@ -10,14 +10,10 @@ const PRIVATE = blockList([
 /** NT-44: link-local and metadata addresses, refused always. */
 const NEVER = blockList(['169.254.0.0/16 fe80::/10 fd00:ec2::254/128']);
 
-const LOOPBACK = blockList(['127.0.0.0/8 ::1/128']);
-
 /** Hosts that stay on the machine or the local network by their spelling alone: no name is looked up. */
 export function isPrivateHost(host: string): boolean {
   return isLocalName(host) || matches(PRIVATE, host);
 }
-
-export const isLoopbackHost = (host: string) => isLocalName(host) || matches(LOOPBACK, host);
 
 /** Why a delivery to this host is refused by its spelling (NT-41, NT-44), null when it is not; names are looked up at each attempt (NT-43). */
 export function refusedHost(host: string, allowPrivateNetworks: boolean): string | null {

@@ -3,7 +3,7 @@ import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
 /** Sections that are read and checked, but whose feature this version lacks (CF-5). */
-export const NOT_AVAILABLE: readonly Path[] = [
+const NOT_AVAILABLE: readonly Path[] = [
   ['webhooks'],
   ['notification_policies'],
   ['slack'],

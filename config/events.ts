@@ -1,5 +1,5 @@
 /** The catalogue of NT-1. */
-export const EVENTS = [
+const EVENTS = [
   'request.created',
   'request.auto_approved',
   'request.break_glass',

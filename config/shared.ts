@@ -23,7 +23,7 @@ export function changedSections(before: SharedConfig, after: SharedConfig): stri
 }
 
 /** The sections of the shared part by their names in the file. */
-export const SECTION_NAMES: Readonly<Record<string, (shared: SharedConfig) => unknown>> = {
+const SECTION_NAMES: Readonly<Record<string, (shared: SharedConfig) => unknown>> = {
   'auth.default_role': (shared) => shared.auth.defaultRole,
   'auth.roles': (shared) => shared.auth.roles,
   'auth.groups': (shared) => shared.auth.groups,
@@ -60,7 +60,7 @@ export function buildShared({ sections, lists }: Pick<CompleteDraft, 'sections' 
 }
 
 /** PO-11: `wf:<db>:<env>:<12 hex of the SHA-256 of the sorted operations>`. */
-export function workflowId(database: string, environment: string, operations: readonly string[]): string {
+function workflowId(database: string, environment: string, operations: readonly string[]): string {
   return `wf:${database}:${environment}:${sha256Hex([...operations].sort().join(',')).slice(0, 12)}`;
 }
 

@@ -1,5 +1,4 @@
 import { msToTs } from '@temporalio/common/lib/time.js';
-import { temporal } from '@temporalio/proto';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { searchAttributes } from '../workflows/messages.js';
@@ -16,7 +15,8 @@ export interface PreparedServer {
 const notFound = 5;
 const alreadyExists = 6;
 const retention = msToTs('7 days');
-const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
+// temporal.api.enums.v1.IndexedValueType: the package with its name loads 4 MB of generated code and is CommonJS.
+const keyword = 2;
 
 /**
  * Makes what is missing on the server: namespace and search attributes, without which every start would be refused. Rejects when the

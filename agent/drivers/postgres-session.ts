@@ -1,7 +1,10 @@
 import pg, { type PoolClient } from 'pg';
+import { within } from '../wait.js';
 import { asServerError, ConnectionLost, connectFailure, RowTooLarge } from './postgres-errors.js';
 import { Exchange, type Step, type StepResult } from './postgres-exchange.js';
 import { type RowTap, type TappedConnection, tapRows } from './postgres-frames.js';
+
+const CLOSE_MS = 3000;
 
 export interface SessionOptions {
   url: string;
@@ -47,7 +50,8 @@ export function createSessionPool(options: SessionOptions): SessionPool {
       }
       return new PostgresSession(client, () => void client.end().catch(() => {}));
     },
-    close: () => pool.end(),
+    // A session that is never given back must not keep the process.
+    close: () => within(pool.end(), CLOSE_MS, undefined),
   };
 }
 

@@ -111,4 +111,3 @@ describe('workflow rules (WF-5)', () => {
     ).toEqual(['server.toml:8:15: workflows[1].operations[0]: execute_dml has another workflow of the same pair']);
   });
 });
-

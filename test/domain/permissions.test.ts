@@ -185,4 +185,3 @@ describe('a ceiling (IM-20)', () => {
     );
   });
 });
-

@@ -1,9 +1,30 @@
 import { describe, expect, it } from 'vitest';
-import { BUILTIN_ROLES, type Caller, type EffectiveRole, isGroupName, isName, isRoleName, isUserId, matchesSelector, normaliseShareWith } from '../../domain/permissions.js';
+import {
+  BUILTIN_ROLES,
+  type Caller,
+  type EffectiveRole,
+  isGroupName,
+  isName,
+  isRoleName,
+  isUserId,
+  matchesSelector,
+  normaliseShareWith,
+} from '../../domain/permissions.js';
 
 const app = { database: 'app', environment: 'production' };
-const appDba: EffectiveRole = { name: 'app-dba', permissions: [{ perm: 'request.dml', ownership: 'own' }], databases: ['app'], environments: ['*'] };
-const mira: Caller = { kind: 'user', id: 'mira', roles: [...BUILTIN_ROLES.filter(({ name }) => name === 'requester'), appDba], groups: ['leads'], tokenId: null };
+const appDba: EffectiveRole = {
+  name: 'app-dba',
+  permissions: [{ perm: 'request.dml', ownership: 'own' }],
+  databases: ['app'],
+  environments: ['*'],
+};
+const mira: Caller = {
+  kind: 'user',
+  id: 'mira',
+  roles: [...BUILTIN_ROLES.filter(({ name }) => name === 'requester'), appDba],
+  groups: ['leads'],
+  tokenId: null,
+};
 const agent: Caller = { kind: 'agent', id: 'mira', tokenId: 't' };
 
 describe('selectors (RQ-9)', () => {

@@ -96,7 +96,11 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
   const url = `http://127.0.0.1:${server.port}`;
   const call: TestApi['call'] = (method, path, how = {}) => callOnce(url, method, path, how);
   const tokenOf = (name: string) => readFile(join(stateDir, name), 'utf8').catch(() => '');
-  const tokens = { admin: await tokenOf('admin-token'), requester: await tokenOf('requester-token'), agent: await tokenOf('agent-token') };
+  const tokens = {
+    admin: await tokenOf('admin-token'),
+    requester: await tokenOf('requester-token'),
+    agent: await tokenOf('agent-token'),
+  };
   return {
     url,
     database,

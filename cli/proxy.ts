@@ -1,0 +1,97 @@
+import { Agent as HttpAgent, request as httpRequest, type RequestOptions } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { mayUsePlainHttp } from './config/address.js';
+
+/**
+ * The proxy that the environment names for an address, or null (CL-10). Loopback is always reached directly, and so is plain http to
+ * the private hosts it may go to: a proxy would read the token. Through https a proxy sees only the host's name.
+ */
+export function proxyFor(url: URL, environment: Record<string, string | undefined>): URL | null {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  if (isLoopback(host) || (url.protocol === 'http:' && mayUsePlainHttp(url.hostname)) || isExcepted(host, environment))
+    return null;
+  const read = (name: string) => environment[name] || environment[name.toUpperCase()] || undefined;
+  const text = read(url.protocol === 'https:' ? 'https_proxy' : 'http_proxy') ?? read('all_proxy');
+  if (text === undefined) return null;
+  const address = text.includes('://') ? text : `http://${text}`;
+  const proxy = URL.canParse(address) ? new URL(address) : null;
+  return proxy !== null && (proxy.protocol === 'http:' || proxy.protocol === 'https:') ? proxy : null;
+}
+
+/** Connections to a proxy that is asked with the full address of each call. */
+export class ForwardAgent extends HttpAgent {
+  private readonly proxy: URL;
+
+  constructor(proxy: URL) {
+    super({ keepAlive: true });
+    this.proxy = proxy;
+  }
+
+  createConnection(): Socket {
+    const target = { host: hostOf(this.proxy), port: portOf(this.proxy) };
+    return this.proxy.protocol === 'https:' ? connectTls(target) : connectPlain(target);
+  }
+}
+
+/** TLS connections through a proxy's CONNECT. */
+export class TunnelAgent extends HttpsAgent {
+  private readonly proxy: URL;
+
+  constructor(proxy: URL, options: { ca?: string[] }) {
+    super({ keepAlive: true, ...options });
+    this.proxy = proxy;
+  }
+
+  createConnection(options: RequestOptions, callback: (error: Error | null, socket?: Socket) => void): undefined {
+    const { proxy } = this;
+    const send = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
+    const host = String(options.host);
+    const authority = `${host.includes(':') ? `[${host}]` : host}:${options.port}`;
+    const headers = { host: authority, ...proxyAuthorization(proxy) };
+    const request = send({ host: hostOf(proxy), port: portOf(proxy), method: 'CONNECT', path: authority, headers, agent: false });
+    request.once('connect', (response, socket) => {
+      if (response.statusCode === 200)
+        return callback(null, connectTls({ ...options, host, port: Number(options.port), socket }));
+      socket.destroy();
+      callback(new Error(`the proxy answered ${response.statusCode}`));
+    });
+    request.once('response', (response) => {
+      response.destroy();
+      callback(new Error(`the proxy answered ${response.statusCode}`));
+    });
+    request.once('error', callback);
+    request.end();
+  }
+}
+
+/** `Proxy-Authorization` when the proxy's address names a user. */
+export function proxyAuthorization(proxy: URL): Record<string, string> {
+  if (proxy.username === '') return {};
+  const pair = `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  return { 'proxy-authorization': `Basic ${Buffer.from(pair).toString('base64')}` };
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '');
+}
+
+function portOf(url: URL): number {
+  return Number(url.port || (url.protocol === 'https:' ? 443 : 80));
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** NO_PROXY: names with everything below them, with or without a leading dot, addresses, or `*`. */
+function isExcepted(host: string, environment: Record<string, string | undefined>): boolean {
+  const entries = (environment.no_proxy || environment.NO_PROXY || '')
+    .split(',')
+    .flatMap((entry) => entry.trim().toLowerCase() || []);
+  return entries.some((entry) => {
+    const name = entry.replace(/^\*?\./, '');
+    return entry === '*' || host === name || (isIP(host) === 0 && host.endsWith(`.${name}`));
+  });
+}

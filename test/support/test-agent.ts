@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runAgent } from '../../agent/agent.js';
+import { type AgentConfig, loadAgentConfig } from '../../agent/config.js';
+import { defaultTimings, type Timings } from '../../agent/timings.js';
+import type { FakeGateway } from './fake-gateway.js';
+
+export interface TestAgent {
+  config: AgentConfig;
+  lines: string[];
+  /** First stop signal. */
+  stop(): void;
+  /** Second stop signal. */
+  stopNow(): void;
+  exit: Promise<number>;
+  directory: string;
+}
+
+export interface TestAgentOptions {
+  gateway: Pick<FakeGateway, 'url'>;
+  /** Address of `shop/staging`. */
+  url: string;
+  /** Further lines of agent.toml, before and after its tables. */
+  head?: string;
+  tables?: string;
+  timings?: Partial<Timings>;
+}
+
+const quick: Partial<Timings> = {
+  heartbeatMs: 40,
+  claimRetryMs: 10,
+  resultBackoffMs: [20],
+  keyRefreshAtMostEveryMs: 10,
+  reconnectMs: 50,
+  cancelRepeatMs: 100,
+  commitProbeEveryMs: 50,
+  fenceRetryMs: 20,
+  deadlineGraceMs: 500,
+};
+
+/** Runs an agent in this process with short durations; `stop()` and await `exit` before its gateway closes. */
+export function startTestAgent(options: TestAgentOptions): TestAgent {
+  const directory = mkdtempSync(join(tmpdir(), 'svc-agent-'));
+  const file = join(directory, 'agent.toml');
+  writeFileSync(
+    file,
+    `poll_wait_ms = 5000
+poll_interval_ms = 20
+startup_retry_initial_ms = 20
+${options.head ?? ''}
+[server]
+url = "${options.gateway.url}"
+agent_token = "svc_test"
+[probes]
+dir = "."
+[databases.shop.staging]
+url = "${options.url}"
+${options.tables ?? ''}
+`,
+  );
+  const config = loadAgentConfig(file, {});
+  const stop = new AbortController();
+  const stopNow = new AbortController();
+  const lines: string[] = [];
+  const write = (level: string) => (message: string, fields: object = {}) => {
+    lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
+  };
+  const exit = runAgent({
+    config,
+    version: '0.1.0',
+    timings: { ...defaultTimings, ...quick, ...options.timings },
+    log: { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') },
+    stop: stop.signal,
+    stopNow: stopNow.signal,
+  }).finally(() => rmSync(directory, { recursive: true, force: true }));
+  return {
+    config,
+    lines,
+    stop: () => stop.abort(new Error('stopped')),
+    stopNow: () => stopNow.abort(new Error('stopped')),
+    exit,
+    directory,
+  };
+}

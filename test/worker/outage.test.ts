@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTemporalReader } from '../../api/temporal.js';
+import { countBacklog } from '../../db/outbox.js';
+import { approve, claim, finish, storeRequest } from '../support/requests.js';
+import { openOwnTemporal } from './own-temporal.js';
+import { describeRun, eventually, startTestWorker, type TestWorker, untilEnded, untilKnown, untilStored } from './support.js';
+
+let server: Awaited<ReturnType<typeof openOwnTemporal>>;
+let worker: TestWorker;
+let reader: ReturnType<typeof createTemporalReader>;
+const namespace = 'svc';
+beforeAll(async () => {
+  server = await openOwnTemporal();
+  worker = await startTestWorker({ address: server.address, namespace });
+  const temporal = {
+    address: server.address,
+    namespace,
+    taskQueue: 'x',
+    tls: false,
+    apiKey: null,
+    callTimeoutSecs: 3,
+    maxBacklog: 100,
+    uiUrl: null,
+  };
+  reader = createTemporalReader({ temporal: { ...temporal, tlsFiles: { ca: null, cert: null, key: null, serverName: null } } });
+});
+afterAll(async () => {
+  await reader.close();
+  await worker.stop();
+  await server.close();
+});
+
+const untilTold = () => eventually(async () => (await countBacklog(worker.database)) === 0);
+
+describe('while Temporal is away', () => {
+  it('news waits, the namespace is made when it comes, and publishing starts', async () => {
+    const id = await storeRequest(worker.database);
+    expect(await reader.reachable()).toBe(false);
+    expect(await reader.requestWorkflow(id)).toEqual({ runId: null, live: null, liveError: 'unavailable' });
+    await sleep(300);
+    expect(await countBacklog(worker.database)).toBe(1);
+    await server.start();
+    await untilKnown(worker, id, 'pending');
+    expect((await describeRun(worker, id)).searchAttributes).toMatchObject({ SvcDatabase: ['shop'] });
+    await eventually(() => reader.reachable());
+    expect(await reader.requestWorkflow(id)).toMatchObject({
+      live: { version: 1, status: 'pending', deadline: expect.any(String) },
+      liveError: null,
+    });
+  });
+
+  it('survives a kill: what was committed meanwhile is told, and a clock that ran out is carried out', async () => {
+    const { database } = worker;
+    const [waits, expires] = await Promise.all([storeRequest(database), storeRequest(database, { pendingSecs: 4 })]);
+    await untilKnown(worker, expires, 'pending');
+    await untilKnown(worker, waits, 'pending');
+    await server.kill();
+    await approve(database, waits);
+    const read = await storeRequest(database, { dispatched: true, operation: 'execute_select' });
+    await finish(database, read, await claim(database, read));
+    await sleep(6000);
+    expect(await countBacklog(database)).toBe(2);
+    await server.start();
+    await Promise.all([
+      untilTold(),
+      untilKnown(worker, waits, 'approved'),
+      untilEnded(worker, read),
+      untilStored(worker, expires, 'expired'),
+    ]);
+  }, 60_000);
+
+  it('survives the loss of its data: namespace and search attributes are made again without a restart of the worker', async () => {
+    const before = await storeRequest(worker.database);
+    await untilKnown(worker, before, 'pending');
+    await server.kill();
+    server.loseData();
+    await server.start();
+    const id = await storeRequest(worker.database);
+    await untilKnown(worker, id, 'pending');
+    expect((await describeRun(worker, id)).searchAttributes).toMatchObject({ SvcDatabase: ['shop'] });
+    expect(await reader.requestWorkflow(before)).toEqual({ runId: null, live: null, liveError: 'not_running' });
+    await approve(worker.database, before);
+    await untilKnown(worker, before, 'approved');
+    await untilTold();
+  }, 60_000);
+});

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { extendLease } from '../../db/executions.js';
+import type { Moved } from '../../db/move.js';
+import { createRelayCleaner } from '../../worker/relay-cleaner.js';
+import { createSweeper } from '../../worker/sweeper.js';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { cancel, claim, storeRequest } from '../support/requests.js';
+import { eventually, openTestDatabase, statusOf } from './support.js';
+
+let stored: TestDatabase;
+let database: ReturnType<typeof openTestDatabase>;
+const moves: Moved[] = [];
+beforeAll(async () => {
+  stored = await createTestDatabase();
+  database = openTestDatabase(stored.url);
+});
+afterAll(async () => {
+  await database.close();
+  await stored.drop();
+});
+
+const sweep = () => createSweeper({ database, onMoved: (moved) => moves.push(moved) }).once();
+
+describe('the sweeper', () => {
+  it('ends a lease when it is over, not before, and audits it once (AG-51)', async () => {
+    const id = await storeRequest(database, { dispatched: true });
+    await claim(database, id, 400);
+    expect(await sweep()).toBeLessThanOrEqual(400);
+    expect(await statusOf({ database }, id)).toBe('running');
+    await eventually(async () => {
+      await Promise.all([sweep(), sweep(), sweep()]);
+      return (await statusOf({ database }, id)) === 'execution_lost';
+    });
+    const events = await database.query<{ at: number; end: number }>(
+      `select (extract(epoch from e.created_at::timestamptz) * 1000)::bigint as at, (extract(epoch from x.lease_expires_at) * 1000)::bigint as end
+       from audit_events e join executions x on x.request_id = e.request_id where e.request_id = $1 and e.event_type = 'execution.lost'`,
+      [id],
+    );
+    expect(events).toHaveLength(1);
+    expect(events[0]!.at).toBeGreaterThanOrEqual(events[0]!.end);
+    expect(moves.filter(({ after }) => after.id === id)).toHaveLength(1);
+  });
+
+  it('leaves a lease alone that a heartbeat has extended', async () => {
+    const id = await storeRequest(database, { dispatched: true });
+    const execution = await claim(database, id, 1000);
+    expect(await extendLease(database, execution, 'agent-1')).toBeDefined();
+    await sweep();
+    expect(await statusOf({ database }, id)).toBe('running');
+  });
+
+  it('cancels a read whose cancel was asked for before its agent was lost (AG-52)', async () => {
+    const id = await storeRequest(database, { dispatched: true, operation: 'execute_select' });
+    await claim(database, id, 50);
+    await cancel(database, id);
+    await eventually(async () => {
+      await sweep();
+      return (await statusOf({ database }, id)) === 'cancelled';
+    });
+  });
+
+  it('waits at most 2 s when nothing runs', async () => {
+    await database.query(`update executions set status = 'failed' where status = 'running'`);
+    expect(await sweep()).toBe(2000);
+  });
+
+  it('leaves a request to whoever holds it', async () => {
+    const id = await storeRequest(database, { dispatched: true });
+    await claim(database, id, 1);
+    await database.transaction(async (tx) => {
+      await tx.query('select 1 from requests where id = $1 for no key update', [id]);
+      expect(await sweep()).toBeGreaterThan(0);
+    });
+    expect(await statusOf({ database }, id)).toBe('running');
+    await sweep();
+    expect(await statusOf({ database }, id)).toBe('execution_lost');
+  });
+});
+
+it('removes relayed results when their time is over (RS-45)', async () => {
+  await database.query(
+    `insert into result_relay (execution_id, request_id, envelope, expires_at) values
+       (gen_random_uuid(), gen_random_uuid(), 'over', clock_timestamp() - interval '1 second'),
+       (gen_random_uuid(), gen_random_uuid(), 'kept', clock_timestamp() + interval '1 hour')`,
+  );
+  await createRelayCleaner({ database }).once();
+  expect(await database.query('select envelope from result_relay')).toEqual([{ envelope: 'kept' }]);
+});
