@@ -1,3 +1,4 @@
+import { ApplicationFailure } from '@temporalio/activity';
 import { type Database, limitDatabaseWork } from '../db/client.js';
 import { type Moved, move } from '../db/move.js';
 import { findState } from '../db/request-state.js';
@@ -11,16 +12,36 @@ const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const databaseMs = 1800;
 const notStored: KnownView = { version: 0, status: 'not_stored', turn: 'nobody', clock: null, final: true };
 
-/** The one activity of the request workflow; `onMoved` hears of each move after its commit. */
-export function createStep({ database, onMoved }: { database: Database; onMoved?: (moved: Moved) => void }): StepActivities {
+export interface StepOptions {
+  database: Database;
+  /** Hears of each move after its commit. */
+  onMoved?: (moved: Moved) => void;
+  /** Hears why a step failed; Temporal does not. */
+  onFailure?: (error: unknown) => void;
+}
+
+/** The one activity of the request workflow. */
+export function createStep({ database, onMoved, onFailure }: StepOptions): StepActivities {
   return {
     async step(id, clock) {
       if (!uuid.test(id)) return notStored;
-      return limitDatabaseWork(databaseMs, () =>
-        clock === null ? read(database, id) : moveByClock(database, id, clock, onMoved),
-      );
+      try {
+        return await limitDatabaseWork(databaseMs, () =>
+          clock === null ? read(database, id) : moveByClock(database, id, clock, onMoved),
+        );
+      } catch (error) {
+        onFailure?.(error);
+        throw failure();
+      }
     },
   };
+}
+
+/** Goes into the workflow's history, where neither a database's words nor our stack belong; the workflow tries again. */
+function failure(): ApplicationFailure {
+  const told = ApplicationFailure.retryable('the step failed; the log of the worker says why', 'step');
+  told.stack = '';
+  return told;
 }
 
 async function read(database: Database, id: string): Promise<KnownView> {

@@ -5,8 +5,9 @@ import { createGatewayClient, type GatewayClient } from './gateway-client.js';
 import { createJobs, type Jobs } from './jobs.js';
 import { createKeyRing } from './key-ring.js';
 import type { Log } from './log.js';
-import { createPoller, createPollLoop, type Poll, type Wakeable } from './poll-loop.js';
+import { createPoller, createPollLoop, mayTakeJobs, type Poll, type Wakeable } from './poll-loop.js';
 import { createProbes } from './probes.js';
+import type { PollAnswer } from './protocol.js';
 import { type Attempt, connectAtStart, createStartup, fetchKeysAtStart, StartupError, StoppedEarly } from './startup.js';
 import type { Timings } from './timings.js';
 import { sleep, within } from './wait.js';
@@ -27,7 +28,6 @@ export async function runAgent(options: AgentOptions): Promise<number> {
   const { config, timings, log } = options;
   const release: (() => Promise<unknown> | unknown)[] = [];
   const ended = new AbortController();
-  release.push(() => ended.abort());
   try {
     const probes = createProbes({ ...config.probes, aliveForMs: timings.liveMs * 3 });
     release.push(() => probes.close());
@@ -50,17 +50,20 @@ export async function runAgent(options: AgentOptions): Promise<number> {
     const abandoned = new AbortController();
     const wake: { loop: Wakeable | null } = { loop: null };
     const onFreedSlot = () => wake.loop?.freedSlot();
-    const jobs = createJobs({ config, client, databases, judge, keys, timings, log, abandoned: abandoned.signal, onFreedSlot });
+    const jobs = createJobs({ ...options, client, databases, judge, keys, abandoned: abandoned.signal, onFreedSlot });
     const poll = createPoller({ ...options, client, databases, jobs });
-    await startup.step('first poll', () => firstPoll(poll, options.stop));
+    const first = await startup.step('first poll', () => firstPoll(poll, options.stop));
 
-    let healthy = true;
+    let healthy = mayTakeJobs(first, log);
     const updateReady = () => probes.setReady(healthy && !options.stop.aborted && databases.all.some((one) => !one.degraded));
     const setHealthy = (now: boolean) => {
       healthy = now;
       updateReady();
     };
-    const loop = createPollLoop({ ...options, client, databases, jobs, poll, setHealthy, onTurn: updateReady }, options.stop);
+    const loop = createPollLoop(
+      { ...options, client, databases, jobs, poll, healthy, setHealthy, onTurn: updateReady },
+      options.stop,
+    );
     wake.loop = loop;
     databases.watch(ended.signal, () => loop.scopesChanged());
     void keys.keepFresh();
@@ -75,6 +78,7 @@ export async function runAgent(options: AgentOptions): Promise<number> {
     log.error(error.message);
     return 1;
   } finally {
+    ended.abort();
     for (const one of release.reverse()) await one();
   }
 }
@@ -93,9 +97,9 @@ function markAlive(alive: () => void, directory: string): void {
   }
 }
 
-async function firstPoll(poll: Poll, signal: AbortSignal): Promise<Attempt<null>> {
+async function firstPoll(poll: Poll, signal: AbortSignal): Promise<Attempt<PollAnswer>> {
   const result = await poll({ limit: 0, waitMs: 0, draining: false, signal });
-  if (result.ok) return { ok: true, value: null };
+  if (result.ok) return { ok: true, value: result.answer };
   const hard = result.status !== null && result.status >= 400 && result.status < 500 && result.status !== 429;
   return { ok: false, hard, why: result.why };
 }

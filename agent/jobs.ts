@@ -13,6 +13,8 @@ export interface JobsDependencies extends ExecuteDependencies {
   client: GatewayClient;
   timings: Timings;
   log: Log;
+  /** Aborts when nothing more may be claimed (AP-I10). */
+  stop: AbortSignal;
   /** Aborts when nothing more may be sent. */
   abandoned: AbortSignal;
   onFreedSlot: () => void;
@@ -40,7 +42,6 @@ interface Running {
   offered: OfferedJob;
   since: number;
   control: CancelControl;
-  done: Promise<void>;
 }
 
 const REMEMBERED_STARTS = 10_000;
@@ -49,6 +50,7 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
   const { config, log } = dependencies;
   const running = new Set<Running>();
   const started = new Set<string>();
+  const whenIdle = new Set<() => void>();
 
   /** False when this process has started the attempt before (ET-39). */
   const firstStart = (claim: ClaimAnswer): boolean => {
@@ -74,22 +76,23 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
         elapsed_secs: Math.floor((performance.now() - since) / 1000),
       })),
     async start(offered, agentId) {
-      const entry: Running = { offered, since: performance.now(), control: new CancelControl(), done: Promise.resolve() };
+      const entry: Running = { offered, since: performance.now(), control: new CancelControl() };
       running.add(entry);
       const claim = await claimJob(offered, dependencies);
       const work = claim ? carryOut(entry, claim, agentId) : Promise.resolve();
-      entry.done = work.finally(() => {
+      const done = work.finally(() => {
         running.delete(entry);
         dependencies.onFreedSlot();
+        if (running.size === 0) for (const resolve of whenIdle) resolve();
       });
-      entry.done.catch((error: Error) => log.error('job failed in the agent', { request: offered.id, why: error.name }));
+      done.catch((error: Error) => log.error('job failed in the agent', { request: offered.id, why: error.name }));
       return claim ? 'claimed' : 'refused';
     },
     cancelAll() {
       for (const { control } of running) control.request('stopped');
     },
     async idle() {
-      while (running.size > 0) await Promise.allSettled([...running].map((entry) => entry.done));
+      if (running.size > 0) await new Promise<void>((resolve) => whenIdle.add(resolve));
     },
   };
 }
@@ -113,10 +116,11 @@ async function runClaimed(
 
 /** Claims with one `claim_id`, repeated three times while no answer comes; null when the job is not ours. */
 async function claimJob(offered: OfferedJob, dependencies: JobsDependencies): Promise<ClaimAnswer | null> {
-  const { client, timings, log, abandoned } = dependencies;
+  const { client, timings, log, stop, abandoned } = dependencies;
   const body = { claim_id: randomUUID() };
-  for (let attempt = 0; attempt < 4 && !abandoned.aborted; attempt++) {
-    if (attempt > 0) await sleep(timings.claimRetryMs, abandoned);
+  for (let attempt = 0; attempt < 4; attempt++) {
+    if (attempt > 0) await sleep(timings.claimRetryMs, stop);
+    if (stop.aborted) return null;
     try {
       const answer = await client.post(`/api/agent/jobs/${offered.id}/claim`, body, {
         timeoutMs: timings.httpMs,

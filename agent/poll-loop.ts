@@ -86,6 +86,8 @@ export type Poll = ReturnType<typeof createPoller>;
 
 export interface LoopDependencies extends PollerDependencies {
   poll: Poll;
+  /** Whether the first poll allowed jobs. */
+  healthy: boolean;
   /** Told whether the agent may be sent work, for the readiness probe. */
   setHealthy: (healthy: boolean) => void;
   /** Told after every poll that the loop lives. */
@@ -105,16 +107,19 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
   const { config, jobs, poll, timings, log } = dependencies;
   const failures = createFailureLog(log, timings.summaryMs);
   let current: { cut: AbortController; limit: number } | null = null;
-  let mayTakeJobs = true;
+  let takesJobs = dependencies.healthy;
   let emptyInRow = 0;
 
   const turn = async (): Promise<number> => {
     const cut = new AbortController();
-    const limit = mayTakeJobs ? jobs.free : 0;
+    const limit = takesJobs ? jobs.free : 0;
     current = { cut, limit };
     const begunAt = performance.now();
-    const signal = AbortSignal.any([stop, cut.signal]);
-    const result = await poll({ limit, waitMs: config.pollWaitMs, draining: false, signal });
+    // Not AbortSignal.any: each of its signals leaves an entry in `stop` for as long as the process lives.
+    const stopped = () => cut.abort(stop.reason);
+    stop.addEventListener('abort', stopped, { once: true });
+    const result = await poll({ limit, waitMs: config.pollWaitMs, draining: false, signal: cut.signal });
+    stop.removeEventListener('abort', stopped);
     current = null;
     dependencies.onTurn();
     if (stop.aborted || (cut.signal.aborted && !result.ok)) return 0;
@@ -124,9 +129,9 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
       return Math.max(config.pollIntervalMs, result.retryAfterMs ?? 0);
     }
     failures.succeeded();
-    mayTakeJobs = judgeAnswer(result.answer, log);
-    dependencies.setHealthy(mayTakeJobs);
-    if (!mayTakeJobs) return config.pollIntervalMs;
+    takesJobs = mayTakeJobs(result.answer, log);
+    dependencies.setHealthy(takesJobs);
+    if (!takesJobs) return config.pollIntervalMs;
     const offered = result.answer.jobs.slice(0, limit);
     const claims = await Promise.all(offered.map((job) => jobs.start(job, result.answer.agent_id)));
     if (claims.includes('refused')) return config.pollIntervalMs;
@@ -137,7 +142,7 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
   };
   return {
     freedSlot() {
-      if (current?.limit === 0 && mayTakeJobs) current.cut.abort(new Error('slot freed'));
+      if (current?.limit === 0 && takesJobs) current.cut.abort(new Error('slot freed'));
     },
     scopesChanged() {
       current?.cut.abort(new Error('scopes changed'));
@@ -152,7 +157,7 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
 }
 
 /** Whether jobs may be taken: the version is allowed and the clocks agree (AP-83, ET-42). */
-function judgeAnswer(answer: PollAnswer, log: Log): boolean {
+export function mayTakeJobs(answer: PollAnswer, log: Log): boolean {
   const serverTime = readInstant(answer.server_time);
   const differenceMs = serverTime === null ? Number.POSITIVE_INFINITY : Date.now() - serverTime;
   if (answer.upgrade_required) log.error('the server demands a newer agent');

@@ -77,16 +77,20 @@ export class RowsJson {
     return this.#limits.maxRows - this.#rows + 1;
   }
 
-  /** Takes a row of converted values, or notes that a limit was reached. */
-  add(values: readonly string[]): void {
+  /**
+   * Takes a row, or notes that a limit was reached. `rawBytes` is its size in the database's text form, of which no conversion
+   * leaves less than half: a row that cannot fit is never converted.
+   */
+  add(rawBytes: number, convert: () => readonly string[]): void {
     if (this.full) return;
     const { maxRows, maxResultBytes } = this.#limits;
+    const room = maxResultBytes - this.text.bytes - TAIL_BYTES;
     if (this.#rows >= maxRows) {
       this.#reason = `row limit reached (${maxRows})`;
       return;
     }
-    const row = `${this.#rows === 0 ? '' : ','}${this.#row(values)}`;
-    if (this.text.bytes + Buffer.byteLength(row) + TAIL_BYTES > maxResultBytes) {
+    const row = rawBytes > 2 * room ? null : `${this.#rows === 0 ? '' : ','}${this.#row(convert())}`;
+    if (row === null || Buffer.byteLength(row) > room) {
       this.#reason = `size limit reached (${Number((maxResultBytes / 1_048_576).toFixed(3))} MB)`;
       return;
     }

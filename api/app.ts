@@ -32,7 +32,14 @@ export function createApp(options: AppOptions): Koa {
   app.on('error', (error: unknown) => services.log.debug({ error: String(error) }, 'answer not sent'));
   app.use(async (ctx, next) => {
     const startedAt = performance.now();
-    const trace: Trace = { requestId: randomUUID(), template: '<unmatched>', longPoll: null, waitedMs: 0, subjectId: null };
+    const trace: Trace = {
+      requestId: randomUUID(),
+      template: '<unmatched>',
+      longPoll: null,
+      waitedMs: 0,
+      subjectId: null,
+      clientIp: null,
+    };
     ctx.state = trace;
     ctx.set('x-svc-version', services.version);
     ctx.set('x-request-id', trace.requestId);
@@ -42,9 +49,16 @@ export function createApp(options: AppOptions): Koa {
     if (services.lifecycle.draining) ctx.set('Connection', 'close');
     record(services, trace, ctx, performance.now() - startedAt);
   });
-  app.use((ctx, next) => (ctx.headers['accept-encoding'] === undefined ? next() : compressed(ctx, next)));
+  app.use((ctx, next) => (wantsCompression(ctx) ? compressed(ctx, next) : next()));
   app.use((ctx) => limitDatabaseWork(databaseWorkMs, () => answer(ctx, options, router)));
   return app;
+}
+
+/** HT-29. The library refuses a caller who takes no encoding at all; ours is then answered plainly. */
+function wantsCompression(ctx: Koa.Context): boolean {
+  if (ctx.headers['accept-encoding'] === undefined) return false;
+  const chosen = ctx.acceptsEncodings(['gzip', 'br', 'deflate', 'identity']);
+  return chosen !== false && chosen !== 'identity';
 }
 
 async function answer(ctx: Koa.Context, options: AppOptions, router: Router): Promise<void> {
@@ -68,6 +82,7 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
   const who = open ? stranger : await authenticate(ctx.req, generation);
   if (!open) {
     trace.subjectId = who.caller.id;
+    trace.clientIp = who.actor.clientIp;
     checkFence(who.caller, segments);
   }
   trace.template = templateOf(match);
@@ -151,6 +166,7 @@ function record(services: Services, trace: Trace, ctx: Koa.Context, durationMs: 
     {
       request_id: trace.requestId,
       subject_id: trace.subjectId ?? undefined,
+      client_ip: trace.clientIp ?? undefined,
       ...labels,
       status: ctx.status,
       duration_ms: Math.round(durationMs * 10) / 10,

@@ -25,7 +25,7 @@ export async function longPoll<T>(
       const found = await limitDatabaseWork(lookTimeoutMs, look);
       const leftMs = deadline - performance.now();
       if (found !== null || leftMs <= 0 || services.lifecycle.draining || call.signal.aborted) return found;
-      await call.whileWaiting(() => bell.rings(Math.min(leftMs, lookAgainMs)));
+      await call.whileWaiting(() => bell.rings(Math.min(Math.ceil(leftMs) + 1, lookAgainMs)));
       if (services.lifecycle.draining || call.signal.aborted) return null;
     }
   } finally {

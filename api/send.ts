@@ -17,6 +17,7 @@ export interface Trace {
   longPoll: LongPollKind | null;
   waitedMs: number;
   subjectId: string | null;
+  clientIp: string | null;
 }
 
 /** The one 431 (HT-1). */

@@ -51,7 +51,7 @@ async function buildPrograms(signature) {
   const startedAt = Date.now();
   say('building the programs ...');
   const folder = `${startedAt.toString(36)}-${process.pid}`;
-  const { build } = await import('esbuild');
+  const { build, stop } = await import('esbuild');
   const result = await build({
     absWorkingDir: root,
     entryPoints: entryPoints(),
@@ -68,6 +68,7 @@ async function buildPrograms(signature) {
     metafile: true,
     plugins: [fileUrls],
   }).catch((error) => error);
+  await stop();
   if (result.errors.length > 0) {
     rmSync(join(dist, folder), { recursive: true, force: true });
     throw new Error(`the sources cannot be built\n${result.errors.map(describe).join('\n')}`);

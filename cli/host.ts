@@ -23,6 +23,12 @@ interface ServerOptions {
   forceBootstrap?: boolean;
 }
 
+interface DevOptions {
+  config?: string;
+  data?: string;
+  reset?: boolean;
+}
+
 interface CheckOptions {
   config: string;
   online?: boolean;
@@ -33,55 +39,56 @@ interface CheckOptions {
 /** Each program is loaded only when it is the one to run. */
 function createProgram(choose: Choose): Command {
   const program = new Command('svc').exitOverride().helpOption('-h, --help', 'print help');
-  const inherit = (command: Command) => command.exitOverride();
-  inherit(program.command('server').description('run the HTTP API'))
+  defineServer(program, choose);
+  defineWorker(program, choose);
+  defineDev(program, choose);
+  defineConfig(program, choose);
+  return program;
+}
+
+function defineServer(program: Command, choose: Choose): void {
+  define(program, 'server', 'run the HTTP API')
     .addOption(configOption())
     .option('--listen <addr>', 'host:port, over server.listen')
     .option('--force-bootstrap', 'make the bootstrap tokens anew')
-    .action((options: ServerOptions) =>
-      choose(async () =>
-        (await import('../api/main.js')).runServer({
-          config: options.config,
-          listen: options.listen ?? null,
-          forceBootstrap: options.forceBootstrap === true,
-        }),
-      ),
+    .action(({ config, listen, forceBootstrap }: ServerOptions) =>
+      choose(async () => {
+        const { runServer } = await import('../api/main.js');
+        return runServer({ config, listen: listen ?? null, forceBootstrap: forceBootstrap === true });
+      }),
     );
-  inherit(program.command('worker').description('run the Temporal worker'))
+}
+
+function defineWorker(program: Command, choose: Choose): void {
+  define(program, 'worker', 'run the Temporal worker')
     .addOption(configOption())
-    .action((options: { config: string }) =>
-      choose(async () => (await import('../worker/main.js')).runWorker({ config: options.config })),
-    );
-  inherit(program.command('dev').description('server, worker, agent, database and Temporal on one machine'))
+    .action(({ config }: { config: string }) => choose(async () => (await import('../worker/main.js')).runWorker({ config })));
+}
+
+function defineDev(program: Command, choose: Choose): void {
+  define(program, 'dev', 'server, worker, agent, database and Temporal on one machine')
     .option('--config <file>', 'server.toml; default: the demo')
     .option('--data <dir>', 'where everything is kept; default: .svc')
     .option('--reset', 'start from nothing, after asking')
-    .action((options: { config?: string; data?: string; reset?: boolean }) =>
+    .action(({ config, data, reset }: DevOptions) =>
       choose(async () =>
-        (await import('../dev/main.js')).runDev({
-          config: options.config ?? null,
-          data: options.data ?? null,
-          reset: options.reset === true,
-        }),
+        (await import('../dev/main.js')).runDev({ config: config ?? null, data: data ?? null, reset: reset === true }),
       ),
     );
-  const config = inherit(program.command('config').description('server.toml'));
-  inherit(config.command('check').description('check server.toml'))
+}
+
+function defineConfig(program: Command, choose: Choose): void {
+  define(define(program, 'config', 'server.toml'), 'check', 'check server.toml')
     .addOption(configOption())
     .option('--online', 'also against the database')
     .option('--strict', 'warnings count as errors')
     .addOption(new Option('--format <mode>', 'output').choices(['human', 'json']).default('human'))
-    .action((options: CheckOptions) =>
-      choose(async () =>
-        (await import('../config/check.js')).runConfigCheck({
-          config: options.config,
-          online: options.online === true,
-          strict: options.strict === true,
-          format: options.format,
-        }),
-      ),
-    );
-  return program;
+    .action((options: CheckOptions) => choose(async () => (await import('../config/check.js')).runConfigCheck(options)));
+}
+
+/** A bad command line is thrown, not the end of the process. */
+function define(parent: Command, name: string, description: string): Command {
+  return parent.command(name).description(description).exitOverride();
 }
 
 /** CF-1: `server.toml` of the working directory unless told otherwise. */

@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { mayUsePlainHttp } from './config/address.js';
 
@@ -29,7 +30,7 @@ export class ForwardAgent extends HttpAgent {
     this.proxy = proxy;
   }
 
-  createConnection(): Socket {
+  override createConnection(): Socket {
     const target = { host: hostOf(this.proxy), port: portOf(this.proxy) };
     return this.proxy.protocol === 'https:' ? connectTls(target) : connectPlain(target);
   }
@@ -38,14 +39,18 @@ export class ForwardAgent extends HttpAgent {
 /** TLS connections through a proxy's CONNECT. */
 export class TunnelAgent extends HttpsAgent {
   private readonly proxy: URL;
+  private readonly ca: { ca?: string[] };
 
-  constructor(proxy: URL, options: { ca?: string[] }) {
-    super({ keepAlive: true, ...options });
+  constructor(proxy: URL, ca: { ca?: string[] }) {
+    super({ keepAlive: true });
     this.proxy = proxy;
+    this.ca = ca;
   }
 
-  createConnection(options: RequestOptions, callback: (error: Error | null, socket?: Socket) => void): undefined {
-    const { proxy } = this;
+  override createConnection(options: RequestOptions, callback?: (error: Error | null, stream: Duplex) => void): undefined {
+    const { proxy, ca } = this;
+    // The runtime passes no stream with an error; only its types want one.
+    const fail = callback as ((error: Error) => void) | undefined;
     const send = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
     const host = String(options.host);
     const authority = `${host.includes(':') ? `[${host}]` : host}:${options.port}`;
@@ -53,15 +58,11 @@ export class TunnelAgent extends HttpsAgent {
     const request = send({ host: hostOf(proxy), port: portOf(proxy), method: 'CONNECT', path: authority, headers, agent: false });
     request.once('connect', (response, socket) => {
       if (response.statusCode === 200)
-        return callback(null, connectTls({ ...options, host, port: Number(options.port), socket }));
+        return callback?.(null, connectTls({ ...ca, host, socket, ...(isIP(host) === 0 ? { servername: host } : {}) }));
       socket.destroy();
-      callback(new Error(`the proxy answered ${response.statusCode}`));
+      fail?.(new Error(`the proxy answered ${response.statusCode}`));
     });
-    request.once('response', (response) => {
-      response.destroy();
-      callback(new Error(`the proxy answered ${response.statusCode}`));
-    });
-    request.once('error', callback);
+    request.once('error', (error) => fail?.(error));
     request.end();
   }
 }

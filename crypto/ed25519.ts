@@ -1,4 +1,4 @@
-import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { sha256Hex } from './hash.js';
 
 export interface SigningKey {
@@ -32,8 +32,7 @@ export function signingKeyFromSeed(seed: Uint8Array): SigningKey {
 export function verifySignature(publicKeyHex: string, message: Uint8Array, signatureHex: string): boolean {
   if (!isPublicKeyHex(publicKeyHex) || !SIGNATURE_HEX.test(signatureHex)) return false;
   try {
-    const key = createPublicKey({ key: Buffer.from(SPKI_HEADER + publicKeyHex, 'hex'), format: 'der', type: 'spki' });
-    return verify(null, message, key, hexBytes(signatureHex));
+    return verify(null, message, publicKeyObject(publicKeyHex), hexBytes(signatureHex));
   } catch {
     return false;
   }
@@ -51,4 +50,17 @@ export function isPublicKeyHex(text: string): boolean {
 
 function hexBytes(hex: string): Uint8Array {
   return Uint8Array.from(Buffer.from(hex, 'hex'));
+}
+
+/** Reading a key takes OpenSSL 0.3 ms, more than a verification; a process knows a handful. */
+const readKeys = new Map<string, KeyObject>();
+const MAX_READ_KEYS = 64;
+
+function publicKeyObject(publicKeyHex: string): KeyObject {
+  const known = readKeys.get(publicKeyHex);
+  if (known) return known;
+  const key = createPublicKey({ key: Buffer.from(SPKI_HEADER + publicKeyHex, 'hex'), format: 'der', type: 'spki' });
+  if (readKeys.size >= MAX_READ_KEYS) readKeys.clear();
+  readKeys.set(publicKeyHex, key);
+  return key;
 }

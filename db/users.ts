@@ -64,3 +64,11 @@ export function removeMembershipsExcept(
     [known],
   );
 }
+
+/** What decides who is an admin (IM-64), of every active user; nobody's roles, groups or status change until the transaction ends. */
+export async function lockActiveHolders(tx: Transaction): Promise<{ roles: string[]; groups: string[] }[]> {
+  await tx.query('lock table users, group_members in share row exclusive mode');
+  return tx.query<{ roles: string[]; groups: string[] }>(
+    `select u.roles, array(select g.group_name from group_members g where g.user_id = u.id) as groups from users u where u.status = 'active'`,
+  );
+}

@@ -4,13 +4,13 @@ import type { Stage } from './play.js';
 import { paste, shownPath } from './shell.js';
 import { userToken } from './users.js';
 
-/** What is printed when the demo runs: where things are, and commands that can be pasted as they stand (DV-10). */
-export async function closingText(stage: Stage): Promise<string> {
+/** What is printed when the demo runs: where things are, and commands that can be pasted as they stand (DV-10); `atEnd` tells what Ctrl-C does. */
+export async function closingText(stage: Stage, atEnd: string): Promise<string> {
   const lines = ['', `The gateway runs at ${stage.serverUrl}`];
   if (stage.uiUrl !== null) lines.push(`Temporal UI        ${stage.uiUrl}`);
   lines.push(`Logs               ${shownPath(stage.layout.run)}`, '', 'Try, from this folder in another terminal:');
   for (const words of await commands(stage)) lines.push(`  ${words.map(paste).join(' ')}`);
-  lines.push('', 'Ctrl-C stops everything; the data stays. From nothing again: npm start -- --reset', '');
+  lines.push('', atEnd);
   return lines.join('\n');
 }
 

@@ -1,5 +1,4 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { closingText } from './closing.js';
 import { prepareGatewayDatabase, prepareShop } from './databases.js';
 import { addPostgres, addTemporal } from './engines.js';
 import { addGateway } from './gateway.js';
@@ -17,7 +16,7 @@ export interface DemoPorts {
 }
 
 /** Starts the demo in a folder that this process has locked: engines, databases, gateway, users, and the play when it has not been played. */
-export async function startDemo(session: Session, layout: Layout, ports: DemoPorts, report: Report): Promise<void> {
+export async function startDemo(session: Session, layout: Layout, ports: DemoPorts, report: Report): Promise<Stage> {
   const passwords = loadPasswords(layout.passwords);
   const [postgres, temporal] = await session.together([
     addPostgres(session, layout, passwords, report),
@@ -32,5 +31,5 @@ export async function startDemo(session: Session, layout: Layout, ports: DemoPor
     await play(stage);
     writeFileSync(layout.played, '');
   }
-  report.line(await closingText(stage));
+  return stage;
 }

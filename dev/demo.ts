@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { closingText } from './closing.js';
 import { startDemo } from './demo-gateway.js';
 import { lockFolder } from './folder-lock.js';
 import { layoutOf } from './layout.js';
@@ -15,6 +16,7 @@ export async function main(argv: string[]): Promise<number> {
     process.stderr.write(`error: unknown option ${unknown}; there is only --keep\n`);
     return 2;
   }
+  const keep = argv.includes('--keep');
   const report = createReport((text) => process.stdout.write(text));
   const folder = mkdtempSync(join(tmpdir(), 'svc-demo-'));
   chmodSync(folder, 0o755);
@@ -23,7 +25,8 @@ export async function main(argv: string[]): Promise<number> {
     session.atEnd(() => rmSync(folder, { recursive: true, force: true }));
     session.atEnd(lockFolder(layout));
     report.line(`Starting a new gateway in ${folder}`);
-    await startDemo(session, layout, { api: await freePort(), ui: await freePort() }, report);
-    if (!argv.includes('--keep')) report.line('Every step held.');
-  }, !argv.includes('--keep'));
+    const stage = await startDemo(session, layout, { api: await freePort(), ui: await freePort() }, report);
+    report.line('\nEvery step held.');
+    if (keep) report.line(await closingText(stage, 'Ctrl-C stops everything and removes the folder.'));
+  }, !keep);
 }

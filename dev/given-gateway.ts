@@ -4,19 +4,21 @@ import { addGateway } from './gateway.js';
 import type { Layout } from './layout.js';
 import { loadPasswords } from './passwords.js';
 import { planGiven, readGivenConfig } from './plan.js';
+import { requirePort, usualPorts } from './ports.js';
 import type { Report } from './report.js';
 import type { Session } from './session.js';
 
 /** Starts the gateway of a user's own `server.toml`, with embedded engines for what the file does not name (DV-2). */
-export async function startGiven(session: Session, layout: Layout, file: string, uiPort: number, report: Report): Promise<void> {
+export async function startGiven(session: Session, layout: Layout, file: string, report: Report): Promise<void> {
   const given = readGivenConfig(file);
   const embedded = async () => {
     const passwords = loadPasswords(layout.passwords);
     return prepareGatewayDatabase(await addPostgres(session, layout, passwords, report), passwords);
   };
+  const withTemporal = async () => addTemporal(session, layout, await requirePort('SVC_UI_PORT', usualPorts.ui), report);
   const [databaseUrl, temporal] = await session.together([
     given.needs.postgres ? embedded() : Promise.resolve(null),
-    given.needs.temporal ? addTemporal(session, layout, uiPort, report) : Promise.resolve(null),
+    given.needs.temporal ? withTemporal() : Promise.resolve(null),
   ]);
   const plan = planGiven(given, databaseUrl, temporal);
   await addGateway(session, layout, plan, report);

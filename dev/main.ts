@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
+import { closingText } from './closing.js';
 import { startDemo } from './demo-gateway.js';
 import { lockFolder, resetFolder } from './folder-lock.js';
 import { startGiven } from './given-gateway.js';
 import { defaultData, layoutOf } from './layout.js';
-import { requirePort } from './ports.js';
+import { requirePort, usualPorts } from './ports.js';
 import { createReport } from './report.js';
 import { runSession } from './run-session.js';
 
@@ -14,8 +15,6 @@ export interface DevOptions {
   reset: boolean;
 }
 
-const defaultPorts = { api: 3000, ui: 8233 };
-
 /** `svc dev`: runs server, worker, agent and the engines they need on this machine until Ctrl-C. Answers the exit code. */
 export async function runDev(options: DevOptions): Promise<number> {
   const report = createReport((text) => process.stdout.write(text));
@@ -24,10 +23,10 @@ export async function runDev(options: DevOptions): Promise<number> {
     const unlock = lockFolder(layout);
     session.atEnd(unlock);
     if (options.reset) await resetFolder(layout);
-    const ui = await requirePort('SVC_UI_PORT', defaultPorts.ui);
-    if (options.config !== null) return startGiven(session, layout, options.config, ui, report);
-    const api = await requirePort('PORT', defaultPorts.api);
+    if (options.config !== null) return startGiven(session, layout, options.config, report);
+    const ports = { api: await requirePort('PORT', usualPorts.api), ui: await requirePort('SVC_UI_PORT', usualPorts.ui) };
     report.line(`Starting the gateway in ${layout.data}`);
-    return startDemo(session, layout, { api, ui }, report);
+    const stage = await startDemo(session, layout, ports, report);
+    report.line(await closingText(stage, 'Ctrl-C stops everything; the data stays. From nothing again: npm start -- --reset'));
   });
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { loadConfig } from '../config/index.js';
+import { formatProblem, loadConfig } from '../config/index.js';
 import type { TemporalPlace } from './engines.js';
 import type { GatewayPlan } from './gateway.js';
 import { clone, type Layout } from './layout.js';
@@ -25,10 +25,7 @@ export interface GivenConfig {
 export function readGivenConfig(file: string): GivenConfig {
   const environment = { ...process.env, SVC_DEV_DATABASE_URL: absentDatabase, SVC_DEV_TEMPORAL_ADDRESS: absentTemporal };
   const loaded = loadConfig(file, environment);
-  if (!loaded.ok) {
-    const lines = loaded.errors.map(({ file, line, column, key, message }) => `${file}:${line}:${column}: ${key}: ${message}`);
-    throw new Error(lines.join('\n'));
-  }
+  if (!loaded.ok) throw new Error(loaded.errors.map(formatProblem).join('\nerror: '));
   const { config } = loaded;
   const agentConfig = join(dirname(resolve(file)), 'agent.toml');
   return {

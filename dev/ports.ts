@@ -1,5 +1,8 @@
 import { createServer } from 'node:net';
 
+/** Where the API and the Temporal UI are reached unless the environment says otherwise (DV-5). */
+export const usualPorts = { api: 3000, ui: 8233 };
+
 /** A TCP port of the loopback address that nobody listens on now. */
 export async function freePort(): Promise<number> {
   const port = await tryPort(0);

@@ -3,7 +3,9 @@ import { clone } from './layout.js';
 
 /** A word as it can be pasted into a POSIX shell. */
 export function paste(word: string): string {
-  return /^[\w./:=@+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  if (/^[\w./:=@+-]+$/.test(word)) return word;
+  if (word.includes("'") && !/["$`\\!]/.test(word)) return `"${word}"`;
+  return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 /** A path as it can be used from the clone: short when it lies inside. */

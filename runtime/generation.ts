@@ -26,14 +26,19 @@ export interface Generation {
   createdAt: number;
 }
 
-/** CF-30: makes the file's shared part the generation in force, unless it is; a `StartError` when a section was probably lost (CF-50). */
-export async function syncGeneration(database: Database, config: Config): Promise<Generation> {
+/** CF-30: makes the file's shared part the generation in force, unless it is; a `StartError` when a section was probably lost (CF-50) or `check` throws one. */
+export async function syncGeneration(
+  database: Database,
+  config: Config,
+  check: (tx: Transaction) => Promise<void> = async () => {},
+): Promise<Generation> {
   const { content, digest } = sharedContent(config.shared);
   const stored = await database.transaction(async (tx) => {
     await lockGenerations(tx);
     const inForce = await latestGeneration(tx);
     if (inForce !== undefined) refuseLostSections(config, inForce.content);
     if (inForce?.digest === digest) return inForce;
+    await check(tx);
     const next = await insertGeneration(tx, digest, JSON.parse(content) as SharedConfig);
     await endLostMemberships(tx, config.shared);
     await insertAuditEvents(tx, [synced(next, inForce?.content)]);
@@ -45,6 +50,8 @@ export async function syncGeneration(database: Database, config: Config): Promis
 
 export interface GenerationWatch {
   current(): Generation;
+  /** Takes over what this process has just put in force. */
+  use(generation: Generation): void;
   close(): Promise<void>;
 }
 
@@ -58,21 +65,25 @@ export function watchGeneration(options: {
 }): GenerationWatch {
   let current = options.first;
   options.onChange?.(current);
+  const use = (generation: Generation) => {
+    if (generation.number <= current.number) return;
+    current = generation;
+    options.log.info({ generation: current.number }, 'configuration generation in force');
+    options.onChange?.(current);
+  };
   const following = repeat({
     everyMs: 2000,
     work: async () => {
       if ((await latestGenerationNumber(options.database)) <= current.number) return;
       const latest = await latestGeneration(options.database);
-      if (latest === undefined || latest.number <= current.number) return;
-      current = toGeneration(latest);
-      options.log.info({ generation: current.number }, 'configuration generation in force');
-      options.onChange?.(current);
+      if (latest !== undefined) use(toGeneration(latest));
     },
     onError: (error) => options.log.error({ error: String(error) }, 'generation not read'),
   });
   const unsubscribe = options.notifications.subscribe(topic.generation, following.wake);
   return {
     current: () => current,
+    use,
     close: async () => {
       unsubscribe();
       await following.stop();

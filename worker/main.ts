@@ -69,7 +69,9 @@ async function work(
   installRuntime(log);
   const temporal = createTemporalLink({ namespace, callTimeoutMs: callTimeoutSecs * 1000, metrics, log });
   const probes = await startProbes({ config, database, temporal, metrics, lifecycle });
-  const activities = createStep({ database, onMoved });
+  const onStepFailure = (error: unknown) =>
+    log.warn({ error: describeError(error) }, 'a step of a workflow failed; it is tried again');
+  const activities = createStep({ database, onMoved, onFailure: onStepFailure });
   const worker = runTemporalWorker({ config, identity, activities, bundle: loadWorkflowBundle, link: temporal, log, signal });
   const jobs: Job[] = [
     createPublisher({ database, temporal, taskQueue, log }),

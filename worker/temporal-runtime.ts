@@ -9,7 +9,8 @@ export function installRuntime(log: Logger): void {
   Runtime.install({
     logger: new DefaultLogger('INFO', write),
     shutdownSignals: [],
-    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
+    // The client warns of each repeated call, many times per second while the server is away; our own log tells of that once.
+    telemetryOptions: { logging: { forward: {}, filter: 'error,temporalio_sdk_core=warn' } },
   });
 }
 

@@ -14,6 +14,8 @@ export interface PreparedServer {
 
 const notFound = 5;
 const alreadyExists = 6;
+// Invalid argument (no place for more), permission denied, failed precondition, unimplemented: asking again changes nothing.
+const refusals: ReadonlySet<number> = new Set([3, 7, 9, 12]);
 const retention = msToTs('7 days');
 // temporal.api.enums.v1.IndexedValueType: the package with its name loads 4 MB of generated code and is CommonJS.
 const keyword = 2;
@@ -31,23 +33,8 @@ export async function prepareServer(
     withinMs(callTimeoutMs, () => connection.withDeadline(Date.now() + callTimeoutMs, work));
   const madeNamespace = await ensureNamespace(connection, namespace, call);
   if (madeNamespace) log.info({ namespace }, 'Temporal namespace registered');
-  const missing = await call(() => missingAttributes(connection, namespace)).catch((error: unknown) => {
-    if (grpcCode(error) === undefined) throw error;
-    return [...searchAttributes];
-  });
-  if (missing.length === 0) return { searchable: true, repaired: madeNamespace };
-  try {
-    await call(() => addAttributes(connection, namespace, missing));
-    log.info({ namespace, attributes: missing }, 'Temporal search attributes registered');
-    return { searchable: true, repaired: true };
-  } catch (error) {
-    if (grpcCode(error) === alreadyExists) return { searchable: true, repaired: true };
-    const commands = missing.map(
-      (name) => `temporal operator search-attribute create -n ${namespace} --name ${name} --type Keyword`,
-    );
-    log.warn({ error: describeError(error), commands }, 'search attributes cannot be registered; workflows start without them');
-    return { searchable: false, repaired: madeNamespace };
-  }
+  const made = await ensureAttributes(connection, namespace, call, log);
+  return { searchable: made !== 'refused', repaired: madeNamespace || made === 'made' };
 }
 
 type Call = <T>(work: () => Promise<T>) => Promise<T>;
@@ -65,6 +52,38 @@ async function ensureNamespace({ workflowService }: NativeConnection, namespace:
     },
   );
   return true;
+}
+
+async function ensureAttributes(
+  connection: NativeConnection,
+  namespace: string,
+  call: Call,
+  log: Logger,
+): Promise<'there' | 'made' | 'refused'> {
+  const find = () => call(() => missingAttributes(connection, namespace));
+  let missing: string[] = [...searchAttributes];
+  try {
+    missing = await find();
+    if (missing.length === 0) return 'there';
+    await call(() => addAttributes(connection, namespace, missing)).catch((error: unknown) => {
+      // Another worker may have been faster; whether they are there is looked up below.
+      if (grpcCode(error) !== alreadyExists) throw error;
+    });
+    missing = await find();
+    if (missing.length === 0) {
+      log.info({ namespace }, 'Temporal search attributes registered');
+      return 'made';
+    }
+  } catch (error) {
+    // A namespace that was just made is unknown to parts of the server for some seconds: that is tried again by the caller.
+    if (!refusals.has(grpcCode(error) ?? 0)) throw error;
+    log.warn({ error: describeError(error) }, 'Temporal search attributes were refused');
+  }
+  const commands = missing.map(
+    (name) => `temporal operator search-attribute create -n ${namespace} --name ${name} --type Keyword`,
+  );
+  log.warn({ commands }, 'search attributes are missing; workflows start without them');
+  return 'refused';
 }
 
 async function missingAttributes({ operatorService }: NativeConnection, namespace: string): Promise<string[]> {

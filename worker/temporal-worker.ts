@@ -16,6 +16,8 @@ export interface TemporalWorkerOptions {
   link: TemporalLink;
   log: Logger;
   signal: AbortSignal;
+  /** Workflows kept in memory between their tasks; 0 replays each from its history. */
+  maxCachedWorkflows?: number;
 }
 
 export interface TemporalWorker {
@@ -71,7 +73,7 @@ async function workOnce(options: TemporalWorkerOptions, state: { worker: Worker 
 
 /** Settings measured for one machine that runs everything; a crashed worker's sticky queue holds its tasks for 2 s, not for 10. */
 function createWorker(
-  { config, identity, activities }: TemporalWorkerOptions,
+  { config, identity, activities, maxCachedWorkflows }: TemporalWorkerOptions,
   connection: NativeConnection,
   bundle: WorkflowBundleOption,
 ): Promise<Worker> {
@@ -84,7 +86,7 @@ function createWorker(
     workflowBundle: bundle,
     // All activities are local ones so far: nothing to poll for.
     enableNonLocalActivities: false,
-    maxCachedWorkflows: 400,
+    maxCachedWorkflows: maxCachedWorkflows ?? 400,
     workflowTaskPollerBehavior: { type: 'autoscaling', minimum: 4, initial: 4, maximum: 16 },
     maxConcurrentLocalActivityExecutions: Math.max(1, config.database.poolMax),
     stickyQueueScheduleToStartTimeout: '2s',

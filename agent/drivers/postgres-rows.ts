@@ -25,8 +25,7 @@ export async function fetchRows(
   let rows = 0;
   const counted = (fields: (Buffer | null)[]) => {
     rows++;
-    for (const field of fields) bytes += (field?.length ?? 0) + 4;
-    onRow(fields);
+    bytes += onRow(fields);
   };
   let batch = Math.min(FIRST_BATCH_ROWS, json.wanted);
   let step: Step = { kind: 'open', name: PREPARED, portal: PORTAL, rows: batch, onRow: counted };
@@ -54,8 +53,12 @@ export async function runForRows(
 async function rowSink(session: PostgresSession, columns: readonly Column[], run: Run) {
   const { names, types, writers } = await describeColumns(columns, session);
   const json = new RowsJson(names, types, run.limits);
-  const onRow = (fields: (Buffer | null)[]) => {
-    if (!json.full) json.add(rowValues(fields, writers));
+  /** Takes a row and tells its size in bytes. */
+  const onRow = (fields: (Buffer | null)[]): number => {
+    let bytes = 0;
+    for (const field of fields) bytes += field?.length ?? 0;
+    json.add(bytes, () => rowValues(fields, writers));
+    return bytes;
   };
   return { json, onRow };
 }

@@ -1,4 +1,5 @@
 import pg, { type PoolClient } from 'pg';
+import { createPermits } from '../permits.js';
 import { within } from '../wait.js';
 import { asServerError, ConnectionLost, connectFailure, RowTooLarge } from './postgres-errors.js';
 import { Exchange, type Step, type StepResult } from './postgres-exchange.js';
@@ -16,8 +17,8 @@ export interface SessionOptions {
 }
 
 export interface SessionPool {
-  /** A session with no transaction, setting or lock in it; throws a ConnectFailure. */
-  acquire(): Promise<PostgresSession>;
+  /** A session with no transaction, setting or lock in it; null when the signal aborted while all were taken; throws a ConnectFailure. */
+  acquire(signal?: AbortSignal): Promise<PostgresSession | null>;
   /** A session outside the pool, for cancelling and for looking up a doubtful commit. */
   open(): Promise<PostgresSession>;
   close(): Promise<void>;
@@ -30,12 +31,19 @@ export function createSessionPool(options: SessionOptions): SessionPool {
   const pool = new pg.Pool({ ...config, max: options.max, idleTimeoutMillis: 300_000 });
   // An idle connection that ends leaves the pool by itself.
   pool.on('error', () => {});
+  // The pool's own queue counts waiting as connecting, and would end it with the connect timeout.
+  const permits = createPermits(options.max);
   return {
-    async acquire() {
+    async acquire(signal) {
+      if (!(await permits.take(signal))) return null;
       try {
         const client = await pool.connect();
-        return new PostgresSession(client as PoolClient & TappedClient, (destroy) => client.release(destroy));
+        return new PostgresSession(client as PoolClient & TappedClient, (destroy) => {
+          client.release(destroy);
+          permits.give();
+        });
       } catch (error) {
+        permits.give();
         throw connectFailure(error);
       }
     },
@@ -185,6 +193,7 @@ function connectionConfig(options: SessionOptions): pg.ClientConfig {
     options: [...(own ? [own] : []), ...settings].join(' '),
     connectionTimeoutMillis: options.connectTimeoutMs,
     keepAlive: true,
+    keepAliveInitialDelayMillis: 30_000,
     fallback_application_name: 'svc-agent',
   };
 }

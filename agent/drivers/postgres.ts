@@ -4,7 +4,7 @@ import type { Timings } from '../timings.js';
 import { type Connected, ConnectFailure, type Driver, type Run, type RunReport } from './driver.js';
 import { runDml } from './postgres-dml.js';
 import { connectFailure, isConnectivityError } from './postgres-errors.js';
-import { checkFlag, notStarted } from './postgres-guard.js';
+import { checkFlag, Interrupted, notStarted } from './postgres-guard.js';
 import { createPostgresMarker } from './postgres-marker.js';
 import { runSelect, type SelectReport } from './postgres-select.js';
 import { createSessionPool, type PostgresSession, type SessionPool } from './postgres-session.js';
@@ -19,13 +19,13 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
   return {
     dialect: 'postgresql',
     async connect({ onlyLook }): Promise<Connected> {
-      const [writing, reading] = await Promise.allSettled([writes.acquire(), reads.acquire()]);
-      const sessions = [writing, reading].flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      // Looked at outside the pools, so that a reconnect never waits for running jobs.
+      const opened = await Promise.allSettled([writes.open(), reads.open()]);
+      const sessions = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
       try {
-        if (writing.status === 'rejected') throw writing.reason;
-        if (reading.status === 'rejected') throw reading.reason;
+        for (const one of opened) if (one.status === 'rejected') throw one.reason;
         if (config.marker.mode === 'off') return { markerReady: false, markerProblem: null };
-        const markerProblem = await marker.prepare(writing.value, onlyLook);
+        const markerProblem = await marker.prepare(sessions[0] as PostgresSession, onlyLook);
         return { markerReady: markerProblem === null, markerProblem };
       } catch (error) {
         throw connectFailure(error);
@@ -36,7 +36,7 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
     select: (run) => withSession(reads, run, (session) => runSelect(session, run, { pool: reads, timings })),
     dml: (run) => withSession(writes, run, (session) => runDml(session, run, { pool: writes, timings, marker })),
     async deleteOldMarkers() {
-      const session = await writes.acquire();
+      const session = await writes.open();
       try {
         return await marker.deleteOld(session, config.marker.retentionDays);
       } finally {
@@ -55,10 +55,11 @@ async function withSession(
   work: (session: PostgresSession) => Promise<SelectReport>,
 ): Promise<RunReport> {
   const nothing = Promise.resolve();
-  let session: PostgresSession;
+  let session: PostgresSession | null;
   try {
     checkFlag(run);
-    session = await pool.acquire();
+    session = await pool.acquire(run.control.signal);
+    if (session === null) throw new Interrupted();
   } catch (error) {
     return { outcome: notStarted(error, run), connectivity: error instanceof ConnectFailure, released: nothing };
   }

@@ -33,7 +33,11 @@ export const defaultTimes: RouteTimes = {
 
 /** Every route of the server; the document, the router and the tests read this one list. */
 export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): Route[] {
-  const document = () => openApiText(routes);
+  let known: string | null = null;
+  const document = () => {
+    known ??= openApiText(routes);
+    return known;
+  };
   const routes: Route[] = [
     ...requestRoutes(times),
     ...resultRoutes({ waitMs: times.resultWaitMs }),

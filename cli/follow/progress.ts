@@ -64,7 +64,7 @@ function redrawnLine(context: Context): Display {
     if (!latest) return;
     const elapsed = showDuration(now() - startedAt);
     const detail = detailOf(latest);
-    const plain = cutToWidth(`${latest.status}  ${elapsed}${detail ? `  ${detail}` : ''}`, (stderr.columns ?? 80) - 1);
+    const plain = cutToWidth(`${latest.status}  ${elapsed}${detail ? `  ${detail}` : ''}`, (stderr.columns || 80) - 1);
     stderr.write(`\r\u001b[2K${paintStatus(context.output.noteStyle, latest.status)}${plain.slice(latest.status.length)}`);
   };
   const timer = setInterval(draw, 1000);

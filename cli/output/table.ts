@@ -19,7 +19,10 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
     cells.reduce((most, row) => Math.max(most, displayWidth(row[column] ?? '')), displayWidth(name)),
   );
   const line = (row: readonly string[], paint: (text: string, column: number) => string) =>
-    widths.map((width, column) => paint(padCell(row[column] ?? '', width, column, widths.length, options), column)).join('  ');
+    widths
+      .map((width, column) => paint(padCell(row[column] ?? '', width, column, widths.length, options), column))
+      .join('  ')
+      .trimEnd();
   const lines = [
     line(names, (text) => options.paintHeader?.(text) ?? text),
     widths.map((width) => '-'.repeat(width)).join('  '),

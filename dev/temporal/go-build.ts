@@ -43,7 +43,8 @@ async function runGo(args: string[], options: ProgramOptions): Promise<void> {
   let lines = 0;
   let last = '';
   const reporter = setInterval(() => {
-    options.report(`Temporal: ${lines} steps in ${Math.round((Date.now() - startedAt) / 1000)} s, now ${last.slice(0, 100)}`);
+    const seconds = Math.round((Date.now() - startedAt) / 1000);
+    options.report(`Temporal: building for ${seconds} s, ${lines} steps${last && `, now ${last.slice(0, 100)}`}`);
   }, reportEveryMs);
   createInterface({ input: child.stderr }).on('line', (line) => {
     lines += 1;

@@ -110,7 +110,7 @@ export function decisionTrace(creation: Creation) {
   return {
     version: 1,
     classification: { resolved_operation: creation.operation },
-    sql_review: { policy_id: null, findings_count: 0, parse_failed: false },
+    sql_review: { policy_id: null, findings_count: 0, parse_failed: creation.operation.startsWith('migrate_') },
     risk: { level: risk.level, factors: risk.factors, schema_status: risk.schemaStatus },
     workflow: {
       matched:

@@ -40,7 +40,7 @@ export function integrityFailed(
         metadata: { noticed_by: noticedBy, expected_digest: request.approvalDigest, found_digest: foundDigest },
       },
     ],
-    { name: 'change', actor: 'system', step: null },
+    ends ? { name: 'change', actor: 'system', step: null } : null,
   );
   return { ...verdict, refusal: conflict('approved content changed', 'create a new request') };
 }

@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../audit.js';
+import { type AuditDraft, systemActor } from '../audit.js';
 import { forbidden, invalid, refusal } from '../errors.js';
 import { cancelledEvent } from './judge-cancel.js';
 import { lostEvent } from './judge-clock.js';
@@ -14,9 +14,11 @@ export function judgeResult(request: StoredRequest, move: Result, now: Instant):
   if (reported.agentId !== move.agentId) return refuse(forbidden());
   if (submission.fence !== null && submission.fence !== reported.fence)
     return refuse(invalid('fence is not the one of this execution', 'body.fence'));
-  if (reported.submission !== null && reported.submission === submission.text) return nothing;
-  if (reported.fence < request.fence) return lateResult(move);
   const newest = request.execution;
+  // What is stored may be newer than what the endpoint read before the lock: the same submission may have come twice at once.
+  const known = newest?.id === reported.id ? newest.submission : reported.submission;
+  if (known !== null && known === submission.text) return nothing;
+  if (reported.fence < request.fence) return lateResult(move, known !== null);
   if (newest === null || newest.id !== reported.id || newest.submission !== null)
     return refuse(refusal('execution.conflict', 'execution has its result already'));
   if (!accepts(request)) return refuse(refusal('execution.conflict', `request is ${request.status}`));
@@ -28,9 +30,9 @@ const accepts = ({ status, cancelledWhileLost }: StoredRequest) =>
   status === 'running' || status === 'execution_lost' || (status === 'cancelled' && cancelledWhileLost);
 
 /** AG-44: an older fence changes nothing but what is known of its own execution. */
-function lateResult({ actor, reported, submission }: Result): Verdict {
+function lateResult({ actor, reported, submission }: Result, hasResult: boolean): Verdict {
   const gone = refusal('execution.gone', 'a newer dispatch of this request exists', 'roll back');
-  if (reported.submission !== null) return refuse(gone);
+  if (hasResult) return refuse(gone);
   const settles = submission.outcome === 'rolled_back' || submission.outcome === 'not_started';
   const verdict = changed({}, [lateEvent(actor, reported, submission)], null, {
     execution: {
@@ -58,15 +60,10 @@ function accepted(request: StoredRequest, execution: Execution, move: Result, no
   const window = status === 'cancelled' ? {} : { dispatchBy: now + execution.windowSecs * 1000 };
   const lost = status === 'execution_lost' ? { lostReason: submission.errorMessage ?? 'outcome unknown' } : {};
   const state: Partial<StoredRequest> = stays ? {} : { status, resolvedAt: now, claimedBy: null, ...window, ...lost };
-  return changed(
-    state,
-    events(request, move, status),
-    { name: 'completion', actor: move.agentId, step: null },
-    {
-      execution: endOf(execution, submission),
-      settled: settledFences(request, execution, submission),
-    },
-  );
+  return changed(state, events(request, move, status), stays ? null : { name: 'completion', actor: move.agentId, step: null }, {
+    execution: endOf(execution, submission),
+    settled: settledFences(request, execution, submission),
+  });
 }
 
 function endOf(execution: Execution, submission: Submission): Change['execution'] {
@@ -102,7 +99,8 @@ function events(request: StoredRequest, move: Result, status: Status): AuditDraf
       return [{ ...base, type: 'execution.completed', outcome: 'success', metadata: { ...facts, ...rows, ...duration } }];
     }
     case 'cancelled': {
-      const by = { ...actor, id: request.cancelledBy ?? actor.id, type: 'user', tokenId: null } as const;
+      // The wish is the user's; credential and addresses of this call are the agent's.
+      const by = { ...systemActor, id: request.cancelledBy ?? 'system', type: 'user' } as const;
       return [
         { ...base, type: 'execution.cancelled', outcome: 'success', metadata: { ...facts, ...duration } },
         cancelledEvent(request, by, request.cancelReason, 'requested'),

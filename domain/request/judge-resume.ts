@@ -24,6 +24,8 @@ export function judgeResume(request: StoredRequest, move: Resume, now: Instant):
     changedOutside(move);
   if (early !== null) return refuse(early);
   if (!move.facts.digestIntact) return integrityFailed(request, 'resume', move.facts.foundDigest, now);
+  // ST-23: it may never have been approved, so that its content fits again changes nothing.
+  if (request.failureReason !== null) return refuse(conflict(request.failureReason, 'create a new request'));
   const fence = request.fence + 1;
   return changed(
     dispatchedState(fence, now, move.dispatchMs),

@@ -88,7 +88,7 @@ describe('execute_select on PostgreSQL', () => {
     ["timestamptz '2024-02-29 12:00+02'", '"2024-02-29 10:00:00+00"'],
     ["interval '1 day 2 hours'", '"1 day 02:00:00"'],
     ["'10.0.0.1/8'::inet", '"10.0.0.1/8"'],
-    ["int4range(1, 5)", '"[1,5)"'],
+    ['int4range(1, 5)', '"[1,5)"'],
     ["row(1, 'a')", '"(1,a)"'],
     ["'zu groß 😀'", '"zu groß 😀"'],
     ["e'a\\nb\\x01'", '"a\\nb\\u0001"'],
@@ -98,7 +98,9 @@ describe('execute_select on PostgreSQL', () => {
   });
 
   it('applies settings of the text to this job only (AP-23, AP-26)', async () => {
-    expect(await rowsOf("set timezone = 'Asia/Tokyo'; select timestamptz '2024-01-01 00:00Z' as t")).toBe('[{"t":"2024-01-01 09:00:00+09"}]');
+    expect(await rowsOf("set timezone = 'Asia/Tokyo'; select timestamptz '2024-01-01 00:00Z' as t")).toBe(
+      '[{"t":"2024-01-01 09:00:00+09"}]',
+    );
     expect(await rowsOf("select timestamptz '2024-01-01 00:00Z' as t")).toBe('[{"t":"2024-01-01 00:00:00+00"}]');
     expect((await run("set timezone = 'UTC'")).result_data).toContain('"columns":[]');
   });
@@ -129,7 +131,9 @@ describe('execute_select on PostgreSQL', () => {
     const result = await run(`select g, repeat(chr(128512) || '"', 20) as t from generate_series(1, 5000) g`);
     const { rows } = JSON.parse(result.result_data as string);
     expect(rows).toHaveLength(5000);
-    expect(rows.every((row: { g: number; t: string }, index: number) => row.g === index + 1 && row.t === '😀"'.repeat(20))).toBe(true);
+    expect(rows.every((row: { g: number; t: string }, index: number) => row.g === index + 1 && row.t === '😀"'.repeat(20))).toBe(
+      true,
+    );
   });
 
   it('cannot write through a volatile function, and reports the error of the database (AP-I1)', async () => {

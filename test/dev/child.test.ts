@@ -11,7 +11,7 @@ describe('a child of svc dev', () => {
   it.runIf(process.platform === 'linux')('ends with a parent that is killed, by the kernel (DV-6)', async () => {
     const { process: killed, line } = await runScript(parent, ['sleep', await temporaryFolder()]);
     const pid = Number(line.split(' ')[0]);
-    expect(readFileSync(`/proc/${pid}/comm`, 'utf8')).toBe('sleep\n');
+    await eventually(() => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n');
     killed.kill('SIGKILL');
     await eventually(() => !isAlive(pid));
   });

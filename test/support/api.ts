@@ -15,6 +15,10 @@ export interface TestApiOptions {
   times?: Partial<RouteTimes>;
   /** A database that is already there, for a second server on it; it is then not dropped. */
   database?: TestDatabase;
+  /** Where the server finds that database, if not at its own address. */
+  databaseUrl?: string;
+  /** How long the server drains before it stops; 0 if absent. */
+  drainSecs?: number;
   /** A state directory that is already there; it is then not removed. */
   stateDir?: string;
   forceBootstrap?: boolean;
@@ -53,6 +57,8 @@ export interface TestApi {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Makes a user over HTTP and answers the initial token. */
   createUser(id: string, options?: { roles?: string[]; groups?: string[] }): Promise<string>;
+  /** Begins to drain, as SIGTERM does; `close` waits for the end. */
+  drain(): void;
   close(): Promise<void>;
 }
 
@@ -81,7 +87,7 @@ group = "dba-team"
 export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase());
   const stateDir = options.stateDir ?? (await mkdtemp(join(tmpdir(), 'svc-api-')));
-  const config = await writeConfig(options, stateDir, database.url);
+  const config = await writeConfig(options, stateDir, options.databaseUrl ?? database.url);
   const logged: string[] = [];
   const log = createLog({ process: 'server', version, level: 'debug', format: 'json', write: (line) => logged.push(line) });
   const stop = new AbortController();
@@ -115,6 +121,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       if (answer.status !== 201) throw new Error(`user ${id}: ${answer.status} ${answer.text}`);
       return answer.body.token;
     },
+    drain: () => stop.abort(),
     close: async () => {
       stop.abort();
       await server.stopped;
@@ -129,12 +136,12 @@ async function writeConfig(options: TestApiOptions, stateDir: string, url: strin
   const lines = [
     `state_dir = "${stateDir}"`,
     options.toml ?? shopToml,
-    `[server]\nlisten = "127.0.0.1:0"\ndrain_secs = 0`,
+    `[server]\nlisten = "127.0.0.1:0"\ndrain_secs = ${options.drainSecs ?? 0}`,
     `[database]\nurl = "${url}"\npool_max = 10`,
     `[temporal]\naddress = "${options.temporalAddress ?? '127.0.0.1:1'}"`,
   ];
   await writeFile(file, lines.join('\n'));
-  const loaded = loadConfig(file, {});
+  const loaded = loadConfig(file, { SVC_SECRET_KEY: '5e'.repeat(32) });
   if (!loaded.ok) throw new Error(loaded.errors.map(formatProblem).join('\n'));
   return loaded.config;
 }

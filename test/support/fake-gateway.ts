@@ -120,6 +120,7 @@ export async function startFakeGateway(): Promise<FakeGateway> {
       const done = () => {
         clearTimeout(timer);
         waiting.delete(done);
+        request.socket.off('close', done);
         resolve();
       };
       const timer = setTimeout(done, waitMs);

@@ -44,11 +44,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits until the condition holds, at most ten seconds. */
-export async function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let left = 400; left > 0; left -= 1) {
-    if (await condition()) return;
+/** Waits until the condition holds, at most `waitMs`. */
+export async function eventually(condition: () => boolean | Promise<boolean>, waitMs = 10_000): Promise<void> {
+  const deadline = Date.now() + waitMs;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`the condition did not come true within ${waitMs / 1000} s`);
     await sleep(25);
   }
-  throw new Error('the condition did not come true within 10 s');
 }

@@ -101,7 +101,9 @@ export function requestIn(status: Status, over: Partial<StoredRequest> = {}): St
   const approved = {
     status,
     currentStep: base.workflow?.steps.length ?? 0,
-    decisions: (base.workflow?.steps ?? []).map((step, index) => approval(index, `approver-${index}`, step.approvers[0]!.selector)),
+    decisions: (base.workflow?.steps ?? []).map((step, index) =>
+      approval(index, `approver-${index}`, step.approvers[0]!.selector),
+    ),
     approvedAt,
     resolvedAt: approvedAt,
     dispatchBy: now + 7_170_000,
@@ -172,5 +174,12 @@ export const user = (id: string, over: Partial<Pick<UserCaller, 'roles' | 'group
 export const agent = (id: string): Caller => ({ kind: 'agent', id, tokenId: `token-of-${id}` });
 
 export const actorOf = (caller: Caller): Actor => ({
-  ...{ id: caller.id, type: caller.kind, tokenId: caller.tokenId, peerIp: '10.0.0.9', clientIp: '10.0.0.9', clientIpSource: 'peer' },
+  ...{
+    id: caller.id,
+    type: caller.kind,
+    tokenId: caller.tokenId,
+    peerIp: '10.0.0.9',
+    clientIp: '10.0.0.9',
+    clientIpSource: 'peer',
+  },
 });

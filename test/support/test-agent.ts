@@ -25,6 +25,7 @@ export interface TestAgentOptions {
   head?: string;
   tables?: string;
   timings?: Partial<Timings>;
+  pollWaitMs?: number;
 }
 
 const quick: Partial<Timings> = {
@@ -45,7 +46,7 @@ export function startTestAgent(options: TestAgentOptions): TestAgent {
   const file = join(directory, 'agent.toml');
   writeFileSync(
     file,
-    `poll_wait_ms = 5000
+    `poll_wait_ms = ${options.pollWaitMs ?? 5000}
 poll_interval_ms = 20
 startup_retry_initial_ms = 20
 ${options.head ?? ''}
@@ -63,9 +64,11 @@ ${options.tables ?? ''}
   const stop = new AbortController();
   const stopNow = new AbortController();
   const lines: string[] = [];
-  const write = (level: string) => (message: string, fields: object = {}) => {
-    lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
-  };
+  const write =
+    (level: string) =>
+    (message: string, fields: object = {}) => {
+      lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
+    };
   const exit = runAgent({
     config,
     version: '0.1.0',

@@ -18,8 +18,12 @@ import { temporalAddress } from '../support/temporal.js';
 export const log = pino({ level: process.env.SVC_TEST_LOG ?? 'silent' });
 
 /** The native runtime is one per process; tests stop their workers themselves. */
-function installRuntime(): void {
-  Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] });
+export function installTestRuntime(): void {
+  Runtime.install({
+    logger: new DefaultLogger('ERROR'),
+    shutdownSignals: [],
+    telemetryOptions: { logging: { filter: 'off' } },
+  });
 }
 
 let bundling: Promise<{ code: string }> | undefined;
@@ -43,6 +47,7 @@ export interface TestWorkerOptions {
   /** Further background work beside the publisher. */
   jobs?: (parts: TestParts) => Job[];
   publish?: boolean;
+  maxCachedWorkflows?: number;
 }
 
 export interface TestParts {
@@ -54,7 +59,7 @@ export interface TestParts {
 
 /** Publisher and Temporal worker on a database and a task queue of their own. */
 export async function startTestWorker(options: TestWorkerOptions = {}) {
-  installRuntime();
+  installTestRuntime();
   const stored = await createTestDatabase();
   const notify = { publish: (_: string[]) => {} };
   const shared = { url: stored.url, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test' };
@@ -83,6 +88,7 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
     link: temporal,
     log,
     signal: stopping.signal,
+    ...(options.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: options.maxCachedWorkflows }),
   });
   const parts: TestParts = { database, temporal, taskQueue, metrics };
   const jobs = [

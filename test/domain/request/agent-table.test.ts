@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Move } from '../../../domain/request/moves.js';
-import { STATUSES, type Execution, type Status, type StoredRequest } from '../../../domain/request/types.js';
+import { type Execution, STATUSES, type Status, type StoredRequest } from '../../../domain/request/types.js';
 import { actorOf, agent, now, requestIn, storedExecution } from '../../support/stored-request.js';
 import { ask, claim, result } from './moves.js';
 
@@ -19,28 +19,31 @@ const moves: Record<string, (request: StoredRequest) => Move> = {
   success: (request) => result(reportedOf(request), 'committed'),
   failure: (request) => result(reportedOf(request), 'rolled_back'),
   unknown: (request) => result(reportedOf(request), 'unknown'),
-  same: (request) => result({ ...reportedOf(request), submission: 'earlier' }, 'rolled_back', { text: 'earlier' }),
+  same: (request) => result(reportedOf(request), 'rolled_back', { text: 'earlier' }),
   other: (request) => result(reportedOf(request), 'committed', {}, 'agent-2'),
   fence: (request) => result(reportedOf(request), 'committed', { fence: 7 }),
 };
 
 const agentTable = `
                 claim    claim,foreign  success   failure    unknown         same     other  fence
-pending         409           403       409       409        409             nothing    403    400
-approved        409           403       409       409        409             nothing    403    400
-dispatched      running       403       409       409        409             nothing    403    400
-running         409           403       executed  failed     execution_lost  nothing    403    400
+pending         409           403       409       409        409             409        403    400
+approved        409           403       409       409        409             409        403    400
+dispatched      running       403       409       409        409             409        403    400
+running         409           403       executed  failed     execution_lost  failed     403    400
 executed        409           403       409       409        409             nothing    403    400
 failed          409           403       409       409        409             nothing    403    400
-rejected        409           403       409       409        409             nothing    403    400
-cancelled       409           403       409       409        409             nothing    403    400
-cancelled,lost  409           403       executed  cancelled  cancelled       nothing    403    400
-expired         409           403       409       409        409             nothing    403    400
-execution_lost  409           403       executed  failed     execution_lost  nothing    403    400`;
+rejected        409           403       409       409        409             409        403    400
+cancelled       409           403       409       409        409             409        403    400
+cancelled,lost  409           403       executed  cancelled  cancelled       cancelled    403    400
+expired         409           403       409       409        409             409        403    400
+execution_lost  409           403       executed  failed     execution_lost  failed     403    400`;
 
 describe('what an agent may do in which status (agent.md sections 4 and 6)', () => {
   it('claims what is dispatched in its scope, and ends what runs or was lost under its own execution (AG-30, AG-32, AG-42, AG-45)', () => {
-    const [head, ...rows] = agentTable.trim().split('\n').map((line) => line.trim().split(/\s+/));
+    const [head, ...rows] = agentTable
+      .trim()
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/));
     expect(head).toEqual(Object.keys(moves));
     expect(rows.map(([name]) => name)).toEqual(expect.arrayContaining([...STATUSES]));
     const found = rows.map(([name]) => [name, ...head!.map((move) => ask(stored[name!]!, moves[move]!(stored[name!]!)))]);

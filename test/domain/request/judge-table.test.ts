@@ -2,7 +2,17 @@ import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../../domain/permissions.js';
 import type { Move } from '../../../domain/request/moves.js';
 import { STATUSES, type StoredRequest } from '../../../domain/request/types.js';
-import { agent, approval, builtinRole, now, requestIn, role, steps, user, workflowSnapshot } from '../../support/stored-request.js';
+import {
+  agent,
+  approval,
+  builtinRole,
+  now,
+  requestIn,
+  role,
+  steps,
+  user,
+  workflowSnapshot,
+} from '../../support/stored-request.js';
 import { approve, ask, cancel, reject, resume } from './moves.js';
 
 /** Whoever may come: `first`, `second` and `third` are the groups of the three steps, of which the second is the current one. */
@@ -31,7 +41,10 @@ const halfway = { ...common, currentStep: 1, decisions: [approval(0, 'dora', 'gr
 const stored: Record<string, StoredRequest> = {
   ...Object.fromEntries(STATUSES.map((status) => [status, requestIn(status, status === 'pending' ? halfway : common)])),
   'pending,overdue': requestIn('pending', { ...halfway, expiresAt: now }),
-  'pending,last': requestIn('pending', { ...halfway, workflow: workflowSnapshot({ steps: steps('group:first', 'group:second') }) }),
+  'pending,last': requestIn('pending', {
+    ...halfway,
+    workflow: workflowSnapshot({ steps: steps('group:first', 'group:second') }),
+  }),
   'approved,overdue': requestIn('approved', { ...common, dispatchBy: now }),
   'executed,overdue': requestIn('executed', { ...common, dispatchBy: now }),
   'running,asked': requestIn('running', { ...common, cancelRequestedAt: now - 1, cancelledBy: 'alice' }),
@@ -99,19 +112,23 @@ expired           410          410  410             410      410      410    410
 execution_lost    dispatched   403  dispatched      403      403      403    403     403       403       403    403`;
 
 function check(table: string, moveOf: (caller: Caller) => Move) {
-  const [head, ...rows] = table.trim().split('\n').map((line) => line.trim().split(/\s+/));
+  const [head, ...rows] = table
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/));
   expect(head).toEqual(Object.keys(callers));
   expect(rows.map(([name]) => name)).toEqual(expect.arrayContaining([...STATUSES]));
-  const found = rows.map(([name]) => [
-    name,
-    ...head!.map((who) => ask(stored[name!]!, moveOf(callers[who]!))),
-  ]);
+  const found = rows.map(([name]) => [name, ...head!.map((who) => ask(stored[name!]!, moveOf(callers[who]!)))]);
   expect(found).toEqual(rows);
 }
 
 describe('who may do what in which status (requests.md sections 1, 6 and 7)', () => {
-  it('approves for a selector of the current step of a pending request only (RQ-4, RQ-50 to RQ-53, AV-12)', () => check(approveTable, (who) => approve(who)));
-  it('rejects for the owner and a selector of the current step only (RQ-5, RQ-60)', () => check(rejectTable, (who) => reject(who)));
-  it('cancels for owner and holder of :any who also may see it (RQ-6, RQ-70 to RQ-72)', () => check(cancelTable, (who) => cancel(who)));
-  it('resumes for owner and holder of :any who also may see it (RQ-7, RQ-80 to RQ-82)', () => check(resumeTable, (who) => resume(who)));
+  it('approves for a selector of the current step of a pending request only (RQ-4, RQ-50 to RQ-53, AV-12)', () =>
+    check(approveTable, (who) => approve(who)));
+  it('rejects for the owner and a selector of the current step only (RQ-5, RQ-60)', () =>
+    check(rejectTable, (who) => reject(who)));
+  it('cancels for owner and holder of :any who also may see it (RQ-6, RQ-70 to RQ-72)', () =>
+    check(cancelTable, (who) => cancel(who)));
+  it('resumes for owner and holder of :any who also may see it (RQ-7, RQ-80 to RQ-82)', () =>
+    check(resumeTable, (who) => resume(who)));
 });

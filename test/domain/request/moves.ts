@@ -1,8 +1,8 @@
+import type { Caller } from '../../../domain/permissions.js';
 import { judge } from '../../../domain/request/judge.js';
 import type { DispatchFacts, Move, ResumePolicy, Submission } from '../../../domain/request/moves.js';
 import type { Execution, Outcome, StoredRequest } from '../../../domain/request/types.js';
 import type { Verdict } from '../../../domain/request/verdict.js';
-import type { Caller } from '../../../domain/permissions.js';
 import { actorOf, agent, now, storedExecution } from '../../support/stored-request.js';
 
 type Of<Kind extends Move['kind']> = Extract<Move, { kind: Kind }>;
@@ -18,7 +18,11 @@ export const approve = (caller: Caller, over: Partial<Of<'approve'>> = {}): Of<'
   ...over,
 });
 
-export const reject = (caller: Caller, comment: string | null = null): Of<'reject'> => ({ ...by(caller), kind: 'reject', comment });
+export const reject = (caller: Caller, comment: string | null = null): Of<'reject'> => ({
+  ...by(caller),
+  kind: 'reject',
+  comment,
+});
 
 export const cancel = (caller: Caller, reason: string | null = null): Of<'cancel'> => ({ ...by(caller), kind: 'cancel', reason });
 
@@ -59,8 +63,20 @@ export function submission(outcome: Outcome, over: Partial<Submission> = {}): Su
 }
 
 /** The result of an execution as its own agent sends it. */
-export function result(reported: Execution, outcome: Outcome, over: Partial<Submission> = {}, agentId = reported.agentId): Of<'result'> {
-  return { kind: 'result', actor: actorOf(agent(agentId)), agentId, executionId: reported.id, reported, submission: submission(outcome, over) };
+export function result(
+  reported: Execution,
+  outcome: Outcome,
+  over: Partial<Submission> = {},
+  agentId = reported.agentId,
+): Of<'result'> {
+  return {
+    kind: 'result',
+    actor: actorOf(agent(agentId)),
+    agentId,
+    executionId: reported.id,
+    reported,
+    submission: submission(outcome, over),
+  };
 }
 
 const status = { 'validation.failed': '400', 'auth.forbidden': '403' } as Record<string, string>;

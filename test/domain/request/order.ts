@@ -26,7 +26,9 @@ export function expectOrder<Situation>(
     expect([rule, answer?.code]).toEqual([rule, code]);
     if (text !== undefined) expect(`${answer!.message} ${answer!.hint}`).toContain(text);
   }
-  const together = fc.subarray([...checks], { minLength: 2 }).filter((some) => some.every(({ never }) => !some.some(({ rule }) => never?.includes(rule))));
+  const together = fc
+    .subarray([...checks], { minLength: 2 })
+    .filter((some) => some.every(({ never }) => !some.some(({ rule }) => never?.includes(rule))));
   fc.assert(
     fc.property(together, (failing) => {
       const situation = failing.reduceRight((sum, check) => check.fails(sum), base);

@@ -28,7 +28,9 @@ export function store(world: World, { change }: Verdict, now: number): World {
 }
 
 /** What the stored executions say about a request. */
-export function totalsOf(executions: readonly Execution[]): Pick<StoredRequest, 'execution' | 'finishedExecutions' | 'unresolved'> {
+export function totalsOf(
+  executions: readonly Execution[],
+): Pick<StoredRequest, 'execution' | 'finishedExecutions' | 'unresolved'> {
   return {
     execution: executions.at(-1) ?? null,
     finishedExecutions: executions.filter(({ status, lost }) => status !== 'running' && !lost).length,
@@ -49,5 +51,7 @@ export const typesOf = (events: readonly AuditDraft[]) => events.map(({ type }) 
 /** The tests' own reading of RQ-9 for users and groups, to hold against the rules'. */
 export function matches(caller: Caller, selector: string): boolean {
   if (caller.kind === 'agent') return false;
-  return selector.startsWith('user:') ? selector === `user:${caller.id}` : caller.groups.some((name) => selector === `group:${name}`);
+  return selector.startsWith('user:')
+    ? selector === `user:${caller.id}`
+    : caller.groups.some((name) => selector === `group:${name}`);
 }

@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { runSelect } from './requests.js';
+import { hundredths, percentiles, timed } from './statistics.js';
+import type { BenchOptions, BenchSystem } from './system.js';
+
+const drainLimitMs = 300_000;
+
+/** Callers that each submit the next `SELECT 1` when they hold the result of the last one; then the time until no news waits for Temporal. */
+export async function closedLoop(system: BenchSystem, { callers = 8, seconds = 60, warmup = 300 }: BenchOptions) {
+  for (let left = warmup; left > 0; left -= 1) await runSelect(system.alice);
+  await untilNoBacklog(system);
+  const durations: number[] = [];
+  const until = performance.now() + seconds * 1000;
+  const loop = async () => {
+    while (performance.now() < until) durations.push(await timed(() => runSelect(system.alice)));
+  };
+  await system.measure(() => Promise.all(Array.from({ length: callers }, loop)));
+  const backlog = await countBacklog(system);
+  const drainMs = await untilNoBacklog(system);
+  return {
+    callers,
+    seconds,
+    answered_per_second: hundredths(durations.length / seconds),
+    ms: percentiles(durations),
+    backlog_at_end: backlog,
+    backlog_gone_after_seconds: hundredths(drainMs / 1000),
+  };
+}
+
+async function countBacklog({ database }: BenchSystem): Promise<number> {
+  const { rows } = await database.query('select count(distinct request_id)::int as count from outbox');
+  return rows[0].count;
+}
+
+async function untilNoBacklog(system: BenchSystem): Promise<number> {
+  const startedAt = performance.now();
+  while ((await countBacklog(system)) > 0) {
+    if (performance.now() - startedAt > drainLimitMs) throw new Error('the backlog does not go');
+    await sleep(250);
+  }
+  return performance.now() - startedAt;
+}

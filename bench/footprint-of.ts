@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { hundredths } from './statistics.js';
+
+const ticksPerSecond = 100;
+
+export interface Footprint {
+  cpuSeconds: number;
+  /** Memory that is the process's own plus its share of what several map, with all its children. */
+  memoryMib: number;
+}
+
+/** CPU time and memory of a process with its children, living and ended (Linux). */
+export function footprintOf(pid: number): Footprint {
+  const children = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((other) => statOf(other)?.parent === pid)
+    .map(footprintOf);
+  const own = statOf(pid);
+  const sum = (pick: (one: Footprint) => number) => children.reduce((total, child) => total + pick(child), 0);
+  return {
+    cpuSeconds: hundredths((own?.ticks ?? 0) / ticksPerSecond + sum((child) => child.cpuSeconds)),
+    memoryMib: hundredths(memoryKib(pid) / 1024 + sum((child) => child.memoryMib)),
+  };
+}
+
+/** Fields of `/proc/<pid>/stat` after the name: parent is the 2nd, own and reaped children's ticks the 12th to 15th. */
+function statOf(pid: number): { parent: number; ticks: number } | null {
+  const text = read(`/proc/${pid}/stat`);
+  if (text === null) return null;
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return { parent: Number(fields[1]), ticks: fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0) };
+}
+
+function memoryKib(pid: number): number {
+  return Number(/^Pss:\s+(\d+)/m.exec(read(`/proc/${pid}/smaps_rollup`) ?? '')?.[1] ?? 0);
+}
+
+function read(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,51 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { closedLoop } from './closed-loop.js';
+import { decision } from './decision.js';
+import { footprint } from './footprint.js';
+import { get } from './get.js';
+import { lifecycle } from './lifecycle.js';
+import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
+
+const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Promise<Record<string, unknown>>> = {
+  lifecycle,
+  'closed-loop': closedLoop,
+  decision,
+  get,
+  footprint,
+};
+
+/**
+ * `node bench/run.mjs <name> [key=number ...]`: runs one bench on a system of its own and prints one JSON line. `profile=1` writes the CPU
+ * profile of each process and the statements of PostgreSQL to a folder that is named on stderr.
+ */
+export async function main([name = '', ...settings]: string[]): Promise<number> {
+  const bench = benches[name];
+  if (bench === undefined) {
+    process.stderr.write(`usage: node bench/run.mjs ${Object.keys(benches).join('|')} [key=number ...]\n`);
+    return 2;
+  }
+  const options: BenchOptions = Object.fromEntries(settings.map(readSetting));
+  const [loadBefore = 0] = loadavg();
+  const profileFolder = options.profile ? mkdtempSync(join(tmpdir(), 'svc-profile-')) : null;
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  mkdirSync(join(folder, 'run'));
+  const system = await startSystem(folder, profileFolder);
+  try {
+    const measured = await bench(system, options);
+    process.stdout.write(`${JSON.stringify({ bench: name, ...measured, load_before: loadBefore })}\n`);
+    return 0;
+  } finally {
+    await system.stop();
+    if (profileFolder !== null) process.stderr.write(`profiles: ${profileFolder}\n`);
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function readSetting(text: string): [string, number] {
+  const [key = '', value = ''] = text.split('=');
+  const number = Number(value);
+  if (value === '' || !Number.isFinite(number)) throw new Error(`${text}: a setting is key=number`);
+  return [key, number];
+}

@@ -1,0 +1,89 @@
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import type { Child } from '../dev/child.js';
+import { prepareGatewayDatabase, prepareShop } from '../dev/databases.js';
+import { addPostgres, addTemporal } from '../dev/engines.js';
+import { addGateway, type GatewayPlan } from '../dev/gateway.js';
+import { layoutOf } from '../dev/layout.js';
+import { loadPasswords } from '../dev/passwords.js';
+import { planDemo } from '../dev/plan.js';
+import { freePort } from '../dev/ports.js';
+import { createReport } from '../dev/report.js';
+import { createSession } from '../dev/session.js';
+import { prepareUsers, userToken } from '../dev/users.js';
+import { type Caller, createCaller } from './caller.js';
+import { createProfiling } from './profiling.js';
+
+/** Settings of one run, such as `seconds=60`. */
+export type BenchOptions = Record<string, number>;
+
+/** A whole gateway in a folder of its own: PostgreSQL with fsync, Temporal on a file, server, worker and agent as processes. */
+export interface BenchSystem {
+  alice: Caller;
+  bob: Caller;
+  /** The gateway's own database, for looks that no caller has. */
+  database: pg.Pool;
+  processes: readonly Child[];
+  /** Runs `work`, under profilers when asked to. */
+  measure<T>(work: () => Promise<T>): Promise<T>;
+  stop(): Promise<void>;
+}
+
+/** Starts the system of `npm start` without its play; `profileFolder` receives profiles. */
+export async function startSystem(folder: string, profileFolder: string | null): Promise<BenchSystem> {
+  chmodSync(folder, 0o755);
+  const report = createReport((text) => process.stderr.write(text));
+  const processes: Child[] = [];
+  const session = createSession();
+  const add: typeof session.add = (part) => {
+    processes.push(part.child);
+    session.add(part);
+  };
+  const observed = { ...session, add };
+  try {
+    const layout = layoutOf(folder);
+    const passwords = loadPasswords(layout.passwords);
+    const postgres = await addPostgres(observed, layout, passwords, report);
+    const temporal = await addTemporal(observed, layout, await freePort(), report);
+    const databaseUrl = await prepareGatewayDatabase(postgres, passwords);
+    await prepareShop(postgres, passwords);
+    const plan = await planDemo(layout, { apiPort: await freePort(), postgres, passwords, databaseUrl, temporal });
+    await addGateway(observed, layout, profileFolder === null ? plan : profiled(plan, profileFolder), report);
+    await prepareUsers(layout, plan.serverUrl);
+    const database = new pg.Pool({ connectionString: databaseUrl, max: 2 });
+    const callers = [
+      createCaller(plan.serverUrl, userToken(layout, 'alice')),
+      createCaller(plan.serverUrl, userToken(layout, 'bob')),
+    ];
+    const profiling = createProfiling(profileFolder, processes, postgres, join(layout.run, 'postgres.log'));
+    return {
+      alice: callers[0]!,
+      bob: callers[1]!,
+      database,
+      processes,
+      measure: profiling.measure,
+      stop: async () => {
+        for (const caller of callers) caller.close();
+        await database.end();
+        await session.stop();
+        const failure = session.failure();
+        if (failure !== null) throw new Error(failure);
+      },
+    };
+  } catch (error) {
+    await session.stop();
+    throw error;
+  }
+}
+
+function profiled(plan: GatewayPlan, folder: string): GatewayPlan {
+  const hook = fileURLToPath(new URL('./profiler.mjs', import.meta.url));
+  const variables = { NODE_OPTIONS: `--import=${hook}`, SVC_PROFILE_DIR: folder };
+  return {
+    ...plan,
+    environment: { ...plan.environment, ...variables },
+    agent: plan.agent && { ...plan.agent, environment: { ...plan.agent.environment, ...variables } },
+  };
+}

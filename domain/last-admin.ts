@@ -1,0 +1,18 @@
+import { type EffectiveRole, resolveRoles } from './permissions.js';
+
+interface Holder {
+  roles: readonly string[];
+  /** Stored memberships. */
+  groups: readonly string[];
+}
+
+type AuthConfig = Parameters<typeof resolveRoles>[0]['config'];
+
+/** IM-64: whether one of the active users holds `*` on everything, by a direct role or by one of a stored group; defaults and JWTs do not count. */
+export function hasAdmin(activeUsers: readonly Holder[], config: AuthConfig): boolean {
+  const withoutDefault = { ...config, defaultRole: null };
+  return activeUsers.some(({ roles, groups }) => resolveRoles({ direct: roles, groups, config: withoutDefault }).some(isAdminRole));
+}
+
+const isAdminRole = ({ permissions, databases, environments }: EffectiveRole) =>
+  permissions.some(({ perm }) => perm === '*') && databases.includes('*') && environments.includes('*');

@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { loadAgentConfig } from '../../agent/config.js';
+import { isPrivateHost } from '../../agent/transport-rule.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'svc-agent-config-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const server = '[server]\nurl = "http://localhost:3000/base//"\nagent_token = " svc_x "\n';
+const database = '[databases.shop.staging]\nurl = "postgres://u@h/d"\n';
+
+function load(text: string, variables: Record<string, string> = {}) {
+  const file = join(directory, 'agent.toml');
+  writeFileSync(file, text);
+  return loadAgentConfig(file, variables);
+}
+
+describe('agent.toml', () => {
+  it('applies the defaults of the key table', () => {
+    const config = load(server + database);
+    expect(config).toMatchObject({
+      maxConcurrentTasks: 8,
+      pollWaitMs: 20_000,
+      operations: ['execute_select', 'execute_dml', 'migrate_up', 'migrate_down', 'migrate_status'],
+      server: { url: 'http://localhost:3000/base', agentToken: 'svc_x' },
+      limits: { maxRows: 10_000, maxResultBytes: 10_485_760, maxRowBytes: 16_777_216 },
+      marker: { mode: 'auto', schema: null, table: 'svc_execution_marker', retentionDays: 180 },
+      databases: [
+        { database: 'shop', environment: 'staging', url: 'postgres://u@h/d', readUrl: 'postgres://u@h/d', poolMax: 11 },
+      ],
+    });
+  });
+
+  it('expands variables in values only, and reads files beside it (AP-01)', () => {
+    writeFileSync(join(directory, 'token'), 'svc_file\n');
+    const config = load(
+      `agent_id = "a-\${NAME}-\${EMPTY:-d}-\${NONE:-d}-$\${x}" # \${UNKNOWN}
+[server]
+url = "https://gateway.example"
+agent_token_file = "token"
+${database}read_url = "\${READ:-postgresql://r@h/d}"`,
+      { NAME: 'n', EMPTY: '' },
+    );
+    expect(config.agentId).toBe('a-n--d-$'.concat('{x}'));
+    expect(config.server.agentToken).toBe('svc_file');
+    expect(config.databases[0]?.readUrl).toBe('postgresql://r@h/d');
+  });
+
+  it.each([
+    ['an unknown key', `tokn = 1\n${server}${database}`, 'unknown key tokn'],
+    ['an unknown key in a table', `${server}tokn = 1\n${database}`, 'unknown key server.tokn'],
+    ['a wrong type', `max_concurrent_tasks = "8"\n${server}${database}`, 'max_concurrent_tasks: '],
+    ['no database', `${server}[databases]\n`, 'databases: at least one'],
+    [
+      'an unsupported scheme',
+      `${server}[databases.shop.staging]\nurl = "oracle://h"`,
+      'databases.shop.staging.url: unsupported URL scheme',
+    ],
+    ['a bad name', `${server}[databases.Shop.staging]\nurl = "postgres://h/d"`, 'databases.Shop: '],
+    ['an undefined variable', `agent_id = "\${NOPE}"\n${server}${database}`, 'agent_id: environment variable NOPE is not set'],
+    ['a missing token', `[server]\nurl = "http://h"\n${database}`, 'server.agent_token: '],
+    ['an empty token file', `[server]\nurl = "http://h"\nagent_token_file = "empty"\n${database}`, 'server.agent_token: '],
+    [
+      'a missing file',
+      `[server]\nurl = "http://h"\nagent_token_file = "none"\n${database}`,
+      'server.agent_token_file: cannot be read (ENOENT)',
+    ],
+    [
+      'a value and its file',
+      `${server}agent_token_file = "empty"\n${database}`,
+      'server.agent_token and server.agent_token_file exclude',
+    ],
+    [
+      'plain http to the outside',
+      `[server]\nurl = "http://gateway.example"\nagent_token = "x"\n${database}`,
+      'plain http to gateway.example',
+    ],
+    ['no TOML', 'a = ', 'agent.toml: '],
+  ])('refuses %s and names it (section 12)', (_, text, message) => {
+    writeFileSync(join(directory, 'empty'), ' \n');
+    expect(() => load(text)).toThrow(message);
+  });
+
+  it('lets the environment allow plain http and set the log (AP-02)', () => {
+    const outside = `[server]\nurl = "http://gateway.example"\nagent_token = "x"\n${database}`;
+    const config = load(outside, { SVC_ALLOW_INSECURE: '1', SVC_LOG_LEVEL: 'debug', SVC_LOG_FORMAT: 'json' });
+    expect(config.log).toEqual({ level: 'debug', format: 'json' });
+    expect(() => load(outside, { SVC_ALLOW_INSECURE: 'yes' })).toThrow('plain http');
+  });
+
+  it('knows private hosts (AP-02)', () => {
+    for (const host of [
+      'localhost',
+      '127.9.9.9',
+      '0.0.0.0',
+      '10.1.2.3',
+      '172.31.0.1',
+      '192.168.1.1',
+      '169.254.1.1',
+      '[::1]',
+      '[fd00::1]',
+      '[fe80::1]',
+      'gateway',
+      'x.svc.cluster.local',
+      'a.internal',
+    ]) {
+      expect([host, isPrivateHost(host)]).toEqual([host, true]);
+    }
+    for (const host of ['8.8.8.8', '172.32.0.1', 'gateway.example', '[2001:db8::1]', '11.0.0.1']) {
+      expect([host, isPrivateHost(host)]).toEqual([host, false]);
+    }
+  });
+});

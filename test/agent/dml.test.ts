@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { requestLockKey } from '../../agent/marker.js';
+import { type FakeGateway, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
+import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { startTestAgent, type TestAgent } from '../support/test-agent.js';
+
+let database: TestDatabase;
+let gateway: FakeGateway;
+let agent: TestAgent;
+let target: pg.Client;
+
+beforeAll(async () => {
+  database = await createEmptyDatabase();
+  target = new pg.Client({ connectionString: database.url });
+  await target.connect();
+  gateway = await startFakeGateway();
+  agent = startTestAgent({ gateway, url: database.url, head: 'fence_wait_secs = 1' });
+  await gateway.nextPoll();
+});
+
+beforeEach(async () => {
+  await target.query(`
+    drop table if exists parts, children;
+    create table parts (id int primary key, qty int);
+    create table children (id int, part int references parts deferrable initially deferred);
+    insert into parts values (1, 10), (2, 20), (3, 30);
+  `);
+});
+
+afterAll(async () => {
+  agent.stop();
+  await agent.exit;
+  await gateway.close();
+  await target.end();
+  await database.drop();
+});
+
+function offer(detail: string, input: Partial<JobInput> = {}) {
+  return gateway.offer({ operation: 'execute_dml', detail, ...input });
+}
+
+async function run(detail: string, input: Partial<JobInput> = {}) {
+  return await offer(detail, input).result;
+}
+
+async function quantity(id: number): Promise<number> {
+  return (await target.query('select qty from parts where id = $1', [id])).rows[0]?.qty;
+}
+
+async function markers(requestId: string) {
+  const sql =
+    'select fence::int, mode, state, rows_affected::int, agent_id from svc_execution_marker where request_id = $1 order by fence';
+  return (await target.query(sql, [requestId])).rows;
+}
+
+async function addMarker(requestId: string, fence: number, mode: string, state: string) {
+  await target.query(
+    `insert into svc_execution_marker (request_id, fence, mode, state, execution_id, agent_id, approval_digest, rows_affected)
+     values ($1, $2, $3, $4, 'e', 'a', 'd', 7)`,
+    [requestId, fence, mode, state],
+  );
+}
+
+describe('execute_dml on PostgreSQL', () => {
+  it('commits all statements with one done marker row (AP-32, AP-I3)', async () => {
+    const job = offer('update parts set qty = 0 where id < 3; insert into parts values (4, 1); select 1');
+    expect(await job.result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 3, truncated: false });
+    expect(await quantity(1)).toBe(0);
+    expect(await markers(job.requestId)).toEqual([
+      { fence: 1, mode: 'tx', state: 'done', rows_affected: 3, agent_id: 'agent-test' },
+    ]);
+  });
+
+  it('answers the rows of a RETURNING clause beside the count, within the limits (AP-36)', async () => {
+    const result = await run('update parts set qty = qty + 1 returning id, qty', { maxRows: 2 });
+    expect(result).toMatchObject({ rows_affected: 3, truncated: true });
+    expect(JSON.parse(result.result_data as string)).toEqual({
+      columns: ['id', 'qty'],
+      column_types: ['int4', 'int4'],
+      rows: [
+        { id: 1, qty: 11 },
+        { id: 2, qty: 21 },
+      ],
+      truncated: true,
+      truncation_reason: 'row limit reached (2)',
+      rows_affected: 3,
+    });
+    expect((await run('delete from parts where id = 1')).result_data).toBe('{"rows_affected":1}');
+  });
+
+  it('rolls everything back when one statement fails, the marker row too (AP-I3)', async () => {
+    const job = offer('update parts set qty = 0 where id = 1; insert into parts values (1, 1)');
+    expect(await job.result).toMatchObject({ success: false, outcome: 'rolled_back', cancelled: false });
+    expect(await quantity(1)).toBe(10);
+    expect(await markers(job.requestId)).toEqual([]);
+  });
+
+  it('rolls back when a deferred constraint fails at COMMIT', async () => {
+    const job = offer('insert into children values (1, 99)');
+    const result = await job.result;
+    expect(result).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect(result.error_message).toContain('SQLSTATE 23503');
+    expect(await markers(job.requestId)).toEqual([]);
+  });
+
+  it('finds the marker of a lost attempt and does not run again (AP-54)', async () => {
+    const requestId = randomUUID();
+    await addMarker(requestId, 1, 'tx', 'done');
+    const input = { requestId, fence: 2, unresolvedFences: [1] };
+    expect(await run('update parts set qty = qty + 1', input)).toMatchObject({
+      success: true,
+      outcome: 'already_applied',
+      applied_fence: 1,
+      rows_affected: 7,
+      result_data: '{"rows_affected":7}',
+    });
+    expect(await quantity(1)).toBe(10);
+  });
+
+  it('runs when a lost attempt left nothing, behind a marker row that fences it out (AP-54, AP-55)', async () => {
+    const job = offer('update parts set qty = qty + 1', { fence: 3, unresolvedFences: [1, 2] });
+    expect(await job.result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 3 });
+    expect(await markers(job.requestId)).toMatchObject([{ fence: 3, mode: 'tx', state: 'done' }]);
+    const late = await run('update parts set qty = qty + 1', { requestId: job.requestId, fence: 2 });
+    expect(late).toMatchObject({ success: false, outcome: 'not_started', error_message: 'superseded by attempt 3' });
+    expect(await quantity(1)).toBe(11);
+  });
+
+  it('does not guess about a lost attempt outside a transaction (AP-54)', async () => {
+    const requestId = randomUUID();
+    await addMarker(requestId, 1, 'auto', 'open');
+    expect(await run('vacuum parts', { requestId, fence: 2, unresolvedFences: [1] })).toMatchObject({
+      success: false,
+      outcome: 'unknown',
+      error_message: 'attempt 1 may have been applied; check the database',
+    });
+  });
+
+  it('waits for the request lock, and gives up after fence_wait_secs (AP-53)', async () => {
+    expect(requestLockKey('6b0c6c1e-3c39-4f6c-9a0e-7a1b3a7f0a11')).toBe(-1029468218352243127n);
+    const requestId = randomUUID();
+    await target.query('select pg_advisory_lock($1)', [String(requestLockKey(requestId))]);
+    expect(await run('update parts set qty = 0', { requestId })).toMatchObject({
+      outcome: 'unknown',
+      error_message: 'an earlier attempt is still running in the database',
+    });
+    const job = offer('update parts set qty = 0', { requestId, fence: 2, unresolvedFences: [1] });
+    await job.claimed;
+    await target.query('select pg_advisory_unlock_all()');
+    expect(await job.result).toMatchObject({ success: true, outcome: 'committed' });
+  });
+
+  it('runs a statement outside a transaction with a marker of mode auto (AP-33)', async () => {
+    const job = offer('create index concurrently parts_qty on parts (qty)');
+    expect(await job.result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 0 });
+    expect(await markers(job.requestId)).toMatchObject([{ mode: 'auto', state: 'done' }]);
+  });
+
+  it('names the invalid index that a failed statement left behind (AP-33)', async () => {
+    await target.query('insert into parts values (5, 10)');
+    const job = offer('create unique index concurrently parts_unique on parts (qty)');
+    const result = await job.result;
+    expect(result).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect(result.error_message).toContain('an invalid index was left behind: parts_unique');
+    expect(await markers(job.requestId)).toEqual([]);
+  });
+
+  it('cancels a write and rolls it back (AP-42, AP-43)', async () => {
+    const job = offer('update parts set qty = 0; select pg_sleep(30)');
+    await job.claimed;
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({
+      success: false,
+      outcome: 'rolled_back',
+      cancelled: true,
+      error_message: 'driver error: query cancelled',
+    });
+    expect(await quantity(1)).toBe(10);
+    expect(await markers(job.requestId)).toEqual([]);
+  });
+
+  it('takes a heartbeat of 410 for a cancel, and submits the outcome all the same (AP-46)', async () => {
+    const job = offer('select pg_sleep(30)');
+    await job.claimed;
+    job.heartbeat.status = 410;
+    expect(await job.result).toMatchObject({ success: false, outcome: 'rolled_back' });
+  });
+
+  it('reports not_started for a job cancelled while it waits for the lock (AP-45)', async () => {
+    const requestId = randomUUID();
+    await target.query('select pg_advisory_lock($1)', [String(requestLockKey(requestId))]);
+    const job = offer('update parts set qty = 0', { requestId });
+    await job.claimed;
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({ success: false, outcome: 'not_started', cancelled: true });
+    await target.query('select pg_advisory_unlock_all()');
+  });
+
+  it('reports the commit when the cancel comes after COMMIT was sent (AP-44)', async () => {
+    await target.query(`
+      create or replace function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.6); return null; end $$;
+      create constraint trigger slow after update on parts deferrable initially deferred for each row execute function slow();
+    `);
+    const job = offer('update parts set qty = 77 where id = 1');
+    await job.claimed;
+    await sleepUntil(
+      async () =>
+        (await target.query("select 1 from pg_stat_activity where query = 'commit' and state = 'active'")).rows.length > 0,
+    );
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 1 });
+    expect(await quantity(1)).toBe(77);
+  });
+
+  it('proves by marker and lock that a COMMIT ended by the server was rolled back (AP-37)', async () => {
+    await target.query(`
+      create or replace function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.3); return null; end $$;
+      create constraint trigger slow after update on parts deferrable initially deferred for each row execute function slow();
+    `);
+    const job = offer('update parts set qty = 78 where id = 1');
+    const found = "select pid from pg_stat_activity where query = 'commit' and state = 'active'";
+    await sleepUntil(async () => (await target.query(found)).rows.length > 0);
+    await target.query(`select pg_terminate_backend(pid) from (${found}) s`);
+    expect(await job.result).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect(await quantity(1)).toBe(10);
+    expect(await markers(job.requestId)).toEqual([]);
+  });
+
+  it('leaves no lock, setting or temporary table on the connection (AP-I6)', async () => {
+    await run("set lock_timeout = '3s'; create temp table leftover (a int); insert into leftover values (1)");
+    await run('update parts set qty = 5 where id = 1');
+    const seen = await target.query(
+      "select (select count(*)::int from pg_locks where locktype = 'advisory') as locks, (select count(*)::int from pg_class where relname = 'leftover') as tables",
+    );
+    expect(seen.rows[0]).toEqual({ locks: 0, tables: 0 });
+  });
+});
+
+async function sleepUntil(holds: () => Promise<boolean>): Promise<void> {
+  for (let i = 0; i < 200; i++) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error('did not happen in time');
+}

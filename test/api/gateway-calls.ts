@@ -1,0 +1,240 @@
+import { move } from '../../db/move.js';
+import { judge } from '../../domain/request/judge.js';
+import type { ClockKind } from '../../domain/request/view.js';
+import type { Answer, TestApi } from '../support/api.js';
+
+/** Two databases, four kinds of workflow, and roles limited to one database. */
+export const callsToml = `
+[[databases]]
+name = "shop"
+environments = ["staging", "production", "qa", "lab"]
+dialect = "postgresql"
+
+[[databases]]
+name = "ledger"
+environments = ["staging", "production"]
+dialect = "postgresql"
+
+[[auth.groups]]
+name = "dba-team"
+roles = ["approver"]
+
+[[auth.groups]]
+name = "leads"
+roles = ["approver"]
+
+[[auth.groups]]
+name = "readers"
+roles = ["requester"]
+
+[[auth.roles]]
+name = "ledger-user"
+permissions = ["request.query", "request.dml", "request.view", "request.cancel", "request.resume", "result.view"]
+databases = ["ledger"]
+
+[[auth.roles]]
+name = "shop-viewer"
+permissions = ["request.view", "result.view"]
+databases = ["shop"]
+environments = ["production"]
+
+[[auth.roles]]
+name = "shop-operator"
+permissions = ["request.view:any", "request.cancel:any", "request.resume:any", "result.view:any", "audit.read"]
+databases = ["shop"]
+
+[[auth.roles]]
+name = "emergency"
+permissions = ["request.break_glass_query", "request.view"]
+
+[[auth.roles]]
+name = "nothing-much"
+permissions = ["workflow.read"]
+
+[[workflows]]
+environment = "staging"
+auto_approve = { mode = "always" }
+
+[[workflows]]
+environment = "production"
+[[workflows.steps]]
+[[workflows.steps.approvers]]
+group = "dba-team"
+
+[[workflows]]
+database = "shop"
+environment = "qa"
+require_reason = true
+[[workflows.steps]]
+[[workflows.steps.approvers]]
+group = "dba-team"
+[[workflows.steps.approvers]]
+group = "leads"
+[[workflows.steps]]
+mode = "any"
+[[workflows.steps.approvers]]
+role = "shop-operator"
+[[workflows.steps.approvers]]
+user = "erin"
+
+[[execution_policies]]
+environment = "staging"
+max_executions = 3
+retry_on_failure = true
+
+[[result_policies]]
+database = "ledger"
+environment = "production"
+access = ["group:leads"]
+
+[[result_policies]]
+database = "ledger"
+environment = "staging"
+delivery_mode = "stream"
+`;
+
+export interface CreationOver {
+  [field: string]: unknown;
+}
+
+export interface Run {
+  id: string;
+  executionId: string;
+}
+
+export type GatewayCalls = ReturnType<typeof gatewayCalls>;
+
+/** The calls of requesters, approvers and a bare agent as a client makes them. */
+export function gatewayCalls(api: TestApi) {
+  const post = (token: string, path: string, body?: unknown) =>
+    api.call('POST', path, { token, ...(body === undefined ? {} : { body }) });
+  const get = (token: string, path: string, signal?: AbortSignal) =>
+    api.call('GET', path, { token, ...(signal === undefined ? {} : { signal }) });
+  const create = (token: string, over: CreationOver = {}) =>
+    post(token, '/api/requests', { database: 'shop', environment: 'production', detail: 'select 1', ...over });
+  const submit = (executionId: string, body: unknown, token = api.tokens.agent) =>
+    post(token, `/api/agent/jobs/${executionId}/result`, body);
+  const claim = (id: string, token = api.tokens.agent) => post(token, `/api/agent/jobs/${id}/claim`);
+  return {
+    create,
+    /** Creates a request that must be accepted and answers its id. */
+    created: async (token: string, over: CreationOver = {}): Promise<string> => idOf(await create(token, over)),
+    act: (token: string, id: string, what: 'approve' | 'reject' | 'cancel' | 'resume', body?: unknown) =>
+      post(token, `/api/requests/${id}/${what}`, body),
+    show: (token: string, id: string, query = '', signal?: AbortSignal) => get(token, `/api/requests/${id}${query}`, signal),
+    list: (token: string, query = '') => get(token, `/api/requests${query}`),
+    executions: (token: string, id: string, query = '') => get(token, `/api/requests/${id}/executions${query}`),
+    content: (token: string, id: string, query = '') => get(token, `/api/requests/${id}/result/content${query}`),
+    stream: (token: string, id: string, signal?: AbortSignal) => get(token, `/api/requests/${id}/result/stream`, signal),
+    /** Makes the test agent known for pairs `database/environment`, with markers. */
+    poll: (pairs: string[], token = api.tokens.agent) => post(token, '/api/agent/poll', pollBody(pairs)),
+    claim,
+    submit,
+    /** Claims a dispatched request and answers the execution. */
+    claimed: async (id: string): Promise<Run> => {
+      const answer = await claim(id);
+      if (answer.status !== 200) throw new Error(`claim: ${answer.status} ${answer.text}`);
+      return { id, executionId: answer.body.execution_id };
+    },
+    /** The whole run of an auto-approved request of `token`. */
+    run: async (token: string, over: CreationOver, result: object): Promise<Run> => {
+      const id = idOf(await create(token, { environment: 'staging', ...over }));
+      const claimedJob = await claim(id);
+      if (claimedJob.status !== 200) throw new Error(`claim: ${claimedJob.status} ${claimedJob.text}`);
+      const answer = await submit(claimedJob.body.execution_id, result);
+      if (answer.status !== 200) throw new Error(`result: ${answer.status} ${answer.text}`);
+      return { id, executionId: claimedJob.body.execution_id };
+    },
+    /** Lets a clock of a request run out and makes the move that a timer makes. */
+    fireClock: (id: string, kind: ClockKind) => fireClock(api, id, kind),
+    sql: <Row extends object>(text: string, values: unknown[] = []) => api.services.database.query<Row>(text, values),
+    eventTypes: async (id: string): Promise<string[]> => {
+      const rows = await api.services.database.query<{ event_type: string }>(
+        'select event_type from audit_events where request_id = $1 order by position',
+        [id],
+      );
+      return rows.map((row) => row.event_type);
+    },
+  };
+}
+
+function idOf(answer: Answer): string {
+  if (answer.status !== 201) throw new Error(`create: ${answer.status} ${answer.text}`);
+  return answer.body.id;
+}
+
+function pollBody(pairs: string[]) {
+  const scopes = pairs.map((pair) => {
+    const [database, environment] = pair.split('/');
+    return { database, environment, marker: true };
+  });
+  return { capabilities: { scopes, features: ['fence'] }, limit: 0 };
+}
+
+const clockColumn = { pending: 'expires_at', approved: 'dispatch_by', dispatch: 'dispatch_deadline' } as const;
+
+async function fireClock(api: TestApi, id: string, kind: ClockKind): Promise<void> {
+  await api.services.database.transaction(async (tx) => {
+    await tx.query(
+      kind === 'lease'
+        ? `update executions set lease_expires_at = clock_timestamp() where request_id = $1 and status = 'running'`
+        : `update requests set ${clockColumn[kind]} = clock_timestamp() where id = $1`,
+      [id],
+    );
+    await move(tx, id, (request, now) => judge(request, { kind: 'clock', clock: kind }, now), { lockExecution: true });
+  });
+}
+
+/** Every one of the ten statuses, reached as callers reach it (clocks apart). */
+export const reach: Record<string, (calls: GatewayCalls, tokens: { owner: string; approver: string }) => Promise<string>> = {
+  pending: (calls, { owner }) => calls.created(owner),
+  async approved(calls, tokens) {
+    const id = await calls.created(tokens.owner);
+    await ok(calls.act(tokens.approver, id, 'approve'));
+    return id;
+  },
+  async dispatched(calls, tokens) {
+    const id = await reach.approved!(calls, tokens);
+    await ok(calls.act(tokens.owner, id, 'resume'));
+    return id;
+  },
+  async running(calls, tokens) {
+    const id = await reach.dispatched!(calls, tokens);
+    await calls.claimed(id);
+    return id;
+  },
+  executed: (calls, tokens) => finished(calls, tokens, { success: true, result_data: '{"rows":[]}' }),
+  failed: (calls, tokens) => finished(calls, tokens, { success: false, error_message: '42P01: no such table' }),
+  async rejected(calls, tokens) {
+    const id = await calls.created(tokens.owner);
+    await ok(calls.act(tokens.approver, id, 'reject', { comment: 'no' }));
+    return id;
+  },
+  async cancelled(calls, tokens) {
+    const id = await calls.created(tokens.owner);
+    await ok(calls.act(tokens.owner, id, 'cancel', { reason: 'not needed' }));
+    return id;
+  },
+  async expired(calls, tokens) {
+    const id = await calls.created(tokens.owner);
+    await calls.fireClock(id, 'pending');
+    return id;
+  },
+  async execution_lost(calls, tokens) {
+    const id = await reach.running!(calls, tokens);
+    await calls.fireClock(id, 'lease');
+    return id;
+  },
+};
+
+async function finished(calls: GatewayCalls, tokens: { owner: string; approver: string }, result: object): Promise<string> {
+  const id = await reach.dispatched!(calls, tokens);
+  const { executionId } = await calls.claimed(id);
+  await ok(calls.submit(executionId, result));
+  return id;
+}
+
+async function ok(answer: Promise<Answer>): Promise<void> {
+  const { status, text } = await answer;
+  if (status !== 200) throw new Error(`${status} ${text}`);
+}

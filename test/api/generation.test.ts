@@ -1,0 +1,169 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { signingKeyFromSeed } from '../../crypto/ed25519.js';
+import { sealSeed } from '../../crypto/seal.js';
+import { type Database, openDatabase } from '../../db/client.js';
+import { syncGeneration } from '../../runtime/generation.js';
+import { createLog } from '../../runtime/log.js';
+import { loadSecretKey } from '../../runtime/secret-key.js';
+import { openKeyRing } from '../../runtime/signing-keys.js';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+
+let stored: TestDatabase;
+let database: Database;
+beforeAll(async () => {
+  stored = await createTestDatabase();
+  database = openDatabase({
+    url: stored.url,
+    poolMax: 6,
+    connectTimeoutMs: 3000,
+    statementTimeoutMs: 10_000,
+    applicationName: 'test',
+  });
+});
+afterAll(async () => {
+  await database.close();
+  await stored.drop();
+});
+
+describe('generations of the shared configuration (configuration section 7)', () => {
+  let one: TestApi;
+  let other: TestApi;
+  beforeAll(async () => {
+    one = await startTestApi();
+    other = await startTestApi({ database: one.database });
+  });
+  afterAll(async () => {
+    await other?.close();
+    await one?.close();
+  });
+
+  const withShared = (change: (shared: TestApi['config']['shared']) => void) => {
+    const shared = structuredClone(one.config.shared);
+    change(shared);
+    return { ...one.config, shared };
+  };
+
+  it('stores nothing new while the shared part is the same, whoever starts', async () => {
+    expect([one.services.generation().number, other.services.generation().number]).toEqual([1, 1]);
+    expect((await syncGeneration(one.services.database, one.config)).revision).toBe('r1');
+    const [row] = await one.services.database.query('select count(*) as count from config_generations');
+    expect(row).toEqual({ count: 1 });
+  });
+
+  it('reaches other processes, ends memberships of lost groups, and is told in the audit log (CF-32, IM-75)', async () => {
+    await one.createUser('member', { groups: ['dba-team'] });
+    const next = withShared((shared) => {
+      shared.auth.groups = [{ name: 'other-team', roles: [] }];
+    });
+    const generation = await syncGeneration(one.services.database, next);
+    expect(generation.revision).toBe('r2');
+    await expect.poll(() => other.services.generation().revision, { timeout: 5000 }).toBe('r2');
+    const shown = await one.call('GET', '/api/users/member', { token: one.tokens.admin });
+    expect(shown.body.groups).toEqual([]);
+    const events = await one.services.database.query<{ type: string; metadata: string }>(
+      `select event_type as type, metadata_json as metadata from audit_events where event_type in ('config.synced', 'group.member_removed') order by position`,
+    );
+    expect(events.map((event) => event.type)).toEqual(['config.synced', 'group.member_removed', 'config.synced']);
+    expect(JSON.parse(events[2]?.metadata ?? '')).toMatchObject({ generation: 2, changed_sections: ['auth.groups'] });
+  });
+
+  it('refuses a file that lost a section, and changes nothing (CF-50)', async () => {
+    const lost = withShared((shared) => {
+      shared.workflows = [];
+    });
+    await expect(syncGeneration(one.services.database, lost)).rejects.toThrow(
+      /workflows: the generation in force has 2 entries, the file has none/,
+    );
+    const [row] = await one.services.database.query('select max(number) as number from config_generations');
+    expect(row).toEqual({ number: 2 });
+    expect((await syncGeneration(one.services.database, { ...lost, allowEmpty: ['workflows'] })).number).toBe(3);
+  });
+
+  it('makes one generation of many equal syncs at once', async () => {
+    const next = withShared((shared) => {
+      shared.auth.defaultRole = 'approver';
+    });
+    const numbers = await Promise.all(Array.from({ length: 5 }, () => syncGeneration(one.services.database, next)));
+    expect(new Set(numbers.map((generation) => generation.number))).toEqual(new Set([4]));
+  });
+});
+
+describe('signing keys (ET-20 to ET-24)', () => {
+  const log = createLog({ process: 'server', version: '0', level: 'error', format: 'json', write: () => {} });
+  const secretKey = new Uint8Array(32).fill(1);
+  const ring = (secret = secretKey) => openKeyRing({ database, purpose: 'execution_token', secretKey: secret, log });
+
+  it('are made once, however many processes start, and open only with the secret key', async () => {
+    const rings = await Promise.all(Array.from({ length: 4 }, () => ring()));
+    const ids = rings.map((each) => each.signer(null).keyId);
+    expect(new Set(ids).size).toBe(1);
+    await Promise.all(rings.map((each) => each.close()));
+    await expect(ring(new Uint8Array(32).fill(2))).rejects.toThrow(new RegExp(`signing key ${ids[0]} .*cannot be opened`));
+    const events = await database.query<{ type: string }>(
+      `select event_type as type from audit_events where resource_id = $1 order by position`,
+      [ids[0]],
+    );
+    expect(events.map((event) => event.type)).toEqual(['signing_key.created', 'signing_key.activated']);
+  });
+
+  it('sign with the key an agent was given while it is retiring, else with the current one (ET-19)', async () => {
+    const first = await ring();
+    const old = first.signer(null).keyId;
+    await first.close();
+    const seed = new Uint8Array(32).fill(9);
+    const { keyId, publicKeyHex } = signingKeyFromSeed(seed);
+    await database.query(
+      `update signing_keys set status = 'retiring', not_after = clock_timestamp() + interval '1 day' where key_id = $1`,
+      [old],
+    );
+    await database.query(
+      `insert into signing_keys (key_id, purpose, public_key, sealed_seed, status) values ($1, 'execution_token', $2, $3, 'current')`,
+      [keyId, publicKeyHex, sealSeed(seed, keyId, secretKey)],
+    );
+    const second = await ring();
+    expect([null, old, keyId, 'unknown'].map((id) => second.signer(id).keyId)).toEqual([keyId, old, keyId, keyId]);
+    await second.close();
+    await database.query(`update signing_keys set status = 'retired' where key_id = $1`, [old]);
+    const third = await ring();
+    expect(third.signer(old).keyId).toBe(keyId);
+    await third.close();
+  });
+});
+
+describe('the secret key (ET-21, ET-22)', () => {
+  const security = (path: string, named: boolean, key: string | null = null) => ({
+    secretKey: key,
+    secretKeyFile: path,
+    secretKeyFileNamed: named,
+    auditPublicKeys: [],
+  });
+
+  it('is made once at the default place with a warning, and read from then on', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-key-'));
+    const path = join(folder, 'secret.key');
+    const warnings: string[] = [];
+    const load = () => loadSecretKey(security(path, false), (text) => warnings.push(text));
+    const keys = await Promise.all([load(), load(), load()]);
+    expect(new Set(keys.map((key) => Buffer.from(key).toString('hex')))).toEqual(new Set([await readFile(path, 'utf8')]));
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(warnings).toHaveLength(1);
+    await rm(folder, { recursive: true });
+  });
+
+  it('stops the start when it is missing though named, readable by others, or of the wrong length', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-key-'));
+    const path = join(folder, 'secret.key');
+    const warn = () => {};
+    await expect(loadSecretKey(security(path, true), warn)).rejects.toThrow('does not exist');
+    await writeFile(path, 'ab', { mode: 0o600 });
+    await expect(loadSecretKey(security(path, true), warn)).rejects.toThrow('64 hex');
+    await writeFile(`${path}2`, 'a'.repeat(64), { mode: 0o644 });
+    await expect(loadSecretKey(security(`${path}2`, true), warn)).rejects.toThrow('readable by others');
+    await expect(loadSecretKey(security(path, true, 'zz'), warn)).rejects.toThrow('SVC_SECRET_KEY');
+    await rm(folder, { recursive: true });
+  });
+});

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { longPoll } from '../../api/long-poll.js';
+import { createLifecycle } from '../../runtime/lifecycle.js';
+
+/** A notification hub and a call that a test drives by hand. */
+function bench() {
+  const heard = new Map<string, Set<() => void>>();
+  const { lifecycle, drain } = createLifecycle();
+  const client = new AbortController();
+  const waits: Promise<unknown>[] = [];
+  let onWait = () => {};
+  return {
+    services: {
+      lifecycle,
+      notifications: {
+        subscribe: (name: string, wake: () => void) => {
+          heard.set(name, (heard.get(name) ?? new Set()).add(wake));
+          return () => heard.get(name)?.delete(wake);
+        },
+        publish: () => {},
+        close: async () => {},
+      },
+    },
+    call: {
+      signal: client.signal,
+      whileWaiting: <T>(wait: () => Promise<T>) => {
+        const waiting = wait();
+        waits.push(waiting);
+        onWait();
+        return waiting;
+      },
+    },
+    wake: (name: string) => {
+      for (const ring of heard.get(name) ?? []) ring();
+    },
+    listeners: () => [...heard.values()].reduce((sum, rings) => sum + rings.size, 0),
+    /** Runs `act` as soon as the next wait has begun. */
+    whenWaiting: (act: () => void) => {
+      onWait = () => {
+        onWait = () => {};
+        act();
+      };
+    },
+    waited: () => waits.length,
+    leave: () => client.abort(),
+    drain,
+  };
+}
+
+const long = 60_000;
+
+describe('a long poll (section 8 of the HTTP rules)', () => {
+  it('answers at once what is there', async () => {
+    const { call, services, waited, listeners } = bench();
+    expect(await longPoll(call, services, { topics: ['a'], ms: long }, async () => 'found')).toBe('found');
+    expect([waited(), listeners()]).toEqual([0, 0]);
+  });
+
+  it('looks again at each wake-up and lets go of its topics', async () => {
+    const { call, services, wake, whenWaiting, listeners } = bench();
+    const looks: number[] = [];
+    const look = async () => {
+      looks.push(looks.length);
+      whenWaiting(() => wake('b'));
+      return looks.length === 3 ? 'found' : null;
+    };
+    expect(await longPoll(call, services, { topics: ['a', 'b'], ms: long }, look)).toBe('found');
+    expect([looks.length, listeners()]).toEqual([3, 0]);
+  });
+
+  it('misses no wake-up that comes while it looks', async () => {
+    const { call, services, wake } = bench();
+    let looks = 0;
+    const look = async () => {
+      looks += 1;
+      if (looks === 1) wake('a');
+      return looks === 2 ? 'found' : null;
+    };
+    expect(await longPoll(call, services, { topics: ['a'], ms: long }, look)).toBe('found');
+  });
+
+  it('gives up when the time is over, after a last look', async () => {
+    const { call, services } = bench();
+    let looks = 0;
+    const look = async () => {
+      looks += 1;
+      return null;
+    };
+    expect(await longPoll(call, services, { topics: [], ms: 5 }, look)).toBeNull();
+    expect(looks).toBeGreaterThanOrEqual(2);
+  });
+
+  it('ends at once when the process drains or the client goes, without another look (HT-104, HT-105)', async () => {
+    for (const end of ['drain', 'leave'] as const) {
+      const { call, services, whenWaiting, listeners, ...acts } = bench();
+      let looks = 0;
+      whenWaiting(acts[end]);
+      const look = async () => {
+        looks += 1;
+        return null;
+      };
+      expect(await longPoll(call, services, { topics: ['a'], ms: long }, look)).toBeNull();
+      expect([looks, listeners()]).toEqual([1, 0]);
+    }
+  });
+
+  it('passes on what a look throws', async () => {
+    const { call, services, listeners } = bench();
+    const look = () => Promise.reject(new Error('database'));
+    await expect(longPoll(call, services, { topics: ['a'], ms: long }, look)).rejects.toThrow('database');
+    expect(listeners()).toBe(0);
+  });
+});

@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { httpStatus } from '../../api/errors.js';
+import { openApiDocument } from '../../api/openapi.js';
+import { currentOpenApiText, openApiFile } from '../../api/openapi-file.js';
+import { createRouter, splitPath } from '../../api/router.js';
+import { allRoutes, defaultTimes, readOnlyPaths } from '../../api/routes/index.js';
+
+const routes = allRoutes(() => Promise.reject(new Error('only described')), defaultTimes);
+// biome-ignore lint/suspicious/noExplicitAny: a document is looked into freely
+const document = openApiDocument(routes, readOnlyPaths, '0.0.0') as any;
+
+describe('the OpenAPI document (HT-98)', () => {
+  it('is the committed one (`npx tsx api/openapi-file.ts` writes it)', () => {
+    expect(readFileSync(openApiFile, 'utf8')).toBe(currentOpenApiText());
+  });
+
+  it('has every route with a summary, its errors and a response schema', () => {
+    for (const route of routes) {
+      const operation = document.paths[route.path.replace(/:([a-z_]+)/g, '{$1}')][route.method];
+      expect(operation.summary.length).toBeGreaterThan(5);
+      for (const code of route.errors) expect(operation.responses[httpStatus(code)].description).toContain(`\`${code}\``);
+      const success = operation.responses[route.status];
+      if (route.status !== 204) expect(Object.values(success.content as object)[0].schema).toBeTypeOf('object');
+    }
+  });
+
+  it('names every operation once and every path parameter', () => {
+    const ids: string[] = [];
+    for (const [path, item] of Object.entries(
+      document.paths as Record<string, Record<string, { operationId: string; parameters?: { name: string; in: string }[] }>>,
+    )) {
+      for (const operation of Object.values(item)) {
+        ids.push(operation.operationId);
+        const named = [...path.matchAll(/\{([a-z_]+)\}/g)].map(([, name]) => name);
+        const given = (operation.parameters ?? [])
+          .filter((parameter) => parameter.in === 'path')
+          .map((parameter) => parameter.name);
+        expect(given).toEqual(named);
+      }
+    }
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it('points only at schemas that are there', () => {
+    const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref);
+    expect(new Set(refs)).toEqual(new Set(['#/components/schemas/Error']));
+  });
+
+  it('describes what the router serves', () => {
+    const router = createRouter(routes, readOnlyPaths);
+    for (const [path, item] of Object.entries(document.paths as Record<string, object>)) {
+      for (const method of Object.keys(item)) {
+        const match = router.find(method.toUpperCase(), splitPath(path.replace(/\{[a-z_]+\}/g, 'x')));
+        expect(match.kind === 'route' || (match.kind === 'wrong-method' && match.readOnly)).toBe(true);
+      }
+    }
+  });
+});

@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+
+let database: TestDatabase;
+let proxy: TcpProxy;
+let api: TestApi;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  proxy = await startTcpProxy(database.url);
+  api = await startTestApi({ database, databaseUrl: proxy.url });
+});
+afterAll(async () => {
+  proxy?.heal();
+  await api?.close();
+  await proxy?.close();
+  await database?.drop();
+});
+
+describe('our own Postgres away (HT-112)', () => {
+  it.each(['cut', 'freeze'] as const)('%s: every call is 503, the probes answer, and recovery needs no restart', async (how) => {
+    const token = api.tokens.admin;
+    expect((await api.call('GET', '/api/me', { token })).status).toBe(200);
+    proxy[how]();
+    const [me, create, nothing, health] = await Promise.all([
+      api.call('GET', '/api/me', { token }),
+      api.call('POST', '/api/users', { token, body: { id: `new-${how}` } }),
+      api.call('GET', '/api/nothing', { token }),
+      api.call('GET', '/health'),
+    ]);
+    for (const answer of [me, create, nothing]) {
+      expect([answer.status, answer.body]).toEqual([
+        503,
+        { error: 'the gateway database is not reachable', code: 'service.unavailable', hint: null },
+      ]);
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+    expect(health.status).toBe(200);
+    const ready = await api.call('GET', '/ready');
+    expect([ready.status, ready.body.checks.database]).toEqual([503, 'unavailable']);
+    proxy.heal();
+    await expect.poll(async () => (await api.call('GET', '/api/me', { token })).status, { timeout: 10_000 }).toBe(200);
+    const shown = await api.call('GET', `/api/users/new-${how}`, { token });
+    expect(shown.status).toBe(404);
+  });
+});

@@ -1,0 +1,203 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { callsToml, type GatewayCalls, gatewayCalls, reach } from './gateway-calls.js';
+
+let api: TestApi;
+let calls: GatewayCalls;
+const tokens: Record<string, string> = {};
+const ids: string[] = [];
+
+/** Callers by every relation of RQ-2: owners, approvers, people shared with, limited and wide roles, nobody. */
+const people: Record<string, { roles?: string[]; groups?: string[] }> = {
+  alice: { roles: ['requester'] },
+  bob: { roles: ['requester'], groups: ['dba-team'] },
+  carla: { groups: ['leads'] },
+  dave: { roles: ['ledger-user'], groups: ['dba-team'] },
+  erin: { roles: ['approver'] },
+  frank: { roles: ['shop-operator'] },
+  gina: { roles: ['shop-viewer'], groups: ['readers'] },
+  hans: { roles: ['shop-viewer'] },
+  ivy: { roles: ['dba'] },
+  jo: { roles: ['ledger-user', 'shop-viewer'] },
+};
+
+beforeAll(async () => {
+  api = await startTestApi({ toml: callsToml });
+  calls = gatewayCalls(api);
+  for (const [id, person] of Object.entries(people)) tokens[id] = await api.createUser(id, person);
+  tokens.admin = api.tokens.admin;
+  await calls.poll(['shop/production', 'shop/staging', 'ledger/production', 'shop/qa']);
+  for (const status of Object.keys(reach)) {
+    ids.push(await reach[status]!(calls, { owner: tokens.alice!, approver: tokens.bob! }));
+  }
+  const shares = [[], ['user:hans'], ['group:readers'], ['role:shop-viewer'], ['role:ledger-user', 'gina'], ['requester']];
+  for (const [index, share_with] of shares.entries()) {
+    for (const [database, environment] of [
+      ['shop', 'production'],
+      ['ledger', 'production'],
+      ['shop', 'qa'],
+      ['shop', 'staging'],
+    ]) {
+      const owner = ['alice', 'bob', 'ivy'][index % 3]!;
+      ids.push(
+        await calls.created(tokens[owner]!, { database, environment, share_with, reason: 'r', detail: `select ${index}` }),
+      );
+    }
+  }
+  const halfway = await calls.created(tokens.alice!, { environment: 'qa', reason: 'r' });
+  await calls.act(tokens.bob!, halfway, 'approve');
+  await calls.act(tokens.carla!, halfway, 'approve');
+  ids.push(halfway);
+  const half = await calls.created(tokens.bob!, { environment: 'qa', reason: 'r' });
+  await calls.act(tokens.carla!, half, 'approve');
+  ids.push(half);
+});
+afterAll(() => api?.close());
+
+async function listedIds(token: string, query: URLSearchParams): Promise<string[]> {
+  query.set('limit', '100');
+  const answer = await calls.list(token, `?${query}`);
+  expect(answer.status).toBe(200);
+  return answer.body.requests.map((item: { id: string }) => item.id);
+}
+
+describe('what a list holds (RQ-11)', () => {
+  it.each([...Object.keys(people), 'admin'])('is for %s exactly what show answers (RQ-I6)', async (name) => {
+    const token = tokens[name]!;
+    const open = [];
+    for (const id of ids) if ((await calls.show(token, id)).status === 200) open.push(id);
+    const listed = await listedIds(token, new URLSearchParams());
+    expect(listed.sort()).toEqual(open.sort());
+  });
+
+  it('is for every caller and filter what of the unfiltered list has these values (RQ-I6, HT-84)', async () => {
+    const all = (await calls.list(tokens.admin!, '?limit=100')).body.requests as Record<string, string>[];
+    const someOf = (key: string) =>
+      fc.option(fc.constantFrom(...new Set(all.map((item) => item[key]!)), 'unknown'), { nil: undefined });
+    const filters = fc.record({
+      status: someOf('status'),
+      user: someOf('requester'),
+      database: someOf('database'),
+      environment: someOf('environment'),
+      operation: someOf('operation'),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...Object.keys(people)), filters, async (name, filter) => {
+        const query = new URLSearchParams(
+          Object.entries(filter).filter(([, value]) => value !== undefined) as [string, string][],
+        );
+        const visible = new Set(await listedIds(tokens[name]!, new URLSearchParams()));
+        const wanted = all.filter(
+          (item) =>
+            visible.has(item.id!) &&
+            Object.entries(filter).every(
+              ([key, value]) => value === undefined || item[key === 'user' ? 'requester' : key] === value,
+            ),
+        );
+        expect(await listedIds(tokens[name]!, query)).toEqual(wanted.map((item) => item.id));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('needs request.view in some role, but for pending_for_me (RQ-2, RQ-3)', async () => {
+    const blind = await api.createUser('blind', { roles: ['nothing-much'] });
+    expect((await calls.list(blind)).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
+    expect((await calls.list(blind, '?pending_for_me=true')).body).toMatchObject({ requests: [], total: 0 });
+  });
+
+  it('leaves an approver nothing once the step has ended, also who has approved (RQ-8)', async () => {
+    const id = await calls.created(tokens.alice!, { environment: 'qa', reason: 'r' });
+    const carla = tokens.carla!;
+    expect((await calls.show(carla, id)).status).toBe(200);
+    await calls.act(carla, id, 'approve');
+    expect((await calls.show(carla, id)).status).toBe(200);
+    await calls.act(tokens.bob!, id, 'approve');
+    expect((await calls.show(carla, id)).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
+    expect(await listedIds(carla, new URLSearchParams({ user: 'alice' }))).not.toContain(id);
+    ids.push(id);
+  });
+
+  it('holds the keys of its table, those of the steps while pending only', async () => {
+    const always = ['created_at', 'database', 'detail', 'emergency', 'environment', 'expires_at', 'id', 'operation'];
+    always.push('reason', 'requester', 'status', 'updated_at');
+    const { requests } = (await calls.list(tokens.admin!, '?limit=100')).body;
+    expect(new Set(requests.map((item: { status: string }) => item.status)).size).toBe(10);
+    for (const item of requests) {
+      const steps = item.status === 'pending' ? ['current_step', 'next_approvers', 'total_steps'] : [];
+      expect(Object.keys(item).sort()).toEqual([...always, ...steps].sort());
+    }
+    const half = requests.find((item: { id: string }) => item.id === ids[ids.length - 2])!;
+    expect(half).toMatchObject({ current_step: 0, total_steps: 2, next_approvers: ['group:dba-team', 'group:leads'] });
+  });
+});
+
+describe('what waits for a caller (RQ-36)', () => {
+  it.each([...Object.keys(people), 'admin'])('is for %s exactly what an approval would take', async (name) => {
+    const token = tokens[name]!;
+    const waiting = await listedIds(token, new URLSearchParams({ pending_for_me: 'true' }));
+    const taken: string[] = [];
+    for (const id of ids) {
+      const before = await calls.sql('select * from requests where id = $1', [id]);
+      const answer = await calls.act(token, id, 'approve', { selector: null });
+      // An ambiguous selector is a question, not a refusal: naming one would be taken.
+      if (answer.status === 200 || (answer.status === 400 && answer.body.error.includes('ambiguous'))) taken.push(id);
+      if (answer.status === 200) await restore(id, before[0] as Record<string, unknown>);
+    }
+    expect(waiting.sort()).toEqual(taken.sort());
+  });
+
+  it('leaves out what is past expires_at although no timer has fired', async () => {
+    const id = await calls.created(tokens.alice!);
+    const mine = new URLSearchParams({ pending_for_me: 'true', user: 'alice' });
+    expect(await listedIds(tokens.bob!, mine)).toContain(id);
+    await calls.sql('update requests set expires_at = clock_timestamp() where id = $1', [id]);
+    expect(await listedIds(tokens.bob!, mine)).not.toContain(id);
+    expect((await calls.show(tokens.bob!, id)).body.status).toBe('pending');
+  });
+});
+
+/** Takes an approval back, so that the next caller meets the same request. */
+async function restore(id: string, row: Record<string, unknown>): Promise<void> {
+  await calls.sql(
+    `delete from decisions where id = (select id from decisions where request_id = $1 order by decided_at desc limit 1)`,
+    [id],
+  );
+  await calls.sql(
+    'update requests set status = $2, current_step = $3, step_selectors = $4, open_selectors = $5, approved_at = null, dispatch_by = null where id = $1',
+    [id, row.status, row.current_step, row.step_selectors, row.open_selectors],
+  );
+}
+
+describe('pages (HT-80 to HT-84)', () => {
+  it('give the whole list without repeats, whatever their size (HT-I5)', async () => {
+    const whole = (await calls.list(tokens.admin!, '?limit=100')).body;
+    expect(whole.total).toBe(whole.requests.length);
+    for (const limit of [1, 7, 50]) {
+      const paged: string[] = [];
+      for (let offset = 0; offset < whole.total; offset += limit) {
+        const page = (await calls.list(tokens.admin!, `?limit=${limit}&offset=${offset}`)).body;
+        expect([page.total, page.limit, page.offset]).toEqual([whole.total, limit, offset]);
+        paged.push(...page.requests.map((item: { id: string }) => item.id));
+      }
+      expect(paged).toEqual(whole.requests.map((item: { id: string }) => item.id));
+    }
+  });
+
+  it('are ordered by creation, newest first, then by id', async () => {
+    await calls.sql(`update requests set created_at = '2026-01-01T00:00:00Z' where environment = 'qa'`);
+    const { requests } = (await calls.list(tokens.admin!, '?limit=100')).body;
+    const keys = requests.map((item: { created_at: string; id: string }) => `${item.created_at} ${item.id}`);
+    expect(keys).toEqual([...keys].sort().reverse());
+  });
+
+  it('honour limit 0, clamp above 100, and are empty beyond the end', async () => {
+    const none = (await calls.list(tokens.admin!, '?limit=0')).body;
+    expect([none.requests, none.limit, none.total > 0]).toEqual([[], 0, true]);
+    expect((await calls.list(tokens.admin!, '?limit=101')).body.limit).toBe(100);
+    expect((await calls.list(tokens.admin!)).body).toMatchObject({ limit: 50, offset: 0 });
+    const beyond = await calls.list(tokens.admin!, '?offset=4294967295');
+    expect([beyond.status, beyond.body.requests]).toEqual([200, []]);
+  });
+});

@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually, isAlive } from '../support/processes.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const startWaitMs = 120_000;
+
+describe('npm run demo', () => {
+  let demo: ChildProcess;
+  let output = '';
+  beforeAll(async () => {
+    demo = spawn(process.execPath, ['dev/demo.mjs', '--keep'], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    const ended = new Promise((resolve) => demo.once('exit', resolve));
+    for (const stream of [demo.stdout!, demo.stderr!]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text;
+      });
+    }
+    const isReady = () => output.includes('Ctrl-C stops everything');
+    await Promise.race([eventually(isReady, startWaitMs), ended.then(() => Promise.reject(new Error(output)))]);
+  }, startWaitMs + 10_000);
+  afterAll(() => void demo.kill('SIGKILL'));
+
+  it('plays a change from request to result (DV-9)', () => {
+    expect(output).toMatch(/Alice asks:[^]*\$ npx svc --config \S+alice\.toml execute 'update products/);
+    expect(output).toContain('waits for approval by group:dba-team');
+    expect(output).toMatch(/bob\.toml request approve [^]*alice\.toml request resume [^]*Rows affected: 1/);
+    expect(output).toContain('request.approved');
+    expect(output).toMatch(/Its workflow: http:\/\/localhost:\d+\/namespaces\/default\/workflows\/request-/);
+    expect(output).toContain('(5 rows)');
+    expect(output).toContain('Every step held.');
+  });
+
+  it('prints commands that can be pasted as they stand (DV-10)', { timeout: 60_000 }, () => {
+    const commands = [...output.matchAll(/^ {2}(npx svc .*)$/gm)].map(([, command]) => command!);
+    expect(commands.length).toBeGreaterThanOrEqual(8);
+    for (const command of commands) {
+      const result = spawnSync('sh', ['-c', command], { cwd: root, encoding: 'utf8', timeout: 30_000 });
+      expect({ command, status: result.status, output: result.stdout + result.stderr }).toMatchObject({ command, status: 0 });
+    }
+  });
+
+  it('stops everything on Ctrl-C and leaves nothing behind (DV-5, DV-6)', async () => {
+    const folder = /Starting a new gateway in (\S+)/.exec(output)![1]!;
+    const children = childrenOf(demo.pid!);
+    expect(children.length).toBe(5);
+    const ended = new Promise((resolve) => demo.once('exit', resolve));
+    demo.kill('SIGINT');
+    expect(await ended).toBe(0);
+    expect(children.filter(isAlive)).toEqual([]);
+    expect(existsSync(folder)).toBe(false);
+  });
+});
+
+function childrenOf(pid: number): number[] {
+  const { stdout } = spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' });
+  return stdout.trim().split('\n').map(Number);
+}

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { type Creation, createdRequest, decisionTrace } from '../../../domain/request/creation.js';
+import { decideAutoApproval } from '../../../domain/workflow-policy.js';
+import { actorOf, now, storedRequest, user, workflowSnapshot } from '../../support/stored-request.js';
+
+const input: Creation['input'] = {
+  ...{
+    database: 'app',
+    environment: 'production',
+    detail: ' select 1 ;\n',
+    reason: 'because',
+    idempotencyKey: null,
+    metadata: {},
+  },
+  ...{ emergency: false, allowDdl: false, noResultStore: true, shareWith: ['bob'], shareSelectors: ['user:bob'] },
+};
+const creation = (over: Partial<Creation> = {}): Creation => ({
+  ...{
+    id: storedRequest().id,
+    input,
+    requester: 'alice',
+    requesterRole: 'requester',
+    operation: 'execute_select',
+    dialect: 'postgresql',
+  },
+  ...{
+    statementType: 'SELECT',
+    risk: { level: 'unknown', factors: ['schema_not_synced'], schemaStatus: 'not_synced' },
+    workflow: workflowSnapshot(),
+  },
+  ...{
+    approval: decideAutoApproval(null, 'unknown', false),
+    policyRevision: 'r7',
+    approvalDigest: 'd'.repeat(64),
+    approvalTtlSecs: 99,
+    dispatchMs: 300_000,
+  },
+  ...over,
+});
+const always = { mode: 'always', risk: null, allowReadOnly: false, allowSafeDdl: false, maxEstimatedRows: 0 } as const;
+const auto = { approval: decideAutoApproval(always, 'unknown', false) };
+const emergency = { input: { ...input, emergency: true }, approval: decideAutoApproval(null, 'unknown', true) };
+const actor = actorOf(user('alice'));
+const create = (over?: Partial<Creation>) => createdRequest(creation(over), actor, now);
+
+describe('a new request', () => {
+  it('that needs approval is pending until its clock ends (ST-1, TT-1)', () => {
+    const { request, events } = create();
+    expect(request).toMatchObject({
+      status: 'pending',
+      fence: 0,
+      version: 1,
+      currentStep: 0,
+      expiresAt: now + 86_400_000,
+      approvedAt: null,
+      dispatchBy: null,
+      dispatchDeadline: null,
+      createdAt: now,
+      updatedAt: now,
+    });
+    expect(events).toMatchObject([
+      { type: 'request.created', outcome: 'success', actor, resourceType: 'request', resourceId: request.id, reason: 'because' },
+    ]);
+  });
+
+  it.each([
+    ['auto-approved', 'request.auto_approved', auto],
+    ['break-glass', 'request.break_glass', emergency],
+  ] as const)(
+    'that is %s is dispatched in the same step, with fence 1 and no pending clock (ST-2, ST-3, D14)',
+    (_, type, over) => {
+      const { request, events } = create(over);
+      expect(request).toMatchObject({
+        status: 'dispatched',
+        fence: 1,
+        expiresAt: null,
+        approvedAt: now,
+        dispatchBy: now + 7_200_000,
+        dispatchedAt: now,
+        dispatchDeadline: now + 300_000,
+        resolvedAt: null,
+      });
+      expect(events).toMatchObject([
+        { type, reason: 'because' },
+        { type: 'request.dispatched', reason: null, metadata: { fence: 1 } },
+      ]);
+    },
+  );
+
+  it('in an emergency needs no workflow and then takes the clock of the configuration (BG-1, TT-2)', () => {
+    const { request } = create({ ...emergency, workflow: null });
+    expect(request).toMatchObject({ status: 'dispatched', workflow: null, dispatchBy: now + 99_000 });
+  });
+
+  it('is dispatched only by an auto-approval in its trace or an emergency, whatever its workflow says (RQ-I2)', () => {
+    for (const over of [{}, auto, emergency]) {
+      const { status } = create(over).request;
+      const { decision } = decisionTrace(creation(over));
+      expect(status === 'dispatched').toBe(decision.outcome === 'auto_approved');
+    }
+  });
+
+  it('keeps every byte of its text, and who it is shared with (RQ-28, RQ-10)', () => {
+    expect(create().request).toMatchObject({
+      detail: ' select 1 ;\n',
+      shareSelectors: ['user:bob'],
+      noResultStore: true,
+      policyRevision: 'r7',
+      approvalDigest: 'd'.repeat(64),
+    });
+  });
+
+  it('has the metadata of the catalogue in its order, with share_with as sent (AU-22)', () => {
+    const text = '{"channel":"api","emergency":false,"allow_ddl":false,"no_result_store":true,"share_with":["bob"]}';
+    expect(JSON.stringify(create().events[0]?.metadata)).toBe(text);
+  });
+});
+
+describe('the decision trace (RQ-44)', () => {
+  it('says what was matched, found and decided', () => {
+    expect(decisionTrace(creation())).toEqual({
+      version: 1,
+      classification: { resolved_operation: 'execute_select' },
+      sql_review: { policy_id: null, findings_count: 0, parse_failed: false },
+      risk: { level: 'unknown', factors: ['schema_not_synced'], schema_status: 'not_synced' },
+      workflow: { matched: { id: 'wf:app:production:e3b0c44298fc', database: 'app', environment: 'production', step_count: 1 } },
+      decision: { outcome: 'needs_approval', reasons: ['no_auto_approve_rule'], auto_approve_threshold: null },
+    });
+  });
+
+  it('says null without a workflow, and parse_failed for every migration', () => {
+    expect(decisionTrace(creation({ ...emergency, workflow: null }))).toMatchObject({
+      workflow: { matched: null },
+      decision: { reasons: ['break_glass'] },
+    });
+    expect(decisionTrace(creation({ operation: 'migrate_up' })).sql_review).toEqual({
+      policy_id: null,
+      findings_count: 0,
+      parse_failed: true,
+    });
+  });
+});

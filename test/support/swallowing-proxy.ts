@@ -1,0 +1,55 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+export interface SwallowingProxy {
+  port: number;
+  /** While false, new connections are reset. */
+  up: boolean;
+  /** Asked about all that a client sends; after `drop` the server's answer ends both sides and is not passed on. */
+  onClientData: ((data: Buffer) => 'pass' | 'drop') | null;
+  /** Ends the connections there are. */
+  cut(): void;
+  close(): Promise<void>;
+}
+
+/** A proxy on loopback in front of a port of this machine; it can refuse, cut, and lose the answer to one message. */
+export async function startSwallowingProxy(targetPort: number): Promise<SwallowingProxy> {
+  const sockets = new Set<Socket>();
+  const track = (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('close', () => sockets.delete(socket));
+  };
+  const server = createServer((client) => {
+    track(client);
+    if (!proxy.up) return client.resetAndDestroy();
+    const target = connect(targetPort, '127.0.0.1');
+    track(target);
+    let swallow = false;
+    client.on('data', (data) => {
+      if (proxy.onClientData?.(data as Buffer) === 'drop') swallow = true;
+      target.write(data as unknown as Uint8Array);
+    });
+    target.on('data', (data) => {
+      if (!swallow) return client.write(data as unknown as Uint8Array);
+      client.destroy();
+      target.destroy();
+    });
+    client.on('close', () => target.destroy());
+    target.on('close', () => client.destroy());
+  });
+  const proxy: SwallowingProxy = {
+    port: 0,
+    up: true,
+    onClientData: null,
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
+    async close() {
+      proxy.cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  proxy.port = (server.address() as AddressInfo).port;
+  return proxy;
+}

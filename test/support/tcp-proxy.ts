@@ -1,0 +1,55 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+export interface TcpProxy {
+  /** The given address with the proxy in its place. */
+  url: string;
+  /** Breaks all connections and refuses new ones. */
+  cut(): void;
+  /** Keeps connections open and passes nothing on. */
+  freeze(): void;
+  /** Works as at first; frozen connections stay dead. */
+  heal(): void;
+  close(): Promise<void>;
+}
+
+/** Stands between a program and a server, so that a test can take the server away. */
+export async function startTcpProxy(target: string): Promise<TcpProxy> {
+  const { hostname, port } = new URL(target);
+  const open = new Set<Socket>();
+  let mode: 'pass' | 'cut' | 'frozen' = 'pass';
+  const breakAll = () => {
+    for (const socket of open) socket.destroy();
+  };
+  const server = createServer((client) => {
+    open.add(client);
+    client.on('close', () => open.delete(client)).on('error', () => client.destroy());
+    if (mode === 'cut') client.destroy();
+    if (mode !== 'pass') return;
+    const upstream = connect(Number(port), hostname);
+    upstream.on('error', () => client.destroy()).on('close', () => client.destroy());
+    client.on('close', () => upstream.destroy());
+    client.on('data', (chunk) => mode === 'pass' && upstream.write(chunk as unknown as Uint8Array));
+    upstream.on('data', (chunk) => mode === 'pass' && client.write(chunk as unknown as Uint8Array));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(target);
+  url.port = String((server.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    cut: () => {
+      mode = 'cut';
+      breakAll();
+    },
+    freeze: () => {
+      mode = 'frozen';
+    },
+    heal: () => {
+      mode = 'pass';
+      breakAll();
+    },
+    close: async () => {
+      breakAll();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { KnownView } from '../../workflows/messages.js';
+import { storeRequest } from '../support/requests.js';
+import { eventually, startTestWorker, type TestWorker, untilStored } from '../worker/support.js';
+
+let worker: TestWorker;
+/** By how much the timer is wrong, as if the clocks of two machines differed. */
+let offMs = 0;
+let asked = 0;
+const RealDate = Date;
+
+/** Everything in this process that asks for the time gets a wrong one; Postgres and Temporal run elsewhere. */
+function shiftClock(ms: number): void {
+  globalThis.Date = new Proxy(RealDate, {
+    construct: (target, given) => (given.length === 0 ? new target(target.now() + ms) : Reflect.construct(target, given)),
+    get: (target, key) => (key === 'now' ? () => target.now() + ms : Reflect.get(target, key)),
+  });
+}
+
+beforeAll(async () => {
+  worker = await startTestWorker({
+    wrapStep: (step) => async (id, clock) => {
+      if (clock !== null) asked += 1;
+      const view = await step(id, clock);
+      return view.clock === null ? view : ({ ...view, clock: { ...view.clock, inMs: view.clock.inMs + offMs } } as KnownView);
+    },
+  });
+  await eventually(async () => worker.worker.isWorking());
+});
+afterEach(() => {
+  globalThis.Date = RealDate;
+  offMs = 0;
+  asked = 0;
+});
+afterAll(async () => {
+  await worker.stop();
+});
+
+/** Milliseconds between the instant of a request's expiry and its move, by Postgres's clock. */
+async function lateMs(id: string): Promise<number> {
+  await untilStored(worker, id, 'expired');
+  const [row] = await worker.database.query<{ late: number }>(
+    'select (extract(epoch from updated_at - expires_at) * 1000)::int as late from requests where id = $1',
+    [id],
+  );
+  return row!.late;
+}
+
+describe('clocks that differ', () => {
+  it.each([3000, -3000])('a worker whose clock is %i ms off moves a request at the instant of Postgres (TT-6)', async (ms) => {
+    shiftClock(ms);
+    const late = await lateMs(await storeRequest(worker.database, { pendingSecs: 2 }));
+    expect(late).toBeGreaterThanOrEqual(0);
+  });
+
+  it('a timer that fires early asks once per second and moves nothing before the instant', async () => {
+    offMs = -3000;
+    expect(await lateMs(await storeRequest(worker.database, { pendingSecs: 3 }))).toBeGreaterThanOrEqual(0);
+    expect(asked).toBeGreaterThan(1);
+    expect(asked).toBeLessThanOrEqual(5);
+  });
+});
