@@ -21,6 +21,9 @@ export async function runServer(options: ServerOptions): Promise<number> {
   const { config } = loaded;
   const log = createLog({ process: 'server', version, ...config.logging });
   const stop = stopSignals();
+  let reload = () => {};
+  const onHangUp = () => reload();
+  process.on('SIGHUP', onHangUp);
   try {
     const server = await createServer({
       config,
@@ -29,6 +32,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
       log,
       signal: stop.signal,
     });
+    reload = server.reload;
     await server.stopped;
     return 0;
   } catch (error) {
@@ -38,6 +42,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
     log.error({ error: String(error), stack: error instanceof Error ? error.stack : undefined }, 'the server failed');
     return 1;
   } finally {
+    process.off('SIGHUP', onHangUp);
     stop.release();
   }
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { limitDatabaseWork } from '../db/client.js';
 import type { Actor } from '../domain/audit.js';
 import { forbidden, GatewayError, invalid, refusal } from '../domain/errors.js';
 import { type Caller, can, PERMISSIONS } from '../domain/permissions.js';
@@ -19,6 +20,8 @@ export interface Incoming {
   params: Record<string, string | null>;
   generation: Generation;
   signal: AbortSignal;
+  /** What is left of the time for database work. */
+  databaseMs: number;
   whileWaiting: Call<unknown, unknown, unknown>['whileWaiting'];
 }
 
@@ -55,7 +58,7 @@ export async function perform(
     body: json === null ? undefined : parsePart('body', route.body, json.value),
     bodyText: json?.text ?? '',
   };
-  return toReply(route, await route.handle(call, services));
+  return toReply(route, await limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services)));
 }
 
 /** HT-11: agents and users have paths of their own. */

@@ -1,4 +1,5 @@
-import type { Method, Route } from './route.js';
+import KoaRouter, { type Layer } from '@koa/router';
+import type { Route } from './route.js';
 
 export type Match =
   | { kind: 'route'; route: Route; params: Record<string, string | null> }
@@ -10,88 +11,65 @@ export interface Router {
   find(method: string, segments: readonly (string | null)[]): Match;
 }
 
-interface Pattern {
-  template: string;
-  segments: string[];
-  routes: Partial<Record<Method, Route>>;
-  readOnly: boolean;
-}
-
 /** Percent-decodes a path once per segment; null stands for a segment with a bad escape. */
 export function splitPath(path: string): (string | null)[] {
   return path.slice(1).split('/').map(decodeSegment);
 }
 
-/** Matches paths against the routes' own values; `readOnlyPaths` refuse every writing method in their own way (HT-96). */
+const writing = ['POST', 'PUT', 'PATCH', 'DELETE'];
+// Never called: the order of checks (HT-1 to HT-12) is `dispatch`'s, the router only says which route a path names.
+const handledElsewhere = () => {};
+
+/** Finds the route of a path; `readOnlyPaths` refuse every writing method in their own way (HT-96). */
 export function createRouter(routes: readonly Route[], readOnlyPaths: readonly string[]): Router {
-  const byLength = new Map<number, Pattern[]>();
-  for (const pattern of collectPatterns(routes, readOnlyPaths)) {
-    const length = pattern.segments.length;
-    byLength.set(length, [...(byLength.get(length) ?? []), pattern].sort(moreLiteralFirst));
-  }
-  return {
-    find(method, segments) {
-      const pattern = byLength.get(segments.length)?.find((candidate) => matches(candidate, segments));
-      if (pattern === undefined) return { kind: 'none' };
-      const route = pattern.routes[method.toLowerCase() as Method] ?? headOf(pattern, method);
-      return route === undefined ? wrongMethod(pattern, method) : { kind: 'route', route, params: paramsOf(pattern, segments) };
-    },
+  const table = new KoaRouter({ strict: true, sensitive: true });
+  const routeOf = new Map<Layer, Route>();
+  const register = (path: string, methods: string[]) => {
+    const layer = table.register(path, methods, handledElsewhere);
+    if (layer instanceof KoaRouter) throw new Error(`several paths in ${path}`);
+    return layer;
   };
+  for (const route of [...routes].sort(moreLiteralFirst)) {
+    const layer = register(route.path, [route.method]);
+    if ([...routeOf.values()].some((known) => known.path === route.path && known.method === route.method))
+      throw new Error(`two routes for ${route.method} ${route.path}`);
+    routeOf.set(layer, route);
+  }
+  const readOnly = new Set(readOnlyPaths.map((path) => register(path, writing)));
+  return { find: (method, segments) => find(table, routeOf, readOnly, method, encodePath(segments)) };
 }
 
-function collectPatterns(routes: readonly Route[], readOnlyPaths: readonly string[]): Pattern[] {
-  const patterns = new Map<string, Pattern>();
-  const patternOf = (template: string) => {
-    const known = patterns.get(template);
-    if (known !== undefined) return known;
-    const made: Pattern = { template, segments: template.slice(1).split('/'), routes: {}, readOnly: false };
-    patterns.set(template, made);
-    return made;
-  };
-  for (const route of routes) {
-    const pattern = patternOf(route.path);
-    if (pattern.routes[route.method] !== undefined) throw new Error(`two routes for ${route.method} ${route.path}`);
-    pattern.routes[route.method] = route;
-  }
-  for (const path of readOnlyPaths) patternOf(path).readOnly = true;
-  return [...patterns.values()];
+function find(table: KoaRouter, routeOf: Map<Layer, Route>, readOnly: Set<Layer>, method: string, path: string): Match {
+  const { path: layers, pathAndMethod } = table.match(path, method);
+  const named = pathAndMethod[0];
+  const route = named && routeOf.get(named);
+  // HEAD is GET without its body, on the probes alone (HT-26).
+  if (named && route && (method !== 'HEAD' || route.access === 'public'))
+    return { kind: 'route', route, params: paramsOf(named, path) };
+  const first = layers[0];
+  const refuses = pathAndMethod.some((layer) => readOnly.has(layer));
+  const known = layers.flatMap((layer) => (routeOf.has(layer) ? layer.methods : []));
+  if (first === undefined || (known.length === 0 && !refuses)) return { kind: 'none' };
+  return { kind: 'wrong-method', allow: allowOf(known), readOnly: refuses, template: String(first.path) };
 }
-
-const isParam = (segment: string) => segment.startsWith(':');
 
 /** `/api/requests/stats` wins over `/api/requests/:id`. */
-function moreLiteralFirst(a: Pattern, b: Pattern): number {
-  return a.segments.filter(isParam).length - b.segments.filter(isParam).length;
-}
-
-function matches(pattern: Pattern, segments: readonly (string | null)[]): boolean {
-  return pattern.segments.every((wanted, index) => (isParam(wanted) ? segments[index] !== '' : segments[index] === wanted));
-}
-
-/** HEAD is GET without its body, on the probes alone (HT-26). */
-function headOf(pattern: Pattern, method: string): Route | undefined {
-  const get = pattern.routes.get;
-  return method === 'HEAD' && get?.access === 'public' ? get : undefined;
+function moreLiteralFirst(a: Route, b: Route): number {
+  const parameters = ({ path }: Route) => path.split('/').filter((segment) => segment.startsWith(':')).length;
+  return parameters(a) - parameters(b);
 }
 
 const methodOrder = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
-const writing = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+const allowOf = (methods: readonly string[]) => methodOrder.filter((name) => methods.includes(name)).join(', ');
 
-function wrongMethod(pattern: Pattern, method: string): Match {
-  const known = Object.keys(pattern.routes).map((name) => name.toUpperCase());
-  const allowed = known.includes('GET') ? [...known, 'HEAD'] : known;
-  const readOnly = pattern.readOnly && writing.has(method);
-  if (allowed.length === 0 && !readOnly) return { kind: 'none' };
-  const allow = methodOrder.filter((name) => allowed.includes(name)).join(', ');
-  return { kind: 'wrong-method', allow, readOnly, template: pattern.template };
+function paramsOf(layer: Layer, path: string): Record<string, string | null> {
+  const captures = layer.captures(path);
+  return Object.fromEntries(layer.paramNames.map(({ name }, index) => [String(name), decodeSegment(captures[index] ?? '')]));
 }
 
-function paramsOf(pattern: Pattern, segments: readonly (string | null)[]): Record<string, string | null> {
-  const params: Record<string, string | null> = {};
-  pattern.segments.forEach((wanted, index) => {
-    if (isParam(wanted)) params[wanted.slice(1)] = segments[index] ?? null;
-  });
-  return params;
+/** One spelling per path, so that an escaped letter matches like the letter (HT-60); a bad escape stays one. */
+function encodePath(segments: readonly (string | null)[]): string {
+  return `/${segments.map((segment) => (segment === null ? '%' : encodeURIComponent(segment))).join('/')}`;
 }
 
 function decodeSegment(segment: string): string | null {

@@ -14,6 +14,8 @@ declare const writes: unique symbol;
 /** Writes take this, so that calling one on a bare pool does not compile. */
 export interface Transaction extends Queryable {
   readonly [writes]: true;
+  /** A write whose rows nobody needs: it travels with what comes next, and the commit waits for it. */
+  send(text: string, values?: readonly unknown[]): void;
   /** Topics told to waiters and workers after the commit (`db/notifications.ts`). */
   wake(...topics: string[]): void;
 }
@@ -81,6 +83,8 @@ function openPool(options: DatabaseOptions): pg.Pool {
     options: sessionOptions(options.statementTimeoutMs),
     application_name: options.applicationName,
     keepAlive: true,
+    // Statements of a transaction that need no answer of each other share a round trip.
+    pipeline: true,
     types: rowTypes,
   });
   // An idle connection that breaks is replaced by the pool; without a listener Node would end the process.
@@ -177,26 +181,47 @@ async function attemptTransaction<T>(
   topics: Set<string>,
   open: OpenTransaction,
 ): Promise<T> {
-  // One round trip begins and names the transaction, so that a lost answer to COMMIT can be asked for (HT-113).
-  const [, named] = (await client.query('begin; select pg_current_xact_id()::text as id')) as unknown as pg.QueryResult<{
-    id: string;
-  }>[];
-  open.id = named?.rows[0]?.id ?? '';
+  const begun = begin(client);
+  const sent: Promise<unknown>[] = [];
   const tx = {
-    query: (text: string, values?: readonly unknown[]) => run(client, text, values),
+    query: async (text: string, values?: readonly unknown[]) => {
+      // Only what changes nothing may travel right behind a BEGIN that could still fail.
+      if (!text.startsWith('select')) await begun;
+      return run(client, text, values);
+    },
+    send: (text: string, values?: readonly unknown[]) => {
+      sent.push(quiet(begun.then(() => run(client, text, values))));
+    },
     wake: (...names: string[]) => {
       for (const name of names) topics.add(name);
     },
   };
   try {
     open.result = await work(tx as unknown as Transaction);
+    open.id = await begun;
   } catch (error) {
     if (!isUnreachable(error)) await client.query('rollback');
     throw error;
   }
   open.committing = true;
-  await client.query('commit');
+  // After a failed write Postgres takes the COMMIT for a ROLLBACK.
+  const ended = await Promise.allSettled([...sent, client.query('commit')]);
+  for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return open.result as T;
+}
+
+/** Begins and names the transaction in one round trip, so that a lost answer to COMMIT can be asked for (HT-113). */
+function begin(client: pg.PoolClient): Promise<string> {
+  const answered = client.query('begin; select pg_current_xact_id()::text as id') as unknown as Promise<
+    pg.QueryResult<{ id: string }>[]
+  >;
+  return quiet(answered.then(([, named]) => named?.rows[0]?.id ?? ''));
+}
+
+/** Awaited later: until then a failure is not unhandled. */
+function quiet<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 /** The answer to COMMIT was lost: a new connection knows whether it happened; still unknown is 503. */

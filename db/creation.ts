@@ -87,13 +87,13 @@ const insertText = `with created as (
   select 1`;
 
 /** RQ-27: request, snapshot, digest, trace, first dispatch, audit events and news in one statement; a taken key is a unique violation of `requests_by_key`. */
-export async function insertRequest(
+export function insertRequest(
   tx: Transaction,
   creation: Creation,
   texts: CreationTexts,
   request: StoredRequest,
   events: AuditDraft[],
-): Promise<void> {
+): void {
   const subject = {
     requestId: request.id,
     operation: request.operation,
@@ -103,7 +103,7 @@ export async function insertRequest(
     detailRaw: texts.detailRaw,
   };
   const dispatched = request.status === 'dispatched';
-  await tx.query(insertText, [
+  tx.send(insertText, [
     ...columnValues(creation, texts, request),
     auditRows(events, subject),
     JSON.stringify(viewOf(request, request.createdAt)),

@@ -27,15 +27,15 @@ export type Decide = (request: StoredRequest, now: number) => Verdict & { claim?
 
 /**
  * The only writer of a request's state after its creation: lock the row, load, decide, and write row, decision, execution, audit events and news in the
- * same transaction. A refusal without a change is thrown; 404 for an unknown id.
+ * same transaction. A refusal without a change is thrown; 404 for an unknown id. `behind` is a lock that was asked for just before.
  */
 export async function move(
   tx: Transaction,
   id: string,
   decide: Decide,
-  options: { lockExecution?: boolean } = {},
+  options: { lockExecution?: boolean; behind?: Promise<unknown> } = {},
 ): Promise<Moved> {
-  let loaded = await lockState(tx, id);
+  let [loaded] = await Promise.all([lockState(tx, id), options.behind]);
   if (loaded === undefined) throw notFound('request');
   if (options.lockExecution) {
     await lockRunningExecution(tx, id);
@@ -45,7 +45,7 @@ export async function move(
   const { change, refusal, claim } = decide(before, now);
   if (change === null && refusal !== null) throw refusal;
   const after = change === null ? before : apply(before, change, now);
-  if (change !== null) await write(tx, after, change, now, claim);
+  if (change !== null) write(tx, after, change, now, claim);
   return { before, after, now, view: viewOf(after, now), changed: change !== null, refusal };
 }
 
@@ -60,7 +60,7 @@ function apply(before: StoredRequest, change: Change, now: number): StoredReques
 }
 
 /** Everything a move writes, in one statement: one round trip under the lock. */
-async function write(tx: Transaction, after: StoredRequest, change: Change, now: number, claim?: NewClaim): Promise<void> {
+function write(tx: Transaction, after: StoredRequest, change: Change, now: number, claim?: NewClaim): void {
   const subject = {
     requestId: after.id,
     operation: after.operation,
@@ -76,7 +76,7 @@ async function write(tx: Transaction, after: StoredRequest, change: Change, now:
   if (change.execution !== null) texts.push(executionUpdate(p, change.execution, change.settled, id, now));
   if (change.signal !== null) texts.push(newsInsert(p, id, after, change.signal, change.lingerMs, now));
   if (change.decision !== null) texts.push(decisionInsert(p, id, change.decision));
-  await tx.query(`with ${texts.join(', ')} select 1`, p.values);
+  tx.send(`with ${texts.join(', ')} select 1`, p.values);
   tx.wake(topic.request(after.id));
   if (change.signal !== null) tx.wake(topic.outbox);
   if (after.status === 'dispatched') tx.wake(topic.jobs(after.database, after.environment));

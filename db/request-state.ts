@@ -38,8 +38,9 @@ export async function findState(
 
 /** Locks the row, then reads it: `now` is taken after any wait for the lock (architecture section 3). */
 export async function lockState(tx: Transaction, id: string): Promise<{ request: StoredRequest; now: number } | undefined> {
-  const locked = await tx.query('select 1 from requests where id = $1 for no key update', [id]);
-  return locked.length === 0 ? undefined : findState(tx, id);
+  // Sent together; Postgres begins the second one when the lock is held.
+  const [, found] = await Promise.all([tx.query('select 1 from requests where id = $1 for no key update', [id]), findState(tx, id)]);
+  return found;
 }
 
 /** Locks the running execution of a locked request, so that no heartbeat can extend a lease that is being judged. */

@@ -12,8 +12,8 @@ export interface StoredResult {
 }
 
 /** The record of a stored object, in the transaction that ends its run (RS-47, RS-48). */
-export async function insertResult(tx: Transaction, result: StoredResult, now: number): Promise<void> {
-  await tx.query(
+export function insertResult(tx: Transaction, result: StoredResult, now: number): void {
+  tx.send(
     `insert into results (execution_id, request_id, backend, object_key, content_length, sha256, valid_json, stored_at, retention_days, expires_at)
      values ($1, $2, 'local', $3, $4, $5, $6, $7, $8, $9)`,
     [
@@ -31,12 +31,12 @@ export async function insertResult(tx: Transaction, result: StoredResult, now: n
 }
 
 /** Holds an answer that is not stored for readers that come soon; above `maxSlots` the oldest goes (RS-45, RS-46). */
-export async function insertRelay(
+export function insertRelay(
   tx: Transaction,
   relay: { executionId: string; requestId: string; envelope: string; expiresAt: number },
   maxSlots: number,
-): Promise<void> {
-  await tx.query(
+): void {
+  tx.send(
     `with full_up as (
        delete from result_relay where execution_id in (select execution_id from result_relay order by expires_at desc offset $5)
      )

@@ -11,7 +11,9 @@ type AuthConfig = Parameters<typeof resolveRoles>[0]['config'];
 /** IM-64: whether one of the active users holds `*` on everything, by a direct role or by one of a stored group; defaults and JWTs do not count. */
 export function hasAdmin(activeUsers: readonly Holder[], config: AuthConfig): boolean {
   const withoutDefault = { ...config, defaultRole: null };
-  return activeUsers.some(({ roles, groups }) => resolveRoles({ direct: roles, groups, config: withoutDefault }).some(isAdminRole));
+  return activeUsers.some(({ roles, groups }) =>
+    resolveRoles({ direct: roles, groups, config: withoutDefault }).some(isAdminRole),
+  );
 }
 
 const isAdminRole = ({ permissions, databases, environments }: EffectiveRole) =>

@@ -42,10 +42,12 @@ export function createReloader(options: ReloadOptions): Reloader {
   const run = () => {
     timer = undefined;
     lastAt = performance.now();
-    running = running.then(() => reload(options)).catch((error: unknown) => {
-      options.metrics.backgroundPanics.inc();
-      options.log.error({ error: String(error) }, 'reload failed');
-    });
+    running = running
+      .then(() => reload(options))
+      .catch((error: unknown) => {
+        options.metrics.backgroundPanics.inc();
+        options.log.error({ error: String(error) }, 'reload failed');
+      });
   };
   return {
     request: () => {

@@ -12,7 +12,7 @@ import {
   takeNews,
 } from '../db/outbox.js';
 import type { Job } from './job.js';
-import { type Addressee, isAlreadyStarted, signalWorkflow, startWorkflow } from './send-news.js';
+import { type Addressee, isAlreadyStarted, signalIfRunning, signalWorkflow, startWorkflow } from './send-news.js';
 import { describeError } from './temporal-errors.js';
 import { probeMs, type TemporalLink, type UsableTemporal } from './temporal-link.js';
 
@@ -105,8 +105,11 @@ async function send(temporal: TemporalLink, to: Addressee, news: News): Promise<
     );
     if (started) return;
   }
-  await temporal.call('signal', (client) => signalWorkflow(client, to, news));
+  const tell = news.view?.final && isByClock(news) ? signalIfRunning : signalWorkflow;
+  await temporal.call('signal', (client) => tell(client, to, news));
 }
+
+const isByClock = ({ signal, actor }: News) => signal === 'change' && actor === 'system';
 
 /** `inMs` was counted when the news was taken. */
 function countedDown(news: News, elapsedMs: number): News {

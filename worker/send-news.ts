@@ -1,4 +1,4 @@
-import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import type { News, TakenNews } from '../db/outbox.js';
 import { type RequestInput, type RequestNews, requestWorkflow, requestWorkflowId } from '../workflows/messages.js';
@@ -35,14 +35,27 @@ export async function signalWorkflow(
   to: Addressee,
   news: Pick<News, 'signal' | 'actor' | 'step' | 'view'>,
 ): Promise<void> {
-  const told: RequestNews = { who: news.actor, step: news.step, view: news.view };
   await client.workflow.signalWithStart(requestWorkflow, {
     ...workflowOptions(to, { id: to.requestId, view: null }),
     signal: news.signal,
-    signalArgs: [told],
+    signalArgs: [payload(news)],
     workflowIdConflictPolicy: 'USE_EXISTING',
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
   });
+}
+
+/** Tells a running workflow only: a request that a clock has ended needs no run to hear of it, least of all the one that made the move. */
+export async function signalIfRunning(
+  client: Client,
+  to: Addressee,
+  news: Pick<News, 'signal' | 'actor' | 'step' | 'view'>,
+): Promise<void> {
+  await client.workflow
+    .getHandle(requestWorkflowId(to.requestId))
+    .signal(news.signal, payload(news))
+    .catch((error: unknown) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
 }
 
 /** Ends whatever runs for the request and starts a workflow that reads the stored state (OP-73). */
@@ -55,6 +68,8 @@ export async function replaceWorkflow(client: Client, to: Addressee): Promise<vo
 }
 
 export const isAlreadyStarted = (error: unknown) => error instanceof WorkflowExecutionAlreadyStartedError;
+
+const payload = ({ actor, step, view }: Pick<News, 'actor' | 'step' | 'view'>): RequestNews => ({ who: actor, step, view });
 
 function workflowOptions({ requestId, about, taskQueue, searchable }: Addressee, input: RequestInput) {
   return {

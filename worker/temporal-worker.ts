@@ -59,9 +59,11 @@ async function workOnce(options: TemporalWorkerOptions, state: { worker: Worker 
     if (signal.aborted) return;
     const worker = await createWorker(options, connection, bundle);
     state.worker = worker;
+    const running = runUntilAborted(worker, signal);
+    // Not before it polls: the server hands the first task of an eager start to this worker.
     link.use(connection, prepared);
     log.info({ task_queue: config.temporal.taskQueue }, 'working for Temporal');
-    await runUntilAborted(worker, signal);
+    await running;
   } finally {
     state.worker = null;
     link.use(null);

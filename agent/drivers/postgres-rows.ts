@@ -1,6 +1,7 @@
 import { RowsJson } from '../result-json.js';
 import type { Run } from './driver.js';
 import type { Column, Step } from './postgres-exchange.js';
+import { checkFlag } from './postgres-guard.js';
 import type { PostgresSession } from './postgres-session.js';
 import { describeColumns, rowValues } from './postgres-values.js';
 
@@ -13,13 +14,16 @@ const MAX_BATCH_ROWS = 20_000;
 export const PREPARED = 'svc';
 const PORTAL = 'svc';
 
-/** The rows of the prepared text as JSON, fetched through the portal until it ends or a limit is reached (AP-29, AP-71). */
+/**
+ * The rows of the prepared text as JSON, fetched through the portal until it ends or a limit is reached (AP-29, AP-71).
+ * `guard` travels behind every batch; its row after the last one is answered too.
+ */
 export async function fetchRows(
   session: PostgresSession,
   columns: readonly Column[],
   run: Run,
-  check: () => void,
-): Promise<RowsJson> {
+  guard: Step,
+): Promise<{ json: RowsJson; guarded: (string | null)[] | undefined }> {
   const { json, onRow } = await rowSink(session, columns, run);
   let bytes = 0;
   let rows = 0;
@@ -30,9 +34,9 @@ export async function fetchRows(
   let batch = Math.min(FIRST_BATCH_ROWS, json.wanted);
   let step: Step = { kind: 'open', name: PREPARED, portal: PORTAL, rows: batch, onRow: counted };
   for (;;) {
-    const [result] = await session.exchange([step]);
-    if (result?.tag !== null || json.full) return json;
-    check();
+    const [result, behind] = await session.exchange([step, guard]);
+    if (result?.tag !== null || json.full) return { json, guarded: behind?.rows[0] };
+    checkFlag(run);
     batch = Math.floor(BATCH_BYTES / Math.max(1, bytes / Math.max(1, rows)));
     batch = Math.max(1, Math.min(batch, MAX_BATCH_ROWS, json.wanted));
     step = { kind: 'fetch', portal: PORTAL, rows: batch, onRow: counted };

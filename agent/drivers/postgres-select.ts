@@ -7,7 +7,10 @@ import { planProblem } from './postgres-plan.js';
 import { fetchRows, PREPARED } from './postgres-rows.js';
 import type { PostgresSession } from './postgres-session.js';
 
-const GUARD = "select pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_current_xact_id_if_assigned()::text";
+const GUARD: Step = {
+  kind: 'run',
+  text: "select pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_current_xact_id_if_assigned()::text",
+};
 
 export interface SelectReport {
   outcome: Outcome;
@@ -34,7 +37,10 @@ async function readInTransaction(session: PostgresSession, run: Run): Promise<Ou
     ...(main ? [{ kind: 'prepare', text: main.text, name: PREPARED } as const] : []),
     ...(main?.kind === 'query' ? [{ kind: 'run', text: `explain (format json) ${main.text}` } as const] : []),
   ]);
-  if (!main) return await finishRead(session, new RowsJson([], [], run.limits));
+  if (!main) {
+    const [guard] = await session.exchange([GUARD]);
+    return finishRead(session, new RowsJson([], [], run.limits), guard?.rows[0]);
+  }
   if (main.kind === 'query') {
     const problem = planProblem(results.at(-1)?.rows[0]?.[0] ?? '');
     if (problem !== null) {
@@ -44,16 +50,16 @@ async function readInTransaction(session: PostgresSession, run: Run): Promise<Ou
   }
   checkFlag(run);
   const columns = results.find((result) => result.tag === null)?.columns ?? [];
-  return await finishRead(session, await fetchRows(session, columns, run, () => checkFlag(run)));
+  const { json, guarded } = await fetchRows(session, columns, run, GUARD);
+  return finishRead(session, json, guarded);
 }
 
-/** Asks whether the transaction stayed read-only and ends it; rows are given out only then. */
-async function finishRead(session: PostgresSession, json: RowsJson): Promise<Outcome> {
-  const [guard] = await session.exchange([
-    { kind: 'run', text: GUARD },
-    { kind: 'run', text: 'rollback' },
-  ]);
-  const [readOnly, transactionId] = guard?.rows[0] ?? [];
+/**
+ * Gives the rows out if the transaction stayed read-only. Its ROLLBACK comes with the reset of the connection: a transaction without an id
+ * has nothing that could be committed, so the result need not wait for it.
+ */
+function finishRead(session: PostgresSession, json: RowsJson, guarded: (string | null)[] | undefined): Outcome {
+  const [readOnly, transactionId] = guarded ?? [];
   if (readOnly !== 'on' || transactionId !== null) {
     session.distrust();
     return failure('rolled_back', 'driver error: query failed: read-only guard broken');

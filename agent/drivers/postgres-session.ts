@@ -1,9 +1,9 @@
 import pg, { type PoolClient } from 'pg';
 import { createPermits } from '../permits.js';
 import { within } from '../wait.js';
+import { connectionConfig, type TappedClient, tappedClient } from './postgres-client.js';
 import { asServerError, ConnectionLost, connectFailure, RowTooLarge } from './postgres-errors.js';
 import { Exchange, type Step, type StepResult } from './postgres-exchange.js';
-import { type RowTap, type TappedConnection, tapRows } from './postgres-frames.js';
 
 const CLOSE_MS = 3000;
 
@@ -142,58 +142,11 @@ export class PostgresSession {
 
   async #reset(): Promise<boolean> {
     try {
-      await this.exchange([{ kind: 'run', text: 'DISCARD ALL' }]);
+      if (this.#client.getTransactionStatus() !== 'I') await this.query('rollback');
+      await this.query('discard all');
       return true;
     } catch {
       return false;
     }
   }
-}
-
-interface TappedClient extends pg.ClientBase {
-  tap: RowTap & { tooLarge: boolean };
-  connection: pg.Connection;
-  host: string;
-  port: number;
-  processID: number;
-  secretKey: number;
-}
-
-function tappedClient(maxRowBytes: number) {
-  return class extends pg.Client {
-    declare processID: number;
-    declare secretKey: number;
-    readonly tap = { onRow: null, tooLarge: false } as TappedClient['tap'];
-
-    constructor(config?: pg.ClientConfig) {
-      super(config);
-      tapRows(this.connection as unknown as TappedConnection, this.tap, maxRowBytes, () => {
-        this.tap.tooLarge = true;
-      });
-    }
-  };
-}
-
-/** Start options win over settings of role and database, and `DISCARD ALL` comes back to them. */
-function connectionConfig(options: SessionOptions): pg.ClientConfig {
-  const url = new URL(options.url);
-  const settings = [
-    'client_encoding=UTF8',
-    'DateStyle=ISO',
-    'IntervalStyle=postgres',
-    'TimeZone=UTC',
-    'bytea_output=hex',
-    'extra_float_digits=1',
-    ...(options.readOnly ? ['default_transaction_read_only=on'] : []),
-  ].map((setting) => `-c ${setting}`);
-  const own = url.searchParams.get('options');
-  url.searchParams.delete('options');
-  return {
-    connectionString: url.href,
-    options: [...(own ? [own] : []), ...settings].join(' '),
-    connectionTimeoutMillis: options.connectTimeoutMs,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 30_000,
-    fallback_application_name: 'svc-agent',
-  };
 }

@@ -167,7 +167,7 @@ async function store(call: CreateCall, services: Services, creation: Creation, f
       const owner = await lockOwner(tx, creation.requester);
       if (!owner?.active) throw refusal('auth.user_suspended', 'user suspended');
       const created = createdRequest(creation, call.actor, owner.now);
-      await insertRequest(tx, creation, { ...redacted, fingerprint }, created.request, created.events);
+      insertRequest(tx, creation, { ...redacted, fingerprint }, created.request, created.events);
       return created.request;
     });
     countCreated(services.metrics, request);

@@ -44,7 +44,11 @@ const outcomes: Record<Act, Record<string, Partial<Record<string, number>>>> = {
   },
   resume: {
     ...each(['approved', 'execution_lost'], { owner: 200, admin: 200, operator: 200 }),
-    ...each(['pending', 'dispatched', 'running', 'executed', 'failed', 'rejected', 'cancelled'], { owner: 409, admin: 409, operator: 409 }),
+    ...each(['pending', 'dispatched', 'running', 'executed', 'failed', 'rejected', 'cancelled'], {
+      owner: 409,
+      admin: 409,
+      operator: 409,
+    }),
     expired: { owner: 410, approver: 410, admin: 410, operator: 410, shared: 410 },
   },
 };
@@ -202,7 +206,11 @@ describe('rejecting (RQ-60, RQ-61)', () => {
       [id],
     );
     expect([event!.outcome, event!.reason]).toEqual(['denied', 'on second thoughts']);
-    expect(JSON.parse(event!.metadata_json)).toMatchObject({ step_number: 1, total_steps: 2, matched_selector: 'group:dba-team' });
+    expect(JSON.parse(event!.metadata_json)).toMatchObject({
+      step_number: 1,
+      total_steps: 2,
+      matched_selector: 'group:dba-team',
+    });
   });
 });
 

@@ -57,6 +57,8 @@ export interface TestApi {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Makes a user over HTTP and answers the initial token. */
   createUser(id: string, options?: { roles?: string[]; groups?: string[] }): Promise<string>;
+  /** Reads `server.toml` of `stateDir` again, as SIGHUP does. */
+  reload(): void;
   /** Begins to drain, as SIGTERM does; `close` waits for the end. */
   drain(): void;
   close(): Promise<void>;
@@ -121,6 +123,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
       if (answer.status !== 201) throw new Error(`user ${id}: ${answer.status} ${answer.text}`);
       return answer.body.token;
     },
+    reload: server.reload,
     drain: () => stop.abort(),
     close: async () => {
       stop.abort();

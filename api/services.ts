@@ -1,0 +1,111 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/types.js';
+import { openGatewayDatabase } from '../runtime/gateway-database.js';
+import { syncGeneration, watchGeneration } from '../runtime/generation.js';
+import { createLifecycle } from '../runtime/lifecycle.js';
+import { createMetrics } from '../runtime/metrics.js';
+import { makePrivateFolder } from '../runtime/private-files.js';
+import type { Releases } from '../runtime/releases.js';
+import { createReloader } from '../runtime/reload.js';
+import { loadSecretKey } from '../runtime/secret-key.js';
+import { type KeyRing, openKeyRing } from '../runtime/signing-keys.js';
+import { version } from '../runtime/version.js';
+import { createSqlJudge } from '../sql/judge.js';
+import { bootstrap } from './bootstrap.js';
+import type { Services, SigningKeys } from './context.js';
+import { openLocalResultStore } from './result-store.js';
+import { createTemporalReader } from './temporal.js';
+
+export interface ServicesOptions {
+  config: Config;
+  forceBootstrap: boolean;
+  log: Logger;
+  /** Ends the wait for the database. */
+  signal: AbortSignal;
+}
+
+export interface OpenedServices {
+  services: Services;
+  /** Reads `server.toml` again (CF-40). */
+  reload(): void;
+  drain(): void;
+}
+
+/** Opens what handlers work with, in the order of OP-50 up to the listening. */
+export async function openServices(options: ServicesOptions, releases: Releases): Promise<OpenedServices> {
+  const { log } = options;
+  let { config } = options;
+  await makePrivateFolder(config.stateDir);
+  const gateway = await openGatewayDatabase(config, log, 'server', options.signal);
+  releases.add(gateway.close);
+  const { database, notifications } = gateway;
+  const signingKeys = await openIdentity(options, database, releases);
+  const metrics = createMetrics(version);
+  const first = await syncGeneration(database, config);
+  const onChange = ({ number }: { number: number }) => metrics.configGeneration.set(number);
+  const generations = watchGeneration({ database, notifications, log, first, onChange });
+  releases.add(generations.close);
+  const judge = await createSqlJudge();
+  releases.add(() => judge.close());
+  const temporal = createTemporalReader(config);
+  releases.add(() => temporal.close());
+  const apply = (next: Config) => {
+    config = next;
+    log.level = next.logging.level;
+  };
+  const reloader = createReloader({
+    database,
+    generations,
+    metrics,
+    log,
+    environment: process.env,
+    current: () => config,
+    apply,
+  });
+  releases.add(reloader.close);
+  const { lifecycle, drain } = createLifecycle();
+  const results = await openLocalResultStore(config.resultStorage.rootDir);
+  const services: Services = {
+    database,
+    notifications,
+    judge,
+    config: () => config,
+    generation: generations.current,
+    signingKeys,
+    results,
+    metrics,
+    log,
+    lifecycle,
+    temporal,
+    version,
+  };
+  return { services, reload: reloader.request, drain };
+}
+
+/** Signing keys, then the first user and tokens (OP-50). */
+async function openIdentity(
+  { config, forceBootstrap, log }: ServicesOptions,
+  database: Services['database'],
+  releases: Releases,
+): Promise<SigningKeys> {
+  const warn = (text: string) => log.warn({}, text);
+  const secretKey = await loadSecretKey(config.security, warn);
+  const keys = await openKeyRing({ database, purpose: 'execution_token', secretKey, log });
+  releases.add(keys.close);
+  await bootstrap({ database, config, force: forceBootstrap, warn });
+  return signingKeysOf(keys);
+}
+
+function signingKeysOf(keys: KeyRing): SigningKeys {
+  return {
+    forAgent: (keyId) => keys.signer(keyId),
+    publicKeys: () =>
+      keys
+        .rows()
+        .flatMap(({ keyId, publicKey, status, notAfter }) =>
+          status === 'retired' || status === 'revoked'
+            ? []
+            : [{ keyId, publicKeyHex: publicKey, status, notAfter: status === 'retiring' ? notAfter : null }],
+        ),
+  };
+}

@@ -1,0 +1,204 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newApiToken } from '../../crypto/api-token.js';
+import { type Answer, startTestApi, type TestApi } from '../support/api.js';
+import { callsToml, type GatewayCalls, gatewayCalls, reach } from './gateway-calls.js';
+
+const crowdToml = `${callsToml}
+[[auth.groups]]
+name = "crowd"
+roles = ["approver"]
+
+[[workflows]]
+database = "ledger"
+environment = "production"
+[[workflows.steps]]
+[[workflows.steps.approvers]]
+group = "crowd"
+min = 50
+`;
+
+let api: TestApi;
+let other: TestApi;
+let calls: GatewayCalls;
+let both: GatewayCalls[];
+let owner: string;
+let approver: string;
+let second: string;
+beforeAll(async () => {
+  api = await startTestApi({ toml: crowdToml });
+  other = await startTestApi({ toml: crowdToml, database: api.database, stateDir: api.stateDir });
+  calls = gatewayCalls(api);
+  both = [calls, gatewayCalls(other)];
+  owner = await api.createUser('owner', { roles: ['requester'] });
+  approver = await api.createUser('approver', { groups: ['dba-team'] });
+  second = await api.createUser('second', { groups: ['dba-team'] });
+  await calls.poll(['shop/production', 'shop/staging']);
+});
+afterAll(async () => {
+  await other?.close();
+  await api?.close();
+});
+
+/** Makes approvers as rows: more than the plan lets anybody create by call. */
+async function crowd(size: number): Promise<string[]> {
+  const people = Array.from({ length: size }, (_, index) => ({ id: `crowd-${index}`, tokenId: randomUUID(), ...newApiToken() }));
+  const column = (key: 'id' | 'tokenId' | 'hash' | 'prefix') => people.map((person) => person[key]);
+  await calls.sql(`insert into users (id, source) select unnest($1::text[]), 'api'`, [column('id')]);
+  await calls.sql(`insert into group_members (group_name, user_id) select 'crowd', unnest($1::text[])`, [column('id')]);
+  await calls.sql(
+    `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, scope_ceiling)
+     select i, 'user', s, h, p, '{approver}' from unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) as t (i, s, h, p)`,
+    [column('tokenId'), column('id'), column('hash'), column('prefix')],
+  );
+  return people.map((person) => person.token);
+}
+
+const ofEach = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status);
+
+describe('approvals at once', () => {
+  it('takes 50 of 60 people where 50 are needed, and tells the others that it is approved (RQ-I4)', async () => {
+    const tokens = await crowd(60);
+    const id = await calls.created(owner, { database: 'ledger' });
+    const answers = await Promise.all(tokens.map((token, index) => both[index % 2]!.act(token, id, 'approve')));
+    expect([ofEach(answers, 200).length, ofEach(answers, 409).length]).toEqual([50, 10]);
+    expect(ofEach(answers, 200).filter(({ body }) => body.status === 'approved')).toHaveLength(1);
+    for (const { body } of ofEach(answers, 409)) expect(body.error).toContain('already approved');
+    const [counted] = await calls.sql(
+      'select count(*) as rows, count(distinct user_id) as users from decisions where request_id = $1',
+      [id],
+    );
+    expect(counted).toEqual({ rows: 50, users: 50 });
+    const { approval_progress: progress } = (await calls.show(owner, id)).body;
+    expect(progress.steps[0].approvers_required).toEqual([{ selector: 'group:crowd', min: 50, current: 50 }]);
+    const types = await calls.eventTypes(id);
+    expect([types.filter((type) => type === 'step.approved').length, types.at(-1)]).toEqual([49, 'request.approved']);
+  });
+
+  it('counts one person once however often they ask at once', async () => {
+    const id = await calls.created(owner, { environment: 'qa', reason: 'r' });
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => both[index % 2]!.act(approver, id, 'approve')));
+    expect([ofEach(answers, 200).length, ofEach(answers, 409).length]).toEqual([1, 11]);
+    for (const { body } of ofEach(answers, 409)) expect(body.error).toContain('already approved');
+  });
+});
+
+describe('resumes at once (RQ-87)', () => {
+  it('dispatches once and tells the others so', async () => {
+    const id = await reach.approved!(calls, { owner, approver });
+    const tokens = [owner, api.tokens.admin];
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => both[index % 2]!.act(tokens[index % 2]!, id, 'resume')),
+    );
+    expect([ofEach(answers, 200).length, ofEach(answers, 409).length]).toEqual([1, 19]);
+    for (const { body } of ofEach(answers, 409)) expect(body.error).toContain('already dispatched');
+    expect((await calls.sql('select fence from requests where id = $1', [id]))[0]).toEqual({ fence: 1 });
+    expect((await calls.eventTypes(id)).filter((type) => type === 'request.dispatched')).toHaveLength(1);
+  });
+});
+
+describe('approve, reject, cancel and expiry at once (RQ-I3)', () => {
+  it.each(Array.from({ length: 12 }, (_, index) => index))(
+    'leave one outcome that every answer agrees with, round %i',
+    async (round) => {
+      const id = await calls.created(owner);
+      const starts = [
+        () => both[0]!.act(approver, id, 'approve'),
+        () => both[1]!.act(second, id, 'reject'),
+        () => both[round % 2]!.act(owner, id, 'cancel'),
+        () => calls.fireClock(id, 'pending').then(() => null),
+      ];
+      // Rounds begin with another one each, so that each of them wins some.
+      const started = starts.map((_, index) => (index + round) % starts.length);
+      const results = new Map<number, Answer | null>();
+      await Promise.all(started.map(async (which) => results.set(which, await starts[which]!())));
+      const [approve, reject, cancel] = [0, 1, 2].map((which) => results.get(which)!.status);
+      const { status } = (await calls.show(owner, id)).body;
+      expect([status === 'rejected', status === 'cancelled']).toEqual([reject === 200, cancel === 200]);
+      if (status === 'approved') expect(approve).toBe(200);
+      if (approve === 200) expect(['approved', 'cancelled']).toContain(status);
+      if (status === 'expired') expect([approve, reject, cancel]).toEqual([410, 410, 409]);
+      for (const answer of [approve, reject]) expect([200, 403, 409, 410]).toContain(answer);
+      const ends = (await calls.eventTypes(id)).filter((type) => /rejected|cancelled|expired/.test(type));
+      expect(ends).toHaveLength(status === 'approved' ? 0 : 1);
+    },
+  );
+});
+
+/** Holds a request's row lock until `release`, as a slow move would. */
+async function holdLock(
+  id: string,
+): Promise<{ untilSeenWaiting: () => Promise<void>; releaseAfter: (column: string) => Promise<void> }> {
+  const client = new pg.Client({ connectionString: api.database.adminUrl });
+  await client.connect();
+  await client.query('begin');
+  await client.query('select 1 from requests where id = $1 for update', [id]);
+  return {
+    untilSeenWaiting: () =>
+      expect
+        .poll(async () => {
+          const { rows } = await client.query(
+            `select count(*)::int as count from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`,
+          );
+          return rows[0].count;
+        })
+        .toBeGreaterThan(0),
+    releaseAfter: async (column) => {
+      await client.query(
+        `select pg_sleep(greatest(0, extract(epoch from ${column} - clock_timestamp())) + 0.01) from requests where id = $1`,
+        [id],
+      );
+      await client.query('rollback');
+      await client.end();
+    },
+  };
+}
+
+describe('a move that waits for the row past its instant (TT-6, RQ-I12)', () => {
+  it.each(['approve', 'reject'] as const)('%s is 410', async (act) => {
+    const id = await calls.created(owner);
+    await calls.sql(`update requests set expires_at = clock_timestamp() + interval '600 milliseconds' where id = $1`, [id]);
+    const lock = await holdLock(id);
+    const answer = calls.act(approver, id, act);
+    await lock.untilSeenWaiting();
+    await lock.releaseAfter('expires_at');
+    const { status, body } = await answer;
+    expect([status, body.code]).toEqual([410, 'request.gone']);
+    expect((await calls.show(owner, id)).body.status).toBe('pending');
+  });
+
+  it('resume is 410', async () => {
+    const id = await reach.approved!(calls, { owner, approver });
+    await calls.sql(`update requests set dispatch_by = clock_timestamp() + interval '600 milliseconds' where id = $1`, [id]);
+    const lock = await holdLock(id);
+    const answer = calls.act(owner, id, 'resume');
+    await lock.untilSeenWaiting();
+    await lock.releaseAfter('dispatch_by');
+    expect((await answer).status).toBe(410);
+  });
+});
+
+describe('instants without a worker (RQ-I12)', () => {
+  it('refuses approve and reject from expires_at on, while cancel still works', async () => {
+    const id = await calls.created(owner);
+    await calls.sql('update requests set expires_at = clock_timestamp() where id = $1', [id]);
+    for (const [token, act] of [
+      [approver, 'approve'],
+      [approver, 'reject'],
+      [owner, 'reject'],
+      [owner, 'resume'],
+    ] as const) {
+      const answer = await calls.act(token, id, act);
+      expect([act, answer.status, answer.body.code]).toEqual([act, 410, 'request.gone']);
+    }
+    expect(await calls.eventTypes(id)).toEqual(['request.created']);
+    expect((await calls.act(owner, id, 'cancel')).body).toEqual({ id, status: 'cancelled' });
+  });
+
+  it('refuses a claim from the dispatch deadline on', async () => {
+    const id = await calls.created(owner, { environment: 'staging' });
+    await calls.sql('update requests set dispatch_deadline = clock_timestamp() where id = $1', [id]);
+    expect((await calls.claim(id)).status).toBe(409);
+  });
+});
