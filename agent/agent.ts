@@ -6,7 +6,7 @@ import { createJobs, type Jobs } from './jobs.js';
 import { createKeyRing } from './key-ring.js';
 import type { Log } from './log.js';
 import { createPoller, createPollLoop, mayTakeJobs, type Poll, type Wakeable } from './poll-loop.js';
-import { createProbes } from './probes.js';
+import { createProbes, type Probes } from './probes.js';
 import type { PollAnswer } from './protocol.js';
 import { type Attempt, connectAtStart, createStartup, fetchKeysAtStart, StartupError, StoppedEarly } from './startup.js';
 import type { Timings } from './timings.js';
@@ -23,64 +23,78 @@ export interface AgentOptions {
   stopNow: AbortSignal;
 }
 
+type Release = (() => Promise<unknown> | unknown)[];
+
 /** Starts, works until `stop` and drains; resolves with the exit code of section 1. */
 export async function runAgent(options: AgentOptions): Promise<number> {
-  const { config, timings, log } = options;
-  const release: (() => Promise<unknown> | unknown)[] = [];
+  const release: Release = [];
   const ended = new AbortController();
   try {
-    const probes = createProbes({ ...config.probes, aliveForMs: timings.liveMs * 3 });
-    release.push(() => probes.close());
-    markAlive(() => probes.alive(), config.probes.dir);
-    const beat = setInterval(() => probes.alive(), timings.liveMs / 2);
-    release.push(() => clearInterval(beat));
-    await probes.listen();
-    const client = createClient(options);
-    release.push(() => client.close());
-    const judge = await createSqlJudge();
-    release.push(() => judge.close());
-    const databases = createDatabases(options);
-    release.push(() => databases.close());
-
-    const startup = createStartup(options);
-    const known = await fetchKeysAtStart(startup, client, options);
-    const keys = createKeyRing(known, { client, timings, log, signal: ended.signal });
-    await connectAtStart(startup, databases, options);
-
-    const abandoned = new AbortController();
-    const wake: { loop: Wakeable | null } = { loop: null };
-    const onFreedSlot = () => wake.loop?.freedSlot();
-    const jobs = createJobs({ ...options, client, databases, judge, keys, abandoned: abandoned.signal, onFreedSlot });
-    const poll = createPoller({ ...options, client, databases, jobs });
-    const first = await startup.step('first poll', () => firstPoll(poll, options.stop));
-
-    let healthy = mayTakeJobs(first, log);
-    const updateReady = () => probes.setReady(healthy && !options.stop.aborted && databases.all.some((one) => !one.degraded));
-    const setHealthy = (now: boolean) => {
-      healthy = now;
-      updateReady();
-    };
-    const loop = createPollLoop(
-      { ...options, client, databases, jobs, poll, healthy, setHealthy, onTurn: updateReady },
-      options.stop,
-    );
-    wake.loop = loop;
-    databases.watch(ended.signal, () => loop.scopesChanged());
-    void keys.keepFresh();
-    updateReady();
-    log.info('agent is ready', { agent: config.agentId, databases: databases.all.length });
-    await loop.run();
-    probes.setReady(false);
-    return await drain(options, jobs, poll, abandoned);
+    const parts = await open(options, release);
+    return await work(options, parts, ended.signal);
   } catch (error) {
     if (error instanceof StoppedEarly) return 0;
     if (!(error instanceof StartupError)) throw error;
-    log.error(error.message);
+    options.log.error(error.message);
     return 1;
   } finally {
     ended.abort();
     for (const one of release.reverse()) await one();
   }
+}
+
+/** Opens what the agent holds until its end; each part is released in reverse order. */
+async function open(options: AgentOptions, release: Release) {
+  const { config, timings } = options;
+  const probes = createProbes({ ...config.probes, aliveForMs: timings.liveMs * 3 });
+  release.push(() => probes.close());
+  markAlive(probes, config.probes.dir);
+  const beat = setInterval(() => probes.alive(), timings.liveMs / 2);
+  release.push(() => clearInterval(beat));
+  await probes.listen();
+  const client = createClient(options);
+  release.push(() => client.close());
+  const judge = await createSqlJudge();
+  release.push(() => judge.close());
+  const databases = createDatabases(options);
+  release.push(() => databases.close());
+  return { probes, client, judge, databases };
+}
+
+/** The start of section 3, the main loop, the drain. */
+async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open>>, ended: AbortSignal): Promise<number> {
+  const { config, log, stop } = options;
+  const { probes, client, databases } = parts;
+  const startup = createStartup(options);
+  const known = await fetchKeysAtStart(startup, client, options);
+  const keys = createKeyRing(known, { ...options, client, signal: ended });
+  await connectAtStart(startup, databases, options);
+
+  const abandoned = new AbortController();
+  const wake: { loop: Wakeable | null } = { loop: null };
+  const onFreedSlot = () => wake.loop?.freedSlot();
+  const jobs = createJobs({ ...options, ...parts, keys, abandoned: abandoned.signal, onFreedSlot });
+  const poll = createPoller({ ...options, ...parts, jobs });
+  const first = await startup.step('first poll', () => firstPoll(poll, stop));
+
+  let healthy = mayTakeJobs(first, log);
+  const updateReady = () => probes.setReady(healthy && !stop.aborted && databases.all.some((one) => !one.degraded));
+  const setHealthy = (now: boolean) => {
+    healthy = now;
+    updateReady();
+  };
+  const loop = createPollLoop({ ...options, ...parts, jobs, poll, healthy, setHealthy, onTurn: updateReady }, stop);
+  wake.loop = loop;
+  databases.watch(ended, () => {
+    updateReady();
+    loop.scopesChanged();
+  });
+  void keys.keepFresh();
+  updateReady();
+  log.info('agent is ready', { agent: config.agentId, databases: databases.all.length });
+  await loop.run();
+  probes.setReady(false);
+  return await drain(options, jobs, poll, abandoned);
 }
 
 /** A client of the configured gateway. */
@@ -89,9 +103,11 @@ export function createClient({ config, version, timings }: Pick<AgentOptions, 'c
   return createGatewayClient({ url, token, ca, userAgent: `svc-agent/${version}`, connectTimeoutMs: timings.httpConnectMs });
 }
 
-function markAlive(alive: () => void, directory: string): void {
+function markAlive(probes: Probes, directory: string): void {
   try {
-    alive();
+    probes.alive();
+    // A process that was killed leaves its file.
+    probes.setReady(false);
   } catch {
     throw new StartupError(`the liveness file cannot be written in ${directory}`);
   }

@@ -1,4 +1,4 @@
-import { type ClaimTerms, verifyExecutionToken } from '../crypto/execution-token.js';
+import { CLOCK_TOLERANCE_MS, type ClaimTerms, verifyExecutionToken } from '../crypto/execution-token.js';
 import type { SqlJudge, Verdict } from '../sql/judge.js';
 import type { CancelControl } from './cancel-control.js';
 import type { AgentConfig } from './config.js';
@@ -52,7 +52,7 @@ async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<{
 }
 
 async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: ExecuteDependencies): Promise<RunReport> {
-  const { claim, control } = job;
+  const { claim } = job;
   const { config, databases, judge } = dependencies;
   const isRead = claim.operation === 'execute_select';
   if (!(config.operations as readonly string[]).includes(claim.operation) || !runnable.has(claim.operation)) {
@@ -73,28 +73,36 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
   const verdict = await judge.judge(claim.detail, { dialect: target.driver.dialect, statementTimeoutSecs: timeoutSecs });
   const refused = gate(verdict, isRead);
   if (refused !== null || verdict.verdict !== 'accepted') return report(failure('not_started', `refused: ${refused}`));
-  const run: Run = {
+  const run = runOf(job, { statements: verdict.statements, timeoutSecs, expiresAt, config });
+  const ran = await (isRead ? target.driver.select(run) : target.driver.dml(run));
+  target.noteRun(ran.connectivity);
+  return ran;
+}
+
+function runOf(
+  { claim, agentId, control }: ClaimedJob,
+  judged: Pick<Run, 'statements' | 'timeoutSecs'> & { expiresAt: number; config: AgentConfig },
+): Run {
+  const { limits, fenceWaitMs } = judged.config;
+  return {
     requestId: claim.request_id,
     executionId: claim.execution_id,
-    agentId: job.agentId,
+    agentId,
     fence: claim.fence,
     unresolvedFences: claim.unresolved_fences,
     approvalDigest: claim.approval_digest,
     marker: claim.marker === 'required',
-    statements: verdict.statements,
-    timeoutSecs,
+    statements: judged.statements,
+    timeoutSecs: judged.timeoutSecs,
     limits: {
-      maxRows: Math.min(config.limits.maxRows, claim.max_rows ?? config.limits.maxRows),
-      maxResultBytes: Math.min(config.limits.maxResultBytes, claim.max_result_bytes),
-      maxRowBytes: config.limits.maxRowBytes,
+      maxRows: Math.min(limits.maxRows, claim.max_rows ?? limits.maxRows),
+      maxResultBytes: Math.min(limits.maxResultBytes, claim.max_result_bytes),
+      maxRowBytes: limits.maxRowBytes,
     },
-    fenceWaitMs: config.fenceWaitMs,
+    fenceWaitMs,
     control,
-    mayStart: () => Date.now() <= expiresAt + 30_000,
+    mayStart: () => Date.now() <= judged.expiresAt + CLOCK_TOLERANCE_MS,
   };
-  const ran = await (isRead ? target.driver.select(run) : target.driver.dml(run));
-  target.noteRun(ran.connectivity);
-  return ran;
 }
 
 const runnable: ReadonlySet<string> = new Set(['execute_select', 'execute_dml']);

@@ -41,7 +41,7 @@ export function createAuthenticate(
   };
 }
 
-export const addressOf = (request: IncomingMessage, trustedProxies: readonly string[]): ClientAddress => {
+const addressOf = (request: IncomingMessage, trustedProxies: readonly string[]): ClientAddress => {
   const forwarded = request.headers['x-forwarded-for'];
   return clientAddress(request.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trustedProxies);
 };

@@ -31,7 +31,7 @@ async function readBytes(request: IncomingMessage, limitBytes: number): Promise<
   if (media !== null && !chunked) throw media;
   if (declared > limitBytes) throw tooLarge(limitBytes);
   // Of a chunked body of the wrong type only its being there matters: zero bytes count as no body.
-  return collect(request, media === null ? limitBytes : 0, media ?? tooLarge(limitBytes));
+  return collect(request, media === null ? limitBytes : 0, () => media ?? tooLarge(limitBytes));
 }
 
 function mediaProblem(request: IncomingMessage): Error | null {
@@ -54,7 +54,7 @@ function isJsonType(header: string): boolean {
 
 const tooLarge = (limitBytes: number) => refusal('payload.too_large', `the body has more than ${limitBytes} bytes`);
 
-function collect(request: IncomingMessage, limitBytes: number, over: Error): Promise<Uint8Array> {
+function collect(request: IncomingMessage, limitBytes: number, over: () => Error): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
@@ -66,7 +66,7 @@ function collect(request: IncomingMessage, limitBytes: number, over: Error): Pro
       length += chunk.length;
       if (length <= limitBytes) chunks.push(chunk);
       // What still comes is read and dropped, or the client could not read the answer while it sends.
-      else stop(() => reject(request.resume() && over));
+      else stop(() => reject(request.resume() && over()));
     };
     const onEnd = () => stop(() => resolve(joined(chunks, length)));
     const onBroken = () => stop(() => reject(invalid('the body ended early', 'body')));

@@ -12,7 +12,7 @@ import type { TemporalReader } from './temporal.js';
 
 export type { Generation } from '../runtime/generation.js';
 
-export interface PublicKeyEntry {
+interface PublicKeyEntry {
   keyId: string;
   publicKeyHex: string;
   status: 'current' | 'next' | 'retiring';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import absolutePath from 'swagger-ui-dist/absolute-path.js';
 import { refusal } from '../domain/errors.js';
 import { type Reply, text } from './reply.js';
 
@@ -34,8 +34,5 @@ export async function docsFile(name: string): Promise<Reply> {
   if (name === 'start.js') return text(200, script, start);
   const contentType = Object.hasOwn(files, name) ? files[name] : undefined;
   if (contentType === undefined) throw refusal('route.not_found', 'no such path');
-  const folder = createRequire(import.meta.url)
-    .resolve('swagger-ui-dist/package.json')
-    .slice(0, -'package.json'.length);
-  return text(200, contentType, new Uint8Array(await readFile(join(folder, name))));
+  return text(200, contentType, new Uint8Array(await readFile(join(absolutePath(), name))));
 }

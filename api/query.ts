@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { invalid } from '../domain/errors.js';
-import { parseInstant } from '../domain/instant.js';
+import { parseInstantText } from '../domain/instant.js';
 
 const maxInteger = 4_294_967_295;
 
@@ -36,11 +36,11 @@ export const booleanParam = (fallback: boolean) =>
 /** A filter: any text, absent = no filter. */
 export const textParam = z.string().optional();
 
-/** RFC 3339 with an offset (HT-74), as milliseconds since the epoch. */
+/** RFC 3339 with an offset (HT-74), as UTC text with six fraction digits: the precision of audit events. */
 export const instantParam = z
   .string()
   .transform((text, context) => {
-    const instant = parseInstant(text);
+    const instant = parseInstantText(text);
     if (instant === null) context.addIssue({ code: 'custom', message: 'must be an RFC 3339 time with an offset' });
     return instant ?? z.NEVER;
   })

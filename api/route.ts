@@ -10,12 +10,12 @@ import type { Reply } from './reply.js';
  * Who may call. A permission opens the call to any role that holds it (what depends on a row is for the handler to check); a permission of
  * class global is checked in full here. `agent` is an agent token, every other value but `public` a user credential.
  */
-export type Access = Permission | 'authenticated' | 'agent' | 'public';
+type Access = Permission | 'authenticated' | 'agent' | 'public';
 
-export type Method = 'get' | 'post' | 'patch' | 'delete';
+type Method = 'get' | 'post' | 'patch' | 'delete';
 export type SuccessStatus = 200 | 201 | 202 | 204;
 export type LongPollKind = 'request' | 'result' | 'agent';
-export type Tag = 'requests' | 'results' | 'identity' | 'tokens' | 'configuration' | 'audit' | 'agents' | 'operations';
+type Tag = 'requests' | 'results' | 'identity' | 'tokens' | 'configuration' | 'audit' | 'agents' | 'operations';
 
 /** One authenticated call with its parsed input. */
 export interface Call<P, Q, B> {

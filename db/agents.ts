@@ -23,35 +23,49 @@ export interface AgentReport {
   activeJobs: unknown[];
 }
 
-/** Replaces the agent's record; `registered` on its first poll. Two instances within 60 s are remembered for 60 s (AG-13). */
-export async function upsertAgent(tx: Transaction, report: AgentReport): Promise<{ registered: boolean }> {
-  const [row] = await tx.query<{ registered: boolean }>(
-    `insert into agents as a (id, scopes, operations, features, agent_version, instance_id, in_flight, max_concurrent, in_flight_preflight, draining,
-       uptime_secs, active_jobs, last_seen_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, clock_timestamp())
-     on conflict (id) do update set scopes = excluded.scopes, operations = excluded.operations, features = excluded.features,
-       agent_version = excluded.agent_version, in_flight = excluded.in_flight, max_concurrent = excluded.max_concurrent,
-       in_flight_preflight = excluded.in_flight_preflight, draining = excluded.draining, uptime_secs = excluded.uptime_secs,
-       active_jobs = excluded.active_jobs, last_seen_at = excluded.last_seen_at, instance_id = excluded.instance_id,
-       duplicate_until = case when a.instance_id <> excluded.instance_id and a.last_seen_at > clock_timestamp() - interval '60 seconds'
+/**
+ * Replaces the record of a known agent; false when it has never polled. Two instances within 60 s are remembered for 60 s (AG-13). What a
+ * crash of Postgres forgets the next poll says again, so the commit does not wait for the disk.
+ */
+export async function updateAgent(db: Queryable, report: AgentReport): Promise<boolean> {
+  const rows = await db.query(
+    `with lazily as materialized (select set_config('synchronous_commit', 'off', true))
+     update agents a set scopes = $2, operations = $3, features = $4, agent_version = $5, instance_id = $6, in_flight = $7, max_concurrent = $8,
+       in_flight_preflight = $9, draining = $10, uptime_secs = $11, active_jobs = $12, last_seen_at = clock_timestamp(),
+       duplicate_until = case when a.instance_id <> $6 and a.last_seen_at > clock_timestamp() - interval '60 seconds'
          then clock_timestamp() + interval '60 seconds' else a.duplicate_until end
-     returning xmax = 0 as registered`,
-    [
-      report.id,
-      JSON.stringify(report.scopes),
-      report.operations,
-      report.features,
-      report.agentVersion,
-      report.instanceId,
-      report.inFlight,
-      report.maxConcurrent,
-      report.inFlightPreflight,
-      report.draining,
-      report.uptimeSecs,
-      JSON.stringify(report.activeJobs),
-    ],
+     from lazily where a.id = $1 returning a.id`,
+    agentValues(report),
   );
-  return { registered: row?.registered ?? false };
+  return rows.length > 0;
+}
+
+/** Makes the record of an agent's first poll; false when another call has just made it. */
+export async function insertAgent(tx: Transaction, report: AgentReport): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into agents (id, scopes, operations, features, agent_version, instance_id, in_flight, max_concurrent, in_flight_preflight, draining,
+       uptime_secs, active_jobs, last_seen_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, clock_timestamp()) on conflict (id) do nothing returning id`,
+    agentValues(report),
+  );
+  return rows.length > 0;
+}
+
+function agentValues(report: AgentReport): unknown[] {
+  return [
+    report.id,
+    JSON.stringify(report.scopes),
+    report.operations,
+    report.features,
+    report.agentVersion,
+    report.instanceId,
+    report.inFlight,
+    report.maxConcurrent,
+    report.inFlightPreflight,
+    report.draining,
+    report.uptimeSecs,
+    JSON.stringify(report.activeJobs),
+  ];
 }
 
 /** A poll that waited counts as seen when it ends too (AG-14). */

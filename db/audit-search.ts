@@ -11,8 +11,9 @@ export interface AuditFilters {
   environment?: string | undefined;
   operation?: string | undefined;
   request_id?: string | undefined;
-  since?: number | undefined;
-  until?: number | undefined;
+  /** UTC text with six fraction digits, as `created_at`; both ends are included. */
+  since?: string | undefined;
+  until?: string | undefined;
 }
 
 /** An event with the keys of AU-1 in their order. */
@@ -84,11 +85,9 @@ function filterConditions(filters: AuditFilters, add: Parameters['add']): string
     const value = filters[key as keyof typeof exact];
     return value === undefined ? [] : [`${column} = ${add(value)}`];
   });
-  // Stored instants are texts of one form, so they compare as texts;.
-  if (filters.since !== undefined)
-    conditions.push(`created_at >= ${add(`${new Date(filters.since).toISOString().slice(0, -1)}000Z`)}`);
-  if (filters.until !== undefined)
-    conditions.push(`created_at <= ${add(`${new Date(filters.until).toISOString().slice(0, -1)}000Z`)}`);
+  // Stored instants are texts of one form, so they compare as texts.
+  if (filters.since !== undefined) conditions.push(`created_at >= ${add(filters.since)}`);
+  if (filters.until !== undefined) conditions.push(`created_at <= ${add(filters.until)}`);
   return conditions;
 }
 

@@ -43,6 +43,15 @@ export async function lockOwner(tx: Transaction, userId: string): Promise<{ acti
   return row;
 }
 
+/** The same for the owner of a request that is not locked yet; undefined also when the request is not stored. */
+export async function lockOwnerOf(tx: Transaction, requestId: string): Promise<{ active: boolean } | undefined> {
+  const [row] = await tx.query<{ active: boolean }>(
+    `select status = 'active' as active from users where id = (select requester from requests where id = $1) for key share`,
+    [requestId],
+  );
+  return row;
+}
+
 const columns = [
   'id',
   'status',

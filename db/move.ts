@@ -80,7 +80,6 @@ function write(tx: Transaction, after: StoredRequest, change: Change, now: numbe
   tx.wake(topic.request(after.id));
   if (change.signal !== null) tx.wake(topic.outbox);
   if (after.status === 'dispatched') tx.wake(topic.jobs(after.database, after.environment));
-  if (after.status === 'running') tx.wake(topic.leases);
 }
 
 function newsInsert(

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { type Database, sessionOptions } from './client.js';
 
@@ -6,7 +7,6 @@ export const topic = {
   request: (id: string) => `r:${id}`,
   jobs: (database: string, environment: string) => `j:${database}/${environment}`,
   outbox: 'outbox',
-  leases: 'leases',
   generation: 'generation',
 } as const;
 
@@ -41,17 +41,19 @@ export function openNotifications(options: NotificationOptions): Notifications {
   const wakeAll = () => {
     for (const name of [...subscribers.keys()]) wakeTopic(name);
   };
-  const sender = batchSender(options);
-  const listener = keepListening(options, wakeTopic, wakeAll);
+  // First line of each payload: who sent it has woken its own waiters already.
+  const sender = randomUUID() as string;
+  const batch = batchSender(options, sender);
+  const listener = keepListening({ ...options, sender }, wakeTopic, wakeAll);
   return {
     subscribe: (name, wake) => subscribe(subscribers, name, wake),
     publish: (topics) => {
       topics.forEach(wakeTopic);
-      sender.add(topics);
+      batch.add(topics);
     },
     close: async () => {
       await listener.stop();
-      await sender.idle();
+      await batch.idle();
     },
   };
 }
@@ -66,12 +68,12 @@ function subscribe(subscribers: Map<string, Set<() => void>>, name: string, wake
 }
 
 /** One NOTIFY at a time carries everything that was committed while the last one was under way. */
-function batchSender(options: NotificationOptions) {
+function batchSender(options: NotificationOptions, sender: string) {
   const pending = new Set<string>();
   let sending: Promise<void> | undefined;
   const drain = async () => {
     while (pending.size > 0) {
-      const payload = takePayload(pending);
+      const payload = takePayload(pending, sender);
       await options.database
         .query('select pg_notify($1, $2)', [channel, payload])
         .catch((error: unknown) => options.onError?.(error));
@@ -89,19 +91,21 @@ function batchSender(options: NotificationOptions) {
   };
 }
 
-function takePayload(pending: Set<string>): string {
-  const taken: string[] = [];
-  let bytes = 0;
+function takePayload(pending: Set<string>, sender: string): string {
+  const taken = [sender];
+  let bytes = Buffer.byteLength(sender);
   for (const name of pending) {
     bytes += Buffer.byteLength(name) + 1;
-    if (bytes > maxPayloadBytes && taken.length > 0) break;
+    if (bytes > maxPayloadBytes && taken.length > 1) break;
     taken.push(name);
     pending.delete(name);
   }
   return taken.join('\n');
 }
 
-function keepListening(options: NotificationOptions, wakeTopic: (name: string) => void, wakeAll: () => void) {
+type ListenOptions = NotificationOptions & { sender: string };
+
+function keepListening(options: ListenOptions, wakeTopic: (name: string) => void, wakeAll: () => void) {
   const stopping = new AbortController();
   const running = (async () => {
     while (!stopping.signal.aborted) {
@@ -120,7 +124,7 @@ function keepListening(options: NotificationOptions, wakeTopic: (name: string) =
 }
 
 async function listenOnce(
-  options: NotificationOptions,
+  options: ListenOptions,
   signal: AbortSignal,
   wakeTopic: (name: string) => void,
   wakeAll: () => void,
@@ -136,7 +140,8 @@ async function listenOnce(
   const broken = new Promise<never>((_, reject) => client.on('error', reject));
   broken.catch(() => {});
   client.on('notification', ({ payload }) => {
-    for (const name of (payload ?? '').split('\n')) wakeTopic(name);
+    const [from, ...names] = (payload ?? '').split('\n');
+    if (from !== options.sender) names.forEach(wakeTopic);
   });
   try {
     await client.connect();

@@ -63,10 +63,13 @@ export async function insertReadAgain(tx: Transaction, requestIds: readonly stri
 
 /**
  * Takes the news of up to `limit` requests for ten seconds. A request of which any row is taken or held back is left out, so that its news
- * stays in version order; one taker at a time, since two could split the rows of a request between them.
+ * stays in version order; one taker at a time, since two could split the rows of a request between them. A crash of Postgres may forget the
+ * take, and then the news is sent once more, which changes nothing: its commit need not wait for the disk.
  */
 export async function takeNews(tx: Transaction, limit: number): Promise<TakenNews[]> {
-  const [lock] = await tx.query<{ free: boolean }>(`select pg_try_advisory_xact_lock(hashtext('svc outbox')) as free`);
+  const [lock] = await tx.query<{ free: boolean }>(
+    `select pg_try_advisory_xact_lock(hashtext('svc outbox')) as free, set_config('synchronous_commit', 'off', true)`,
+  );
   if (!lock?.free) return [];
   const rows = await tx.query<News & { request_id: string; in_ms: number | null; about: TakenNews['about'] }>(takeText, [limit]);
   const byRequest = new Map<string, TakenNews>();
@@ -107,9 +110,13 @@ function counted(view: View | null, inMs: number | null): View | null {
   return view?.clock && inMs !== null ? { ...view, clock: { ...view.clock, inMs } } : view;
 }
 
-/** Temporal has accepted exactly these rows. */
+/** Temporal has accepted exactly these rows. Forgotten in a crash of Postgres, they are sent once more (see `takeNews`). */
 export async function deleteNews(db: Queryable, ids: readonly number[]): Promise<void> {
-  await db.query('delete from outbox where id = any($1::bigint[])', [ids]);
+  await db.query(
+    `with lazily as materialized (select set_config('synchronous_commit', 'off', true))
+     delete from outbox using lazily where id = any($1::bigint[])`,
+    [ids],
+  );
 }
 
 /** News that was taken and not sent is due again at once. */

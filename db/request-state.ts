@@ -39,7 +39,10 @@ export async function findState(
 /** Locks the row, then reads it: `now` is taken after any wait for the lock (architecture section 3). */
 export async function lockState(tx: Transaction, id: string): Promise<{ request: StoredRequest; now: number } | undefined> {
   // Sent together; Postgres begins the second one when the lock is held.
-  const [, found] = await Promise.all([tx.query('select 1 from requests where id = $1 for no key update', [id]), findState(tx, id)]);
+  const [, found] = await Promise.all([
+    tx.query('select 1 from requests where id = $1 for no key update', [id]),
+    findState(tx, id),
+  ]);
   return found;
 }
 

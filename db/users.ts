@@ -65,6 +65,13 @@ export function removeMembershipsExcept(
   );
 }
 
+/** How many users count for the plan (IM-69); nobody else is counted or made until the transaction ends. */
+export async function lockActiveCount(tx: Transaction): Promise<number> {
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('active users', 0))`);
+  const [row] = await tx.query<{ count: number }>(`select count(*) as count from users where status = 'active'`);
+  return row?.count ?? 0;
+}
+
 /** What decides who is an admin (IM-64), of every active user; nobody's roles, groups or status change until the transaction ends. */
 export async function lockActiveHolders(tx: Transaction): Promise<{ roles: string[]; groups: string[] }[]> {
   await tx.query('lock table users, group_members in share row exclusive mode');

@@ -24,6 +24,14 @@ export function parseInstant(text: string): number | null {
   return whole - offsetMinutes * 60_000;
 }
 
+/** The same time in UTC with six fraction digits, as audit events write theirs (AU-1), so that both compare as texts; null for anything else. */
+export function parseInstantText(text: string): string | null {
+  const ms = parseInstant(text);
+  if (ms === null) return null;
+  const belowMs = (form.exec(text)?.[7] ?? '').slice(4, 7).padEnd(3, '0');
+  return `${new Date(ms).toISOString().slice(0, -1)}${belowMs}Z`;
+}
+
 function offsetOf(text: string): number | null {
   if (text === 'Z' || text === 'z') return 0;
   const [hours, minutes] = [Number(text.slice(1, 3)), Number(text.slice(4))];

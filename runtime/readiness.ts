@@ -6,7 +6,7 @@ import type { Lifecycle } from './lifecycle.js';
 const checkTimeoutMs = 2000;
 const sharedForMs = 1000;
 
-export type Check = 'ok' | 'unavailable' | 'schema_mismatch' | 'not_seen';
+type Check = 'ok' | 'unavailable' | 'schema_mismatch' | 'not_seen';
 
 export interface Readiness {
   status: 200 | 503;

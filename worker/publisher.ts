@@ -45,14 +45,15 @@ export function createPublisher(options: PublisherOptions): Job {
       if (usable === null) return probeMs;
       if (temporal.takeReturn()) await releaseHeldNews(database);
       while (maxInFlight - inFlight.size < minBatch) await Promise.race(inFlight);
+      const dueInMs = (await nextNewsInMs(database)) ?? longestPauseMs;
+      if (dueInMs > 0) return Math.min(longestPauseMs, Math.max(shortestPauseMs, dueInMs));
       const taken = await database.transaction((tx) => takeNews(tx, maxInFlight - inFlight.size));
       const takenAt = performance.now();
       for (const one of taken) {
         const sending: Promise<void> = publish(options, accepted, usable, one, takenAt).finally(() => inFlight.delete(sending));
         inFlight.add(sending);
       }
-      if (taken.length > 0) return 0;
-      return Math.min(longestPauseMs, Math.max(shortestPauseMs, (await nextNewsInMs(database)) ?? longestPauseMs));
+      return taken.length > 0 ? 0 : shortestPauseMs;
     },
     async finish() {
       await Promise.all(inFlight);

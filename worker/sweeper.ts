@@ -1,7 +1,6 @@
 import type { Database } from '../db/client.js';
 import { listOverdueLeases, nextLeaseEndInMs } from '../db/executions.js';
 import { type Moved, move } from '../db/move.js';
-import { topic } from '../db/notifications.js';
 import { tryLockRequest } from '../db/reconcile.js';
 import { judge } from '../domain/request/judge.js';
 import type { Job } from './job.js';
@@ -17,7 +16,6 @@ export function createSweeper(options: { database: Database; onMoved: (moved: Mo
   const { database } = options;
   return {
     name: 'sweeper',
-    wakeOn: topic.leases,
     async once() {
       const overdue = await listOverdueLeases(database, batch);
       let ended = 0;

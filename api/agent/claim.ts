@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { signExecutionToken } from '../../crypto/execution-token.js';
 import { type ClaimContext, findClaimContext } from '../../db/agents.js';
 import { lockOwner } from '../../db/creation.js';
-import { move } from '../../db/move.js';
+import { type Decide, move } from '../../db/move.js';
 import { iso } from '../../db/row-types.js';
 import { invalid, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
@@ -51,8 +51,11 @@ async function commitClaim(
   let answer = '';
   const executionId = randomUUID();
   await commitMove(services, async (tx) => {
-    const ownerActive = (await lockOwner(tx, requester))?.active ?? false;
-    return move(tx, call.params.id, (request, now) => {
+    let ownerActive = false;
+    const behind = lockOwner(tx, requester).then((owner) => {
+      ownerActive = owner?.active ?? false;
+    });
+    const decide: Decide = (request, now) => {
       const terms = claimTerms(call.generation, request, times.leaseFloorMs);
       const verdict = judge(
         request,
@@ -68,7 +71,8 @@ async function commitClaim(
       if (verdict.change === null || verdict.refusal !== null) return verdict;
       answer = claimAnswer(services, context, request, verdict.change.state.execution!, terms, now);
       return { ...verdict, claim: { answer, leaseSecs: Math.ceil(terms.leaseMs / 1000) } };
-    });
+    };
+    return move(tx, call.params.id, decide, { behind });
   });
   return answer;
 }

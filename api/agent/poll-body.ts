@@ -4,6 +4,8 @@ import { OPERATIONS } from '../../domain/workflow-policy.js';
 
 const name = z.string().refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -');
 const count = z.number().int().min(0);
+/** What the agent record's columns hold. */
+const load = count.max(2_147_483_647);
 const aliases = new Map([
   ['execute_query', 'execute_select'],
   ['execute', 'execute_select'],
@@ -35,9 +37,9 @@ export const pollBody = z.object({
   wait_ms: count.default(0),
   status: z
     .object({
-      in_flight: count,
-      max_concurrent: count,
-      in_flight_preflight: count.default(0),
+      in_flight: load,
+      max_concurrent: load,
+      in_flight_preflight: load.default(0),
       draining: z.boolean().default(false),
       uptime_secs: count.default(0),
       active_jobs: z

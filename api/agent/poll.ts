@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type AgentReport, type Job, listJobs, touchAgent, upsertAgent } from '../../db/agents.js';
+import { type AgentReport, insertAgent, type Job, listJobs, touchAgent, updateAgent } from '../../db/agents.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import { topic } from '../../db/notifications.js';
 import { iso } from '../../db/row-types.js';
@@ -53,9 +53,9 @@ function agentReport(call: PollCall): AgentReport {
 }
 
 async function record(call: PollCall, services: Services, report: AgentReport): Promise<void> {
+  if (await updateAgent(services.database, report)) return;
   await services.database.transaction(async (tx) => {
-    const { registered } = await upsertAgent(tx, report);
-    if (!registered) return;
+    if (!(await insertAgent(tx, report))) return;
     await insertAuditEvents(tx, [
       {
         type: 'agent.registered',
@@ -74,7 +74,7 @@ async function waitForJobs(call: PollCall, services: Services, report: AgentRepo
   const limit = Math.min(call.body.limit, 20);
   if (limit === 0 && call.body.wait_ms === 0) return [];
   const ended = new AbortController();
-  const leave = takePlace(waiting, call.caller.id, () => ended.abort());
+  const leave = call.body.wait_ms > 0 ? takePlace(waiting, call.caller.id, () => ended.abort()) : () => {};
   const started = performance.now();
   let waited = false;
   try {

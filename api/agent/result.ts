@@ -79,9 +79,9 @@ async function keepAndMove(
         validJson,
         retentionDays: policy.retentionDays,
       };
-      await insertResult(tx, stored, done.now);
+      insertResult(tx, stored, done.now);
     }
-    if (kept === 'relay') await relay(tx, services, execution, submitted, validJson, done.now);
+    if (kept === 'relay') relay(tx, services, execution, submitted, validJson, done.now);
     return done;
   });
   count(services, execution, submission, kept, moved);
@@ -99,14 +99,14 @@ function placeOf(
   return data === null ? 'empty' : 'object';
 }
 
-async function relay(
+function relay(
   tx: Transaction,
   services: Services,
   execution: FoundExecution,
   submitted: Submitted,
   validJson: boolean,
   now: number,
-): Promise<void> {
+): void {
   const { maxSlots, slotTtlSecs } = services.config().resultChannel;
   const { submission, data } = submitted;
   const head = {
@@ -117,7 +117,7 @@ async function relay(
     errorMessage: submission.errorMessage,
   };
   const text = envelope(head, data === null || validJson ? data : JSON.stringify(data)).join('');
-  await insertRelay(
+  insertRelay(
     tx,
     { executionId: execution.id, requestId: execution.requestId, envelope: text, expiresAt: now + slotTtlSecs * 1000 },
     maxSlots,

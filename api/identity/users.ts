@@ -3,11 +3,12 @@ import { newApiToken } from '../../crypto/api-token.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import { insertToken, type NewToken, revokeProvisioned } from '../../db/tokens.js';
-import { insertMemberships, insertUser, lockUser, type UserRow } from '../../db/users.js';
+import { insertMemberships, insertUser, lockActiveCount, lockUser, type UserRow } from '../../db/users.js';
 import type { Actor } from '../../domain/audit.js';
 import { invalid, notFound, refusal } from '../../domain/errors.js';
 import { type Caller, coversRoles, type EffectiveRole, findRole, resolveRoles } from '../../domain/permissions.js';
 import { roleNamesOf } from '../../domain/role-names.js';
+import { planLimits } from '../../runtime/plan.js';
 import type { Generation, Services } from '../context.js';
 import { tokenCreated, tokenReissued, tokenReturned, tokenRevoked, userCreated } from '../identity-events.js';
 
@@ -30,7 +31,9 @@ export async function createUser(
   requireGrantable(call.caller, resolved);
   const made = newInitialToken(body.id, roleNamesOf(resolved));
   await database.transaction(async (tx) => {
+    const active = await lockActiveCount(tx);
     if (!(await insertUser(tx, { id: body.id, roles, source: 'api' }))) throw refusal('user.conflict', 'user id is taken');
+    refuseAboveLimit(active, planLimits(config(), Date.now()).maxUsers);
     await insertMemberships(tx, body.id, groups);
     await insertToken(tx, made.stored);
     await insertAuditEvents(tx, [
@@ -99,6 +102,11 @@ function requireKnown({ shared }: Generation, roles: readonly string[], groups: 
   if (role >= 0) throw invalid('unknown role', `body.roles[${role}]`);
   const group = groups.find((name) => !shared.auth.groups.some((known) => known.name === name));
   if (group !== undefined) throw invalid('unknown group', 'body.groups');
+}
+
+function refuseAboveLimit(active: number, maxUsers: number | null): void {
+  if (maxUsers === null || active < maxUsers) return;
+  throw refusal('plan.limit_exceeded', `user limit reached: ${maxUsers}`, 'suspend or delete a user, or take a larger plan');
 }
 
 /** Nobody grants what they lack (IM-53). */

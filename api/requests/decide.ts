@@ -1,6 +1,6 @@
 import type { Transaction } from '../../db/client.js';
-import { lockOwner } from '../../db/creation.js';
-import { type Moved, move } from '../../db/move.js';
+import { lockOwnerOf } from '../../db/creation.js';
+import { type Decide, type Moved, move } from '../../db/move.js';
 import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
 import { deleteRelay } from '../../db/results.js';
@@ -59,8 +59,11 @@ export async function resumeRequest(call: ById<{ reason: string | null }>, servi
   const { caller, actor, body, generation } = call;
   const id = requestId(call.params.id);
   const { after } = await commitMove(services, async (tx) => {
-    const ownerActive = await lockOwnerOf(tx, id);
-    return move(tx, id, (request, now) => {
+    let ownerActive = false;
+    const behind = lockOwnerOf(tx, id).then((owner) => {
+      ownerActive = owner?.active ?? false;
+    });
+    const decide: Decide = (request, now) => {
       const policy = executionPolicy(generation, request);
       const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation) };
       return judge(
@@ -68,16 +71,10 @@ export async function resumeRequest(call: ById<{ reason: string | null }>, servi
         { kind: 'resume', caller, actor, reason: body.reason, policy, facts, dispatchMs: times.dispatchMs },
         now,
       );
-    });
+    };
+    return move(tx, id, decide, { behind });
   });
   return { id: after.id, status: after.status };
-}
-
-/** Locks the owner of a request that is not locked yet; 404 when the request is not stored. */
-export async function lockOwnerOf(tx: Transaction, id: string): Promise<boolean> {
-  const [row] = await tx.query<{ requester: string }>('select requester from requests where id = $1', [id]);
-  if (row === undefined) throw notFound('request');
-  return (await lockOwner(tx, row.requester))?.active ?? false;
 }
 
 /** `POST …/cancel`: at once, or for a running request the wish and up to `waitMs` for its outcome (RQ-71, RQ-72). */

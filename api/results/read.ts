@@ -25,9 +25,18 @@ async function readableRequest(
 ): Promise<StoredRequest> {
   const found = await findState(services.database, id);
   if (found === undefined) throw notFound('request');
-  const { access } = resultPolicy(services, call.generation, found.request);
-  if (!mayReadResult(caller, found.request, access)) throw forbidden();
+  checkReader(call, caller, services, found.request);
   return found.request;
+}
+
+function checkReader(
+  call: Pick<ReadCall<unknown>, 'generation'>,
+  caller: Caller,
+  services: Services,
+  request: StoredRequest,
+): void {
+  const { access } = resultPolicy(services, call.generation, request);
+  if (!mayReadResult(caller, request, access)) throw forbidden();
 }
 
 /** `GET …/result/content` (RS-31 to RS-40). */
@@ -82,27 +91,24 @@ const ended = {
 /** `GET …/result/stream` (RS-20 to RS-30): the answer of the run that is going on, or 204. */
 export async function awaitResult(call: ReadCall<undefined>, services: Services, waitMs: number): Promise<Reply> {
   const id = requestId(call.params.id);
-  let seen = (await readableRequest(call, call.caller, services, id)).status;
-  let waited = false;
+  let seen: Status | null = null;
   const answer = await longPoll(call, services, { topics: [topic.request(id)], ms: waitMs }, async () => {
-    const found = await findState(services.database, id);
-    if (found === undefined) throw notFound('request');
-    const { request } = found;
+    const request = await readableRequest(call, call.caller, services, id);
     const before = seen;
     seen = request.status;
     const settled = await settledAnswer(call, services, request);
-    if (settled !== null || wentBack(before, request.status)) return { settled: settled ?? noContent() };
-    waited = true;
-    return null;
+    if (settled === null && !wentBack(before, request.status)) return null;
+    if (before !== null) checkReader(call, await call.recheck(), services, request);
+    return { settled: settled ?? noContent() };
   });
-  if (answer === null) return noContent();
-  if (waited) await readableRequest(call, await call.recheck(), services, id);
-  return answer.settled;
+  return answer === null ? noContent() : answer.settled;
 }
 
 /** RS-25: the client looks at the request itself. A call that began while it was lost waits on (RS-27). */
-const wentBack = (before: Status, now: Status) =>
-  before !== now && (now === 'execution_lost' || (now === 'approved' && (before === 'dispatched' || before === 'running')));
+const wentBack = (before: Status | null, now: Status) =>
+  before !== null &&
+  before !== now &&
+  (now === 'execution_lost' || (now === 'approved' && (before === 'dispatched' || before === 'running')));
 
 /** RS-20, RS-21; null while nothing is decided (RS-22). */
 async function settledAnswer(call: ReadCall<undefined>, services: Services, request: StoredRequest): Promise<Reply | null> {

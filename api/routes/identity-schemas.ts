@@ -27,7 +27,7 @@ export const user = z.object({
   updated_at: instant,
 });
 
-export const ceiling = z.object({ roles: z.array(z.string()) }).nullable();
+const ceiling = z.object({ roles: z.array(z.string()) }).nullable();
 
 export const me = z.object({
   subject_id: z.string(),

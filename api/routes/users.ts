@@ -23,7 +23,7 @@ export const userRoutes: Route[] = [
       roles: z.array(z.string()),
       groups: z.array(z.string()),
     }),
-    errors: ['validation.failed', 'auth.forbidden', 'auth.insufficient_scope', 'user.conflict'],
+    errors: ['validation.failed', 'auth.forbidden', 'auth.insufficient_scope', 'user.conflict', 'plan.limit_exceeded'],
     handle: createUser,
   }),
   route({

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { requestLockKey } from '../../agent/marker.js';
+import { untilActive } from '../support/active-statement.js';
 import { type FakeGateway, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { eventually } from '../support/processes.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 
 let database: TestDatabase;
@@ -169,7 +171,7 @@ describe('execute_dml on PostgreSQL', () => {
 
   it('cancels a write and rolls it back (AP-42, AP-43)', async () => {
     const job = offer('update parts set qty = 0; select pg_sleep(30)');
-    await job.claimed;
+    await untilActive(target, 'pg_sleep(30)');
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({
       success: false,
@@ -183,7 +185,7 @@ describe('execute_dml on PostgreSQL', () => {
 
   it('takes a heartbeat of 410 for a cancel, and submits the outcome all the same (AP-46)', async () => {
     const job = offer('select pg_sleep(30)');
-    await job.claimed;
+    await untilActive(target, 'pg_sleep(30)');
     job.heartbeat.status = 410;
     expect(await job.result).toMatchObject({ success: false, outcome: 'rolled_back' });
   });
@@ -204,11 +206,7 @@ describe('execute_dml on PostgreSQL', () => {
       create constraint trigger slow after update on parts deferrable initially deferred for each row execute function slow();
     `);
     const job = offer('update parts set qty = 77 where id = 1');
-    await job.claimed;
-    await sleepUntil(
-      async () =>
-        (await target.query("select 1 from pg_stat_activity where query = 'commit' and state = 'active'")).rows.length > 0,
-    );
+    await untilActive(target, 'commit');
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 1 });
     expect(await quantity(1)).toBe(77);
@@ -220,9 +218,10 @@ describe('execute_dml on PostgreSQL', () => {
       create constraint trigger slow after update on parts deferrable initially deferred for each row execute function slow();
     `);
     const job = offer('update parts set qty = 78 where id = 1');
-    const found = "select pid from pg_stat_activity where query = 'commit' and state = 'active'";
-    await sleepUntil(async () => (await target.query(found)).rows.length > 0);
-    await target.query(`select pg_terminate_backend(pid) from (${found}) s`);
+    await untilActive(target, 'commit');
+    await target.query(`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and query = 'commit' and state = 'active'`);
     expect(await job.result).toMatchObject({ success: false, outcome: 'rolled_back' });
     expect(await quantity(1)).toBe(10);
     expect(await markers(job.requestId)).toEqual([]);
@@ -231,17 +230,10 @@ describe('execute_dml on PostgreSQL', () => {
   it('leaves no lock, setting or temporary table on the connection (AP-I6)', async () => {
     await run("set lock_timeout = '3s'; create temp table leftover (a int); insert into leftover values (1)");
     await run('update parts set qty = 5 where id = 1');
-    const seen = await target.query(
-      "select (select count(*)::int from pg_locks where locktype = 'advisory') as locks, (select count(*)::int from pg_class where relname = 'leftover') as tables",
-    );
-    expect(seen.rows[0]).toEqual({ locks: 0, tables: 0 });
+    const left = `
+      select 1 from pg_locks join pg_database on pg_database.oid = pg_locks.database
+      where locktype = 'advisory' and datname = current_database()
+      union all select 1 from pg_class where relname = 'leftover'`;
+    await eventually(async () => (await target.query(left)).rows.length === 0);
   });
 });
-
-async function sleepUntil(holds: () => Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 200; i++) {
-    if (await holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error('did not happen in time');
-}

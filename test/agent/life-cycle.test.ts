@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
+import { untilActive } from '../support/active-statement.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { eventually } from '../support/processes.js';
 import { type SwallowingProxy, startSwallowingProxy } from '../support/swallowing-proxy.js';
 import { startTestAgent, type TestAgent, type TestAgentOptions } from '../support/test-agent.js';
 
@@ -49,11 +51,6 @@ function start(options: Partial<TestAgentOptions> = {}): TestAgent {
   const agent = startTestAgent({ gateway, url: database.url, ...options });
   agents.push(agent);
   return agent;
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let i = 0; i < 300 && !holds(); i++) await new Promise((resolve) => setTimeout(resolve, 10));
-  expect(holds()).toBe(true);
 }
 
 describe('life of the agent', () => {
@@ -109,7 +106,7 @@ describe('life of the agent', () => {
       const job = gateway.offer({ detail: 'select 1' });
       job.resultStatuses = [status];
       await job.result;
-      await until(() => agent.lines.some((line) => line.includes('result refused') && line.includes(`"status":${status}`)));
+      await eventually(() => agent.lines.some((line) => line.includes('result refused') && line.includes(`"status":${status}`)));
       expect(job.submissions).toHaveLength(1);
     }
   });
@@ -119,7 +116,7 @@ describe('life of the agent', () => {
     const first = gateway.offer({ detail: 'select 1' });
     await first.result;
     gateway.offer({ detail: 'select 1', requestId: first.requestId });
-    await until(() => agent.lines.some((line) => line.includes('already started')));
+    await eventually(() => agent.lines.some((line) => line.includes('already started')));
   });
 
   it.each([
@@ -234,7 +231,7 @@ describe('life of the agent', () => {
     await gateway.nextPoll((body) => Number(body.limit) > 0);
     gateway.pollStatus = 401;
     gateway.offer({ detail: 'select 1' });
-    await until(() => !existsSync(join(agent.directory, 'svc-agent-ready')));
+    await eventually(() => !existsSync(join(agent.directory, 'svc-agent-ready')));
     gateway.pollStatus = 200;
     expect(await gateway.offer({ detail: 'select 1' }).result).toMatchObject({ success: true });
   });
@@ -255,8 +252,7 @@ describe('life of the agent', () => {
   it('cancels running jobs at the drain timeout and submits their failure (AP-18)', async () => {
     const agent = start({ head: 'drain_timeout_secs = 0' });
     const job = gateway.offer({ operation: 'execute_dml', detail: 'update parts set qty = 0; select pg_sleep(30)' });
-    await job.claimed;
-    await until(() => job.heartbeats > 0);
+    await untilActive(target, 'pg_sleep(30)');
     agent.stop();
     expect(await agent.exit).toBe(1);
     expect(await job.result).toMatchObject({

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { untilActive } from '../support/active-statement.js';
 import { type FakeGateway, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
@@ -160,7 +161,7 @@ describe('execute_select on PostgreSQL', () => {
 
   it('confirms a cancel that a heartbeat brought (AP-42, AP-43)', async () => {
     const job = gateway.offer({ detail: 'select waits(30)' });
-    await job.claimed;
+    await untilActive(target, 'waits(30)');
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({
       success: false,

@@ -17,6 +17,8 @@ afterAll(() => api?.close());
 
 const changes = [
   ['detail', `'delete from t'`],
+  ['database', `'ledger'`],
+  ['environment', `'qa'`],
   ['policy_revision', `'r999'`],
   ['operation', `'execute_dml'`],
   ['approval_digest', `repeat('0', 64)`],

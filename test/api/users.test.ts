@@ -79,6 +79,22 @@ describe('creating users (IM-62)', () => {
   });
 });
 
+describe('the user limit of the plan (IM-69, OP-40)', () => {
+  it('is never exceeded, however many are made at once', async () => {
+    const crowded = await startTestApi();
+    const make = (id: string) => crowded.call('POST', '/api/users', { token: crowded.tokens.admin, body: { id } });
+    for (let index = 2; index <= 18; index += 1) await make(`user-${index}`);
+    const answers = await Promise.all(Array.from({ length: 6 }, (_, index) => make(`late-${index}`)));
+    expect(answers.map((answer) => answer.status).sort()).toEqual([201, 201, 402, 402, 402, 402]);
+    expect(answers.find((answer) => answer.status === 402)?.body).toMatchObject({
+      code: 'plan.limit_exceeded',
+      error: 'user limit reached: 20',
+    });
+    expect((await make('user-2')).status).toBe(409);
+    await crowded.close();
+  });
+});
+
 describe('seeing users', () => {
   it('shows everybody themselves, and others only with user.read, known or not', async () => {
     const token = (await create({ id: 'plain', roles: ['requester'] })).body.token;

@@ -1,8 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { chmod } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -18,12 +15,10 @@ export interface EngineAnswers {
 }
 
 /**
- * Serves the run's engines: the tests run in processes of their own and ask over HTTP, so that a run of unit tests starts nothing
+ * Serves the run's engines, which keep their files in `folder`: the tests run in processes of their own and ask over HTTP, so that a run of unit tests starts nothing
  * and any number of files share one server each.
  */
-export async function openEngines(): Promise<{ address: string; close: () => Promise<void> }> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
-  await chmod(folder, 0o755);
+export async function openEngines(folder: string): Promise<{ address: string; close: () => Promise<void> }> {
   const giveUp = new AbortController();
   const postgres = once(() => openPostgres(folder, giveUp.signal));
   const temporal = once(() => openTemporal(folder, giveUp.signal));
@@ -38,7 +33,6 @@ export async function openEngines(): Promise<{ address: string; close: () => Pro
     giveUp.abort();
     const running = await Promise.allSettled([postgres.started(), temporal.started()]);
     await Promise.all(running.map((one) => (one.status === 'fulfilled' ? one.value?.stop() : undefined)));
-    rmSync(folder, { recursive: true, force: true });
   };
   return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }

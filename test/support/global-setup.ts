@@ -1,3 +1,6 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openEngines } from './engines.js';
 
@@ -7,9 +10,18 @@ declare module 'vitest' {
   }
 }
 
-/** Opens the shared engines for the whole run and stops at its end those that were used. */
+/**
+ * Opens the shared engines for the whole run and stops at its end those that were used. All temporary files of the run, those of
+ * test files included, lie in one folder, which goes with it.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const engines = await openEngines();
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
+  chmodSync(folder, 0o755);
+  process.env.TMPDIR = folder;
+  const engines = await openEngines(folder);
   project.provide('engines', engines.address);
-  return engines.close;
+  return async () => {
+    await engines.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
 }

@@ -13,7 +13,8 @@ afterAll(async () => {
 
 it('a workflow that is replayed from its history for each task follows its request all the same', async () => {
   const { database } = worker;
-  const [id, overdue] = await Promise.all([storeRequest(database), storeRequest(database, { pendingSecs: 1 })]);
+  // One after the other: without a cache the library drops the eager task of a second start until it times out after 10 s.
+  const id = await storeRequest(database);
   await untilKnown(worker, id, 'pending');
   await approve(database, id);
   await untilKnown(worker, id, 'approved');
@@ -22,6 +23,7 @@ it('a workflow that is replayed from its history for each task follows its reque
   await finish(database, id, await claim(database, id));
   await untilEnded(worker, id);
   expect(await worker.client.workflow.getHandle(requestWorkflowId(id)).result()).toBe('executed');
+  const overdue = await storeRequest(database, { pendingSecs: 1 });
   await untilStored(worker, overdue, 'expired');
   expect((await untilEnded(worker, overdue)).status.name).toBe('COMPLETED');
 });

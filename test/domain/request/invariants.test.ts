@@ -1,136 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Move } from '../../../domain/request/moves.js';
-import { STATUSES, type Status, type StoredRequest } from '../../../domain/request/types.js';
-import type { Verdict } from '../../../domain/request/verdict.js';
-import type { WorkflowSnapshot } from '../../../domain/workflow-policy.js';
-import { now as start, storedRequest, user } from '../../support/stored-request.js';
-import { attempts, callerOf, instantOf, madeOn, moveOf, requests, workflows } from './generated.js';
-import { approve, cancel, outcomeOf, reject } from './moves.js';
-import { endOfPath, transitions } from './transitions.js';
-import { make, matches, typesOf, type World } from './world.js';
-
-/** An approval as it was accepted, and whether its giver matched its selector at that moment. */
-interface Given {
-  step: number;
-  userId: string;
-  selector: string;
-  matched: boolean;
-}
-
-interface Step {
-  before: World;
-  after: World;
-  move: Move;
-  verdict: Verdict;
-  at: number;
-  /** All approvals accepted so far, this one included. */
-  given: Given[];
-  maxExecutions: number;
-}
-
-/** The tests' own reading of AV-10: different users per entry; all entries or one of them. */
-function satisfied(workflow: WorkflowSnapshot, given: Given[], index: number): boolean {
-  const { mode, approvers } = workflow.steps[index]!;
-  const here = given.filter((one) => one.step === index && one.matched);
-  const enough = approvers.map(
-    ({ selector, min }) => new Set(here.filter((one) => one.selector === selector).map((one) => one.userId)).size >= min,
-  );
-  return mode === 'all' ? !enough.includes(false) : enough.includes(true);
-}
-
-const overdue = (instant: number | null, at: number) => instant !== null && instant <= at;
-const first = (workflow: WorkflowSnapshot, given: Given[]) =>
-  workflow.steps.findIndex((_, index) => !satisfied(workflow, given, index));
-
-/** Every rule that must hold after every single move; each throws when it does not. */
-const rules: Record<string, (step: Step) => void> = {
-  'RQ-I1: the events are a path of section 7 that ends in the stored status': ({ after }) =>
-    expect(endOfPath(['request.created', ...typesOf(after.events)])).toBe(after.request.status),
-
-  'RQ-I8, ST-21: no other transition': ({ before, after }) => {
-    const [from, to] = [before.request.status, after.request.status];
-    if (from !== to) expect(transitions[from] as readonly Status[]).toContain(to);
-    if (from === 'cancelled' && to === 'executed') expect(before.request.cancelledWhileLost).toBe(true);
-  },
-
-  'ST-21: a request changes its status only with news, and a plain refusal changes nothing': ({ before, after, verdict }) => {
-    if (before.request.status !== after.request.status)
-      expect(after.request).toMatchObject({ version: before.request.version + 1 });
-    if (verdict.change === null) expect(after).toBe(before);
-  },
-
-  'RQ-I2: dispatched and later only with every step satisfied by users who matched': ({ after: { request }, given }) => {
-    if (request.fence > 0 || request.status === 'approved') expect(first(request.workflow!, given)).toBe(-1);
-  },
-
-  'RQ-I4, AV-11: one approval per user and step': ({ given }) =>
-    expect(new Set(given.map(({ step, userId }) => `${step} ${userId}`)).size).toBe(given.length),
-
-  'AV-10: an approval counts for the first step that was unsatisfied, and only for a selector its giver matched': ({
-    before,
-    given,
-    verdict,
-  }) => {
-    if (verdict.change?.decision?.action !== 'approve') return;
-    expect(given.at(-1)).toMatchObject({ matched: true, step: first(before.request.workflow!, given.slice(0, -1)) });
-  },
-
-  'AV-12, AV-13: neither the owner nor one person twice, unless the workflow allows it': ({ after: { request }, given }) => {
-    const users = given.map(({ userId }) => userId);
-    if (!request.workflow!.allowSelfApprove) expect(users).not.toContain('alice');
-    if (!request.workflow!.allowSameApproverAcrossSteps) expect(new Set(users).size).toBe(users.length);
-  },
-
-  'RQ-I12: nothing overdue is approved, rejected, dispatched or claimed': ({ before: { request }, after, at }) => {
-    const next = after.request.status;
-    if (next === request.status) return;
-    if (request.status === 'pending' && overdue(request.expiresAt, at)) expect(['expired', 'cancelled']).toContain(next);
-    if (next === 'dispatched') expect(overdue(request.dispatchBy, at)).toBe(false);
-    if (next === 'running') expect(overdue(request.dispatchDeadline, at)).toBe(false);
-  },
-
-  'TT-7: a dispatch and a claim leave dispatch_by as it is': ({ before, after }) => {
-    if (['dispatched', 'running'].includes(after.request.status))
-      expect(after.request.dispatchBy).toBe(before.request.dispatchBy);
-  },
-
-  'RQ-I9: no more finished executions than the policy allowed at the last dispatch': ({ after, maxExecutions }) =>
-    expect(after.request.finishedExecutions).toBeLessThanOrEqual(maxExecutions),
-
-  'AG-I2, AG-56: each dispatch raises the fence by one, each fence has at most one execution': ({ before, after }) => {
-    const entered = after.request.status === 'dispatched' && before.request.status !== 'dispatched';
-    expect(after.request.fence).toBe(before.request.fence + (entered ? 1 : 0));
-    after.executions.forEach(({ fence }, index) => expect(fence).toBeGreaterThan(after.executions[index - 1]?.fence ?? 0));
-  },
-
-  'AG-I4: executed has an accepted success, cancelled and failed have none of the newest fence': ({ after: { request } }) => {
-    if (request.status === 'executed') expect(request.execution).toMatchObject({ status: 'completed' });
-    if (['cancelled', 'failed', 'execution_lost'].includes(request.status) && request.execution?.fence === request.fence)
-      expect(request.execution.status).not.toBe('completed');
-  },
-
-  'AG-I6: an accepted result may be sent again and changes nothing': ({ after, move, verdict, at }) => {
-    if (move.kind === 'result' && verdict.refusal === null)
-      expect(make(after, move, at).verdict).toEqual({ change: null, refusal: null });
-  },
-
-  'AG-57: unresolved are only lost or unknown attempts of a mutating operation, and none after a proof': ({
-    after: { request, executions },
-  }) => {
-    for (const execution of executions.filter(({ unresolved }) => unresolved))
-      expect(execution).toMatchObject({ mutating: true, lost: true });
-    if (request.status === 'executed') expect(request.unresolved).toEqual([]);
-  },
-
-  'AG-58: nothing is dispatched while an earlier attempt cannot be proven': ({ before, after }) => {
-    if (after.request.fence > before.request.fence)
-      expect(before.request.unresolved.filter(({ provable }) => !provable)).toEqual([]);
-  },
-};
+import { STATUSES, type StoredRequest } from '../../../domain/request/types.js';
+import { now as start } from '../../support/stored-request.js';
+import { type Attempt, attempts, callerOf, instantOf, madeOn, moveOf, requests } from './generated.js';
+import { type Given, rules, type Step } from './rules.js';
+import { make, matches, type World } from './world.js';
 
 /** Plays attempts and shows every move to a rule. */
-function play(request: StoredRequest, list: Parameters<typeof moveOf>[1][], see: (step: Step) => void): void {
+function play(request: StoredRequest, list: Attempt[], see: (step: Step) => void): void {
   let world: World = { request, executions: [], events: [] };
   let at = start;
   let given: Given[] = [];
@@ -171,62 +48,6 @@ describe('whatever is tried on a request, by anybody and in any order', () => {
     );
     expect([...met]).toEqual(
       expect.arrayContaining([...STATUSES, 'approve', 'reject', 'cancel', 'resume', 'claim', 'result', 'clock', 'lease']),
-    );
-  });
-});
-
-describe('one pending request that many decide about at once', () => {
-  const approvers = ['bob', 'carl', 'dora', 'eve'].map((id) => user(id, { groups: ['reviewers'] }));
-  const expiry: Move = { kind: 'clock', clock: 'pending' };
-  const rivals: Move[] = [
-    ...approvers.map((who) => approve(who)),
-    reject(approvers[0]!),
-    reject(user('alice')),
-    cancel(user('alice')),
-    expiry,
-  ];
-  /** What a loser of the race is told, by the status that won (RQ-50, RQ-60, RQ-70, section 6). */
-  const told = (winner: Status, move: Move) => {
-    if (move.kind === 'clock') return 'nothing';
-    if (move.kind === 'cancel') return winner === 'approved' ? 'cancelled' : '409';
-    return winner === 'expired' ? '410' : '409';
-  };
-
-  it('has exactly one outcome, and every answer agrees with it (RQ-I3)', () => {
-    fc.assert(
-      fc.property(fc.shuffledSubarray(rivals, { minLength: 2 }), fc.boolean(), (order, late) => {
-        const at = start + (late ? 86_400_000 : 0);
-        let world: World = { request: storedRequest(), executions: [], events: [] };
-        for (const move of order) {
-          const { status } = world.request;
-          const { world: after, verdict } = make(world, move, at);
-          if (status !== 'pending') expect(outcomeOf(world.request, verdict)).toBe(told(status, move));
-          if (late && move.kind !== 'cancel' && status === 'pending')
-            expect(['410', 'expired']).toContain(outcomeOf(world.request, verdict));
-          world = after;
-        }
-        const moved = typesOf(world.events).filter((type) => type !== 'step.approved');
-        const cancelledAfterApproval = moved.join() === 'request.approved,request.cancelled';
-        expect(
-          moved.length === 1 ||
-            cancelledAfterApproval ||
-            (late && moved.length === 0) ||
-            (!late && order.every((move) => move.kind === 'clock')),
-        ).toBe(true);
-      }),
-    );
-  });
-
-  it('is approved by exactly as many as each step needs (RQ-I4)', () => {
-    fc.assert(
-      fc.property(workflows, fc.shuffledSubarray([...approvers, ...approvers]), (workflow, order) => {
-        const steps = [{ mode: 'all' as const, approvers: [{ selector: 'group:reviewers', min: 3 }] }];
-        let world: World = { request: storedRequest({ workflow: { ...workflow, steps } }), executions: [], events: [] };
-        for (const who of order) world = make(world, approve(who), start).world;
-        const distinct = new Set(order.map(({ id }) => id)).size;
-        expect(world.request.decisions.length).toBe(Math.min(distinct, 3));
-        expect(world.request.status).toBe(distinct >= 3 ? 'approved' : 'pending');
-      }),
     );
   });
 });

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { judge } from '../../../domain/request/judge.js';
 import type { Submission } from '../../../domain/request/moves.js';
-import type { Execution, Outcome, StoredRequest } from '../../../domain/request/types.js';
-import { now, requestIn, storedExecution } from '../../support/stored-request.js';
+import type { Outcome, StoredRequest } from '../../../domain/request/types.js';
+import { now, requestIn } from '../../support/stored-request.js';
 import { eventsOf, outcomeOf, result } from './moves.js';
-import { store, typesOf, type World } from './world.js';
 
 const asked = { cancelRequestedAt: now - 2000, cancelledBy: 'alice', cancelReason: 'wrong table' };
 const before: Record<string, StoredRequest> = {
@@ -127,89 +126,5 @@ describe('the result of the newest execution (AG-45, ST-12 to ST-18)', () => {
     ]);
     expect(texts('partial', {})).toEqual(['{"fence":1,"outcome":"partial","error_class":"database"}']);
     expect(texts('unknown', {})).toEqual(['{"fence":1,"cause":"unknown"}']);
-  });
-});
-
-describe('the same submission again (AG-43, AG-I6)', () => {
-  it('changes nothing however often it comes and whatever the endpoint had read before the lock', () => {
-    const running = before.running!;
-    const world: World = { request: running, executions: [running.execution!], events: [] };
-    const stale = result(running.execution!, 'committed');
-    const after = store(world, judge(running, stale, now), now);
-    expect(typesOf(after.events)).toEqual(['execution.completed']);
-    for (const reported of [stale.reported, after.request.execution!])
-      expect(judge(after.request, { ...stale, reported }, now)).toEqual({ change: null, refusal: null });
-    const other = judge(after.request, result(after.request.execution!, 'rolled_back'), now);
-    expect([other.change, other.refusal?.code]).toEqual([null, 'execution.conflict']);
-  });
-
-  it('is answered alike after a newer dispatch, when it was accepted before it', () => {
-    const request = requestIn('dispatched', { fence: 2 });
-    const reported = storedExecution({ status: 'completed', outcome: 'committed', submission: 'committed null' });
-    expect(outcomeOf(request, judge(request, result(reported, 'committed'), now))).toBe('nothing');
-  });
-});
-
-describe('the result of an older fence (AG-44)', () => {
-  const request = requestIn('running', {
-    operation: 'execute_dml',
-    fence: 2,
-    execution: storedExecution({ id: 'newest', fence: 2, mutating: true }),
-  });
-  const older: Execution = storedExecution({
-    id: 'older',
-    mutating: true,
-    status: 'failed',
-    lost: true,
-    unresolved: true,
-    marker: 'required',
-  });
-
-  it.each([
-    ['rolled_back', false],
-    ['not_started', false],
-    ['partial', undefined],
-    ['unknown', undefined],
-    ['committed', undefined],
-    ['already_applied', undefined],
-  ] as const)('is 410, keeps %s on its own execution and changes the fence\'s "unresolved" to %s', (outcome, unresolved) => {
-    const { change, refusal } = judge(request, result(older, outcome), now);
-    expect(refusal?.code).toBe('execution.gone');
-    expect([change?.state, change?.signal, change?.settled, change?.decision]).toEqual([{}, null, [], null]);
-    expect(change?.execution).toMatchObject({ id: 'older', end: null, set: { outcome } });
-    expect(change?.execution?.set.unresolved).toBe(unresolved);
-    expect(change?.execution?.set).not.toHaveProperty('lost');
-    expect(change?.events).toMatchObject([{ type: 'execution.late_result', outcome: 'info', metadata: { fence: 1, outcome } }]);
-  });
-
-  it('is noted once; another one for an execution that has its result is 410 without a trace', () => {
-    const { change, refusal } = judge(request, result({ ...older, submission: 'x' }, 'rolled_back'), now);
-    expect([change, refusal?.code]).toEqual([null, 'execution.gone']);
-    const waiting = requestIn('dispatched', { fence: 2, execution: { ...older, submission: 'x' } });
-    expect(judge(waiting, result(older, 'rolled_back'), now).change).toBeNull();
-  });
-});
-
-describe('which unresolved fences a result settles (AG-57, AG-59)', () => {
-  const unresolved = [1, 2].map((fence) => ({ fence, provable: true }));
-  const run = (marker: Execution['marker']) =>
-    requestIn('running', {
-      operation: 'execute_dml',
-      fence: 3,
-      unresolved,
-      execution: storedExecution({ fence: 3, mutating: true, marker }),
-    });
-
-  it.each([
-    ['already_applied', 'required', [1, 2]],
-    ['committed', 'required', [1, 2]],
-    ['rolled_back', 'required', [1, 2]],
-    ['partial', 'required', [1, 2]],
-    ['not_started', 'required', []],
-    ['unknown', 'required', []],
-    ['rolled_back', 'none', []],
-    ['partial', 'none', []],
-  ] as const)('%s of a run with marker %s settles %j', (outcome, marker, settled) => {
-    expect(report(run(marker), outcome).change?.settled).toEqual(settled);
   });
 });

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { main } from '../../agent/main.js';
+import { startFakeGateway } from '../support/fake-gateway.js';
+import { createEmptyDatabase } from '../support/postgres.js';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+async function call(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', ''];
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    out += text;
+    return true;
+  });
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+  const code = await main(argv);
+  vi.restoreAllMocks();
+  return { code, out, err };
+}
+
+describe('svc-agent', () => {
+  it('prints version, help and marker statements', async () => {
+    expect(await call('-v')).toMatchObject({ code: 0, out: 'svc-agent 0.1.0\n' });
+    expect((await call('--help')).out).toContain('Usage: svc-agent');
+    expect((await call('--print-marker-ddl', 'postgresql')).out).toContain('PRIMARY KEY (request_id, fence, step));');
+    expect((await call('--print-marker-ddl', 'mysql')).out).toContain('ENGINE=InnoDB');
+  });
+
+  it('exits with 2 for a bad command line and 1 for a bad configuration', async () => {
+    expect(await call('--nope')).toMatchObject({ code: 2 });
+    expect(await call('--print-marker-ddl', 'oracle')).toMatchObject({ code: 2 });
+    const missing = await call('--config', '/nonexistent/agent.toml');
+    expect(missing).toMatchObject({ code: 1, err: 'svc-agent: /nonexistent/agent.toml: no such file\n' });
+  });
+
+  it('checks server, databases and markers and changes nothing', async () => {
+    const [database, gateway] = [await createEmptyDatabase(), await startFakeGateway()];
+    const directory = mkdtempSync(join(tmpdir(), 'svc-agent-check-'));
+    const file = join(directory, 'agent.toml');
+    const nowhere = Object.assign(new URL(database.url), { port: '1' }).href;
+    const write = (url: string) =>
+      writeFileSync(
+        file,
+        `[server]\nurl = "${gateway.url}"\nagent_token = "svc_test"\n[databases.shop.staging]\nurl = "${url}"\n`,
+      );
+    write(database.url);
+    const checked = await call('--check', '--config', file);
+    expect(checked).toMatchObject({
+      code: 0,
+      out: 'server: ok, 1 public key(s)\ndatabase shop/staging: ok, markers: the marker table does not exist\n',
+    });
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    expect((await client.query("select to_regclass('svc_execution_marker') as t")).rows).toEqual([{ t: null }]);
+    await client.end();
+    write(nowhere);
+    expect(await call('--check', '--config', file)).toMatchObject({
+      code: 1,
+      out: 'server: ok, 1 public key(s)\ndatabase shop/staging: connection failed: ECONNREFUSED\n',
+    });
+    expect(gateway.polls).toEqual([]);
+    await gateway.close();
+    await database.drop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+});

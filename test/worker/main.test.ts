@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../../dev/ports.js';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { storeRequest } from '../support/requests.js';
+import { temporalAddress } from '../support/temporal.js';
+import { eventually, openTestDatabase, untilStored } from './support.js';
+
+let stored: TestDatabase;
+let folder: string;
+let running: ChildProcess | undefined;
+beforeAll(async () => {
+  stored = await createTestDatabase();
+  folder = mkdtempSync(join(tmpdir(), 'svc-worker-'));
+});
+afterEach(() => {
+  if (running?.exitCode === null) running.kill('SIGKILL');
+});
+afterAll(async () => {
+  await stored.drop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Settings {
+  listen: string;
+  temporal: string;
+  database?: string;
+}
+
+function start({ listen, temporal, database = stored.url }: Settings, file = join(folder, 'server.toml')) {
+  writeFileSync(
+    file,
+    `state_dir = "${folder}"
+[server]
+listen = "127.0.0.1:0"
+[worker]
+listen = "${listen}"
+[database]
+url = "${database}"
+start_wait_secs = 1
+[temporal]
+address = "${temporal}"
+task_queue = "main-test"
+[mcp]
+default_environment = "production"
+[[databases]]
+name = "shop"
+environments = ["production"]
+`,
+  );
+  return run(file);
+}
+
+function run(file: string) {
+  const program = fileURLToPath(new URL('run-worker.ts', import.meta.url));
+  const child = spawn(process.execPath, ['--import', 'tsx', program, file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  running = child;
+  let errors = '';
+  child.stderr.on('data', (chunk) => {
+    errors += chunk;
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  return { child, exited, errors: () => errors };
+}
+
+const ask = async (listen: string, path: string) => {
+  const response = await fetch(`http://${listen}${path}`).catch(() => null);
+  return response === null ? null : { status: response.status, text: await response.text() };
+};
+
+const untilReady = (worker: ReturnType<typeof run>, listen: string, status: string) =>
+  eventually(async () => {
+    if (worker.child.exitCode !== null) throw new Error(worker.errors());
+    const answer = await ask(listen, '/ready');
+    return answer !== null && JSON.parse(answer.text).status === status ? answer : null;
+  });
+
+describe('svc worker', () => {
+  it('becomes ready, moves what a clock says, answers its probes, and stops cleanly on SIGTERM (OP-3, OP-63)', async () => {
+    const listen = `127.0.0.1:${await freePort()}`;
+    const worker = start({ listen, temporal: await temporalAddress() });
+    await untilReady(worker, listen, 'ok');
+    expect(await ask(listen, '/health')).toMatchObject({ status: 200, text: expect.stringContaining('"status":"ok"') });
+    expect((await ask(listen, '/metrics'))?.text).toContain('svc_workflow_repairs_total 0');
+    expect((await ask(listen, '/other'))?.status).toBe(404);
+    expect((await fetch(`http://${listen}/health`, { method: 'POST' })).status).toBe(405);
+    const database = openTestDatabase(stored.url);
+    const id = await storeRequest(database, { pendingSecs: 1 });
+    await untilStored({ database }, id, 'expired');
+    await eventually(async () => (await ask(listen, '/metrics'))?.text.includes('svc_requests_total{status="expired"'));
+    worker.child.kill('SIGTERM');
+    expect(await worker.exited).toBe(0);
+    expect(await database.query('select 1 from workers')).toEqual([]);
+    await database.close();
+  }, 60_000);
+
+  it('serves degraded while Temporal is away, and stops all the same (OP-10, OP-50)', async () => {
+    const listen = `127.0.0.1:${await freePort()}`;
+    const worker = start({ listen, temporal: `127.0.0.1:${await freePort()}` });
+    const answer = await untilReady(worker, listen, 'degraded');
+    expect(JSON.parse(answer.text).checks).toEqual({
+      database: 'ok',
+      temporal: 'unavailable',
+      worker: 'not_seen',
+      result_storage: 'ok',
+    });
+    worker.child.kill('SIGTERM');
+    expect(await worker.exited).toBe(0);
+  }, 60_000);
+
+  it('says in one line why it cannot start, with exit code 1 (OP-51)', async () => {
+    const missing = run(join(folder, 'missing.toml'));
+    expect(await missing.exited).toBe(1);
+    expect(missing.errors().trim().split('\n')).toHaveLength(1);
+    const away = `postgres://svc:secret-password@127.0.0.1:${await freePort()}/svc`;
+    const noDatabase = start({ listen: '127.0.0.1:0', temporal: '127.0.0.1:1', database: away });
+    expect(await noDatabase.exited).toBe(1);
+    expect(noDatabase.errors()).toContain('error: the gateway database was not reachable');
+    expect(noDatabase.errors()).not.toContain('secret-password');
+    const taken = createServer();
+    const port = await freePort();
+    await new Promise<void>((resolve) => taken.listen(port, '127.0.0.1', resolve));
+    const noPort = start({ listen: `127.0.0.1:${port}`, temporal: '127.0.0.1:1' });
+    expect(await noPort.exited).toBe(1);
+    expect(noPort.errors()).toContain('the port is in use');
+    taken.close();
+  }, 60_000);
+});
