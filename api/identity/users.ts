@@ -21,7 +21,7 @@ interface Acting {
 /** `POST /api/users` (IM-62): user, memberships, initial token and events, or nothing. */
 export async function createUser(
   call: Acting & { body: { id: string; roles: string[]; groups: string[] } },
-  { database }: Services,
+  { database, config }: Services,
 ) {
   const { actor, generation, body } = call;
   const roles = [...new Set(body.roles)];

@@ -8,7 +8,7 @@ import { actorOf, agent, now, storedExecution } from '../../support/stored-reque
 type Of<Kind extends Move['kind']> = Extract<Move, { kind: Kind }>;
 
 export const facts: DispatchFacts = { digestIntact: true, foundDigest: 'a'.repeat(64), ownerActive: true, pairUnchanged: true };
-export const policy: ResumePolicy = { maxExecutions: 3, retryOnFailure: true };
+const policy: ResumePolicy = { maxExecutions: 3, retryOnFailure: true };
 export const tampered = { digestIntact: false, foundDigest: 'b'.repeat(64) };
 
 const by = (caller: Caller) => ({ caller, actor: actorOf(caller) });
@@ -40,7 +40,7 @@ export const claim = (over: Partial<Of<'claim'>> = {}): Of<'claim'> => ({
   ...over,
 });
 
-export const succeeded: readonly Outcome[] = ['committed', 'already_applied'];
+const succeeded: readonly Outcome[] = ['committed', 'already_applied'];
 
 /** What an agent reports: success as the outcome says, and a text that equal submissions share. */
 export function submission(outcome: Outcome, over: Partial<Submission> = {}): Submission {

@@ -28,7 +28,7 @@ export function store(world: World, { change }: Verdict, now: number): World {
 }
 
 /** What the stored executions say about a request. */
-export function totalsOf(
+function totalsOf(
   executions: readonly Execution[],
 ): Pick<StoredRequest, 'execution' | 'finishedExecutions' | 'unresolved'> {
   return {
