@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -7,8 +6,6 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts'],
     /** Worker processes, not threads: the native part of the Temporal worker does not like threads. */
     pool: 'forks',
-    /** Most tests wait for a server more than they compute. */
-    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 20_000,
     hookTimeout: 60_000,
     teardownTimeout: 30_000,

@@ -117,7 +117,7 @@ export interface ClaimContext {
   operations: string[];
   features: string[];
   keyId: string | null;
-  requester: string | null;
+  request: { requester: string; operation: string; database: string; environment: string } | null;
   repeated: { requestId: string; agentId: string; running: boolean; answer: string } | null;
 }
 
@@ -129,7 +129,9 @@ export async function findClaimContext(
 ): Promise<ClaimContext> {
   const [row] = await db.query<ClaimContext>(
     `select a.id is not null as known, coalesce(a.scopes, '[]') as scopes, coalesce(a.operations, '{}') as operations,
-       coalesce(a.features, '{}') as features, a.key_id as "keyId", (select requester from requests where id = $2) as requester,
+       coalesce(a.features, '{}') as features, a.key_id as "keyId",
+       (select jsonb_build_object('requester', requester, 'operation', operation, 'database', database, 'environment', environment)
+        from requests where id = $2) as request,
        (select jsonb_build_object('requestId', e.request_id, 'agentId', e.agent_id, 'running', e.status = 'running', 'answer', e.claim_answer)
         from executions e where e.claim_id = $3) as repeated
      from (select 1) as one left join agents a on a.id = $1`,

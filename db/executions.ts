@@ -108,15 +108,6 @@ export interface FoundExecution {
   createdAt: number;
 }
 
-/** The stored answer of a claim that is repeated with its `claim_id` (AG-31). */
-export async function findClaim(db: Queryable, claimId: string) {
-  const [row] = await db.query<{ request_id: string; agent_id: string; status: string; claim_answer: string }>(
-    'select request_id, agent_id, status, claim_answer from executions where claim_id = $1',
-    [claimId],
-  );
-  return row;
-}
-
 /** Running executions whose lease is over, for the sweeper; the rows are judged one by one under their locks (AG-51). */
 export async function listOverdueLeases(db: Queryable, limit: number): Promise<{ id: string; request_id: string }[]> {
   return db.query(

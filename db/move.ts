@@ -78,7 +78,8 @@ function write(tx: Transaction, after: StoredRequest, change: Change, now: numbe
   if (change.decision !== null) texts.push(decisionInsert(p, id, change.decision));
   tx.send(`with ${texts.join(', ')} select 1`, p.values);
   tx.wake(topic.request(after.id));
-  if (change.signal !== null) tx.wake(topic.outbox);
+  // Lingering news is found by the publisher's own look; most of it is overtaken before.
+  if (change.signal !== null && change.lingerMs === 0) tx.wake(topic.outbox);
   if (after.status === 'dispatched') tx.wake(topic.jobs(after.database, after.environment));
 }
 

@@ -46,8 +46,8 @@ export function insertRelay(
 }
 
 /** A new run ends what the relay held of the request (RS-45). */
-export async function deleteRelay(tx: Transaction, requestId: string): Promise<void> {
-  await tx.query('delete from result_relay where request_id = $1', [requestId]);
+export function deleteRelay(tx: Transaction, requestId: string): void {
+  tx.send('delete from result_relay where request_id = $1', [requestId]);
 }
 
 export async function findRelay(db: Queryable, executionId: string): Promise<string | null> {
@@ -91,15 +91,4 @@ export async function findExecutionResult(
     [requestId, executionId],
   );
   return row;
-}
-
-export interface ListedResult {
-  request_id: string;
-  execution_id: string;
-  database: string;
-  environment: string;
-  operation: string;
-  stored_at: number;
-  expires_at: number;
-  content_length: number;
 }

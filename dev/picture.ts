@@ -15,7 +15,7 @@ interface Line {
   colour: string;
 }
 
-const lines = play(readFileSync(0, 'utf8')).flatMap((text) => fit(text).map((part) => ({ text: part, colour: colourOf(text) })));
+const lines = play(readFileSync(0, 'utf8')).flatMap((text) => wrap(text).map((part) => ({ text: part, colour: colourOf(text) })));
 if (!lines.some((line) => line.text.startsWith('$ '))) throw new Error('no demo output on standard input');
 writeFileSync(target, svg(lines));
 
@@ -31,12 +31,12 @@ function play(output: string): string[] {
 }
 
 /** Commands and sentences go on indented, rows of a table are cut, as a terminal of that width would be read. */
-function fit(line: string): string[] {
+function wrap(line: string): string[] {
   if (line.length <= columns) return [line];
   if (!/^(\$|hint|approved|waiting| {4})/.test(line) || /^ +\d{4}-/.test(line))
     return [`${line.slice(0, columns - 1).trimEnd()}…`];
   const space = line.lastIndexOf(' ', columns);
-  return [line.slice(0, space), ...fit(`    ${line.slice(space).trimStart()}`)];
+  return [line.slice(0, space), ...wrap(`    ${line.slice(space).trimStart()}`)];
 }
 
 function svg(shown: readonly Line[]): string {

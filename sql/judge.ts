@@ -4,7 +4,7 @@ import { createJudgeThread } from './judge-thread.js';
 import { unparsable } from './redact-text.js';
 import { type Dialect, type JudgeOptions, notUnderstood, type Verdict } from './verdict.js';
 
-export type { Dialect, JudgedStatement, JudgeOptions, StatementClass, StatementKind, Verdict } from './verdict.js';
+export type { Dialect, JudgedStatement, JudgeOptions, Verdict } from './verdict.js';
 
 export interface SqlJudge {
   /** The verdict of sql-safety.md for any text; never throws. The same input gives the same verdict everywhere (SQ-I5). */

@@ -94,10 +94,11 @@ const json = (status: number, body: unknown): Answer => ({
 
 const failed = (code: string) => ({ error: code, code, hint: null });
 
+/** A folder that the first server has not made yet is no fault. */
 function isStoreReadable({ resultStorage }: Config): Promise<boolean> {
   if (resultStorage.backend !== 'local') return Promise.resolve(true);
   return access(resultStorage.rootDir, constants.R_OK).then(
     () => true,
-    () => false,
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
   );
 }

@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { signExecutionToken } from '../../crypto/execution-token.js';
 import { type ClaimContext, findClaimContext } from '../../db/agents.js';
 import { lockOwner } from '../../db/creation.js';
+import { violates } from '../../db/errors.js';
 import { type Decide, move } from '../../db/move.js';
 import { iso } from '../../db/row-types.js';
-import { invalid, notFound, refusal } from '../../domain/errors.js';
+import { forbidden, GatewayError, invalid, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
 import { isMutating, type StoredRequest } from '../../domain/request/types.js';
@@ -22,19 +23,32 @@ export async function claimJob(call: ClaimCall, services: Services, times: { lea
   const claimId = call.body.claim_id ?? null;
   if (claimId !== null && !isUuid(claimId)) throw invalid('claim_id must be a UUID', 'body.claim_id');
   if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
-  const { id } = call.params;
-  const context = isUuid(id) ? await findClaimContext(services.database, call.caller.id, id, claimId) : null;
+  const context = await findContext(call, services, claimId);
   if (context !== null && !context.known) throw neverPolled();
-  if (context === null || context.requester === null) throw notFound('request');
-  const repeated = repeatedAnswer(call, context, id);
-  if (repeated !== null) return rawJson(200, [repeated]);
-  return rawJson(200, [await commitClaim(call, services, context, context.requester, claimId, times)]);
+  if (context === null || context.request === null) throw notFound('request');
+  if (!agentFacts(call.caller.id, context, context.request).inScope) throw forbidden();
+  const again = () => findContext(call, services, claimId).then((found) => found && repeatedAnswer(call, found));
+  const answer =
+    repeatedAnswer(call, context) ??
+    (await commitClaim(call, services, context, context.request.requester, claimId, times).catch(async (error: unknown) => {
+      // Of two claims with one `claim_id` at once, the one that waited finds out here what the other has stored.
+      const repeated = claimId !== null && isLostRace(error) ? await again() : null;
+      if (repeated === null) throw error;
+      return repeated;
+    }));
+  return rawJson(200, [answer]);
 }
 
+const findContext = async (call: ClaimCall, services: Services, claimId: string | null) =>
+  isUuid(call.params.id) ? findClaimContext(services.database, call.caller.id, call.params.id, claimId) : null;
+
+const isLostRace = (error: unknown) =>
+  (error instanceof GatewayError && error.code === 'request.conflict') || violates(error, 'executions_claim');
+
 /** AG-31, AG-36: the same agent's same claim gives the same answer again; the id of another request's claim is 400. */
-function repeatedAnswer(call: ClaimCall, { repeated }: ClaimContext, id: string): string | null {
+function repeatedAnswer(call: ClaimCall, { repeated }: ClaimContext): string | null {
   if (repeated === null) return null;
-  if (repeated.requestId !== id || repeated.agentId !== call.caller.id)
+  if (repeated.requestId !== call.params.id || repeated.agentId !== call.caller.id)
     throw invalid('claim_id belongs to another claim', 'body.claim_id');
   if (!repeated.running) throw refusal('request.conflict', 'this claim has ended');
   return repeated.answer;
@@ -77,7 +91,11 @@ async function commitClaim(
   return answer;
 }
 
-function agentFacts(id: string, context: ClaimContext, request: StoredRequest) {
+function agentFacts(
+  id: string,
+  context: ClaimContext,
+  request: Pick<StoredRequest, 'database' | 'environment'> & { operation: string },
+) {
   const scope = context.scopes.find(
     ({ database, environment }) => database === request.database && environment === request.environment,
   );

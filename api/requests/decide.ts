@@ -72,7 +72,9 @@ export async function resumeRequest(call: ById<{ reason: string | null }>, servi
         now,
       );
     };
-    return move(tx, id, decide, { behind });
+    const moved = await move(tx, id, decide, { behind });
+    if (moved.refusal === null && moved.before.execution !== null) deleteRelay(tx, id);
+    return moved;
   });
   return { id: after.id, status: after.status };
 }

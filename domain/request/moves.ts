@@ -1,6 +1,6 @@
 import type { Actor } from '../audit.js';
 import type { Caller } from '../permissions.js';
-import type { Instant, Outcome } from './types.js';
+import type { Outcome } from './types.js';
 import type { ExecutionEnd } from './verdict.js';
 import type { ClockKind } from './view.js';
 
@@ -71,5 +71,3 @@ export interface ReportedExecution {
   status: 'running' | 'completed' | 'failed';
   lost: boolean;
 }
-
-export type { Instant };

@@ -101,7 +101,10 @@ describe('the answer of a claim (section 4)', () => {
         ...{ database: 'shop', environment: 'staging', detail: write, execution_token: expect.any(String) },
         ...{ statement_timeout_secs: 30, max_rows: null, lease_expires_at: expect.any(String), lease_secs: 60 },
         ...{ execution_plan: null, execution_plan_json: null, fence: 1, unresolved_fences: [], marker: 'required' },
-        ...{ approval_digest: approvalDigest({ ...content(body), detail: write }), policy_revision: expect.stringMatching(/^r\d+$/) },
+        ...{
+          approval_digest: approvalDigest({ ...content(body), detail: write }),
+          policy_revision: expect.stringMatching(/^r\d+$/),
+        },
         ...{ max_result_bytes: 20_000, server_time: expect.any(String) },
       },
     ]);
@@ -141,12 +144,15 @@ describe('the answer of a claim (section 4)', () => {
     ['slow', 45, 75, 7],
     ['capped', 5, 60, null],
     ['brief', 90, 120, null],
-  ])('in %s gives %i s per statement, a lease of %i s and max_rows %s (AG-37, AG-38)', async (environment, secs, lease, maxRows) => {
-    const agent = await calls.known(pollBody({ limit: 0 }, { scopes: [scope('shop', environment)] }));
-    const { body } = await agent.claim(await calls.dispatched('select 1', { environment }));
-    expect(body).toMatchObject({ statement_timeout_secs: secs, lease_secs: lease, max_rows: maxRows });
-    expect(Date.parse(body.lease_expires_at) - Date.parse(body.server_time)).toBe(lease * 1000);
-  });
+  ])(
+    'in %s gives %i s per statement, a lease of %i s and max_rows %s (AG-37, AG-38)',
+    async (environment, secs, lease, maxRows) => {
+      const agent = await calls.known(pollBody({ limit: 0 }, { scopes: [scope('shop', environment)] }));
+      const { body } = await agent.claim(await calls.dispatched('select 1', { environment }));
+      expect(body).toMatchObject({ statement_timeout_secs: secs, lease_secs: lease, max_rows: maxRows });
+      expect(Date.parse(body.lease_expires_at) - Date.parse(body.server_time)).toBe(lease * 1000);
+    },
+  );
 
   it.each([
     ['a read', 'select 1', pollBody(), 'none'],
@@ -278,10 +284,11 @@ it('polls, heartbeats and failed claims change no status (AG-I11)', async () => 
   const [waits, runs, done] = [await calls.dispatched(), await calls.dispatched(write), await calls.dispatched()];
   const execution = await agent.run(runs);
   await agent.submit(await agent.run(done), { success: true });
-  const rows = () => calls.sql('select id, status, version, fence from requests where id = any($1) order by id', [[waits, runs, done]]);
+  const rows = () =>
+    calls.sql('select id, status, version, fence from requests where id = any($1) order by id', [[waits, runs, done]]);
   const before = await rows();
   for (const one of [agent, other]) {
-    await one.poll();
+    await one.poll(one === agent ? pollBody() : pollBody({}, { scopes: [] }));
     await one.heartbeat(execution);
     for (const id of [runs, done]) expect((await one.claim(id)).status).toBeGreaterThanOrEqual(403);
   }

@@ -3,11 +3,11 @@ import { judge } from '../../domain/request/judge.js';
 import type { ClockKind } from '../../domain/request/view.js';
 import type { Answer, TestApi } from '../support/api.js';
 
-/** Two databases, four kinds of workflow, and roles limited to one database. */
+/** Two databases, four kinds of workflow (none for shop/lab), and roles limited to one database. */
 export const callsToml = `
 [[databases]]
 name = "shop"
-environments = ["staging", "production", "qa", "lab"]
+environments = ["staging", "production", "qa", "lab", "dev"]
 dialect = "postgresql"
 
 [[databases]]
@@ -76,6 +76,24 @@ mode = "any"
 role = "shop-operator"
 [[workflows.steps.approvers]]
 user = "erin"
+
+[[workflows]]
+database = "shop"
+environment = "dev"
+allow_self_approve = true
+allow_same_approver_across_steps = true
+pending_ttl_secs = 3600
+approval_ttl_secs = 1800
+[[workflows.steps]]
+[[workflows.steps.approvers]]
+group = "dba-team"
+[[workflows.steps]]
+[[workflows.steps.approvers]]
+group = "dba-team"
+
+[[execution_policies]]
+environment = "dev"
+execution_window_secs = 600
 
 [[execution_policies]]
 environment = "staging"

@@ -84,7 +84,7 @@ describe('creations that are refused (sections 2 and 10)', () => {
 
   it('names up to five environments of the database that the caller may view (RQ-19)', async () => {
     const answer = await calls.create(alice, { environment: 'moon' });
-    expect(answer.body.hint).toContain('staging, production, qa, lab');
+    expect(answer.body.hint).toContain('staging, production, qa, lab, dev');
     const limited = await api.createUser('ledger-ann', { roles: ['ledger-user'] });
     const blind = await calls.create(limited, { database: 'ledger', environment: 'moon' });
     expect([blind.status, blind.body.hint]).toEqual([400, 'environments of ledger: staging, production']);

@@ -37,6 +37,7 @@ beforeAll(async () => {
       ['shop', 'production'],
       ['ledger', 'production'],
       ['shop', 'qa'],
+      ['shop', 'dev'],
       ['shop', 'staging'],
     ]) {
       const owner = ['alice', 'bob', 'ivy'][index % 3]!;

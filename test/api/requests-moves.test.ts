@@ -20,7 +20,7 @@ beforeAll(async () => {
   };
   for (const [id, person] of Object.entries(people)) tokens[id] = await api.createUser(id, person);
   tokens.admin = api.tokens.admin;
-  await calls.poll(['shop/production', 'shop/staging', 'shop/qa']);
+  await calls.poll(['shop/production', 'shop/staging', 'shop/dev']);
 });
 afterAll(() => api?.close());
 
@@ -183,6 +183,21 @@ describe('approving (RQ-50 to RQ-56, AV-10 to AV-14)', () => {
     const id = await pending();
     expect((await calls.act(tokens.erin!, id, 'approve')).body).toEqual(forbidden);
     expect((await calls.act(tokens.erin!, id, 'reject')).body).toEqual(forbidden);
+  });
+
+  it('lets owner and one approver do everything where the workflow allows both (AV-12, AV-13), within its own times (TT-1 to TT-3)', async () => {
+    const self = tokens.approver!;
+    const id = await calls.created(self, { environment: 'dev' });
+    expect((await calls.act(self, id, 'approve')).body).toMatchObject({ status: 'pending', step_completed: 1 });
+    expect((await calls.act(self, id, 'approve')).body).toMatchObject({ status: 'approved', step_completed: 2 });
+    const approved = (await calls.show(self, id)).body;
+    expect(Date.parse(approved.expires_at) - Date.parse(approved.created_at)).toBe(3_600_000);
+    expect(Date.parse(approved.dispatch_by) - Date.parse(approved.approved_at)).toBe(1_800_000);
+    await calls.act(self, id, 'resume');
+    expect((await calls.show(self, id)).body.dispatch_by).toBe(approved.dispatch_by);
+    await calls.submit((await calls.claimed(id)).executionId, { success: true });
+    const executed = (await calls.show(self, id)).body;
+    expect(Date.parse(executed.dispatch_by) - Date.parse(executed.resolved_at)).toBe(600_000);
   });
 
   it('keeps an approval when its giver loses the group (AV-14)', async () => {

@@ -36,10 +36,15 @@ const { json } = fc.letrec<{ json: string; list: string; object: string }>((tie)
     tie('list'),
     tie('object'),
   ),
-  list: fc.tuple(space, fc.array(tie('json'), { maxLength: 4 }), space).map(([before, items, after]) => `[${before}${items.join(`${after},${before}`)}${after}]`),
+  list: fc
+    .tuple(space, fc.array(tie('json'), { maxLength: 4 }), space)
+    .map(([before, items, after]) => `[${before}${items.join(`${after},${before}`)}${after}]`),
   object: fc
     .tuple(space, fc.array(fc.tuple(fc.oneof(string, fc.constant('"same"')), tie('json')), { maxLength: 4 }), space)
-    .map(([before, entries, after]) => `{${before}${entries.map(([key, value]) => `${key}${after}:${before}${value}`).join(',')}${after}}`),
+    .map(
+      ([before, entries, after]) =>
+        `{${before}${entries.map(([key, value]) => `${key}${after}:${before}${value}`).join(',')}${after}}`,
+    ),
 }));
 
 /** One execution that takes a result again and again: only the way from submission to reader is looked at. */
@@ -73,7 +78,8 @@ describe('the bytes of a result (RS-10, RS-I1)', () => {
   it.each(['', ' ', 'no json', '{"a":1', '[1,]', "{'a':1}", '01', 'NaN', '"a\u0001"', '\ufeff{}', '{} {}'])(
     'are a JSON string of the text when it is %j (RS-11)',
     async (text) => {
-      for (const over of [{}, { no_result_store: true }]) expect((await passThrough(text, over)).stream).toBe(JSON.stringify(text));
+      for (const over of [{}, { no_result_store: true }])
+        expect((await passThrough(text, over)).stream).toBe(JSON.stringify(text));
     },
   );
 

@@ -77,7 +77,14 @@ describe('stored content (RS-31 to RS-40)', () => {
       '_svc_result execution_id success rows_affected truncated error_message result_data'.split(' '),
     );
     expect(content.body).toMatchObject({
-      ...{ _svc_result: true, execution_id: executionId, success: true, rows_affected: null, truncated: true, error_message: null },
+      ...{
+        _svc_result: true,
+        execution_id: executionId,
+        success: true,
+        rows_affected: null,
+        truncated: true,
+        error_message: null,
+      },
     });
     expect(content.text).toContain(rows);
     expect(content.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -150,7 +157,10 @@ describe('stored content (RS-31 to RS-40)', () => {
     const { executionId } = await calls.claimed(id);
     expect((await calls.content(owner(), id)).body).toEqual(none);
     const named = await calls.content(owner(), id, `?execution_id=${executionId}`);
-    expect([named.status, named.body]).toEqual([409, { error: 'execution is still running', code: 'result.conflict', hint: null }]);
+    expect([named.status, named.body]).toEqual([
+      409,
+      { error: 'execution is still running', code: 'result.conflict', hint: null },
+    ]);
   });
 
   it('of another execution is 404 for ids of other requests and texts that are no ids (RS-31)', async () => {
@@ -167,7 +177,11 @@ describe('stored content (RS-31 to RS-40)', () => {
     const { executionId } = await calls.claimed(lost);
     await calls.fireClock(lost, 'lease');
     const first = await calls.content(owner(), lost);
-    expect(first.body).toMatchObject({ execution_id: executionId, success: false, error_message: expect.stringMatching(/^lost: /) });
+    expect(first.body).toMatchObject({
+      execution_id: executionId,
+      success: false,
+      error_message: expect.stringMatching(/^lost: /),
+    });
     await calls.act(owner(), lost, 'cancel');
     expect((await calls.content(owner(), lost)).text).toBe(first.text);
   });
@@ -191,7 +205,9 @@ describe('stored content (RS-31 to RS-40)', () => {
     ];
     for (const damage of damages) {
       const { id, executionId } = await calls.run(owner(), {}, { success: true, result_data: rows });
-      const [stored] = await calls.sql<{ object_key: string }>('select object_key from results where execution_id = $1', [executionId]);
+      const [stored] = await calls.sql<{ object_key: string }>('select object_key from results where execution_id = $1', [
+        executionId,
+      ]);
       await damage(join(api.config.resultStorage.rootDir, stored!.object_key));
       const answer = await calls.content(owner(), id);
       expect([answer.status, answer.body]).toEqual([

@@ -25,7 +25,10 @@ afterAll(async () => {
 const rows = '{"rows":[{"n":1}]}';
 
 /** Starts a reader and resolves when it waits; its answer is `answer`. */
-async function reader(id: string, { on = api, token = owner }: { on?: TestApi; token?: string } = {}): Promise<{ answer: Promise<Answer> }> {
+async function reader(
+  id: string,
+  { on = api, token = owner }: { on?: TestApi; token?: string } = {},
+): Promise<{ answer: Promise<Answer> }> {
   const { notifications } = on.services;
   const subscribe = notifications.subscribe;
   const subscribed = new Promise<void>((resolve) => {

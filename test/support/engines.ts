@@ -15,8 +15,8 @@ export interface EngineAnswers {
 }
 
 /**
- * Serves the run's engines, which keep their files in `folder`: the tests run in processes of their own and ask over HTTP, so that a run of unit tests starts nothing
- * and any number of files share one server each.
+ * Serves the run's engines, which keep their files in `folder`: the tests run in processes of their own and ask over HTTP, so that
+ * a run of unit tests starts nothing and any number of files share one server each.
  */
 export async function openEngines(folder: string): Promise<{ address: string; close: () => Promise<void> }> {
   const giveUp = new AbortController();

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { judge } from '../../../domain/request/judge.js';
+import { isMutating } from '../../../domain/request/types.js';
+import { OPERATIONS, type Operation } from '../../../domain/workflow-policy.js';
 import { now, requestIn, storedRequest, user } from '../../support/stored-request.js';
 import { approve, ask, claim, facts, resume, tampered } from './moves.js';
 
@@ -88,6 +90,19 @@ describe('a claim', () => {
     });
     const unresolved = { ...dml, unresolved: [{ fence: 1, provable: true }] };
     expect(all.map((move) => ask(unresolved, move))).toEqual(['running', '409', '409', '409']);
+  });
+});
+
+describe('an operation', () => {
+  const mutating = {
+    ...{ execute_select: false, execute_dml: true, migrate_up: true, migrate_down: true, migrate_repair: true },
+    migrate_status: false,
+  } satisfies Record<Operation, boolean>;
+
+  it.each(OPERATIONS)('%s is mutating when it can change the target (AG-57, MI-14)', (operation) => {
+    const { change } = judge(requestIn('dispatched', { operation }), claim(), now);
+    expect(isMutating(operation)).toBe(mutating[operation]);
+    expect(change?.state.execution?.mutating).toBe(mutating[operation]);
   });
 });
 

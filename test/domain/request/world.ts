@@ -28,9 +28,7 @@ export function store(world: World, { change }: Verdict, now: number): World {
 }
 
 /** What the stored executions say about a request. */
-function totalsOf(
-  executions: readonly Execution[],
-): Pick<StoredRequest, 'execution' | 'finishedExecutions' | 'unresolved'> {
+function totalsOf(executions: readonly Execution[]): Pick<StoredRequest, 'execution' | 'finishedExecutions' | 'unresolved'> {
   return {
     execution: executions.at(-1) ?? null,
     finishedExecutions: executions.filter(({ status, lost }) => status !== 'running' && !lost).length,

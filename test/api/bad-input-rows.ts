@@ -1,0 +1,211 @@
+import type { CallOptions } from '../support/api.js';
+
+/** An object with a field of so many nested arrays. */
+export const nested = (depth: number) => `{"metadata":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+export const json = { 'content-type': 'application/json' };
+
+interface Row {
+  what: string;
+  method: string;
+  path: string;
+  as?: 'admin' | 'agent' | null;
+  options?: CallOptions;
+  status: number;
+  code?: string;
+  hint?: string;
+}
+
+/** Section 12 of the HTTP rules and more of its kind. */
+export const badInput: Row[] = [
+  {
+    what: 'no credential on an unknown path',
+    method: 'GET',
+    path: '/api/nothing',
+    as: null,
+    status: 401,
+    code: 'auth.missing_token',
+  },
+  { what: 'a valid credential on an unknown path', method: 'GET', path: '/api/nothing', status: 404, code: 'route.not_found' },
+  { what: 'another method', method: 'PATCH', path: '/api/requests', status: 405, code: 'route.method_not_allowed' },
+  { what: 'a write on configuration', method: 'POST', path: '/api/workflows', status: 405, code: 'config.read_only' },
+  { what: 'a delete of unknown configuration', method: 'DELETE', path: '/api/roles/none', status: 405, code: 'config.read_only' },
+  { what: 'an agent on a path of users', method: 'GET', path: '/api/requests', as: 'agent', status: 403, code: 'auth.forbidden' },
+  { what: 'an agent on an unknown path', method: 'GET', path: '/nothing', as: 'agent', status: 403, code: 'auth.forbidden' },
+  {
+    what: 'an agent on the list of agents',
+    method: 'GET',
+    path: '/api/agents',
+    as: 'agent',
+    status: 403,
+    code: 'auth.forbidden',
+  },
+  { what: 'a user on a path of agents', method: 'POST', path: '/api/agent/poll', status: 403, code: 'auth.forbidden' },
+  { what: 'a user on an escaped path of agents', method: 'POST', path: '/api/%61gent/poll', status: 403, code: 'auth.forbidden' },
+  ...['abc', '-1', '', '1.5', '4294967296', '1e3', '+1', '%31%00'].map((limit) => ({
+    what: `limit=${limit}`,
+    method: 'GET',
+    path: `/api/requests?limit=${limit}`,
+    status: 400,
+    code: 'validation.failed',
+    ...(limit.includes('%00') ? { hint: 'query' } : { hint: 'query.limit' }),
+  })),
+  {
+    what: 'a parameter twice',
+    method: 'GET',
+    path: '/api/requests?limit=1&limit=2',
+    status: 400,
+    code: 'validation.failed',
+    hint: 'query.limit',
+  },
+  {
+    what: 'a parameter with a bad escape',
+    method: 'GET',
+    path: '/api/requests?user=%zz',
+    status: 400,
+    code: 'validation.failed',
+    hint: 'query.user',
+  },
+  { what: 'a limit above the maximum', method: 'GET', path: '/api/requests?limit=1000', status: 200 },
+  { what: 'an unknown parameter, even twice', method: 'GET', path: '/api/requests?x=1&x=%zz', status: 200 },
+  {
+    what: 'a boolean as a number',
+    method: 'GET',
+    path: '/api/requests?pending_for_me=1',
+    status: 400,
+    code: 'validation.failed',
+    hint: 'query.pending_for_me',
+  },
+  {
+    what: 'a bad escape as id',
+    method: 'GET',
+    path: '/api/requests/%zz',
+    status: 400,
+    code: 'validation.failed',
+    hint: 'path.id',
+  },
+  { what: 'U+0000 as id', method: 'GET', path: '/api/requests/a%00', status: 400, code: 'validation.failed', hint: 'path.id' },
+  {
+    what: 'a bad escape where no route is',
+    method: 'GET',
+    path: '/none/%zz',
+    status: 400,
+    code: 'validation.failed',
+    hint: 'path',
+  },
+  { what: 'an id of another form', method: 'GET', path: '/api/requests/not-a-uuid', status: 404, code: 'request.not_found' },
+  { what: 'a trailing slash', method: 'GET', path: '/api/me/', status: 404, code: 'route.not_found' },
+  { what: 'other case in the path', method: 'GET', path: '/api/Me', status: 404, code: 'route.not_found' },
+  ...['{"database":', '[]', 'null', '"x"', '{} x', '{"a":1}{', '\ufeff{}', nested(65)].map((raw) => ({
+    what: `the body ${raw.slice(0, 20)}`,
+    method: 'POST',
+    path: '/api/users',
+    options: { raw, headers: json },
+    status: 400,
+    code: 'validation.failed',
+    hint: 'body',
+  })),
+  {
+    what: 'bytes that are not UTF-8',
+    method: 'POST',
+    path: '/api/users',
+    options: { raw: Uint8Array.of(0xff, 0xfe), headers: json },
+    status: 400,
+    code: 'validation.failed',
+    hint: 'body',
+  },
+  { what: 'a missing body', method: 'POST', path: '/api/users', status: 400, code: 'validation.failed', hint: 'body' },
+  {
+    what: 'a wrong type',
+    method: 'POST',
+    path: '/api/users',
+    options: { body: { id: 5 } },
+    status: 400,
+    code: 'validation.failed',
+    hint: 'body.id',
+  },
+  {
+    what: 'null where it is not allowed',
+    method: 'POST',
+    path: '/api/users',
+    options: { body: { id: 'a', roles: null } },
+    status: 400,
+    code: 'validation.failed',
+    hint: 'body.roles',
+  },
+  {
+    what: 'a wrong entry of a list',
+    method: 'POST',
+    path: '/api/users',
+    options: { body: { id: 'a', roles: ['requester', 3] } },
+    status: 400,
+    code: 'validation.failed',
+    hint: 'body.roles[1]',
+  },
+  {
+    what: 'U+0000 in a string',
+    method: 'POST',
+    path: '/api/users',
+    options: { raw: '{"id":"a","groups":["\\u0000"]}', headers: json },
+    status: 400,
+    code: 'validation.failed',
+    hint: 'body.groups[0]',
+  },
+  {
+    what: 'an unpaired surrogate',
+    method: 'POST',
+    path: '/api/users',
+    options: { raw: '{"id":"a","groups":["\\ud800"]}', headers: json },
+    status: 400,
+    code: 'validation.failed',
+    hint: 'body.groups[0]',
+  },
+  {
+    what: 'text as content type',
+    method: 'POST',
+    path: '/api/users',
+    options: { raw: '{}', headers: { 'content-type': 'text/plain' } },
+    status: 415,
+    code: 'validation.unsupported_media_type',
+  },
+  {
+    what: 'another charset',
+    method: 'POST',
+    path: '/api/users',
+    options: { raw: '{}', headers: { 'content-type': 'application/json; charset=latin1' } },
+    status: 415,
+    code: 'validation.unsupported_media_type',
+  },
+  {
+    what: 'a content encoding',
+    method: 'POST',
+    path: '/api/users',
+    options: { raw: '{}', headers: { ...json, 'content-encoding': 'gzip' } },
+    status: 415,
+    code: 'validation.unsupported_media_type',
+  },
+  {
+    what: '3 MiB of body',
+    method: 'POST',
+    path: '/api/users',
+    options: { raw: ' '.repeat(3 << 20), headers: json },
+    status: 413,
+    code: 'payload.too_large',
+  },
+  {
+    what: '5 MiB of body on create',
+    method: 'POST',
+    path: '/api/requests',
+    options: { raw: ' '.repeat(5 << 20), headers: json },
+    status: 413,
+    code: 'payload.too_large',
+  },
+  {
+    what: 'a wrong type on create',
+    method: 'POST',
+    path: '/api/requests',
+    options: { body: { database: 5 } },
+    status: 400,
+    code: 'validation.failed',
+    hint: 'body.database',
+  },
+];

@@ -1,0 +1,76 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { shopToml } from '../support/api.js';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+
+let folder: string;
+let stored: TestDatabase;
+let child: ChildProcess | undefined;
+let printed: string;
+beforeEach(async () => {
+  stored = await createTestDatabase();
+  folder = await mkdtemp(join(tmpdir(), 'svc-main-'));
+});
+afterEach(async () => {
+  child?.kill('SIGKILL');
+  child = undefined;
+  await rm(folder, { recursive: true, force: true });
+  await stored.drop();
+});
+
+/** `svc server` as a process of its own. */
+async function start(database: string, more = ''): Promise<void> {
+  const file = join(folder, 'server.toml');
+  const lines = [
+    `state_dir = "${folder}/state"`,
+    shopToml,
+    '[server]\nlisten = "127.0.0.1:0"\ndrain_secs = 0',
+    `[database]\nurl = "${database}"\nstart_wait_secs = 1`,
+    '[temporal]\naddress = "127.0.0.1:1"',
+    more,
+  ];
+  await writeFile(file, lines.join('\n'));
+  printed = '';
+  child = spawn(join(import.meta.dirname, '../../bin/svc'), ['server', '--config', file], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  child.stderr?.on('data', (chunk) => {
+    printed += chunk;
+  });
+}
+
+const exitCode = async () => (child?.exitCode === null ? (await once(child, 'exit'))[0] : child?.exitCode);
+const port = () => /listening.* port=(\d+)/.exec(printed)?.[1];
+const waitMs = { timeout: 60_000 };
+
+describe('svc server (operations sections 6 and 7)', () => {
+  it('starts, leaves its tokens and its process id, reloads at SIGHUP, and ends with 0 at SIGTERM', async () => {
+    await start(stored.url);
+    await expect.poll(port, waitMs).toBeDefined();
+    const token = await readFile(join(folder, 'state/admin-token'), 'utf8');
+    const me = await fetch(`http://127.0.0.1:${port()}/api/me`, { headers: { authorization: `Bearer ${token}` } });
+    expect(me.status).toBe(200);
+    expect(await readFile(join(folder, 'state/server.pid'), 'utf8')).toBe(String(child?.pid));
+    child?.kill('SIGHUP');
+    await expect.poll(() => printed, waitMs).toContain('configuration reloaded');
+    child?.kill('SIGTERM');
+    expect(await exitCode()).toBe(0);
+    await expect(readFile(join(folder, 'state/server.pid'))).rejects.toThrow();
+    expect(printed).not.toContain(token);
+  }, 120_000);
+
+  it('says in one line why it cannot start, and ends with 1 (OP-51)', async () => {
+    const away = new URL(stored.url);
+    away.port = '1';
+    await start(away.href);
+    expect(await exitCode()).toBe(1);
+    expect(printed.trim().split('\n').at(-1)).toBe('the gateway database was not reachable for 1 s');
+    await start(stored.url, '[nonsense]');
+    expect(await exitCode()).toBe(1);
+    expect(printed).toMatch(/server\.toml:\d+:\d+: nonsense: unknown/);
+  }, 120_000);
+});
