@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
+import type { Logger } from 'pino';
 import { sha256Hex } from '../crypto/hash.js';
-import { refusal } from '../domain/errors.js';
+import { GatewayError, refusal } from '../domain/errors.js';
 
 /** Where result texts are kept. Keys are relative paths made by us; length and hash are compared by the reader (RS-36). */
 export interface ResultStore {
@@ -14,6 +15,17 @@ export interface ResultStore {
   remove(key: string): Promise<void>;
   /** Whether the store accepts a read (OP-10). */
   healthy(): Promise<boolean>;
+}
+
+/** 503 while the store refuses work, which the caller may then repeat (AG-48, RS-37); the log names the reason. */
+export async function reachResults<T>(services: { log: Pick<Logger, 'error'> }, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    services.log.error({ error: String(error) }, 'result storage not reachable');
+    throw refusal('service.unavailable', 'result storage is not reachable');
+  }
 }
 
 /** Results as files below one directory that all processes share. */

@@ -3,7 +3,7 @@ import { awaitResult, create } from './requests.js';
 import { percentiles, timed, wallClockMs } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
-const detail = 'select extract(epoch from clock_timestamp())::text';
+const detail = 'select extract(epoch from clock_timestamp())::text as at';
 
 /** Approval and resumption of one request at a time, and how long after the resume was sent its statement runs in the target. */
 export async function decision({ alice, bob, measure }: BenchSystem, { count = 500, warmup = 100 }: BenchOptions) {
@@ -16,7 +16,7 @@ export async function decision({ alice, bob, measure }: BenchSystem, { count = 5
     const sentAt = wallClockMs();
     resume.push(await timed(() => expectStatus(200, alice.call('POST', `/api/requests/${id}/resume`))));
     const { result_data: result } = await awaitResult(alice, id);
-    started.push(Number(result.rows[0][0]) * 1000 - sentAt);
+    started.push(Number(result.rows[0].at) * 1000 - sentAt);
   };
   for (let left = warmup; left > 0; left -= 1) await once();
   for (const durations of [approve, resume, started]) durations.length = 0;

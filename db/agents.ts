@@ -40,13 +40,13 @@ export async function updateAgent(db: Queryable, report: AgentReport): Promise<b
   return rows.length > 0;
 }
 
-/** Makes the record of an agent's first poll; false when another call has just made it. */
-export async function insertAgent(tx: Transaction, report: AgentReport): Promise<boolean> {
+/** Makes the record of an agent's first poll; false when another call has just made it. It has fetched the current key before (ET-19). */
+export async function insertAgent(tx: Transaction, report: AgentReport, keyId: string | null): Promise<boolean> {
   const rows = await tx.query(
     `insert into agents (id, scopes, operations, features, agent_version, instance_id, in_flight, max_concurrent, in_flight_preflight, draining,
-       uptime_secs, active_jobs, last_seen_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, clock_timestamp()) on conflict (id) do nothing returning id`,
-    agentValues(report),
+       uptime_secs, active_jobs, key_id, last_seen_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp()) on conflict (id) do nothing returning id`,
+    [...agentValues(report), keyId],
   );
   return rows.length > 0;
 }

@@ -78,6 +78,7 @@ function write(tx: Transaction, after: StoredRequest, change: Change, now: numbe
   if (change.decision !== null) texts.push(decisionInsert(p, id, change.decision));
   tx.send(`with ${texts.join(', ')} select 1`, p.values);
   tx.wake(topic.request(after.id));
+  if (after.status !== 'dispatched' && after.status !== 'running') tx.wake(topic.outcome(after.id));
   // Lingering news is found by the publisher's own look; most of it is overtaken before.
   if (change.signal !== null && change.lingerMs === 0) tx.wake(topic.outbox);
   if (after.status === 'dispatched') tx.wake(topic.jobs(after.database, after.environment));

@@ -5,6 +5,8 @@ import { type Database, sessionOptions } from './client.js';
 /** One topic per thing somebody may wait for. A wake-up is a hint only: waiters read again (D15). */
 export const topic = {
   request: (id: string) => `r:${id}`,
+  /** A move of a request to any other status than `dispatched` and `running`: what waits for a result need not look at those. */
+  outcome: (id: string) => `o:${id}`,
   jobs: (database: string, environment: string) => `j:${database}/${environment}`,
   outbox: 'outbox',
   generation: 'generation',
@@ -165,7 +167,7 @@ async function recentlyMoved(client: pg.Client): Promise<string[]> {
   });
   const topics = new Set<string>();
   for (const row of rows) {
-    topics.add(topic.request(row.id));
+    topics.add(topic.request(row.id)).add(topic.outcome(row.id));
     if (row.status === 'dispatched') topics.add(topic.jobs(row.database, row.environment));
   }
   return [...topics];

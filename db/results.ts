@@ -82,13 +82,14 @@ export async function findExecutionResult(
   requestId: string,
   executionId: string | null,
 ): Promise<ExecutionResult | undefined> {
+  // Two texts: one with `$2 is null or …` would be planned anew each time.
   const [row] = await db.query<ExecutionResult>(
     `select e.id, e.finished_at, e.success, e.error_message, e.rows_affected::text as rows_affected, e.truncated, e.result_kept,
        s.object_key, s.content_length, s.sha256, s.valid_json, s.stored_at, s.expires_at as result_expires_at,
        (extract(epoch from clock_timestamp()) * 1000)::bigint as now
      from executions e left join results s on s.execution_id = e.id
-     where e.request_id = $1 and ($2::uuid is null or e.id = $2) order by e.fence desc limit 1`,
-    [requestId, executionId],
+     where e.request_id = $1 ${executionId === null ? '' : 'and e.id = $2'} order by e.fence desc limit 1`,
+    executionId === null ? [requestId] : [requestId, executionId],
   );
   return row;
 }

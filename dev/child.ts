@@ -1,5 +1,5 @@
 import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, renameSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -7,7 +7,7 @@ export interface ChildOptions {
   name: string;
   file: string;
   args: readonly string[];
-  /** Receives standard output and error; truncated first. */
+  /** Receives standard output and error; the log of the run before is kept beside it as `<file>.1`. */
   logFile: string;
   /** What the child gets when this process dies without stopping it. */
   deathSignal: 'SIGINT' | 'SIGTERM' | 'SIGKILL';
@@ -33,6 +33,7 @@ export interface Child {
  * elsewhere a watcher that holds a pipe. It has its own process group, so that Ctrl-C in a terminal reaches only this process.
  */
 export function startChild(options: ChildOptions): Child {
+  if (existsSync(options.logFile)) renameSync(options.logFile, `${options.logFile}.1`);
   const log = openSync(options.logFile, 'w', 0o600);
   const leashed = !kernelLeash();
   const [file, ...args] = leashed ? leashedCommand(options) : kernelCommand(options);

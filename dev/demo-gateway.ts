@@ -1,11 +1,10 @@
-import { existsSync, writeFileSync } from 'node:fs';
 import { prepareGatewayDatabase, prepareShop } from './databases.js';
 import { addPostgres, addTemporal } from './engines.js';
 import { addGateway } from './gateway.js';
 import type { Layout } from './layout.js';
 import { loadPasswords } from './passwords.js';
 import { planDemo } from './plan.js';
-import { play, type Stage } from './play.js';
+import type { Stage } from './play.js';
 import type { Report } from './report.js';
 import type { Session } from './session.js';
 import { prepareUsers } from './users.js';
@@ -15,7 +14,7 @@ export interface DemoPorts {
   ui: number;
 }
 
-/** Starts the demo in a folder that this process has locked: engines, databases, gateway, users, and the play when it has not been played. */
+/** Starts the demo in a folder that this process has locked: engines, databases, gateway, users. */
 export async function startDemo(session: Session, layout: Layout, ports: DemoPorts, report: Report): Promise<Stage> {
   const passwords = loadPasswords(layout.passwords);
   const [postgres, temporal] = await session.together([
@@ -27,9 +26,5 @@ export async function startDemo(session: Session, layout: Layout, ports: DemoPor
   await addGateway(session, layout, plan, report);
   await prepareUsers(layout, plan.serverUrl);
   const stage: Stage = { layout, serverUrl: plan.serverUrl, uiUrl: temporal.uiUrl, signal: session.signal, report };
-  if (!existsSync(layout.played)) {
-    await play(stage);
-    writeFileSync(layout.played, '');
-  }
   return stage;
 }

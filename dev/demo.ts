@@ -5,6 +5,7 @@ import { closingText } from './closing.js';
 import { startDemo } from './demo-gateway.js';
 import { lockFolder } from './folder-lock.js';
 import { layoutOf } from './layout.js';
+import { play } from './play.js';
 import { freePort } from './ports.js';
 import { createReport } from './report.js';
 import { runSession } from './run-session.js';
@@ -26,6 +27,7 @@ export async function main(argv: string[]): Promise<number> {
     session.atEnd(lockFolder(layout));
     report.line(`Starting a new gateway in ${folder}`);
     const stage = await startDemo(session, layout, { api: await freePort(), ui: await freePort() }, report);
+    await play(stage);
     report.line('\nEvery step held.');
     if (keep) report.line(await closingText(stage, 'Ctrl-C stops everything and removes the folder.'));
   }, !keep);

@@ -1,9 +1,11 @@
+import { existsSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { closingText } from './closing.js';
 import { startDemo } from './demo-gateway.js';
 import { lockFolder, resetFolder } from './folder-lock.js';
 import { startGiven } from './given-gateway.js';
 import { defaultData, layoutOf } from './layout.js';
+import { play, type Stage } from './play.js';
 import { requirePort, usualPorts } from './ports.js';
 import { createReport } from './report.js';
 import { runSession } from './run-session.js';
@@ -27,6 +29,18 @@ export async function runDev(options: DevOptions): Promise<number> {
     const ports = { api: await requirePort('PORT', usualPorts.api), ui: await requirePort('SVC_UI_PORT', usualPorts.ui) };
     report.line(`Starting the gateway in ${layout.data}`);
     const stage = await startDemo(session, layout, ports, report);
+    if (!existsSync(layout.played)) await playFirst(stage);
     report.line(await closingText(stage, 'Ctrl-C stops everything; the data stays. From nothing again: npm start -- --reset'));
   });
+}
+
+/** A step that does not hold is told, and leaves the gateway running for whoever wants to see why. */
+async function playFirst(stage: Stage): Promise<void> {
+  try {
+    await play(stage);
+    writeFileSync(stage.layout.played, '');
+  } catch (error) {
+    stage.signal.throwIfAborted();
+    process.stderr.write(`\nwarning: the play stopped: ${(error as Error).message}; the next start plays it again\n`);
+  }
 }

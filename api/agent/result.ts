@@ -7,6 +7,7 @@ import { judge } from '../../domain/request/judge.js';
 import type { Services } from '../context.js';
 import { commitMove } from '../requests/decide.js';
 import { isUuid } from '../requests/facts.js';
+import { reachResults } from '../result-store.js';
 import { envelope, isJson } from '../results/envelope.js';
 import { resultPolicy } from '../results/policy.js';
 import type { Call } from '../route.js';
@@ -17,18 +18,25 @@ type ResultCall = Call<{ id: string }, undefined, ResultBody>;
 /** `POST /api/agent/jobs/{execution id}/result` in the order of AG-42; the data is durable before the request is finished (RS-48). */
 export async function submitResult(call: ResultCall, services: Services) {
   const execution = await ownExecution(call, services);
-  const submitted = readSubmission(call.body, execution, services);
+  const submitted = readSubmission(call.body, call.bodyText, execution, services);
   const moved = await keepAndMove(call, services, execution, submitted);
-  if (submitted.tooLarge)
+  if (submitted.tooLarge && moved.changed)
     throw refusal('payload.too_large', `the limit is ${services.config().resultStorage.maxPersistBytes} bytes`);
-  return { request_id: execution.requestId, status: moved.after.status };
+  return { request_id: execution.requestId, status: recordedStatus(execution, moved) };
+}
+
+/** AG-43, AG-49: what this result led to. A request that was dispatched again has moved on, so its older execution tells. */
+function recordedStatus(execution: FoundExecution, { after }: Moved): string {
+  if (execution.fence === after.fence) return after.status;
+  if (execution.status === 'completed') return 'executed';
+  return execution.lost ? 'execution_lost' : 'failed';
 }
 
 /** A body above the route's limit, which was not read: nobody knows what is in it (AG-47). */
 export async function submitUnread(call: Omit<ResultCall, 'body'>, services: Services, bytes: number): Promise<void> {
   const execution = await ownExecution(call, services);
   const body: ResultBody = execution.mutating ? { success: false, outcome: 'unknown' } : { success: true };
-  const { submission } = readSubmission(body, execution, services);
+  const { submission } = readSubmission(body, '', execution, services);
   const submitted = tooLarge(submission, execution.mutating, bytes, services.config().resultStorage.maxPersistBytes, services);
   await keepAndMove(call, services, execution, submitted);
 }
@@ -52,7 +60,7 @@ async function keepAndMove(
   const key = `${execution.requestId}/${execution.id}`;
   const wanted =
     kept === 'object' && submitted.data !== null && execution.submission === null && execution.fence === execution.newestFence;
-  const object = wanted ? await services.results.put(key, submitted.data!) : null;
+  const object = wanted ? await reachResults(services, services.results.put(key, submitted.data!)) : null;
   const moved = await commitMove(services, async (tx) => {
     const done = await move(tx, execution.requestId, (request, now) =>
       judge(

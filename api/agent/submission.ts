@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { sha256Hex } from '../../crypto/hash.js';
 import type { FoundExecution } from '../../db/executions.js';
 import { invalid } from '../../domain/errors.js';
+import { otherFence } from '../../domain/request/judge-result.js';
 import type { Submission } from '../../domain/request/moves.js';
 import type { Outcome } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
@@ -17,6 +18,7 @@ const OUTCOMES = [
 ] as const satisfies Outcome[];
 const succeeded: ReadonlySet<Outcome> = new Set(['committed', 'already_applied']);
 const maxErrorBytes = 4096;
+const maxFence = 2_147_483_647;
 // A number that JSON.parse has rounded is still a count: the outcome of the SQL is never lost for it (AG-50a).
 const count = z.number().refine((value) => Number.isInteger(value) && value >= 0, 'must be an integer of at least 0');
 
@@ -31,7 +33,7 @@ export const resultBody = z.object({
   total_rows: count.nullish(),
   fence: count.nullish(),
   outcome: z.enum(OUTCOMES).nullish(),
-  applied_fence: count.nullish(),
+  applied_fence: z.number().int().min(0).max(maxFence).nullish(),
   cancelled: z.boolean().nullish(),
 });
 
@@ -46,14 +48,17 @@ export interface Submitted {
 /** The submission as rules judge it, with the size rule applied (AG-47, RS-55): too large is told apart by `tooLarge`. */
 export function readSubmission(
   body: ResultBody,
+  bodyText: string,
   execution: FoundExecution,
   services: Services,
 ): Submitted & { tooLarge: boolean } {
   const outcome = body.outcome ?? (body.success ? 'committed' : 'rolled_back');
   if (succeeded.has(outcome) !== body.success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
+  // Also judged under the lock; here it keeps the data of a refused call out of the store, which takes one text per execution.
+  if (body.fence != null && body.fence !== execution.fence) throw otherFence();
   const data = wellFormed(body.result_data);
   const errorMessage = body.error_message == null ? null : cutBytes(wellFormed(body.error_message) ?? '', maxErrorBytes);
-  const rowsAffected = body.rows_affected == null ? null : BigInt(body.rows_affected).toString();
+  const rowsAffected = body.rows_affected == null ? null : exactDigits(body.rows_affected, bodyText);
   const submission: Submission = {
     success: body.success,
     outcome,
@@ -61,7 +66,7 @@ export function readSubmission(
     cancelled: body.cancelled ?? null,
     appliedFence: body.applied_fence ?? null,
     rowsAffected,
-    durationMs: body.duration_ms ?? null,
+    durationMs: body.duration_ms == null ? null : Math.min(body.duration_ms, Number.MAX_SAFE_INTEGER),
     truncated: body.truncated ?? null,
     errorMessage: body.success ? null : (errorMessage ?? 'the agent gave no reason'),
     kept: data === null || !body.success ? 'empty' : 'object',
@@ -81,14 +86,24 @@ export function tooLarge(submission: Submission, mutating: boolean, bytes: numbe
   if (mutating && submission.success) {
     return {
       submission: { ...submission, errorMessage },
-      data: JSON.stringify({ rows_affected: Number(submission.rowsAffected ?? 0) }),
+      data: `{"rows_affected":${submission.rowsAffected ?? 0}}`,
     };
   }
   const failed = { success: false, errorMessage, kept: 'empty', auditError: auditError(services, errorMessage) } as const;
   return {
-    submission: { ...submission, ...failed, outcome: submission.success ? 'rolled_back' : submission.outcome },
+    submission: submission.success
+      ? { ...submission, ...failed, outcome: 'rolled_back', cancelled: false }
+      : { ...submission, ...failed },
     data: null,
   };
+}
+
+/** The digits as sent: JSON numbers hold no count above 2^53 - 1 exactly (AG-50a). */
+function exactDigits(rows: number, bodyText: string): string {
+  if (Number.isSafeInteger(rows)) return String(rows);
+  // Inside a JSON string the quotes would be escaped, so this finds keys only; the parser keeps the last of them.
+  const sent = [...bodyText.matchAll(/(?<!\\)"rows_affected"\s*:\s*(\d+)\s*[,}]/g)].map((match) => match[1] ?? '');
+  return sent.findLast((digits) => Number(digits) === rows) ?? BigInt(rows).toString();
 }
 
 /** U+0000 and unpaired surrogates become U+FFFD (AG-50a). */

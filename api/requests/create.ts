@@ -17,8 +17,9 @@ import {
   type Operation,
   snapshotWorkflow,
 } from '../../domain/workflow-policy.js';
-import type { Verdict } from '../../sql/judge.js';
-import type { Services } from '../context.js';
+import { planLimits } from '../../runtime/plan.js';
+import type { Dialect, Verdict } from '../../sql/judge.js';
+import type { Generation, Services } from '../context.js';
 import { type Reply, reply } from '../reply.js';
 import type { Call } from '../route.js';
 import { refuseAboveBacklog } from './backlog.js';
@@ -86,15 +87,10 @@ async function judgeCreation(
   const entry = registered(generation, input);
   if (entry === undefined) throw notRegistered(call, input);
   if (input.asked.startsWith('migrate_')) throw invalid('migrations are not available in this version', 'body.operation');
-  const policy = executionPolicy(generation, input);
-  const byRead = (read: boolean) =>
-    matchWorkflow(generation.shared.workflows, { ...input, operation: read ? 'execute_select' : 'execute_dml' });
-  const timeoutSecs = effectiveStatementTimeoutSecs(policy, byRead(false));
-  const verdict = accepted(
-    await services.judge.judge(input.detail, { dialect: entry.dialect, statementTimeoutSecs: timeoutSecs }),
-  );
+  const verdict = await judgeDetail(services, generation, input, entry.dialect);
   if (!neededPermissions(verdict, input).every((permission) => can(caller, permission, input))) throw forbidden();
-  const matched = byRead(verdict.operation === 'execute_select');
+  refuseBeyondPlan(services, generation, input);
+  const matched = matchWorkflow(generation.shared.workflows, { ...input, operation: verdict.operation });
   if (matched === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
   if (matched?.requireReason && input.reason === null) throw invalid('a reason is required by the workflow', 'body.reason');
   const { approvalTtlSecs } = services.config().retention;
@@ -122,6 +118,38 @@ async function judgeCreation(
     approvalTtlSecs,
     dispatchMs: times.dispatchMs,
   };
+}
+
+/** RQ-20. The effective timeout of SQ-51 depends on the operation that the verdict itself decides: what passes under the longer one is judged again under its own. */
+async function judgeDetail(
+  services: Services,
+  generation: Generation,
+  input: CreationInput,
+  dialect: Dialect | null,
+): Promise<Accepted> {
+  const timeoutOf = (operation: Operation) =>
+    effectiveStatementTimeoutSecs(
+      executionPolicy(generation, input),
+      matchWorkflow(generation.shared.workflows, { ...input, operation }),
+    );
+  const judge = async (statementTimeoutSecs: number) =>
+    accepted(await services.judge.judge(input.detail, { dialect, statementTimeoutSecs }));
+  const assumed = Math.max(timeoutOf('execute_select'), timeoutOf('execute_dml'));
+  const verdict = await judge(assumed);
+  const real = timeoutOf(verdict.operation);
+  return real === assumed ? verdict : judge(real);
+}
+
+/** RQ-22: the plan counts the databases of the file from its first (OP-40). */
+function refuseBeyondPlan(services: Services, generation: Generation, input: CreationInput): void {
+  const { maxDatabases } = planLimits(services.config(), Date.now());
+  const place = generation.shared.databases.findIndex(({ name }) => name === input.database);
+  if (maxDatabases === null || place < maxDatabases) return;
+  throw refusal(
+    'plan.limit_exceeded',
+    `database limit reached: ${maxDatabases}`,
+    'remove a database from server.toml or use a larger plan',
+  );
 }
 
 /** RQ-19: the hint lists up to five environments of that database that the caller may view. */

@@ -8,6 +8,7 @@ import { mayReadResult, maySee } from '../../domain/request/relation.js';
 import { FINAL, type StoredRequest } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../long-poll.js';
+import { rawJson } from '../reply.js';
 import { readable, resultPolicy } from '../results/policy.js';
 import type { Call } from '../route.js';
 import { requestId } from './facts.js';
@@ -115,25 +116,30 @@ export async function showExecutions(call: Call<{ id: string }, { limit: number 
   const id = requestId(call.params.id);
   const { request } = await visible(call.caller, services, id);
   const rows = await listExecutions(services.database, id, call.query.limit);
-  return {
-    executions: rows.map((row) => ({
-      id: row.id,
-      status: row.status,
-      agent_id: row.agent_id,
-      fence: row.fence,
-      created_at: iso(row.created_at),
-      started_at: iso(row.created_at),
-      finished_at: isoOrNull(row.finished_at),
-      error_message: row.error_message,
-      rows_affected: row.rows_affected === null ? null : Number(row.rows_affected),
-      duration_ms: row.duration_ms,
-      outcome: row.outcome,
-      applied_fence: row.applied_fence,
-      has_stored_result:
-        readable(services, call.generation, request, row) && mayReadResult(call.caller, request, access(services, call, request)),
-    })),
-  };
+  const executions = rows.map((row) => ({
+    id: row.id,
+    status: row.status,
+    agent_id: row.agent_id,
+    fence: row.fence,
+    created_at: iso(row.created_at),
+    started_at: iso(row.created_at),
+    finished_at: isoOrNull(row.finished_at),
+    error_message: row.error_message,
+    rows_affected: row.rows_affected === null ? null : Number(row.rows_affected),
+    duration_ms: row.duration_ms,
+    outcome: row.outcome,
+    applied_fence: row.applied_fence,
+    has_stored_result:
+      readable(services, call.generation, request, row) && mayReadResult(call.caller, request, access(services, call, request)),
+  }));
+  if (executions.every(({ rows_affected: count }) => count === null || Number.isSafeInteger(count))) return { executions };
+  const texts = executions.map((shown, index) => withExactCount(shown, rows[index]?.rows_affected ?? null));
+  return rawJson(200, [`{"executions":[${texts.join(',')}]}`]);
 }
+
+/** A count above 2^53 - 1 is shown exactly (AG-50a), which no number of ours can; inside texts the quotes of the key are escaped. */
+const withExactCount = (shown: { rows_affected: number | null }, digits: string | null): string =>
+  JSON.stringify({ ...shown, rows_affected: digits }).replace(/"rows_affected":"(\d+)"/, '"rows_affected":$1');
 
 const access = (services: Services, call: Pick<Call<unknown, unknown, unknown>, 'generation'>, request: StoredRequest) =>
   resultPolicy(services, call.generation, request).access;

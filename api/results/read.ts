@@ -10,6 +10,7 @@ import type { Services } from '../context.js';
 import { longPoll } from '../long-poll.js';
 import { noContent, type Reply, rawJson } from '../reply.js';
 import { isUuid, requestId } from '../requests/facts.js';
+import { reachResults } from '../result-store.js';
 import type { Call } from '../route.js';
 import { envelope } from './envelope.js';
 import { readable, resultPolicy } from './policy.js';
@@ -75,7 +76,7 @@ async function contentOf(
 
 /** RS-36: what is read is what was recorded, or it is a bug that the log names. */
 async function readObject(services: Services, execution: ExecutionResult): Promise<string | Uint8Array> {
-  const bytes = execution.object_key === null ? null : await services.results.get(execution.object_key);
+  const bytes = execution.object_key === null ? null : await reachResults(services, services.results.get(execution.object_key));
   if (bytes === null || bytes.length !== execution.content_length || sha256Hex(bytes) !== execution.sha256) {
     throw new Error(`stored result of execution ${execution.id} is missing or changed`);
   }
@@ -88,27 +89,35 @@ const ended = {
   expired: 'request expired',
 } as const satisfies Partial<Record<Status, string>>;
 
+const settledStatuses: ReadonlySet<Status> = new Set(['executed', 'failed', ...Object.keys(ended)] as Status[]);
+
 /** `GET …/result/stream` (RS-20 to RS-30): the answer of the run that is going on, or 204. */
 export async function awaitResult(call: ReadCall<undefined>, services: Services, waitMs: number): Promise<Reply> {
   const id = requestId(call.params.id);
-  let seen: Status | null = null;
-  const answer = await longPoll(call, services, { topics: [topic.request(id)], ms: waitMs }, async () => {
+  let seen: StoredRequest | null = null;
+  const answer = await longPoll(call, services, { topics: [topic.outcome(id)], ms: waitMs }, async () => {
     const request = await readableRequest(call, call.caller, services, id);
     const before = seen;
-    seen = request.status;
-    const settled = await settledAnswer(call, services, request);
-    if (settled === null && !wentBack(before, request.status)) return null;
-    if (before !== null) checkReader(call, await call.recheck(), services, request);
+    seen = request;
+    if (!settledStatuses.has(request.status) && !wentBack(before, request)) return null;
+    const [reader, settled] = await Promise.all([
+      before === null ? call.caller : call.recheck(),
+      settledAnswer(call, services, request),
+    ]);
+    checkReader(call, reader, services, request);
     return { settled: settled ?? noContent() };
   });
   return answer === null ? noContent() : answer.settled;
 }
 
 /** RS-25: the client looks at the request itself. A call that began while it was lost waits on (RS-27). */
-const wentBack = (before: Status | null, now: Status) =>
-  before !== null &&
-  before !== now &&
-  (now === 'execution_lost' || (now === 'approved' && (before === 'dispatched' || before === 'running')));
+function wentBack(before: StoredRequest | null, now: StoredRequest): boolean {
+  if (before === null) return false;
+  // A whole dispatch may have passed between two looks.
+  const ranSince = now.fence > before.fence;
+  if (now.status === 'execution_lost') return ranSince || before.status !== 'execution_lost';
+  return now.status === 'approved' && (ranSince || before.status === 'dispatched' || before.status === 'running');
+}
 
 /** RS-20, RS-21; null while nothing is decided (RS-22). */
 async function settledAnswer(call: ReadCall<undefined>, services: Services, request: StoredRequest): Promise<Reply | null> {

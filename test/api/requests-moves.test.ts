@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml, type GatewayCalls, gatewayCalls, reach } from './gateway-calls.js';
+import { callsToml } from './calls-toml.js';
+import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { reach } from './reach-status.js';
 
 let api: TestApi;
 let calls: GatewayCalls;
@@ -200,6 +202,28 @@ describe('approving (RQ-50 to RQ-56, AV-10 to AV-14)', () => {
     expect(Date.parse(executed.dispatch_by) - Date.parse(executed.resolved_at)).toBe(600_000);
   });
 
+  it('looks at the roles that the token may use, and at groups whatever the token (RQ-9)', async () => {
+    const full = await api.createUser('narrowed', { roles: ['shop-operator', 'requester'], groups: ['leads'] });
+    const made = await api.call('POST', '/api/tokens', {
+      token: full,
+      body: { subject_id: 'narrowed', subject_type: 'user', scope_ceiling: { roles: ['requester'] } },
+    });
+    expect(made.status).toBe(201);
+    const narrow = made.body.token;
+    const id = await pending();
+    await calls.act(tokens.approver!, id, 'approve');
+    const waits = async (token: string) => (await calls.list(token, `?pending_for_me=true&limit=100`)).text.includes(id);
+    const second = await pending();
+    await calls.act(tokens.approver!, second, 'approve');
+    await calls.act(tokens.lead!, second, 'approve');
+    expect((await calls.act(narrow, second, 'approve')).body).toEqual(forbidden);
+    expect([await waits(narrow), (await calls.act(narrow, id, 'approve')).status]).toEqual([true, 200]);
+    expect((await calls.act(full, second, 'approve')).body).toMatchObject({
+      status: 'approved',
+      matched_selector: 'role:shop-operator',
+    });
+  });
+
   it('keeps an approval when its giver loses the group (AV-14)', async () => {
     const id = await pending();
     const leaver = await api.createUser('leaver', { groups: ['dba-team'] });
@@ -252,7 +276,9 @@ describe('cancelling (RQ-70 to RQ-73)', () => {
       const id = await calls.created(tokens.owner!, { environment: 'staging' });
       const { executionId } = await calls.claimed(id);
       const cancel = gatewayCalls(patient).act(tokens.owner!, id, 'cancel');
-      await expect.poll(async () => (await calls.show(tokens.owner!, id)).body.cancel_requested_at).not.toBeNull();
+      await expect
+        .poll(async () => (await calls.show(tokens.owner!, id)).body.cancel_requested_at, { timeout: 10_000 })
+        .not.toBeNull();
       await calls.submit(executionId, result);
       const answer = await cancel;
       expect(answer.status).toBe(expected);
@@ -269,7 +295,9 @@ describe('cancelling (RQ-70 to RQ-73)', () => {
       const id = await calls.created(tokens.owner!, { environment: 'staging', detail: 'delete from t where id = 1' });
       await calls.claimed(id);
       const cancel = gatewayCalls(patient).act(tokens.owner!, id, 'cancel');
-      await expect.poll(async () => (await calls.show(tokens.owner!, id)).body.cancel_requested_at).not.toBeNull();
+      await expect
+        .poll(async () => (await calls.show(tokens.owner!, id)).body.cancel_requested_at, { timeout: 10_000 })
+        .not.toBeNull();
       await calls.fireClock(id, 'lease');
       const answer = await cancel;
       expect([answer.status, answer.body]).toEqual([202, { id, status: 'execution_lost' }]);

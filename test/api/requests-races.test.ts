@@ -3,7 +3,9 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newApiToken } from '../../crypto/api-token.js';
 import { type Answer, startTestApi, type TestApi } from '../support/api.js';
-import { callsToml, type GatewayCalls, gatewayCalls, reach } from './gateway-calls.js';
+import { callsToml } from './calls-toml.js';
+import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { reach } from './reach-status.js';
 
 const crowdToml = `${callsToml}
 [[auth.groups]]
@@ -126,7 +128,7 @@ describe('approve, reject, cancel and expiry at once (RQ-I3)', () => {
   );
 });
 
-/** Holds a request's row lock until `release`, as a slow move would. */
+/** Holds a request's row lock, as a slow move would; the waiting for it is seen within the server's lock timeout of 3 s. */
 async function holdLock(
   id: string,
 ): Promise<{ untilSeenWaiting: () => Promise<void>; releaseAfter: (column: string) => Promise<void> }> {
@@ -137,12 +139,15 @@ async function holdLock(
   return {
     untilSeenWaiting: () =>
       expect
-        .poll(async () => {
-          const { rows } = await client.query(
-            `select count(*)::int as count from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`,
-          );
-          return rows[0].count;
-        })
+        .poll(
+          async () => {
+            const { rows } = await client.query(
+              `select count(*)::int as count from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`,
+            );
+            return rows[0].count;
+          },
+          { timeout: 2500 },
+        )
         .toBeGreaterThan(0),
     releaseAfter: async (column) => {
       await client.query(

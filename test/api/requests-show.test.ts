@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml, type GatewayCalls, gatewayCalls, reach } from './gateway-calls.js';
+import { callsToml } from './calls-toml.js';
+import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { reach } from './reach-status.js';
+import { untilWaiting } from './until-waiting.js';
 
 let api: TestApi;
 let other: TestApi;
@@ -130,42 +133,22 @@ describe('what show answers (section 5)', () => {
   );
 });
 
-/** Sees that a call is waiting: its process has subscribed to the request. */
-async function waiting(where: TestApi, start: () => Promise<unknown>): Promise<void> {
-  const { notifications } = where.services;
-  const subscribe = notifications.subscribe;
-  const subscribed = new Promise<void>((resolve) => {
-    notifications.subscribe = (name, wake) => {
-      const release = subscribe(name, wake);
-      notifications.subscribe = subscribe;
-      resolve();
-      return release;
-    };
-  });
-  void start();
-  await subscribed;
-  // The first look of the poll follows its subscription; one more round trip on the same pool comes after it.
-  await where.services.database.query('select pg_sleep(0.05)');
-}
-
 describe('waiting for a status (long poll of section 8)', () => {
   it('is woken by a move on another process (HT-100)', async () => {
     const id = await calls.created(alice);
-    let waited: ReturnType<GatewayCalls['show']> | undefined;
-    await waiting(api, () => (waited = calls.show(alice, id, '?wait=20')));
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=20'));
     await elsewhere.act(bob, id, 'approve');
-    expect((await waited!).body).toMatchObject({ status: 'approved' });
+    expect((await answer).body).toMatchObject({ status: 'approved' });
   });
 
   it('is woken by a move whose sender never notified (HT-102)', async () => {
     const id = await calls.created(alice);
-    let waited: ReturnType<GatewayCalls['show']> | undefined;
-    await waiting(api, () => (waited = calls.show(alice, id, '?wait=20')));
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=20'));
     await calls.sql(
       `update requests set status = 'cancelled', resolved_at = clock_timestamp(), updated_at = clock_timestamp(), version = version + 1 where id = $1`,
       [id],
     );
-    expect((await waited!).body).toMatchObject({ status: 'cancelled' });
+    expect((await answer).body).toMatchObject({ status: 'cancelled' });
   });
 
   it('answers the current state when the time is up', async () => {
@@ -174,33 +157,36 @@ describe('waiting for a status (long poll of section 8)', () => {
     expect([answer.status, answer.body.status]).toEqual([200, 'pending']);
   });
 
+  it.each(['abc', '-1', '', '1.5', '1&wait=2'])('refuses wait=%s', async (wait) => {
+    const id = await calls.created(alice);
+    const answer = await calls.show(alice, id, `?wait=${wait}`);
+    expect([answer.status, answer.body.hint]).toEqual([400, 'query.wait']);
+  });
+
   it('does not end for an approval that leaves the status', async () => {
     const id = await calls.created(alice, { environment: 'qa', reason: 'r' });
-    let waited: ReturnType<GatewayCalls['show']> | undefined;
-    await waiting(api, () => (waited = calls.show(alice, id, '?wait=20')));
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=20'));
     await elsewhere.act(bob, id, 'approve');
     await elsewhere.act(alice, id, 'reject');
-    const { body } = await waited!;
+    const { body } = await answer;
     expect([body.status, body.approval_progress.steps[0].approvals.length]).toEqual(['rejected', 2]);
   });
 
   it('checks the token again before it answers (HT-103)', async () => {
     const temporary = await api.createUser('temporary', { roles: ['requester'] });
     const id = await calls.created(temporary);
-    let waited: ReturnType<GatewayCalls['show']> | undefined;
-    await waiting(api, () => (waited = calls.show(temporary, id, '?wait=20')));
+    const { answer } = await untilWaiting(api, () => calls.show(temporary, id, '?wait=20'));
     await calls.sql(`update tokens set revoked_at = clock_timestamp() where subject_id = 'temporary'`);
     await elsewhere.act(bob, id, 'approve');
-    const { status, body } = await waited!;
+    const { status, body } = await answer;
     expect([status, body.code]).toEqual([401, 'auth.invalid_token']);
   });
 
   it('checks the relation again before it answers (HT-103): an approver of an ended step gets 403', async () => {
     const id = await calls.created(alice);
-    let waited: ReturnType<GatewayCalls['show']> | undefined;
-    await waiting(api, () => (waited = calls.show(bob, id, '?wait=20')));
+    const { answer } = await untilWaiting(api, () => calls.show(bob, id, '?wait=20'));
     await elsewhere.act(alice, id, 'cancel');
-    expect((await waited!).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
+    expect((await answer).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
   });
 
   it('opens no database connection for 200 waiters (HT-101, HT-I8)', async () => {
@@ -221,21 +207,21 @@ describe('waiting for a status (long poll of section 8)', () => {
   it('ends for a client that goes away and writes nothing (HT-104)', async () => {
     const id = await calls.created(alice);
     const gone = new AbortController();
-    let waited: Promise<unknown> | undefined;
-    await waiting(api, () => (waited = calls.show(alice, id, '?wait=60', gone.signal).catch((error: Error) => error.name)));
+    const { answer } = await untilWaiting(api, () =>
+      calls.show(alice, id, '?wait=60', gone.signal).catch((error: Error) => error.name),
+    );
     const before = await calls.sql('select * from requests where id = $1', [id]);
     gone.abort();
-    expect(await waited).toBe('AbortError');
+    expect(await answer).toBe('AbortError');
     expect(await calls.sql('select * from requests where id = $1', [id])).toEqual(before);
   });
 
   it('ends with the current state when its process drains (HT-105)', async () => {
     const third = await startTestApi({ toml: callsToml, database: api.database, stateDir: api.stateDir });
     const id = await calls.created(alice);
-    let waited: ReturnType<GatewayCalls['show']> | undefined;
-    await waiting(third, () => (waited = gatewayCalls(third).show(alice, id, '?wait=60')));
+    const { answer } = await untilWaiting(third, () => gatewayCalls(third).show(alice, id, '?wait=60'));
     await third.close();
-    const { status, body } = await waited!;
+    const { status, body } = await answer;
     expect([status, body.status]).toEqual([200, 'pending']);
   });
 });

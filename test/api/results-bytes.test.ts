@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml, type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { callsToml } from './calls-toml.js';
+import { type CreationOver, type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 
 let api: TestApi;
 let calls: GatewayCalls;
@@ -23,7 +24,7 @@ const number = fc.oneof(
   fc.constantFrom('1.0', '-0', '0.10', '1e400', '1E-7', '-1.5e+03', '9007199254740993', '0.1000000000000000055511151231257827'),
 );
 const string = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 12 }).map((text) => JSON.stringify(text.toWellFormed().replaceAll('\0', ''))),
+  fc.string({ unit: 'binary', maxLength: 12 }).map((text) => JSON.stringify(text)),
   fc.constantFrom('"\\u0041\\/\\ud83d\\ude80"', '"\\ud800"', '"\\u0000"', '"é\u2028𝄞"', '"</script>"', '"__proto__"', '""'),
 );
 /** JSON texts, not values: repeated keys, odd white space, escapes and numbers that no parser keeps. */
@@ -48,7 +49,7 @@ const { json } = fc.letrec<{ json: string; list: string; object: string }>((tie)
 }));
 
 /** One execution that takes a result again and again: only the way from submission to reader is looked at. */
-async function passThrough(data: string, over: object): Promise<{ stream: string; content: string | null }> {
+async function passThrough(data: string, over: CreationOver): Promise<{ stream: string; content: string | null }> {
   const { id } = await calls.run(owner, over, { success: true, result_data: data });
   const stream = await calls.stream(owner, id);
   const content = await calls.content(owner, id);

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, startTestApi, type TestApi } from '../support/api.js';
-import { callsToml, type GatewayCalls, gatewayCalls, reach } from './gateway-calls.js';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { callsToml } from './calls-toml.js';
+import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { reach } from './reach-status.js';
+import { untilWaiting } from './until-waiting.js';
 
 let api: TestApi;
 let other: TestApi;
@@ -24,26 +27,9 @@ afterAll(async () => {
 
 const rows = '{"rows":[{"n":1}]}';
 
-/** Starts a reader and resolves when it waits; its answer is `answer`. */
-async function reader(
-  id: string,
-  { on = api, token = owner }: { on?: TestApi; token?: string } = {},
-): Promise<{ answer: Promise<Answer> }> {
-  const { notifications } = on.services;
-  const subscribe = notifications.subscribe;
-  const subscribed = new Promise<void>((resolve) => {
-    notifications.subscribe = (name, wake) => {
-      notifications.subscribe = subscribe;
-      resolve();
-      return subscribe(name, wake);
-    };
-  });
-  const answer = gatewayCalls(on).stream(token, id);
-  await subscribed;
-  // The first look of the wait follows its subscription; this round trip of the same process comes after it.
-  await on.services.database.query('select pg_sleep(0.05)');
-  return { answer };
-}
+/** A reader that waits. */
+const reader = (id: string, { on = api, token = owner }: { on?: TestApi; token?: string } = {}) =>
+  untilWaiting(on, () => gatewayCalls(on).stream(token, id));
 
 const staging = async (over = {}) => calls.created(owner, { environment: 'staging', ...over });
 

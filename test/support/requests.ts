@@ -88,7 +88,13 @@ export async function finish(database: Database, id: string, executionId: string
       const reported = request.execution!;
       const submission = {
         ...({ fence: reported.fence, outcome, cancelled: null, text: `${outcome}`, success, appliedFence: null } as const),
-        ...{ rowsAffected: '1', durationMs: 3, truncated: false, kept: 'empty' as const, errorMessage: success ? null : secretTexts.error },
+        ...{
+          rowsAffected: '1',
+          durationMs: 3,
+          truncated: false,
+          kept: 'empty' as const,
+          errorMessage: success ? null : secretTexts.error,
+        },
         kept: 'empty' as const,
         auditError: { errorClass: 'sql', errorMessage: null },
       };

@@ -4,6 +4,7 @@ import { requestSignals, requestWorkflowId } from '../../workflows/messages.js';
 import { approve, cancel, claim, finish, reject, resume, storeRequest } from '../support/requests.js';
 import {
   describeRun,
+  eventually,
   liveState,
   startTestWorker,
   statusOf,
@@ -71,8 +72,10 @@ describe('the request workflow', () => {
     expect(events).toHaveLength(5);
   });
 
-  it('expires a pending request at its instant (ST-7, TT-6)', async () => {
+  it('expires a pending request at its instant, and needs no second run to hear of its own move (ST-7, TT-6)', async () => {
     const id = await storeRequest(worker.database, { pendingSecs: 1 });
+    await untilKnown(worker, id, 'pending');
+    const { runId } = await describeRun(worker, id);
     await untilStored(worker, id, 'expired');
     await untilEnded(worker, id);
     const [late] = await worker.database.query<{ early: boolean }>(
@@ -80,6 +83,8 @@ describe('the request workflow', () => {
       [id],
     );
     expect(late?.early).toBe(false);
+    await eventually(async () => (await worker.database.query('select 1 from outbox where request_id = $1', [id])).length === 0);
+    expect((await describeRun(worker, id)).runId).toBe(runId);
   });
 
   it('expires an approved request when its time to run is over (ST-8)', async () => {

@@ -1,0 +1,66 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, callApi } from '../../dev/api-call.js';
+import type { System } from '../support/system.js';
+
+export type Act = 'approve' | 'reject' | 'cancel' | 'resume';
+
+const firstPauseMs = 100;
+/** A test's own timeout ends it before; this only bounds the loop. */
+const maxAttempts = 600;
+
+export type PatientCalls = ReturnType<typeof patientCalls>;
+
+/**
+ * Calls as a careful client makes them (HT-114): what is not answered, or with 503, is repeated at the next server until it is answered.
+ * A key makes repeated creations one request; repeated decisions end with a 409 that says that they have been made.
+ */
+export function patientCalls({ servers, tokens }: System) {
+  let turn = 0;
+  const call = async (token: string, method: 'GET' | 'POST', path: string, body?: Record<string, unknown>): Promise<Answer> => {
+    for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
+      turn += 1;
+      const { url } = servers[turn % servers.length]!;
+      const answer = await callApi(url, token, method, path, body).catch(() => null);
+      if (answer !== null && answer.status !== 503) return answer;
+      await sleep(firstPauseMs);
+    }
+    throw new Error(`${method} ${path} was never answered`);
+  };
+  const act = (token: string, id: string, what: Act) => call(token, 'POST', `/api/requests/${id}/${what}`);
+  const show = async (id: string) => expectStatus(await call(tokens.alice, 'GET', `/api/requests/${id}`), 200);
+  return {
+    call,
+    act,
+    show,
+    statusOf: async (id: string) => (await show(id)).status as string,
+    /** Creates a request of alice under a key; answers its id. */
+    async create(key: string, environment: string, detail = 'select 1'): Promise<string> {
+      const fields = { database: 'shop', environment, detail, idempotency_key: key };
+      return expectStatus(await call(tokens.alice, 'POST', '/api/requests', fields), 201, 200).id as string;
+    },
+    /** Bob approves, alice resumes; either may have happened in a call whose answer was lost. */
+    async decide(id: string): Promise<void> {
+      expectStatus(await act(tokens.bob, id, 'approve'), 200, 409);
+      expectStatus(await act(tokens.alice, id, 'resume'), 200, 409);
+    },
+    /** Waits until the request was executed, resuming it each time its agent was lost. */
+    async untilExecuted(id: string): Promise<void> {
+      for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
+        const { status } = expectStatus(await call(tokens.alice, 'GET', `/api/requests/${id}?wait=2`), 200);
+        if (status === 'executed') return;
+        if (status === 'execution_lost') expectStatus(await act(tokens.alice, id, 'resume'), 200, 409);
+        else if (status !== 'dispatched' && status !== 'running') throw new Error(`request ${id} is ${status}`);
+      }
+      throw new Error(`request ${id} was never executed`);
+    },
+    result: async (id: string) => expectStatus(await call(tokens.alice, 'GET', `/api/requests/${id}/result/content`), 200),
+    /** What operators see of the workflow beside the stored request (OP-74). */
+    workflow: async (id: string) =>
+      expectStatus(await call(tokens.admin, 'GET', `/api/requests/${id}/workflow`), 200) as { in_step: boolean; live: unknown },
+  };
+}
+
+export function expectStatus({ status, body }: Answer, ...expected: number[]): Answer['body'] {
+  if (!expected.includes(status)) throw new Error(`expected ${expected.join(' or ')}, got ${status}: ${JSON.stringify(body)}`);
+  return body;
+}

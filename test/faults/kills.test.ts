@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { eventually } from '../support/processes.js';
+import { startSystem, type System } from '../support/system.js';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { temporalAddress } from '../support/temporal.js';
+import { type PatientCalls, patientCalls } from './calls.js';
+import { endSilentLeases, eventTypes, insertOf, marked, untilTold, waitMs, written } from './looks.js';
+
+let stored: TestDatabase;
+let proxy: TcpProxy;
+let system: System;
+let calls: PatientCalls;
+beforeAll(async () => {
+  stored = await createTestDatabase();
+  system = await startSystem({
+    databaseUrl: stored.url,
+    temporalAddress: await temporalAddress(),
+    servers: 2,
+    workers: 2,
+    agentServerUrl: async (url) => {
+      proxy = await startTcpProxy(url);
+      return proxy.url.replace(/\/$/, '');
+    },
+  });
+  calls = patientCalls(system);
+}, 240_000);
+afterAll(async () => {
+  await system?.close();
+  await proxy?.close();
+  await stored?.drop();
+});
+
+const callers = 4;
+const requestsEach = 12;
+
+/** What one caller submits: reads, short and slow writes, and writes that somebody approves. */
+const kinds = [
+  { environment: 'staging', detail: () => 'select 1 as one' },
+  { environment: 'staging', detail: (word: string) => insertOf(word) },
+  { environment: 'staging', detail: (word: string) => insertOf(word, ' from pg_sleep(0.3)') },
+  { environment: 'production', detail: (word: string) => insertOf(word, ' from pg_sleep(0.1)') },
+];
+
+interface Played {
+  id: string;
+  word: string;
+  writes: boolean;
+}
+
+describe('kill -9 in the middle of a stream of requests (OP-I1, AG-I3)', () => {
+  it('loses nothing that was acknowledged and writes nothing twice', async () => {
+    const played: Played[] = [];
+    const playOne = async (caller: number, n: number) => {
+      const word = `c${caller}n${n}`;
+      const { environment, detail } = kinds[n % kinds.length]!;
+      const id = await calls.create(word, environment, detail(word));
+      if (environment === 'production') await calls.decide(id);
+      await calls.untilExecuted(id);
+      played.push({ id, word, writes: n % kinds.length > 0 });
+    };
+    const caller = async (number: number) => {
+      for (let n = 0; n < requestsEach; n += 1) await playOne(number, n);
+    };
+    let over = false;
+    const stream = Promise.all(Array.from({ length: callers }, (_, n) => caller(n))).finally(() => {
+      over = true;
+    });
+    const killing = killInTurn(played, () => over);
+    await stream;
+    const kills = await killing;
+    expect(kills).toBeGreaterThanOrEqual(5);
+
+    const writes = played.filter((one) => one.writes);
+    expect(await written(system)).toEqual(Object.fromEntries(writes.map(({ word }) => [word, 1])));
+    expect(await marked(system)).toEqual(Object.fromEntries(writes.map(({ id }) => [id, 1])));
+    for (const { id } of played) {
+      const types = await eventTypes(system, id);
+      const count = (type: string) => types.filter((one) => one === type).length;
+      expect([await calls.statusOf(id), count('request.created'), count('execution.completed')]).toEqual(['executed', 1, 1]);
+      expect((await calls.result(id)).success).toBe(true);
+    }
+    const { rows } = await system.database.query('select count(*)::int as count from requests');
+    expect(rows).toEqual([{ count: callers * requestsEach }]);
+  }, 300_000);
+
+  it('tells every workflow its end afterwards', async () => {
+    await untilTold(system);
+    const { rows } = await system.database.query<{ id: string }>('select id from requests');
+    await eventually(async () => {
+      const workflows = await Promise.all(rows.map(({ id }) => calls.workflow(id)));
+      return workflows.every((workflow) => workflow.in_step && workflow.live === null);
+    }, waitMs);
+  }, 120_000);
+});
+
+/** Kills and restarts one process after the other, each time after some more requests, and ends leases that nobody keeps alive. */
+async function killInTurn(played: Played[], isOver: () => boolean): Promise<number> {
+  const { servers, workers, agent } = system;
+  const victims = [agent, servers[0]!, workers[0]!, agent, servers[1]!, workers[1]!];
+  const lookAfterLeases = setInterval(() => void endSilentLeases(system, 12).catch(() => {}), 500);
+  let kills = 0;
+  try {
+    while (!isOver()) {
+      const enough = played.length + 4;
+      await eventually(() => played.length >= enough || isOver(), 120_000);
+      if (isOver()) break;
+      const victim = victims[kills % victims.length]!;
+      await victim.kill();
+      kills += 1;
+      await victim.start();
+    }
+  } finally {
+    clearInterval(lookAfterLeases);
+  }
+  return kills;
+}
+
+describe('an agent killed between the commit in the target and its report', () => {
+  it('is followed by one that finds the marker and runs nothing again (AG-59, AP-54)', async () => {
+    const id = await calls.create('unreported', 'staging', insertOf('unreported', ' from pg_sleep(1)'));
+    await eventually(async () => (await calls.statusOf(id)) === 'running', waitMs);
+    proxy.freeze();
+    await eventually(async () => (await written(system)).unreported === 1, waitMs);
+    await system.agent.kill();
+    proxy.heal();
+    await eventually(async () => {
+      await endSilentLeases(system, 3);
+      return (await calls.statusOf(id)) === 'execution_lost';
+    }, waitMs);
+    await system.agent.start();
+    await calls.untilExecuted(id);
+    expect((await written(system)).unreported).toBe(1);
+    const answer = await calls.call(system.tokens.alice, 'GET', `/api/requests/${id}/executions`);
+    expect(answer.body.executions).toMatchObject([{ fence: 2, outcome: 'already_applied' }, { fence: 1 }]);
+  }, 180_000);
+});
