@@ -127,7 +127,9 @@ const fileUrls = {
 
 /** A source outside the listed folders would change without being built again. */
 function checkFolders(inputs) {
-  const stray = inputs.find((file) => !sourceFolders.includes(file.split('/')[0]) && !file.startsWith('bin/') && file !== 'package.json');
+  const stray = inputs.find(
+    (file) => !sourceFolders.includes(file.split('/')[0]) && !file.startsWith('bin/') && file !== 'package.json',
+  );
   if (stray) throw new Error(`${stray}: its folder is missing in sourceFolders of bin/build.mjs`);
 }
 

@@ -89,6 +89,8 @@ function openPool(options: DatabaseOptions): pg.Pool {
   });
   // An idle connection that breaks is replaced by the pool; without a listener Node would end the process.
   pool.on('error', (error) => options.onPoolError?.(error));
+  // The same of one in use: its statements fail with the error, and its user releases it as broken.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 

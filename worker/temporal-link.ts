@@ -37,62 +37,72 @@ export const probeMs = 1000;
 /** How often a server that refuses calls is checked for lost search attributes. */
 const recheckMs = 5000;
 
-export function createTemporalLink(options: LinkOptions): TemporalLink {
-  let current: { connection: NativeConnection; client: Client; searchable: boolean } | null = null;
-  let doubt: 'none' | 'refused' | 'away' = 'none';
-  let isBack = true;
-  let probedAt = Number.NEGATIVE_INFINITY;
+interface LinkState {
+  current: { connection: NativeConnection; client: Client; searchable: boolean } | null;
+  /** Why the server must be looked at before it is used again. */
+  doubt: 'none' | 'refused' | 'away';
+  isBack: boolean;
+  probedAt: number;
+}
 
-  const doubted = (error: unknown) => {
-    if (isAway(error)) doubt = 'away';
-    else if (doubt === 'none') doubt = 'refused';
-  };
-  const probe = async (connection: NativeConnection) => {
-    probedAt = performance.now();
-    const prepared = await prepareServer(connection, options);
-    if (current?.connection !== connection) return;
-    if (doubt === 'away' || prepared.repaired) isBack = true;
-    current.searchable = prepared.searchable;
-    doubt = 'none';
-  };
+export function createTemporalLink(options: LinkOptions): TemporalLink {
+  const state: LinkState = { current: null, doubt: 'none', isBack: true, probedAt: Number.NEGATIVE_INFINITY };
   return {
     use(connection, prepared) {
       const client = connection && new Client({ connection, namespace: options.namespace });
-      current = connection && client && { connection, client, searchable: prepared?.searchable ?? false };
-      doubt = 'none';
-      isBack = true;
+      state.current = connection && client && { connection, client, searchable: prepared?.searchable ?? false };
+      state.doubt = 'none';
+      state.isBack = true;
     },
-    async find() {
-      const isDue = performance.now() - probedAt >= (doubt === 'away' ? probeMs : recheckMs);
-      if (current !== null && doubt !== 'none' && isDue) {
-        await probe(current.connection).catch((error: unknown) => {
-          if (doubt !== 'away') options.log.warn({ error: describeError(error) }, 'Temporal is not reachable');
-          doubt = 'away';
-          options.metrics.temporalErrors.inc({ operation: 'prepare' });
-        });
-      }
-      if (current === null || doubt === 'away') return null;
-      return { client: current.client, searchable: current.searchable };
-    },
-    isUsable: () => current !== null && doubt !== 'away',
+    find: () => find(state, options),
+    isUsable: () => state.current !== null && state.doubt !== 'away',
     takeReturn() {
-      const was = isBack;
-      isBack = false;
+      const was = state.isBack;
+      state.isBack = false;
       return was;
     },
-    async call(operation, work) {
-      const { callTimeoutMs, metrics } = options;
-      const used = current;
-      if (used === null) throw new Error('Temporal is not connected');
-      try {
-        return await withinMs(callTimeoutMs, () =>
-          used.connection.withDeadline(Date.now() + callTimeoutMs, () => work(used.client)),
-        );
-      } catch (error) {
-        metrics.temporalErrors.inc({ operation });
-        doubted(error);
-        throw error;
-      }
-    },
+    call: (operation, work) => call(state, options, operation, work),
   };
+}
+
+async function find(state: LinkState, options: LinkOptions): Promise<UsableTemporal | null> {
+  const isDue = performance.now() - state.probedAt >= (state.doubt === 'away' ? probeMs : recheckMs);
+  if (state.current !== null && state.doubt !== 'none' && isDue) {
+    await probe(state, state.current.connection, options).catch((error: unknown) => {
+      if (state.doubt !== 'away') options.log.warn({ error: describeError(error) }, 'Temporal is not reachable');
+      state.doubt = 'away';
+      options.metrics.temporalErrors.inc({ operation: 'prepare' });
+    });
+  }
+  if (state.current === null || state.doubt === 'away') return null;
+  return { client: state.current.client, searchable: state.current.searchable };
+}
+
+async function probe(state: LinkState, connection: NativeConnection, options: LinkOptions): Promise<void> {
+  state.probedAt = performance.now();
+  const prepared = await prepareServer(connection, options);
+  if (state.current?.connection !== connection) return;
+  if (state.doubt === 'away' || prepared.repaired) state.isBack = true;
+  state.current.searchable = prepared.searchable;
+  state.doubt = 'none';
+}
+
+async function call<T>(
+  state: LinkState,
+  { callTimeoutMs, metrics }: LinkOptions,
+  operation: string,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const { current } = state;
+  if (current === null) throw new Error('Temporal is not connected');
+  try {
+    return await withinMs(callTimeoutMs, () =>
+      current.connection.withDeadline(Date.now() + callTimeoutMs, () => work(current.client)),
+    );
+  } catch (error) {
+    metrics.temporalErrors.inc({ operation });
+    if (isAway(error)) state.doubt = 'away';
+    else if (state.doubt === 'none') state.doubt = 'refused';
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
 import { temporalConnection } from '../runtime/temporal-connection.js';
 import type { StepActivities } from '../workflows/messages.js';
-import { describeError } from './temporal-errors.js';
+import { describeError, withinMs } from './temporal-errors.js';
 import type { TemporalLink } from './temporal-link.js';
 import { prepareServer } from './temporal-server.js';
 
@@ -27,6 +27,7 @@ export interface TemporalWorker {
 }
 
 const retryMs = 1000;
+const connectMs = 10_000;
 
 /** Connects and works until the signal is aborted; while Temporal is away, or after the worker was lost for good, it tries again each second. */
 export function runTemporalWorker(options: TemporalWorkerOptions): TemporalWorker {
@@ -52,7 +53,7 @@ export function runTemporalWorker(options: TemporalWorkerOptions): TemporalWorke
 async function workOnce(options: TemporalWorkerOptions, state: { worker: Worker | null }): Promise<void> {
   const { config, link, log, signal } = options;
   const { namespace, callTimeoutSecs } = config.temporal;
-  const connection = await NativeConnection.connect({ ...temporalConnection(config), grpcCompression: { codec: 'none' } });
+  const connection = await connect(config);
   try {
     const prepared = await prepareServer(connection, { namespace, callTimeoutMs: callTimeoutSecs * 1000, log });
     const bundle = await options.bundle();
@@ -70,6 +71,17 @@ async function workOnce(options: TemporalWorkerOptions, state: { worker: Worker 
     await connection
       .close()
       .catch((error: unknown) => log.debug({ error: describeError(error) }, 'connection to Temporal not closed'));
+  }
+}
+
+/** Rejects when the server does not answer in time; a connection that comes later is closed. */
+async function connect(config: TemporalWorkerOptions['config']): Promise<NativeConnection> {
+  const connecting = NativeConnection.connect({ ...temporalConnection(config), grpcCompression: { codec: 'none' } });
+  try {
+    return await withinMs(connectMs, () => connecting);
+  } catch (error) {
+    connecting.then((late) => late.close()).catch(() => {});
+    throw error;
   }
 }
 

@@ -229,6 +229,20 @@ describe('a result of an older fence (AG-44)', () => {
     },
   );
 
+  it('is noted once when it comes several times at once, before and after the newer claim', async () => {
+    const body = { success: false, outcome: 'rolled_back' };
+    const many = (executionId: string) => Promise.all(Array.from({ length: 6 }, () => agent.submit(executionId, body)));
+    const { id, older } = await ranTwice();
+    await many(older);
+    expect(await calls.events(id, 'execution.late_result')).toHaveLength(1);
+    const waits = await started();
+    await lose(waits.id);
+    await calls.resume(waits.id);
+    await many(waits.executionId);
+    expect(await calls.events(waits.id, 'execution.late_result')).toHaveLength(1);
+    expect(await calls.statusOf(waits.id)).toBe('dispatched');
+  });
+
   it('with the fence of the newest is 400, and its data is nowhere to be read', async () => {
     const { id, older, executionId } = await ranTwice('select 1');
     expect((await agent.submit(older, { success: true, fence: 2 })).status).toBe(400);

@@ -14,7 +14,10 @@ function createBell() {
     publish: () => {},
     close: async () => {},
   };
-  return { notifications, ring: () => [...waiting].forEach((wake) => wake()), listeners: () => waiting.size };
+  const ring = () => {
+    for (const wake of [...waiting]) wake();
+  };
+  return { notifications, ring, listeners: () => waiting.size };
 }
 
 const hour = 3_600_000;
@@ -59,7 +62,10 @@ describe('background work', () => {
     const { notifications } = createBell();
     const stop = new AbortController();
     let finished = false;
-    const job = { name: 'x', once: async () => hour, finish: async () => void (finished = true) };
+    const finish = async () => {
+      finished = true;
+    };
+    const job = { name: 'x', once: async () => hour, finish };
     const running = keepDoing(job, { notifications, signal: stop.signal, onFailure: () => {} });
     setImmediate(() => stop.abort());
     await running;
