@@ -1,5 +1,5 @@
 import type { Transaction } from '../../db/client.js';
-import { type FoundExecution, findExecution } from '../../db/executions.js';
+import { type FoundExecution, findExecution, lockFoundExecution } from '../../db/executions.js';
 import { type Moved, move } from '../../db/move.js';
 import { insertRelay, insertResult } from '../../db/results.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
@@ -58,10 +58,11 @@ async function keepAndMove(
   const kept = placeOf(execution, submitted, policy.deliveryMode);
   const submission = { ...submitted.submission, kept };
   const key = `${execution.requestId}/${execution.id}`;
-  const wanted =
-    kept === 'object' && submitted.data !== null && execution.submission === null && execution.fence === execution.newestFence;
+  const late = execution.fence < execution.newestFence;
+  const wanted = kept === 'object' && submitted.data !== null && execution.submission === null && !late;
   const object = wanted ? await reachResults(services, services.results.put(key, submitted.data!)) : null;
   const moved = await commitMove(services, async (tx) => {
+    const reported = late ? await lockFoundExecution(tx, execution) : execution;
     const done = await move(tx, execution.requestId, (request, now) =>
       judge(
         request,
@@ -70,7 +71,7 @@ async function keepAndMove(
           actor: call.actor,
           agentId: call.caller.id,
           executionId: execution.id,
-          reported: execution,
+          reported,
           submission,
         },
         now,

@@ -114,6 +114,10 @@ create index requests_pending on requests using gin (step_selectors) where statu
 create index requests_awaiting on requests using gin (open_selectors) where status = 'pending';
 create index requests_shared on requests using gin (share_selectors) where share_selectors <> '{}';
 create index requests_moved on requests (updated_at);
+-- What is overdue, without reading all that is open (OP-73).
+create index requests_expiring on requests (expires_at) where status = 'pending';
+create index requests_lapsing on requests (dispatch_by) where status = 'approved';
+create index requests_timing_out on requests (dispatch_deadline) where status = 'dispatched';
 create index requests_open on requests (status) where status in ('pending', 'approved', 'dispatched', 'running');
 
 create table decisions (

@@ -6,16 +6,18 @@ import { changed, nothing, type Verdict } from './verdict.js';
 import type { ClockKind } from './view.js';
 
 const signal = { name: 'change', actor: 'system', step: null } as const;
+// Mostly the workflow itself made this move and is about to end: news at the same moment would make its last task fail and run again.
+const lingerMs = 1000;
 
 /** A clock fired: the move it stands for when its status still holds and its instant is reached, else nothing (ST-7, ST-8, ST-11, ST-14). */
 export function judgeClock(request: StoredRequest, clock: ClockKind, now: Instant): Verdict {
   switch (clock) {
     case 'pending':
       if (request.status !== 'pending' || !reached(now, request.expiresAt)) return nothing;
-      return changed({ status: 'expired', resolvedAt: now }, [expired(request, 'pending')], signal);
+      return changed({ status: 'expired', resolvedAt: now }, [expired(request, 'pending')], signal, { lingerMs });
     case 'approved':
       if (request.status !== 'approved' || !reached(now, request.dispatchBy)) return nothing;
-      return changed({ status: 'expired', resolvedAt: now }, [expired(request, 'approved')], signal);
+      return changed({ status: 'expired', resolvedAt: now }, [expired(request, 'approved')], signal, { lingerMs });
     case 'dispatch':
       if (request.status !== 'dispatched' || !reached(now, request.dispatchDeadline)) return nothing;
       return dispatchTimedOut(request, now);
@@ -32,6 +34,7 @@ function dispatchTimedOut(request: StoredRequest, now: Instant): Verdict {
     { status: over ? 'expired' : 'approved', resolvedAt: now, dispatchDeadline: null },
     over ? [timeout, expired(request, 'approved')] : [timeout],
     signal,
+    { lingerMs },
   );
 }
 
@@ -57,6 +60,7 @@ export function judgeLease(request: StoredRequest, executionId: string, now: Ins
     cancelled ? [lost, cancelledEvent(request, actor, request.cancelReason, 'requested')] : [lost],
     signal,
     {
+      lingerMs,
       execution: {
         id: execution.id,
         set: { status: 'failed', lost: true, unresolved: execution.mutating },

@@ -231,15 +231,18 @@ describe('a result of an older fence (AG-44)', () => {
 
   it('is noted once when it comes several times at once, before and after the newer claim', async () => {
     const body = { success: false, outcome: 'rolled_back' };
-    const many = (executionId: string) => Promise.all(Array.from({ length: 6 }, () => agent.submit(executionId, body)));
-    const { id, older } = await ranTwice();
-    await many(older);
-    expect(await calls.events(id, 'execution.late_result')).toHaveLength(1);
+    const claimed = await ranTwice();
     const waits = await started();
     await lose(waits.id);
     await calls.resume(waits.id);
-    await many(waits.executionId);
-    expect(await calls.events(waits.id, 'execution.late_result')).toHaveLength(1);
+    for (const [id, executionId] of [
+      [claimed.id, claimed.older],
+      [waits.id, waits.executionId],
+    ] as const) {
+      const all = await whileLocked(id, 4, () => agent.submit(executionId, body));
+      expect(all.map(({ status }) => status)).toContain(410);
+      expect(await calls.events(id, 'execution.late_result')).toHaveLength(1);
+    }
     expect(await calls.statusOf(waits.id)).toBe('dispatched');
   });
 
@@ -258,6 +261,19 @@ describe('a result of an older fence (AG-44)', () => {
     expect(await calls.statusOf(id)).toBe('running');
   });
 });
+
+/** Makes calls that all have to wait for the request's row, and lets them go when each has come that far. */
+async function whileLocked<T>(id: string, count: number, call: () => Promise<T>): Promise<T[]> {
+  const blocked = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  const { database } = api.services;
+  const under = await database.transaction(async (tx) => {
+    await tx.query('select 1 from requests where id = $1 for update', [id]);
+    const waiting = Array.from({ length: count }, call);
+    await expect.poll(async () => (await database.query(blocked)).length).toBe(count);
+    return { waiting };
+  });
+  return Promise.all(under.waiting);
+}
 
 const unresolvedOf = async (id: string) =>
   (
