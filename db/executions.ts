@@ -1,6 +1,6 @@
 import type { Execution } from '../domain/request/types.js';
 import type { Change } from '../domain/request/verdict.js';
-import type { Queryable, Transaction } from './client.js';
+import type { Queryable } from './client.js';
 import type { Parameters } from './parameters.js';
 import { at } from './row-types.js';
 
@@ -88,12 +88,6 @@ export async function findExecution(db: Queryable, id: string) {
     [id],
   );
   return row;
-}
-
-/** The same read again under its request's lock: of two late results at once the second sees what the first left (AG-44). */
-export async function lockFoundExecution(tx: Transaction, found: FoundExecution): Promise<FoundExecution> {
-  await tx.query('select 1 from requests where id = $1 for no key update', [found.requestId]);
-  return (await findExecution(tx, found.id)) ?? found;
 }
 
 export interface FoundExecution {

@@ -1,9 +1,12 @@
 import type { Transaction } from '../../db/client.js';
-import { type FoundExecution, findExecution, lockFoundExecution } from '../../db/executions.js';
+import { type FoundExecution, findExecution } from '../../db/executions.js';
 import { type Moved, move } from '../../db/move.js';
 import { insertRelay, insertResult } from '../../db/results.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
+import type { Submission } from '../../domain/request/moves.js';
+import type { StoredRequest } from '../../domain/request/types.js';
+import { nothing } from '../../domain/request/verdict.js';
 import type { Services } from '../context.js';
 import { commitMove } from '../requests/decide.js';
 import { isUuid } from '../requests/facts.js';
@@ -58,25 +61,11 @@ async function keepAndMove(
   const kept = placeOf(execution, submitted, policy.deliveryMode);
   const submission = { ...submitted.submission, kept };
   const key = `${execution.requestId}/${execution.id}`;
-  const late = execution.fence < execution.newestFence;
-  const wanted = kept === 'object' && submitted.data !== null && execution.submission === null && !late;
+  const newest = execution.fence === execution.newestFence;
+  const wanted = kept === 'object' && submitted.data !== null && execution.submission === null && newest;
   const object = wanted ? await reachResults(services, services.results.put(key, submitted.data!)) : null;
   const moved = await commitMove(services, async (tx) => {
-    const reported = late ? await lockFoundExecution(tx, execution) : execution;
-    const done = await move(tx, execution.requestId, (request, now) =>
-      judge(
-        request,
-        {
-          kind: 'result',
-          actor: call.actor,
-          agentId: call.caller.id,
-          executionId: execution.id,
-          reported,
-          submission,
-        },
-        now,
-      ),
-    );
+    const done = await moveByResult(tx, call, execution, submission);
     if (done.refusal !== null || !done.changed) return done;
     const validJson = submitted.data !== null && isJson(submitted.data);
     if (object !== null) {
@@ -95,6 +84,25 @@ async function keepAndMove(
   });
   count(services, execution, submission, kept, moved);
   return moved;
+}
+
+/** Only of the newest execution does `move` load what is stored; of an older one it is read again under the lock, or two late results could both be noted (AG-44). */
+async function moveByResult(
+  tx: Transaction,
+  { actor, caller }: Omit<ResultCall, 'body'>,
+  execution: FoundExecution,
+  submission: Submission,
+): Promise<Moved> {
+  const by = (reported: FoundExecution, request: StoredRequest, now: number) =>
+    judge(request, { kind: 'result', actor, agentId: caller.id, executionId: reported.id, reported, submission }, now);
+  let older = false;
+  const moved = await move(tx, execution.requestId, (request, now) => {
+    older = request.execution?.id !== execution.id;
+    return older ? nothing : by(execution, request, now);
+  });
+  if (!older) return moved;
+  const reported = (await findExecution(tx, execution.id)) ?? execution;
+  return move(tx, execution.requestId, (request, now) => by(reported, request, now));
 }
 
 /** RS-43: where the data of this outcome goes. */

@@ -48,7 +48,7 @@ it('whatever callers, agents and clocks do at once, the invariants of fences and
       expect(answers.filter((status) => status >= 500)).toEqual([]);
       await checkInvariants(id, claims, accepted);
     }),
-    { numRuns: 12, interruptAfterTimeLimit: 12_000 },
+    { numRuns: 12, interruptAfterTimeLimit: 8_000, endOnFailure: true },
   );
 });
 

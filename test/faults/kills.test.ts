@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
-import { startSystem, type System } from '../support/system.js';
+import { type System, startSystem } from '../support/system.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { temporalAddress } from '../support/temporal.js';
 import { type PatientCalls, patientCalls } from './calls.js';
@@ -49,9 +49,10 @@ interface Played {
 
 /** From submission to result, whatever is killed meanwhile. */
 async function play(word: string, { environment, detail, writes }: (typeof kinds)[number]): Promise<Played> {
-  const id = await calls.create(word, environment, detail(word));
+  const t0=Date.now();const id = await calls.create(word, environment, detail(word));
   if (environment === 'production') await calls.decide(id);
   await calls.untilExecuted(id);
+  const ms=Date.now()-t0; if (ms>5000) {console.log(Date.now()/1000%1000, 'SLOW', word, ms, JSON.stringify((await system.database.query('select fence,status,lost,outcome,created_at,finished_at,error_message,claim_id from executions where request_id=$1 order by fence',[id])).rows), JSON.stringify((await system.database.query('select event_type,created_at from audit_events where request_id=$1 order by position',[id])).rows));}
   return { id, word, writes };
 }
 
@@ -101,8 +102,8 @@ async function killInTurn(played: Played[]): Promise<void> {
     for (const victim of [agent, servers[0]!, workers[0]!, agent, servers[1]!, workers[1]!]) {
       const enough = played.length + callers;
       await eventually(() => played.length >= enough, waitMs);
-      await victim.kill();
-      await victim.start();
+      console.log(Date.now()/1000%1000, 'kill', played.length);await victim.kill();
+      await victim.start();console.log(Date.now()/1000%1000, 'started', played.length);
     }
   } finally {
     clearInterval(lookAfterLeases);

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openOwnPostgres } from '../support/own-postgres.js';
 import { eventually } from '../support/processes.js';
-import { startSystem, type System } from '../support/system.js';
+import { type System, startSystem } from '../support/system.js';
 import { temporalAddress } from '../support/temporal.js';
 import { type PatientCalls, patientCalls } from './calls.js';
 import { insertOf, untilTold, waitMs, written } from './looks.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
-import { startSystem, type System } from '../support/system.js';
+import { type System, startSystem } from '../support/system.js';
 import { openOwnTemporal } from '../worker/own-temporal.js';
 import { type PatientCalls, patientCalls } from './calls.js';
 import { countNews, insertOf, untilTold, waitMs, written } from './looks.js';

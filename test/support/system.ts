@@ -90,7 +90,7 @@ function writeServerConfig(layout: Layout, { databaseUrl, temporalAddress }: Sys
     `state_dir = "${layout.state}"`,
     shopToml.replace('"production"]', '"production", "hasty"]'),
     hastyToml,
-    '[server]\nlisten = "127.0.0.1:0"\ndrain_secs = 3',
+    '[server]\nlisten = "127.0.0.1:0"\ndrain_secs = 5',
     '[worker]\nlisten = "${TEST_WORKER_LISTEN:-127.0.0.1:1}"',
     `[database]\nurl = "${databaseUrl}"\nstart_wait_secs = 60`,
     `[temporal]\naddress = "${temporalAddress}"\ntask_queue = "test-${randomUUID()}"`,

@@ -1,0 +1,33 @@
+import { isListedCall } from '../listed-calls.js';
+import { hasWords, type MysqlStatement, nameOf } from './statement.js';
+
+/** What stands anywhere in a statement, at any depth (SQ-72). Words count whatever stands before them: too often rather than too seldom. */
+export interface MysqlFindings {
+  locksRows: boolean;
+  /** A listed function, `:=` or MariaDB's NEXT VALUE FOR. */
+  listedCall: boolean;
+  assigns: boolean;
+  /** Indexes of INTO. */
+  into: readonly number[];
+  procedure: boolean;
+}
+
+export function findInMysql(statement: MysqlStatement): MysqlFindings {
+  const found = { locksRows: false, listedCall: false, assigns: false, into: [] as number[], procedure: false };
+  for (const [at, { upper }] of statement.tokens.entries()) {
+    if (upper === ':=') found.assigns = true;
+    else if (upper === 'INTO') found.into.push(at);
+    else if (upper === 'PROCEDURE') found.procedure = true;
+    else if (upper === '(') found.listedCall ||= callsListed(statement, at - 1);
+    else if (upper === 'FOR') found.locksRows ||= hasWords(statement, at + 1, 'UPDATE') || hasWords(statement, at + 1, 'SHARE');
+    else if (upper === 'LOCK') found.locksRows ||= hasWords(statement, at + 1, 'IN', 'SHARE', 'MODE');
+    else if (upper === 'NEXT') found.listedCall ||= hasWords(statement, at + 1, 'VALUE', 'FOR');
+  }
+  return found;
+}
+
+/** The server may find a function by a name that differs in accents: a name outside ASCII counts as listed. */
+function callsListed(statement: MysqlStatement, at: number): boolean {
+  const name = nameOf(statement.tokens[at]);
+  return name !== null && (isListedCall(name) || /[^\x00-\x7f]/.test(name));
+}

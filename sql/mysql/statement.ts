@@ -1,0 +1,74 @@
+import type { MysqlToken } from './lexer.js';
+
+/** One statement's tokens with what its parentheses say. */
+export interface MysqlStatement {
+  readonly tokens: readonly MysqlToken[];
+  /** Parentheses around each token; a parenthesis itself counts as outside. */
+  readonly depths: readonly number[];
+  /** For the index of `(` the index of its `)`. */
+  readonly closing: ReadonlyMap<number, number>;
+}
+
+/** The server's own parser takes about 2,000; what people write has fewer than ten. */
+const maxDepth = 200;
+
+/** The statements between semicolons, empty ones left out; a message when parentheses do not pair up or nest too deep. */
+export function cutStatements(tokens: readonly MysqlToken[]): readonly MysqlStatement[] | string {
+  const statements: MysqlStatement[] = [];
+  let first = 0;
+  for (let at = 0; at <= tokens.length; at += 1) {
+    if (at < tokens.length && tokens[at]?.upper !== ';') continue;
+    if (at > first) {
+      const statement = pairUp(tokens.slice(first, at));
+      if (typeof statement === 'string') return statement;
+      statements.push(statement);
+    }
+    first = at + 1;
+  }
+  return statements;
+}
+
+/** The upper-case word or sign at an index, empty outside the statement and for quoted text. */
+export const upperAt = (statement: MysqlStatement, at: number): string => statement.tokens[at]?.upper ?? '';
+
+/** Whether these words and signs stand here, one after the other. */
+export const hasWords = (statement: MysqlStatement, at: number, ...words: readonly string[]): boolean =>
+  words.every((word, offset) => upperAt(statement, at + offset) === word);
+
+/** Behind the words of the set that stand here. */
+export function skipWords(statement: MysqlStatement, at: number, words: ReadonlySet<string>): number {
+  let next = at;
+  while (words.has(upperAt(statement, next))) next += 1;
+  return next;
+}
+
+/** The index behind a pair of parentheses that opens here, or the index itself. */
+export const skipPair = (statement: MysqlStatement, at: number): number => (statement.closing.get(at) ?? at - 1) + 1;
+
+/** The name that a token spells: quotes taken off, case kept; null for what is no name. */
+export function nameOf(token: MysqlToken | undefined): string | null {
+  if (token?.kind === 'word') return token.text;
+  return token?.kind === 'name' ? token.text.slice(1, -1).replaceAll('``', '`') : null;
+}
+
+function pairUp(tokens: readonly MysqlToken[]): MysqlStatement | string {
+  const depths: number[] = [];
+  const closing = new Map<number, number>();
+  const open: number[] = [];
+  let repeated = 0;
+  for (const [at, { upper }] of tokens.entries()) {
+    if (upper === ')') {
+      const opening = open.pop();
+      if (opening === undefined) return 'a parenthesis is closed that was not opened';
+      closing.set(opening, at);
+    }
+    depths.push(open.length);
+    if (upper === '(') open.push(at);
+    repeated = nesting.has(upper) ? repeated + 1 : 0;
+    if (open.length > maxDepth || repeated > maxDepth) return 'nested too deep';
+  }
+  return open.length === 0 ? { tokens, depths, closing } : 'an open parenthesis';
+}
+
+/** Operators that the server nests when they follow each other. */
+const nesting = new Set(['NOT', '!', '~', '-', '+']);
