@@ -1,12 +1,15 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { closedLoop } from './closed-loop.js';
 import { decision } from './decision.js';
 import { footprint } from './footprint.js';
 import { get } from './get.js';
 import { lifecycle } from './lifecycle.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
+
+const quietWaitMs = 30 * 60_000;
 
 const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Promise<Record<string, unknown>>> = {
   lifecycle,
@@ -17,8 +20,9 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
 };
 
 /**
- * `node bench/run.mjs <name> [key=number ...]`: runs one bench on a system of its own and prints one JSON line. `profile=1` writes the CPU
- * profile of each process and the statements of PostgreSQL to a folder that is named on stderr.
+ * `node bench/run.mjs <name> [key=number ...]`: runs one bench on a system of its own and prints one JSON line. `quiet=0.7` waits first until
+ * the machine's load is below that; `profile=1` writes the CPU profile of each process and the statements of PostgreSQL to a folder that is
+ * named on stderr.
  */
 export async function main([name = '', ...settings]: string[]): Promise<number> {
   const bench = benches[name];
@@ -27,6 +31,7 @@ export async function main([name = '', ...settings]: string[]): Promise<number> 
     return 2;
   }
   const options: BenchOptions = Object.fromEntries(settings.map(readSetting));
+  if (options.quiet) await untilQuiet(options.quiet);
   const [loadBefore = 0] = loadavg();
   const profileFolder = options.profile ? mkdtempSync(join(tmpdir(), 'svc-profile-')) : null;
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
@@ -40,6 +45,15 @@ export async function main([name = '', ...settings]: string[]): Promise<number> 
     await system.stop();
     if (profileFolder !== null) process.stderr.write(`profiles: ${profileFolder}\n`);
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function untilQuiet(load: number): Promise<void> {
+  const deadline = Date.now() + quietWaitMs;
+  while (loadavg()[0]! >= load) {
+    if (Date.now() > deadline)
+      throw new Error(`the load of the machine was not below ${load} within ${quietWaitMs / 60_000} minutes`);
+    await sleep(2000);
   }
 }
 

@@ -15,6 +15,7 @@ import type { Job } from './job.js';
 import { type Addressee, isAlreadyStarted, signalIfRunning, signalWorkflow, startWorkflow } from './send-news.js';
 import { describeError } from './temporal-errors.js';
 import { probeMs, type TemporalLink, type UsableTemporal } from './temporal-link.js';
+import { createWindow, type Window } from './window.js';
 
 export interface PublisherOptions {
   database: Database;
@@ -24,9 +25,7 @@ export interface PublisherOptions {
 }
 
 /** Requests whose news is on its way at once: enough to hide Temporal's latency, few enough for its history service. */
-const maxInFlight = 32;
-/** News is taken in batches of at least this, so that a take is not paid for each request. */
-const minBatch = 8;
+const inFlightLimits = { min: 2, max: 32 };
 /** A take holds for 10 s; nothing is sent after this, lest another publisher sends beside us. */
 const sendForMs = 5000;
 const longestPauseMs = 2000;
@@ -36,6 +35,7 @@ const shortestPauseMs = 20;
 export function createPublisher(options: PublisherOptions): Job {
   const { database, temporal } = options;
   const inFlight = new Set<Promise<void>>();
+  const window = createWindow(inFlightLimits);
   const accepted = createRemover(database);
   return {
     name: 'publisher',
@@ -44,13 +44,16 @@ export function createPublisher(options: PublisherOptions): Job {
       const usable = await temporal.find();
       if (usable === null) return probeMs;
       if (temporal.takeReturn()) await releaseHeldNews(database);
-      while (maxInFlight - inFlight.size < minBatch) await Promise.race(inFlight);
+      // A quarter of the window at a time, so that a take is not paid for each request.
+      while (window.size - inFlight.size < window.size / 4) await Promise.race(inFlight);
       const dueInMs = (await nextNewsInMs(database)) ?? longestPauseMs;
       if (dueInMs > 0) return Math.min(longestPauseMs, Math.max(shortestPauseMs, dueInMs));
-      const taken = await database.transaction((tx) => takeNews(tx, maxInFlight - inFlight.size));
+      const taken = await database.transaction((tx) => takeNews(tx, Math.max(1, window.size - inFlight.size)));
       const takenAt = performance.now();
       for (const one of taken) {
-        const sending: Promise<void> = publish(options, accepted, usable, one, takenAt).finally(() => inFlight.delete(sending));
+        const sending: Promise<void> = publish(options, accepted, usable, one, takenAt, window).finally(() =>
+          inFlight.delete(sending),
+        );
         inFlight.add(sending);
       }
       return taken.length > 0 ? 0 : shortestPauseMs;
@@ -70,6 +73,7 @@ async function publish(
   { searchable }: UsableTemporal,
   taken: TakenNews,
   takenAt: number,
+  window: Window,
 ): Promise<void> {
   const { database, taskQueue, log } = options;
   const to: Addressee = { requestId: taken.requestId, about: taken.about, taskQueue, searchable };
@@ -78,7 +82,9 @@ async function publish(
   let failure: string | null = null;
   try {
     for (let news = waiting[0]; news !== undefined && performance.now() - takenAt < sendForMs; news = waiting[0]) {
-      await send(options.temporal, to, countedDown(news, performance.now() - takenAt));
+      const sendingSince = performance.now();
+      await send(options.temporal, to, countedDown(news, sendingSince - takenAt));
+      window.note(performance.now() - sendingSince);
       sent.push(news.id);
       waiting.shift();
     }

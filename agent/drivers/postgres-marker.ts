@@ -25,10 +25,9 @@ export function createPostgresMarker(options: { schema: string | null; table: st
         const schema = options.schema ?? (await session.query('select current_schema()'))[0]?.[0];
         if (!schema) return 'no schema in the search path';
         table = quotedTable(schema, options.table);
-        const [found] = await session.query('select pg_catalog.to_regclass($1)::text', [table]);
-        if (found?.[0] == null) {
+        if (!(await exists(session, table))) {
           if (onlyLook) return 'the marker table does not exist';
-          await session.query(postgresMarkerDdl(table));
+          await makeTable(session, table);
         }
         return await tryRights(session, table);
       } catch (error) {
@@ -77,6 +76,20 @@ export function createPostgresMarker(options: { schema: string | null; table: st
       return Number(/^DELETE (\d+)$/.exec(result?.tag ?? '')?.[1] ?? 0);
     },
   };
+}
+
+async function exists(session: PostgresSession, table: string): Promise<boolean> {
+  const [found] = await session.query('select pg_catalog.to_regclass($1)::text', [table]);
+  return found?.[0] != null;
+}
+
+/** Two that make it at once collide in the catalogue in spite of IF NOT EXISTS; then the other one has made it. */
+async function makeTable(session: PostgresSession, table: string): Promise<void> {
+  try {
+    await session.query(postgresMarkerDdl(table));
+  } catch (error) {
+    if (!(await exists(session, table))) throw error;
+  }
 }
 
 /** Inserts, reads, updates and deletes a row in a transaction that is rolled back (AP-51). */

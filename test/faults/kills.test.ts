@@ -49,10 +49,9 @@ interface Played {
 
 /** From submission to result, whatever is killed meanwhile. */
 async function play(word: string, { environment, detail, writes }: (typeof kinds)[number]): Promise<Played> {
-  const t0=Date.now();const id = await calls.create(word, environment, detail(word));
+  const id = await calls.create(word, environment, detail(word));
   if (environment === 'production') await calls.decide(id);
   await calls.untilExecuted(id);
-  const ms=Date.now()-t0; if (ms>5000) {console.log(Date.now()/1000%1000, 'SLOW', word, ms, JSON.stringify((await system.database.query('select fence,status,lost,outcome,created_at,finished_at,error_message,claim_id from executions where request_id=$1 order by fence',[id])).rows), JSON.stringify((await system.database.query('select event_type,created_at from audit_events where request_id=$1 order by position',[id])).rows));}
   return { id, word, writes };
 }
 
@@ -60,6 +59,7 @@ describe('kill -9 in the middle of a stream of requests (OP-I1, AG-I3)', () => {
   it('loses nothing that was acknowledged and writes nothing twice', async () => {
     const played: Played[] = [];
     let isKilling = true;
+    const leases = setInterval(() => void endSilentLeases(system, 12).catch(() => {}), 500);
     const killing = killInTurn(played).finally(() => {
       isKilling = false;
     });
@@ -68,6 +68,7 @@ describe('kill -9 in the middle of a stream of requests (OP-I1, AG-I3)', () => {
     };
     const all = [killing, ...Array.from({ length: callers }, (_, n) => playUntilKilled(n))];
     await Promise.allSettled(all);
+    clearInterval(leases);
     await Promise.all(all);
 
     const writes = played.filter((one) => one.writes);
@@ -94,19 +95,14 @@ describe('kill -9 in the middle of a stream of requests (OP-I1, AG-I3)', () => {
   }, 120_000);
 });
 
-/** Kills and restarts one process after the other, each time after some more requests, and ends leases that nobody keeps alive. */
+/** Kills and restarts one process after the other, each time after some more requests. */
 async function killInTurn(played: Played[]): Promise<void> {
   const { servers, workers, agent } = system;
-  const lookAfterLeases = setInterval(() => void endSilentLeases(system, 12).catch(() => {}), 500);
-  try {
-    for (const victim of [agent, servers[0]!, workers[0]!, agent, servers[1]!, workers[1]!]) {
-      const enough = played.length + callers;
-      await eventually(() => played.length >= enough, waitMs);
-      console.log(Date.now()/1000%1000, 'kill', played.length);await victim.kill();
-      await victim.start();console.log(Date.now()/1000%1000, 'started', played.length);
-    }
-  } finally {
-    clearInterval(lookAfterLeases);
+  for (const victim of [agent, servers[0]!, workers[0]!, agent, servers[1]!, workers[1]!]) {
+    const enough = played.length + callers;
+    await eventually(() => played.length >= enough, waitMs);
+    await victim.kill();
+    await victim.start();
   }
 }
 

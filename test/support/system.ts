@@ -91,8 +91,7 @@ function writeServerConfig(layout: Layout, { databaseUrl, temporalAddress }: Sys
     shopToml.replace('"production"]', '"production", "hasty"]'),
     hastyToml,
     '[server]\nlisten = "127.0.0.1:0"\ndrain_secs = 5',
-    '[worker]\nlisten = "${TEST_WORKER_LISTEN:-127.0.0.1:1}"',
-    `[database]\nurl = "${databaseUrl}"\nstart_wait_secs = 60`,
+    `[worker]\nlisten = "\${TEST_WORKER_LISTEN:-127.0.0.1:1}"\n[database]\nurl = "${databaseUrl}"\nstart_wait_secs = 60`,
     `[temporal]\naddress = "${temporalAddress}"\ntask_queue = "test-${randomUUID()}"`,
     '[logging]\nlevel = "info"',
   ];
