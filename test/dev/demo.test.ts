@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually, isAlive } from '../support/processes.js';
@@ -40,6 +40,15 @@ describe('npm run demo', () => {
       const result = spawnSync('sh', ['-c', command], { cwd: root, encoding: 'utf8', timeout: 30_000 });
       expect({ command, status: result.status, output: result.stdout + result.stderr }).toMatchObject({ command, status: 0 });
     }
+  });
+
+  it('is described by the README with commands that it prints', () => {
+    const data = /--config (\S+)\/alice\.toml whoami/.exec(output)![1]!;
+    const printed = new Set([...output.matchAll(/^ {2}(npx svc .*)$/gm)].map(([, command]) => command!.replaceAll(data, '.svc')));
+    const readme = readFileSync(`${root}/README.md`, 'utf8');
+    const described = [...readme.matchAll(/^npx svc --config \.svc\/.*$/gm)].map(([command]) => command);
+    expect(described.length).toBeGreaterThanOrEqual(4);
+    expect(described.filter((command) => !printed.has(command))).toEqual([]);
   });
 
   it('stops everything on Ctrl-C and leaves nothing behind (DV-5, DV-6)', async () => {

@@ -1,0 +1,34 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const pages = ['README.md', 'CHANGELOG.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((page) =>
+  page.endsWith('.md'),
+);
+const textOf = (page: string) => readFileSync(join(root, page), 'utf8');
+
+describe.each(pages)('%s', (page) => {
+  it('links to files that exist', () => {
+    const links = [...textOf(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target!);
+    expect(links.filter((target) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
+  });
+
+  it('names npm scripts and benches that exist', () => {
+    const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
+    const named = [...textOf(page).matchAll(/npm (?:run )?(start|demo|test|check|build)\b/g)].map(([, name]) => name!);
+    expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+    const benches = [...textOf(page).matchAll(/bench\/run\.mjs ([a-z-]+)/g)].map(([, name]) => `bench/${name}.ts`);
+    expect(benches.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+  });
+});
+
+it('README.md draws the tree as it is', () => {
+  const drawn = [...textOf('README.md').matchAll(/^([a-z]+)\/ {2,}/gm)].map(([, folder]) => folder!);
+  const folders = readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+    .map(({ name }) => name)
+    .filter((name) => !['node_modules', 'dist', 'docs', 'bin', 'coverage'].includes(name));
+  expect(drawn.toSorted()).toEqual(folders.toSorted());
+});
