@@ -10,7 +10,13 @@ describe('move', () => {
 
   beforeAll(async () => {
     test = await createTestDatabase();
-    database = openDatabase({ url: test.url, poolMax: 8, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test' });
+    database = openDatabase({
+      url: test.url,
+      poolMax: 8,
+      connectTimeoutMs: 3000,
+      statementTimeoutMs: 10_000,
+      applicationName: 'test',
+    });
     await database.query(`insert into users (id, source) values ('alice', 'api'), ('bob', 'api')`);
   });
   afterAll(async () => {
@@ -19,9 +25,12 @@ describe('move', () => {
   });
 
   const events = async (id: string) =>
-    (await database.query<{ event_type: string }>('select event_type from audit_events where request_id = $1 order by position', [id])).map(
-      (row) => row.event_type,
-    );
+    (
+      await database.query<{ event_type: string }>(
+        'select event_type from audit_events where request_id = $1 order by position',
+        [id],
+      )
+    ).map((row) => row.event_type);
 
   it('writes state, decision, execution, audit events and news of a whole life together (ST-22)', async () => {
     const id = await storeRequest(database);
@@ -39,7 +48,12 @@ describe('move', () => {
     ]);
     const state = await findState(database, id);
     expect(state?.request).toMatchObject({ status: 'executed', version: 5, fence: 1, claimedBy: null, finishedExecutions: 1 });
-    expect(state?.request.execution).toMatchObject({ id: executionId, status: 'completed', outcome: 'committed', unresolved: false });
+    expect(state?.request.execution).toMatchObject({
+      id: executionId,
+      status: 'completed',
+      outcome: 'committed',
+      unresolved: false,
+    });
   });
 
   it('replaces the news of a dispatch at creation that nobody has taken, which then still starts the workflow', async () => {
