@@ -1,5 +1,7 @@
+import type { StatementFacts } from './facts.js';
 import { type Findings, findIn } from './findings.js';
 import type { ParsedStatement } from './parser.js';
+import { factsOf } from './postgres-facts.js';
 import { refuseFor, wordsOfTag } from './reasons.js';
 import { type Form, type FormLimits, formOf } from './statement-forms.js';
 import { type TreeNode, taggedOf } from './tree.js';
@@ -7,6 +9,7 @@ import type { JudgedStatement, Refused, StatementClass } from './verdict.js';
 
 export interface StatementVerdict {
   statement: JudgedStatement;
+  facts: StatementFacts;
   destructive: boolean;
 }
 
@@ -21,6 +24,7 @@ export function judgeStatement(parsed: ParsedStatement, text: string, limits: Fo
   const kind = form.kind === 'query' && found.intoTable ? 'ddl' : form.kind;
   return {
     destructive: form.destructive === true,
+    facts: factsOf(inner.tag, inner.body, form, found),
     statement: {
       text,
       class: classOf(form, found),

@@ -1,30 +1,46 @@
 import { judgeStatement, type StatementVerdict } from './judge-statement.js';
 import { findAmbiguity } from './lexical-check.js';
+import { cutMysql } from './mysql/cut.js';
 import type { ParsedStatement, Parser } from './parser.js';
+import type { FormLimits } from './statement-forms.js';
 import { type JudgedStatement, type JudgeOptions, notUnderstood, type Refused, refused, type Verdict } from './verdict.js';
 
 /** Bytes of UTF-8 (SQ-10). */
 export const maxTextBytes = 1_048_576;
 const maxStatements = 100;
 
+/** The statements of a text, each ready to be judged, or why the text is not understood. */
+export type CutText =
+  | { readonly ok: true; readonly statements: readonly ((limits: FormLimits) => StatementVerdict | Refused)[] }
+  | { readonly ok: false; readonly message: string };
+
 /** The verdict of section 2 for a text, by the checks SQ-8 to SQ-15 in order; pure but for the parser's health. */
 export function judgeText(parser: Parser, text: string, options: JudgeOptions): Verdict {
   const early = checkText(text);
   if (early !== null) return early;
-  const dialectProblem = checkDialect(text, options);
-  if (dialectProblem !== null) return dialectProblem;
-  const parsed = parser.parse(text);
-  if (!parsed.ok) return notUnderstood(parsed.message);
-  if (parsed.statements.length === 0) return { verdict: 'empty' };
-  if (parsed.statements.length > maxStatements) return refused(`more than ${maxStatements} statements`);
+  const ambiguity = options.dialect === null ? findAmbiguity(text) : null;
+  if (ambiguity !== null) return refused(`the dialect of the database is not known, and the text holds ${ambiguity}`);
+  const cut = options.dialect === 'mysql' ? cutMysql(text) : cutPostgresql(parser, text);
+  if (!cut.ok) return notUnderstood(cut.message);
+  if (cut.statements.length === 0) return { verdict: 'empty' };
+  if (cut.statements.length > maxStatements) return refused(`more than ${maxStatements} statements`);
   const judged: StatementVerdict[] = [];
-  const bytes = Buffer.from(text);
-  for (const statement of parsed.statements) {
-    const one = judgeStatement(statement, sliceOf(bytes, statement), options);
-    if ('verdict' in one) return parsed.statements.length > 1 ? atStatement(one, judged.length + 1) : one;
+  for (const judge of cut.statements) {
+    const one = judge(options);
+    if ('verdict' in one) return cut.statements.length > 1 ? atStatement(one, judged.length + 1) : one;
     judged.push(one);
   }
   return judgeBatch(judged);
+}
+
+function cutPostgresql(parser: Parser, text: string): CutText {
+  const parsed = parser.parse(text);
+  if (!parsed.ok) return parsed;
+  const bytes = Buffer.from(text);
+  const statements = parsed.statements.map(
+    (statement) => (limits: FormLimits) => judgeStatement(statement, sliceOf(bytes, statement), limits),
+  );
+  return { ok: true, statements };
 }
 
 /** Whether a text holds half of a surrogate pair: it has no bytes that could run. */
@@ -37,13 +53,6 @@ function checkText(text: string): Verdict | null {
   if (!/[^ \t\n\v\f\r]/.test(text)) return { verdict: 'empty' };
   if (text.length > maxTextBytes || Buffer.byteLength(text) > maxTextBytes) return refused(`more than ${maxTextBytes} bytes`);
   return hasLoneSurrogate(text) ? notUnderstood('half of a surrogate pair') : null;
-}
-
-function checkDialect(text: string, { dialect }: JudgeOptions): Refused | null {
-  if (dialect === 'postgresql') return null;
-  if (dialect === 'mysql') return refused('MySQL and MariaDB are not understood by this version yet');
-  const ambiguity = findAmbiguity(text);
-  return ambiguity === null ? null : refused(`the dialect of the database is not known, and the text holds ${ambiguity}`);
 }
 
 /** The parser's offsets are bytes, and what runs is these bytes (SQ-6). */
@@ -71,6 +80,7 @@ function judgeBatch(judged: readonly StatementVerdict[]): Verdict {
     destructive: judged.some((each) => each.destructive),
     statementType: statements.find((each) => each.class !== 'setting')?.type ?? 'SELECT',
     statements,
+    facts: judged.map(({ facts }) => facts),
   };
 }
 

@@ -1,5 +1,6 @@
 import { hasLoneSurrogate, maxTextBytes } from './judge-text.js';
 import { findAmbiguity } from './lexical-check.js';
+import { redactMysql } from './mysql/redact.js';
 import type { ParsedStatement, Parser, Token } from './parser.js';
 import type { Tree } from './tree.js';
 import { findTypedConstants } from './typed-constants.js';
@@ -10,6 +11,7 @@ export const unparsable = '[unparsable SQL removed]';
 /** The literal-free text of AU-51, not cut; white space and comments between tokens become one space. */
 export function redactText(parser: Parser, text: string, dialect: Dialect | null): string {
   if (!isReadable(text, dialect)) return unparsable;
+  if (dialect === 'mysql') return redactMysql(text) ?? unparsable;
   const parsed = parser.parse(text);
   const tokens = parsed.ok ? parser.scan(text) : null;
   if (!parsed.ok || tokens === null) return unparsable;
@@ -28,8 +30,8 @@ export interface Word extends Token {
 }
 
 function isReadable(text: string, dialect: Dialect | null): boolean {
-  if (dialect === 'mysql' || text.includes('\0') || text.length > maxTextBytes || hasLoneSurrogate(text)) return false;
-  return dialect === 'postgresql' || findAmbiguity(text) === null;
+  if (text.includes('\0') || text.length > maxTextBytes || hasLoneSurrogate(text)) return false;
+  return dialect !== null || findAmbiguity(text) === null;
 }
 
 const readWord = (token: Token, bytes: Buffer): Word => ({ ...token, text: bytes.toString('utf8', token.start, token.end) });

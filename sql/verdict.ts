@@ -1,3 +1,5 @@
+import type { StatementFacts } from './facts.js';
+
 export type Dialect = 'postgresql' | 'mysql';
 export type StatementClass = 'read' | 'write' | 'ddl' | 'write+ddl' | 'setting';
 export type StatementKind = 'query' | 'show' | 'explain' | 'setting' | 'dml' | 'utility' | 'ddl';
@@ -23,6 +25,8 @@ export interface Refused {
   verdict: 'refused';
   reason: string;
   hint: string | null;
+  /** The text does not parse (SQ-11, PF-20); else it parses and is refused. */
+  parseFailure?: true;
 }
 
 export interface Accepted {
@@ -34,6 +38,8 @@ export interface Accepted {
   destructive: boolean;
   statementType: string;
   statements: JudgedStatement[];
+  /** For review and risk, one for each statement. */
+  facts: StatementFacts[];
 }
 
 export type Verdict = { verdict: 'empty' } | Refused | Accepted;
@@ -51,5 +57,5 @@ export function refused(reason: string, hint: string | null = null): Refused {
 
 /** Refusal of a text whose meaning is not known (SQ-4). */
 export function notUnderstood(why: string): Refused {
-  return refused(`not understood: ${why}`);
+  return { ...refused(`not understood: ${why}`), parseFailure: true };
 }

@@ -26,8 +26,8 @@ export function findInMysql(statement: MysqlStatement): MysqlFindings {
   return found;
 }
 
-/** The server may find a function by a name that differs in accents: a name outside ASCII counts as listed. */
+/** The server may find a function by a name that differs in accents: a name outside ASCII counts as listed, spaces at its end do not. */
 function callsListed(statement: MysqlStatement, at: number): boolean {
   const name = nameOf(statement.tokens[at]);
-  return name !== null && (isListedCall(name) || /[^\x00-\x7f]/.test(name));
+  return name !== null && (isListedCall(name.trimEnd()) || /[^\x00-\x7f]/.test(name));
 }

@@ -12,7 +12,9 @@ export interface MysqlToken {
   /** Directly behind a dot: the server reads it as part of a name whatever it spells. */
   readonly dotted: boolean;
 }
-export type Lexed = { readonly ok: true; readonly tokens: readonly MysqlToken[] } | { readonly ok: false; readonly message: string };
+export type Lexed =
+  | { readonly ok: true; readonly tokens: readonly MysqlToken[] }
+  | { readonly ok: false; readonly message: string };
 
 /**
  * The tokens of a MySQL or MariaDB text by the lexical rules of SQ-70, under the `sql_mode` that the agent sets (no ANSI_QUOTES,
@@ -45,11 +47,13 @@ function pieceAt(text: string, at: number, last: MysqlToken | undefined): Piece 
   if (space.test(char)) return { kind: 'gap', end: at + 1 };
   if (char === '#' || isDashComment(text, at)) return { kind: 'gap', end: endOfLine(text, at) };
   if (char === '/' && text[at + 1] === '*') return comment(text, at);
-  if (char === '`') return quoted(text, at, at, 'name');
-  if (char === "'" || char === '"') return quoted(text, at, at, 'string');
-  const prefix = match(prefixedString, text, at);
-  if (prefix !== null) return prefixed(text, at, prefix);
-  if (!isBehindDot(last, at) && (digit.test(char) || (char === '.' && digit.test(text[at + 1] ?? '') && !followsName(text, at, last))))
+  if (char === '`') return quoted(text, at, 'name');
+  if (char === "'" || char === '"') return quoted(text, at, 'string');
+  if (text[at + 1] === "'" && 'nNxXbB'.includes(char)) return prefixed(text, at);
+  if (
+    !isBehindDot(last, at) &&
+    (digit.test(char) || (char === '.' && digit.test(text[at + 1] ?? '') && !followsName(text, at, last)))
+  )
     return number(text, at);
   const word = match(wordPattern, text, at);
   if (word !== null) return { kind: 'word', end: at + word.length };
@@ -58,7 +62,8 @@ function pieceAt(text: string, at: number, last: MysqlToken | undefined): Piece 
 }
 
 /** White space or the end must follow; before another control character the server begins a comment too, which is refused as a character. */
-const isDashComment = (text: string, at: number): boolean => text.startsWith('--', at) && /^[ \t\n\v\f\r]?$/.test(text.slice(at + 2, at + 3));
+const isDashComment = (text: string, at: number): boolean =>
+  text.startsWith('--', at) && /^[ \t\n\v\f\r]?$/.test(text.slice(at + 2, at + 3));
 
 function endOfLine(text: string, at: number): number {
   const end = text.indexOf('\n', at);
@@ -77,7 +82,7 @@ function comment(text: string, at: number): Piece | string {
 }
 
 /** Doubling the quote keeps it; a backslash escapes in strings only. */
-function quoted(text: string, start: number, open: number, kind: 'name' | 'string'): Piece | string {
+function quoted(text: string, open: number, kind: 'name' | 'string'): Piece | string {
   const quote = text[open];
   let at = open + 1;
   while (at < text.length) {
@@ -90,10 +95,10 @@ function quoted(text: string, start: number, open: number, kind: 'name' | 'strin
   return 'an open quote';
 }
 
-function prefixed(text: string, at: number, prefix: string): Piece | string {
-  const piece = quoted(text, at, at + prefix.length - 1, 'string');
-  if (typeof piece === 'string' || /^n/i.test(prefix)) return piece;
-  const digits = /^x/i.test(prefix) ? /^x'([0-9a-f]{2})*'$/i : /^b'[01]*'$/i;
+function prefixed(text: string, at: number): Piece | string {
+  const piece = quoted(text, at + 1, 'string');
+  if (typeof piece === 'string' || /n/i.test(text[at] ?? '')) return piece;
+  const digits = /x/i.test(text[at] ?? '') ? /^x'([0-9a-f]{2})*'$/i : /^b'[01]*'$/i;
   return digits.test(text.slice(at, piece.end)) ? piece : 'a malformed hexadecimal or bit constant';
 }
 
@@ -101,7 +106,9 @@ function prefixed(text: string, at: number, prefix: string): Piece | string {
 function number(text: string, at: number): Piece | string {
   const word = match(wordPattern, text, at) ?? '';
   if (word !== '' && !/^\d+(e\d*)?$/i.test(word))
-    return /^\d+e\d/i.test(word) ? 'a number that runs into a word' : { kind: numeric.test(word) ? 'number' : 'word', end: at + word.length };
+    return /^\d+e\d/i.test(word)
+      ? 'a number that runs into a word'
+      : { kind: numeric.test(word) ? 'number' : 'word', end: at + word.length };
   const end = at + (match(numberPattern, text, at) ?? '').length;
   return /[\w$.\x80-\uffff]/.test(text[end] ?? '') ? 'a number that runs into a word' : { kind: 'number', end };
 }
@@ -122,7 +129,6 @@ const digit = /\d/;
 const ascii = /^[\x00-\x7f]*$/;
 /** The server's unquoted names end at U+FFFF; halves of pairs are left out. */
 const wordPattern = /[\w$\x80-\ud7ff\ue000-\uffff]+/y;
-const prefixedString = /[nNxXbB]'/y;
 const numberPattern = /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/y;
 const numeric = /^(0x[0-9a-f]+|0b[01]+)$/;
 const signs = '(),;.@=<>!+-*/%^&|~';

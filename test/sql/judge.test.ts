@@ -115,11 +115,6 @@ describe('refusals', () => {
     expect(await judge('COMMIT;'.repeat(101))).toEqual({ verdict: 'refused', reason: 'more than 100 statements', hint: null });
   });
 
-  it('refuses MySQL in this version', async () => {
-    expect(await judge('SELECT 1', 'mysql')).toMatchObject({ verdict: 'refused', reason: expect.stringContaining('MySQL') });
-    expect(await judge(' ', 'mysql')).toEqual({ verdict: 'empty' });
-  });
-
   it('does not count rows locked or functions called in a definition (SQ-44)', async () => {
     const { statements } = await accepted('CREATE VIEW v AS SELECT pg_sleep(1) FROM t FOR UPDATE');
     expect(statements.map((each) => each.class)).toEqual(['ddl']);

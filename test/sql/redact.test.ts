@@ -36,7 +36,6 @@ describe('literal-free text (AU-51)', () => {
   it('removes text that cannot be parsed', async () => {
     for (const text of ["SELECT 'open", 'nonsense', 'SELECT 1\0', "SELECT '\ud800'"])
       expect(await sql.redact(text, 'postgresql')).toBe(unparsable);
-    expect(await sql.redact('SELECT 1', 'mysql')).toBe(unparsable);
   });
 
   it('with an unknown dialect hides what may be a string in either', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlJudge, type SqlJudge, type Verdict } from '../../sql/judge.js';
+import { mysqlVectors } from './mysql-vectors.js';
 import { postgresqlVectors, unknownDialectVectors, type VectorRow } from './vectors.js';
 
 let sql: SqlJudge;
@@ -14,6 +15,12 @@ const cases = (rows: readonly VectorRow[]): [string, string, string][] =>
 describe('vectors of sql-safety.md', () => {
   it.each(cases(postgresqlVectors))('%s on PostgreSQL: %j is %s', async (_id, text, expected) => {
     const verdict = await sql.judge(text, { dialect: 'postgresql', statementTimeoutSecs: 30 });
+    expect(outcome(verdict)).toBe(expected);
+    if (verdict.verdict === 'refused') expect(verdict.reason).not.toBe('');
+  });
+
+  it.each(cases(mysqlVectors))('%s on MySQL: %j is %s', async (_id, text, expected) => {
+    const verdict = await sql.judge(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
     expect(outcome(verdict)).toBe(expected);
     if (verdict.verdict === 'refused') expect(verdict.reason).not.toBe('');
   });

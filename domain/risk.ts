@@ -1,0 +1,146 @@
+import type { AutoApproveConfig, ReviewRule } from '../config/shared-types.js';
+import type { StatementFacts } from '../sql/facts.js';
+import { indexCascades } from './cascade.js';
+import {
+  indexTables,
+  type SchemaSnapshot,
+  type SnapshotTable,
+  shownName,
+  type TableLookup,
+  type WrittenName,
+} from './schema-snapshot.js';
+import type { Operation, RiskLevel } from './workflow-policy.js';
+
+/** SQ-93, as clients see them. */
+export type RiskFactor =
+  | { name: 'read_only' | 'safe_ddl' | 'schema_not_synced' | 'multi_statement' | 'drop_operation' }
+  | { name: 'table_unresolved'; tables: string[] }
+  | { name: 'many_warnings'; count: number }
+  | { name: 'cascade_delete'; targets: string[] }
+  | { name: 'large_table'; rows: number };
+
+export interface Risk {
+  level: RiskLevel;
+  factors: RiskFactor[];
+  /** Whether a good snapshot was there; `unavailable` for migrations (RQ-44). */
+  schemaStatus: 'ready' | 'not_synced' | 'unavailable';
+}
+
+export interface RiskInput {
+  operation: Operation;
+  /** One for each statement, settings included. */
+  facts: readonly StatementFacts[];
+  /** Lifted blocks included (SQ-95). */
+  findings: readonly { readonly code: ReviewRule }[];
+  /** Of the matched workflow; null when it has none or none matches. */
+  autoApprove: Pick<AutoApproveConfig, 'allowReadOnly' | 'allowSafeDdl' | 'maxEstimatedRows'> | null;
+  /** The newest good one. */
+  snapshot: SchemaSnapshot | null;
+}
+
+/** The risk of a text by SQ-83 to SQ-92; a migration's is `unavailable`. */
+export function assessRisk(input: RiskInput): Risk {
+  const { operation, facts, findings, autoApprove, snapshot } = input;
+  if (operation !== 'execute_select' && operation !== 'execute_dml')
+    return { level: 'unavailable', factors: [], schemaStatus: 'unavailable' };
+  const schemaStatus = snapshot === null ? 'not_synced' : 'ready';
+  const end = (level: RiskLevel, factor: RiskFactor): Risk => ({ level, factors: [factor], schemaStatus });
+  if (operation === 'execute_select' && autoApprove?.allowReadOnly === true) return end('low', { name: 'read_only' });
+  if (isSafeDdl(facts, findings) && autoApprove?.allowSafeDdl === true) return end('low', { name: 'safe_ddl' });
+  if (snapshot === null) return end('unknown', { name: 'schema_not_synced' });
+  const lookup = indexTables(snapshot);
+  const unresolved = findUnresolved(facts, lookup);
+  if (unresolved !== null) return end('unknown', { name: 'table_unresolved', tables: unresolved });
+  const raises = listRaises(input, snapshot, lookup);
+  const level = levels[Math.max(0, ...raises.map((raise) => levels.indexOf(raise.level)))] ?? 'unknown';
+  return { level, factors: raises.flatMap(({ factor }) => factor ?? []), schemaStatus };
+}
+
+/** SQ-82: a single statement of a safe form, without findings and without listed calls. */
+export function isSafeDdl(facts: readonly StatementFacts[], findings: readonly unknown[]): boolean {
+  const [only] = facts;
+  return facts.length === 1 && findings.length === 0 && only?.safeForm === true && !only.listedCall;
+}
+
+/** SQ-86; null when all is known. Empty when the text does not say what it writes (SQ-I7). */
+function findUnresolved(facts: readonly StatementFacts[], lookup: TableLookup): string[] | null {
+  const created = new Set<string>();
+  const unresolved = new Set<string>();
+  for (const { changed, created: made } of facts) {
+    for (const table of changed) {
+      const [only, ...others] = lookup(table);
+      const isKnown = only !== undefined && others.length === 0 && only.estimated_rows >= 0;
+      if (!isKnown && !created.has(keyOf(table))) unresolved.add(shownName(table.schema, table.name));
+    }
+    for (const table of made) created.add(keyOf(table));
+  }
+  return unresolved.size > 0 || facts.some(({ writesUnknown }) => writesUnknown) ? [...unresolved] : null;
+}
+
+interface Raise {
+  level: 'medium' | 'high';
+  factor: RiskFactor | null;
+}
+
+/** The steps SQ-87 to SQ-91 that apply. */
+function listRaises(
+  { operation, facts, findings, autoApprove }: RiskInput,
+  snapshot: SchemaSnapshot,
+  lookup: TableLookup,
+): Raise[] {
+  const limit = autoApprove?.maxEstimatedRows ?? defaultMaxRows;
+  const raises: Raise[] = [];
+  if (facts.length > 1 && operation !== 'execute_select') raises.push({ level: 'high', factor: { name: 'multi_statement' } });
+  if (findings.length >= 3) raises.push({ level: 'high', factor: { name: 'many_warnings', count: findings.length } });
+  else if (findings.length > 0) raises.push({ level: 'medium', factor: null });
+  if (findings.some(({ code }) => drops.has(code))) raises.push({ level: 'high', factor: { name: 'drop_operation' } });
+  raises.push(
+    ...cascadeRaise(
+      meantBy(
+        facts.flatMap(({ deletedFrom }) => deletedFrom),
+        lookup,
+      ),
+      snapshot,
+      limit,
+    ),
+  );
+  const named = meantBy(
+    facts.flatMap(({ named }) => named),
+    lookup,
+  );
+  const rows = named.reduce((most, table) => Math.max(most, table.estimated_rows), 0);
+  if (rows > limit) raises.push({ level: 'medium', factor: { name: 'large_table', rows } });
+  return raises;
+}
+
+/** SQ-90. A child that was never analysed counts as large. */
+function cascadeRaise(tables: readonly SnapshotTable[], snapshot: SchemaSnapshot, limit: number): Raise[] {
+  if (tables.length === 0) return [];
+  const cascadeOf = indexCascades(snapshot);
+  const targets: string[] = [];
+  let isLarge = false;
+  for (const table of tables) {
+    const { children, truncated } = cascadeOf(table);
+    if (children.length === 0) continue;
+    targets.push(shownName(table.schema_name, table.name));
+    const counts = [table, ...children.map((child) => child.table)].map(({ estimated_rows }) => estimated_rows);
+    isLarge ||= truncated || counts.some((count) => count > limit || count < 0);
+  }
+  return targets.length === 0 ? [] : [{ level: isLarge ? 'high' : 'medium', factor: { name: 'cascade_delete', targets } }];
+}
+
+/** All tables that the names may mean, each once. */
+const meantBy = (names: readonly WrittenName[], lookup: TableLookup): readonly SnapshotTable[] => [
+  ...new Set(names.flatMap(lookup)),
+];
+
+const keyOf = ({ schema, name }: WrittenName): string => JSON.stringify([schema, name]);
+const levels: readonly RiskLevel[] = ['low', 'medium', 'high'];
+const defaultMaxRows = 1000;
+const drops: ReadonlySet<ReviewRule> = new Set<ReviewRule>([
+  'drop_table',
+  'truncate',
+  'drop_index',
+  'drop_view',
+  'drop_sequence',
+]);

@@ -1,0 +1,82 @@
+import type { ReviewRule } from '../config/shared-types.js';
+
+/** A table as written and folded as its database folds names (SQ-81); schema null when the text names none. */
+export interface TableName {
+  schema: string | null;
+  name: string;
+}
+
+/** What review (section 8) and risk (section 9) need of one top-level statement. */
+export interface StatementFacts {
+  /** The rules that fire, in the order of SQ-75, `mixed_ddl_dml` apart; once for each DELETE, UPDATE and list, else once. */
+  hits: ReviewRule[];
+  /** Runs INSERT, UPDATE, DELETE, MERGE or REPLACE at any depth. */
+  changesRows: boolean;
+  /** Calls a listed function anywhere, in definitions too (SQ-44). */
+  listedCall: boolean;
+  /** One of the forms of SQ-82. */
+  safeForm: boolean;
+  /** `allow_ddl` may lift blocks of it (BG-3). */
+  bypassable: boolean;
+  /** Tables that are written, altered or dropped. */
+  changed: TableName[];
+  created: TableName[];
+  /** Tables with a DELETE at any depth or TRUNCATE CASCADE (SQ-90); a MERGE or REPLACE that may delete counts. */
+  deletedFrom: TableName[];
+  /** All tables that the text names, those above included. */
+  named: TableName[];
+  /** Writes where the text does not say: a procedure, a listed function, a whole database. */
+  writesUnknown: boolean;
+}
+
+/** The rules in the order of SQ-75; `mixed_ddl_dml` belongs to the batch. */
+export const ruleOrder = [
+  'no_where_delete',
+  'no_where_update',
+  'drop_table',
+  'drop_column',
+  'drop_index',
+  'drop_view',
+  'drop_sequence',
+  'create_sequence',
+  'not_null_without_default',
+  'create_index_not_concurrently',
+  'alter_column_type',
+  'truncate',
+  'large_in_list',
+  'mixed_ddl_dml',
+] as const satisfies readonly ReviewRule[];
+
+/** More elements than this in one IN list make a finding. */
+export const maxListElements = 100;
+
+export function noFacts(): StatementFacts {
+  return {
+    hits: [],
+    changesRows: false,
+    listedCall: false,
+    safeForm: false,
+    bypassable: false,
+    changed: [],
+    created: [],
+    deletedFrom: [],
+    named: [],
+    writesUnknown: false,
+  };
+}
+
+/** Hits in the order of SQ-75, and everything that is changed or created among the named. */
+export function completeFacts(facts: StatementFacts): StatementFacts {
+  return {
+    ...facts,
+    hits: facts.hits.toSorted((a, b) => ruleOrder.indexOf(a) - ruleOrder.indexOf(b)),
+    changed: distinct(facts.changed),
+    created: distinct(facts.created),
+    deletedFrom: distinct(facts.deletedFrom),
+    named: distinct([...facts.named, ...facts.changed, ...facts.created]),
+  };
+}
+
+function distinct(tables: readonly TableName[]): TableName[] {
+  return [...new Map(tables.map((table) => [JSON.stringify([table.schema, table.name]), table])).values()];
+}

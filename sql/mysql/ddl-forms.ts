@@ -1,0 +1,116 @@
+import { type Reason, refuseFor } from '../reasons.js';
+import type { Form } from '../statement-forms.js';
+import type { Refused } from '../verdict.js';
+import { clausesOf } from './ddl-parts.js';
+import type { Rule } from './forms.js';
+import { hasWords, type MysqlStatement, skipWords, upperAt } from './statement.js';
+
+/** CREATE of a table, view or index; a table made from a query runs it. OR REPLACE of a table or index drops without saying so. */
+export const create: Rule = (statement, at) => {
+  const replaces = hasWords(statement, at, 'OR', 'REPLACE');
+  const next = replaces ? at + 2 : at;
+  if (upperAt(statement, skipWords(statement, next, temporary)) === 'TABLE') return replaces ? null : createTable(statement);
+  if (upperAt(statement, skipWords(statement, next, indexKinds)) === 'INDEX') return replaces ? null : ddl('CREATE');
+  return upperAt(statement, skipViewOptions(statement, next)) === 'VIEW'
+    ? ddl('CREATE')
+    : refuseObject('CREATE', statement, next);
+};
+
+/** ALTER TABLE whose every clause is known. */
+export const alter: Rule = (statement, at) => {
+  if (upperAt(statement, at) !== 'TABLE') return refuseObject('ALTER', statement, at);
+  if (namesDirectory(statement)) return 'server files or client data';
+  const clauses = clausesOf(statement);
+  const unknown = clauses.find((clause) => !isKnownClause(statement, clause));
+  if (unknown !== undefined)
+    return refuseFor('not understood', `ALTER TABLE with ${upperAt(statement, unknown) || 'quoted text'}`);
+  return clauses.length === 0 ? null : ddl('ALTER');
+};
+
+export const drop: Rule = (statement, at) => {
+  const object = upperAt(statement, skipWords(statement, at, temporary));
+  return droppable.has(object) ? { ...ddl('DROP'), destructive: true } : refuseObject('DROP', statement, at);
+};
+
+export const rename: Rule = (statement, at) => (isTableNext(statement, at) ? ddl('DDL') : refuseObject('RENAME', statement, at));
+
+/** `ANALYZE SELECT …` of MariaDB runs its statement and is refused. */
+export const analyzeTable: Rule = (statement, at) =>
+  isTableNext(statement, at) ? { class: 'write', kind: 'utility', type: 'DML', inside: 'runs' } : null;
+
+export const isTableNext = (statement: MysqlStatement, at: number): boolean =>
+  hasWords(statement, at, 'TABLE') || hasWords(statement, at, 'TABLES');
+
+function createTable(statement: MysqlStatement): Form | Reason {
+  if (namesDirectory(statement)) return 'server files or client data';
+  return { ...ddl('CREATE'), inside: takesQuery(statement) ? 'runs' : 'defined' };
+}
+
+/** VALUES stands in partitions too, as VALUES IN and VALUES LESS THAN. */
+export function takesQuery(statement: MysqlStatement): boolean {
+  const tables = statement.tokens.filter(({ upper }) => upper === 'TABLE').length;
+  return (
+    tables > 1 ||
+    statement.tokens.some(({ upper }, at) => {
+      const values = upper === 'VALUES' && !hasWords(statement, at + 1, 'IN') && !hasWords(statement, at + 1, 'LESS');
+      return upper === 'SELECT' || values;
+    })
+  );
+}
+
+const namesDirectory = (statement: MysqlStatement): boolean =>
+  statement.tokens.some(({ upper }, at) => upper === 'DIRECTORY' && /^(DATA|INDEX)$/.test(upperAt(statement, at - 1)));
+
+function skipViewOptions(statement: MysqlStatement, start: number): number {
+  let at = start;
+  if (hasWords(statement, at, 'ALGORITHM', '=')) at += 3;
+  return hasWords(statement, at, 'SQL', 'SECURITY') ? at + 3 : at;
+}
+
+function isKnownClause(statement: MysqlStatement, at: number): boolean {
+  const [word, second] = [upperAt(statement, at), upperAt(statement, at + 1)];
+  if (word === 'DROP') return !refusedDrops.has(second);
+  if (word === 'ENABLE' || word === 'DISABLE') return second === 'KEYS';
+  return alterClauses.has(word);
+}
+
+/** The first word behind the verb that names a kind of object tells why it is refused. */
+function refuseObject(verb: string, statement: MysqlStatement, at: number): Refused {
+  const words = statement.tokens.slice(at, at + 16).map(({ upper }) => upper);
+  const object = words.find((word) => Object.hasOwn(reasonByObject, word));
+  if (object !== undefined) return refuseFor(reasonByObject[object] ?? 'not understood', `${verb} ${object}`);
+  return refuseFor('not understood', `${verb} ${words[0] ?? ''}`.trim());
+}
+
+const ddl = (type: string): Form => ({ class: 'ddl', kind: 'ddl', type, inside: 'defined' });
+
+const temporary = new Set(['TEMPORARY']);
+const indexKinds = new Set(['UNIQUE', 'FULLTEXT', 'SPATIAL']);
+const droppable = new Set(['TABLE', 'TABLES', 'VIEW', 'INDEX']);
+const alterClauses = new Set(
+  `ADD MODIFY CHANGE ALTER RENAME CONVERT ORDER ENGINE COMMENT AUTO_INCREMENT ROW_FORMAT DEFAULT CHARACTER CHARSET COLLATE ALGORITHM
+  LOCK FORCE STATS_PERSISTENT STATS_AUTO_RECALC STATS_SAMPLE_PAGES KEY_BLOCK_SIZE AVG_ROW_LENGTH MAX_ROWS MIN_ROWS CHECKSUM
+  PACK_KEYS DELAY_KEY_WRITE COMPRESSION`.split(/\s+/),
+);
+/** These take rows or history with them and no review rule speaks of them. */
+const refusedDrops = new Set(['PARTITION', 'SYSTEM', 'PERIOD']);
+const reasonByObject: Readonly<Record<string, Reason>> = {
+  USER: 'privileges',
+  ROLE: 'privileges',
+  DEFINER: 'privileges',
+  FUNCTION: 'code',
+  PROCEDURE: 'code',
+  TRIGGER: 'code',
+  EVENT: 'code',
+  PACKAGE: 'code',
+  DATABASE: 'infrastructure',
+  SCHEMA: 'infrastructure',
+  TABLESPACE: 'infrastructure',
+  SERVER: 'infrastructure',
+  SEQUENCE: 'infrastructure',
+  LOGFILE: 'infrastructure',
+  INSTANCE: 'infrastructure',
+  RESOURCE: 'infrastructure',
+  VIEW: 'infrastructure',
+  PREPARE: 'session state',
+};

@@ -1,0 +1,44 @@
+import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
+
+/** A table as written; schema null when it is not named. */
+export interface MysqlTable {
+  readonly schema: string | null;
+  readonly name: string;
+  /** Index of the token behind it. */
+  readonly end: number;
+}
+
+/** The `[schema.]table` that stands here; null when no name does. */
+export function readTable({ tokens }: MysqlStatement, at: number): MysqlTable | null {
+  const first = nameOf(tokens[at]);
+  if (first === null) return null;
+  const second = tokens[at + 1]?.upper === '.' ? nameOf(tokens[at + 2]) : null;
+  return second === null ? { schema: null, name: first, end: at + 1 } : { schema: first, name: second, end: at + 3 };
+}
+
+/** Where the names of an ALTER TABLE, DROP TABLE and their like begin: behind the kind and IF [NOT] EXISTS. */
+export function behindKind(statement: MysqlStatement, kindAt: number): number {
+  if (hasWords(statement, kindAt + 1, 'IF', 'NOT', 'EXISTS')) return kindAt + 4;
+  return hasWords(statement, kindAt + 1, 'IF', 'EXISTS') ? kindAt + 3 : kindAt + 1;
+}
+
+/** Where each clause of an ALTER TABLE begins. */
+export function clausesOf(statement: MysqlStatement): readonly number[] {
+  const table = readTable(statement, behindKind(statement, 1));
+  if (table === null || table.end >= statement.tokens.length) return [];
+  const commas = statement.tokens.flatMap(({ upper }, at) => (upper === ',' && statement.depths[at] === 0 ? [at] : []));
+  return [table.end, ...commas.map((at) => at + 1)];
+}
+
+/** What is wrong with an INTO, or null: only the one behind INSERT or REPLACE and its modifiers is allowed. */
+export function strayInto(statement: MysqlStatement, into: readonly number[], verbAt: number): 'file' | 'variable' | null {
+  const verb = upperAt(statement, verbAt);
+  let next = verbAt + 1;
+  while (insertModifiers.has(upperAt(statement, next))) next += 1;
+  const allowed = verb === 'INSERT' || verb === 'REPLACE' ? next : -1;
+  const stray = into.find((at) => at !== allowed);
+  if (stray === undefined) return null;
+  return /^(OUT|DUMP)FILE$/.test(upperAt(statement, stray + 1)) ? 'file' : 'variable';
+}
+
+const insertModifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'IGNORE']);

@@ -1,0 +1,85 @@
+import { completeFacts, maxListElements, noFacts, type StatementFacts, type TableName } from '../facts.js';
+import { addMysqlDefinition } from './ddl-facts.js';
+import { readTable } from './ddl-parts.js';
+import type { MysqlFindings } from './findings.js';
+import type { MysqlForm } from './forms.js';
+import { hasWords, type MysqlStatement, skipWords, upperAt } from './statement.js';
+import { findTables, type TableReference } from './tables.js';
+
+/** The facts of one statement of MySQL; rules look at what would run (section 8). */
+export function mysqlFactsOf(statement: MysqlStatement, form: MysqlForm, found: MysqlFindings): StatementFacts {
+  const facts = noFacts();
+  if (form.class === 'setting' || form.kind === 'show') return facts;
+  const references = findTables(statement);
+  facts.named.push(...references.map(toName));
+  facts.listedCall = found.listedCall;
+  facts.writesUnknown = (found.listedCall && form.inside !== 'defined') || upperAt(statement, 0) === 'CALL';
+  if (form.inside === 'runs') {
+    for (let lists = countLargeLists(statement); lists > 0; lists -= 1) facts.hits.push('large_in_list');
+    if (form.kind === 'dml') addDml(facts, statement, form.verbAt, references);
+  }
+  if (form.inside !== 'planned') addMysqlDefinition(facts, statement, form);
+  return completeFacts(facts);
+}
+
+function addDml(facts: StatementFacts, statement: MysqlStatement, verbAt: number, references: readonly TableReference[]): void {
+  const verb = upperAt(statement, verbAt);
+  const first = skipWords(statement, verbAt + 1, modifiers);
+  const whereAt = find(statement, verbAt, 'WHERE');
+  facts.changesRows = true;
+  if (verb === 'INSERT' || verb === 'REPLACE') {
+    const table = readTable(statement, hasWords(statement, first, 'INTO') ? first + 1 : first);
+    if (table !== null) facts.changed.push(toName(table));
+    // REPLACE deletes the rows that are in its way.
+    if (verb === 'REPLACE') facts.deletedFrom.push(...facts.changed);
+    return;
+  }
+  const end = verb === 'UPDATE' ? find(statement, verbAt, 'SET') : whereAt;
+  const main = references.filter(({ at }) => at > verbAt && at < (end ?? statement.tokens.length));
+  if (whereAt === null) facts.hits.push(verb === 'UPDATE' ? 'no_where_update' : 'no_where_delete');
+  facts.changed.push(...(verb === 'UPDATE' ? main.map(toName) : targetsOf(statement, first, main)));
+  if (verb === 'DELETE') facts.deletedFrom.push(...facts.changed);
+}
+
+/** `DELETE FROM t`, `DELETE a, b FROM …` and `DELETE FROM a, b USING …`, where a and b may be aliases of the tables behind. */
+function targetsOf(statement: MysqlStatement, first: number, main: readonly TableReference[]): TableName[] {
+  const usingAt = find(statement, first, 'USING');
+  const listAt = hasWords(statement, first, 'FROM') ? first + 1 : first;
+  const isList = listAt === first || (usingAt !== null && !hasWords(statement, usingAt + 1, '('));
+  const sourcesAt = listAt === first ? find(statement, first, 'FROM') : usingAt;
+  const sources = new Map(main.filter(({ at }) => isList && at > (sourcesAt ?? at)).map((each) => [each.alias, each]));
+  const targets: TableName[] = [];
+  for (let at = listAt; at < statement.tokens.length; at += 1) {
+    const table = readTable(statement, at);
+    if (table === null) break;
+    const source = table.schema === null ? sources.get(table.name) : undefined;
+    targets.push(toName(source ?? table));
+    const end = hasWords(statement, table.end, '.', '*') ? table.end + 2 : table.end;
+    if (!isList || upperAt(statement, end) !== ',') break;
+    at = end;
+  }
+  return targets;
+}
+
+/** The first such word outside parentheses; none directly behind a dot, which is a name. */
+function find({ tokens, depths }: MysqlStatement, from: number, word: string): number | null {
+  const at = tokens.findIndex(({ upper, dotted }, index) => index > from && upper === word && !dotted && depths[index] === 0);
+  return at === -1 ? null : at;
+}
+
+/** IN lists with too many elements, of any depth. */
+function countLargeLists(statement: MysqlStatement): number {
+  const commas = new Map<number, number>();
+  const open: number[] = [];
+  for (const [at, { upper }] of statement.tokens.entries()) {
+    if (upper === '(') open.push(at);
+    else if (upper === ')') open.pop();
+    else if (upper === ',') commas.set(open.at(-1) ?? -1, (commas.get(open.at(-1) ?? -1) ?? 0) + 1);
+  }
+  return [...commas].filter(
+    ([at, count]) => count + 1 > maxListElements && hasWords(statement, at - 1, 'IN') && !hasWords(statement, at + 1, 'SELECT'),
+  ).length;
+}
+
+const toName = ({ schema, name }: TableName): TableName => ({ schema, name });
+const modifiers = new Set(['LOW_PRIORITY', 'DELAYED', 'HIGH_PRIORITY', 'QUICK', 'IGNORE']);

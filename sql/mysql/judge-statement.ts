@@ -1,0 +1,49 @@
+import type { StatementVerdict } from '../judge-statement.js';
+import { refuseFor } from '../reasons.js';
+import type { FormLimits } from '../statement-forms.js';
+import type { JudgedStatement, Refused, StatementClass } from '../verdict.js';
+import { strayInto } from './ddl-parts.js';
+import { mysqlFactsOf } from './facts.js';
+import { findInMysql, type MysqlFindings } from './findings.js';
+import { type MysqlForm, mysqlFormOf } from './forms.js';
+import type { MysqlStatement } from './statement.js';
+
+/** Judges one MySQL statement whose exact slice is `text` (SQ-70 to SQ-73). */
+export function judgeMysqlStatement(statement: MysqlStatement, text: string, limits: FormLimits): StatementVerdict | Refused {
+  const form = mysqlFormOf(statement, limits);
+  if ('verdict' in form) return form;
+  const found = findInMysql(statement);
+  const into = form.kind === 'setting' ? null : strayInto(statement, found.into, form.verbAt);
+  if (into !== null) return refuseFor(into === 'file' ? 'server files or client data' : 'session state', 'INTO');
+  if (found.procedure && form.kind !== 'show' && form.class !== 'ddl') return refuseFor('not understood', 'PROCEDURE');
+  return {
+    destructive: form.destructive === true,
+    facts: mysqlFactsOf(statement, form, found),
+    statement: judged(statement, text, form, found),
+  };
+}
+
+function judged(statement: MysqlStatement, text: string, form: MysqlForm, found: MysqlFindings): JudgedStatement {
+  const returning = statement.tokens.some(
+    ({ upper, dotted }, at) => upper === 'RETURNING' && !dotted && statement.depths[at] === 0,
+  );
+  return {
+    text,
+    class: classOf(form, found),
+    type: form.type,
+    kind: form.kind,
+    producesRows: form.kind === 'query' || form.kind === 'show' || form.kind === 'explain' || (form.kind === 'dml' && returning),
+    countsRows: form.kind === 'dml',
+    outsideTransaction: false,
+    explainable: form.kind === 'query' || form.kind === 'dml',
+  };
+}
+
+function classOf(form: MysqlForm, found: MysqlFindings): StatementClass {
+  if (form.class === 'setting') return 'setting';
+  const runs = form.inside === 'runs';
+  const calls = form.inside !== 'defined' && found.listedCall;
+  const write = form.class === 'write' || calls || (runs && (found.locksRows || found.assigns));
+  if (form.class === 'ddl') return write ? 'write+ddl' : 'ddl';
+  return write ? 'write' : 'read';
+}

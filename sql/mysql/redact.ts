@@ -1,0 +1,46 @@
+import { isStatementStart } from './forms.js';
+import { lexMysql, type MysqlToken } from './lexer.js';
+import { cutStatements, type MysqlStatement, upperAt } from './statement.js';
+
+/** The literal-free text of AU-51 for MySQL; null when the text cannot be read or a statement begins like none. */
+export function redactMysql(text: string): string | null {
+  const lexed = lexMysql(text);
+  const statements = lexed.ok ? cutStatements(lexed.tokens) : null;
+  if (statements === null || typeof statements === 'string' || !statements.every(isStatementStart)) return null;
+  return statements.map(redactStatement).join('; ');
+}
+
+function redactStatement(statement: MysqlStatement): string {
+  const { tokens } = statement;
+  let out = '';
+  let previousEnd = -1;
+  for (let at = 0; at < tokens.length; at += 1) {
+    const token = tokens[at]!;
+    const last = lastOfConstant(statement, at);
+    if (previousEnd !== -1 && token.start > previousEnd) out += ' ';
+    out += last === null ? token.text : '?';
+    at = last ?? at;
+    previousEnd = tokens[at]!.end;
+  }
+  return out;
+}
+
+/** The index of the last token of a constant that begins here; null when none does. */
+function lastOfConstant(statement: MysqlStatement, at: number): number | null {
+  const { tokens } = statement;
+  const word = upperAt(statement, at);
+  const next = tokens[at + 1];
+  if (isConstant(tokens[at]!)) return at;
+  if ((typed.has(word) || /^_[A-Z0-9]+$/.test(word)) && next !== undefined && isConstant(next) && next.kind === 'string')
+    return at + 1;
+  if (word !== 'INTERVAL') return null;
+  const value = /^[-+]$/.test(next?.upper ?? '') ? at + 2 : at + 1;
+  const constant = tokens[value];
+  return constant !== undefined && isConstant(constant) && /^[A-Z_]+$/.test(upperAt(statement, value + 1)) ? value + 1 : null;
+}
+
+/** A word that begins with a digit may be a name, but hides too: servers differ in what they take for a number. */
+const isConstant = ({ kind, text, dotted }: MysqlToken): boolean =>
+  kind === 'string' || kind === 'number' || (kind === 'word' && /^\d/.test(text) && (!dotted || /^\d+$/.test(text)));
+
+const typed = new Set(['DATE', 'TIME', 'TIMESTAMP']);

@@ -1,0 +1,104 @@
+import type { TableName } from '../facts.js';
+import { readTable } from './ddl-parts.js';
+import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
+import { readWith } from './with.js';
+
+/** A table in FROM, JOIN, UPDATE or a list of them. */
+export interface TableReference extends TableName {
+  readonly alias: string | null;
+  /** Index of its first token. */
+  readonly at: number;
+}
+
+interface Frame {
+  /** A table comes next. */
+  expects: boolean;
+  /** A comma brings another table. */
+  listing: boolean;
+  /** The parentheses of EXTRACT, SUBSTRING or TRIM, whose FROM names no table. */
+  isCall: boolean;
+  readonly hidden: Set<string>;
+}
+
+/** The tables that queries and DML name, in order; names of a WITH are left out where they hide a table. */
+export function findTables(statement: MysqlStatement): readonly TableReference[] {
+  const found: TableReference[] = [];
+  const frames: Frame[] = [newFrame(false, false)];
+  const closings = new Map<number, string>();
+  for (let at = 0; at < statement.tokens.length; at += 1) {
+    const frame = frames.at(-1)!;
+    const token = statement.tokens[at]!;
+    if (token.upper === '(') {
+      frames.push(newFrame(frame.expects, callsWithFrom.has(upperAt(statement, at - 1))));
+      frame.expects = false;
+    } else if (token.upper === ')') {
+      frames.pop();
+      const name = closings.get(at);
+      if (name !== undefined) frames.at(-1)?.hidden.add(name);
+    } else if (token.upper === 'WITH') hideNames(statement, at, frame, closings);
+    else if (frame.expects && !skipped.has(token.upper) && !opens(statement, at, frame)) {
+      frame.expects = false;
+      at = addTable(statement, at, frames, found);
+    } else if (!token.dotted) turn(statement, at, frame);
+  }
+  return found;
+}
+
+const newFrame = (expects: boolean, isCall: boolean): Frame => ({ expects, listing: expects, isCall, hidden: new Set() });
+
+/** A word that begins or ends a list of tables. */
+function turn(statement: MysqlStatement, at: number, frame: Frame): void {
+  const word = upperAt(statement, at);
+  if (word === ',') frame.expects = frame.listing;
+  else if (opens(statement, at, frame)) {
+    frame.expects = true;
+    frame.listing ||= word === 'FROM' || word === 'UPDATE';
+  } else if (word === 'USING') frame.expects = frame.listing && statement.depths[at] === 0 && !hasWords(statement, at + 1, '(');
+  else if (closers.has(word)) Object.assign(frame, { expects: false, listing: false });
+}
+
+/** UPDATE and TABLE name a table only where a statement or query begins with them. */
+function opens(statement: MysqlStatement, at: number, frame: Frame): boolean {
+  const word = upperAt(statement, at);
+  if (statement.tokens[at]?.dotted === true || elsewhere[word]?.has(upperAt(statement, at - 1)) === true) return false;
+  return (word === 'FROM' && !frame.isCall) || openers.has(word);
+}
+
+/** Adds the table that stands here, and answers the index of its last token. */
+function addTable(statement: MysqlStatement, at: number, frames: readonly Frame[], found: TableReference[]): number {
+  const table = readTable(statement, at);
+  if (table === null) return closers.has(upperAt(statement, at)) ? at - 1 : at;
+  const isFunction = hasWords(statement, table.end, '(') && upperAt(statement, at) === 'JSON_TABLE';
+  const isHidden = table.schema === null && frames.some(({ hidden }) => hidden.has(table.name));
+  const isDual = upperAt(statement, at) === 'DUAL';
+  const aliasAt = hasWords(statement, table.end, 'AS') ? table.end + 1 : table.end;
+  const alias = behindTable.has(upperAt(statement, aliasAt)) ? null : nameOf(statement.tokens[aliasAt]);
+  if (!isFunction && !isHidden && !isDual) found.push({ schema: table.schema, name: table.name, alias, at });
+  return table.end - 1;
+}
+
+/** RECURSIVE hides its names at once, else each is hidden behind its own query. */
+function hideNames(statement: MysqlStatement, at: number, frame: Frame, closings: Map<number, string>): void {
+  const clause = readWith(statement, at);
+  for (const { name, close } of clause?.parts ?? []) {
+    if (clause?.recursive === true) frame.hidden.add(name);
+    else closings.set(close, name);
+  }
+}
+
+const callsWithFrom = new Set(['EXTRACT', 'SUBSTRING', 'SUBSTR', 'MID', 'TRIM']);
+const openers = new Set(['JOIN', 'STRAIGHT_JOIN', 'REFERENCES', 'UPDATE', 'TABLE']);
+const elsewhere: Readonly<Record<string, ReadonlySet<string>>> = {
+  UPDATE: new Set(['FOR', 'KEY', 'ON']),
+  JOIN: new Set(['FOR']),
+  TABLE: new Set(['CREATE', 'TEMPORARY', 'ALTER', 'DROP', 'RENAME', 'OPTIMIZE', 'ANALYZE', 'TRUNCATE']),
+};
+const closers = new Set(
+  'WHERE SET GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT WINDOW SELECT VALUES VALUE RETURNING'.split(' '),
+);
+const skipped = new Set(['LATERAL', 'LOW_PRIORITY', 'IGNORE', 'QUICK', 'OJ']);
+/** Words that stand behind a table and are no alias. */
+const behindTable = new Set([
+  ...closers,
+  ...'AS FOR LOCK ON USING USE FORCE IGNORE JOIN INNER LEFT RIGHT CROSS NATURAL STRAIGHT_JOIN PARTITION FROM'.split(' '),
+]);

@@ -1,0 +1,58 @@
+import { completeFacts, maxListElements, noFacts, type StatementFacts } from './facts.js';
+import type { Findings } from './findings.js';
+import { addDefinition } from './postgres-ddl-facts.js';
+import type { Form } from './statement-forms.js';
+import { listOf, nodeOf, type Tree, type TreeNode, textOf } from './tree.js';
+import { tableOf, walk } from './walk-names.js';
+
+/** The facts of one statement of PostgreSQL, behind any EXPLAIN; rules look at what would run (section 8). */
+export function factsOf(tag: string, body: TreeNode, form: Form, found: Findings): StatementFacts {
+  const facts = noFacts();
+  if (form.class === 'setting' || form.kind === 'show') return facts;
+  facts.listedCall = found.listedCall;
+  facts.writesUnknown = found.listedCall && form.inside !== 'defined';
+  walk(tag, body, (field, node, hides) => {
+    const table = tableOf(node);
+    if (table !== null && (table.schema !== null || !hides(table.name))) facts.named.push(table);
+    if (form.inside === 'runs') addWork(facts, field, node);
+  });
+  if (form.inside !== 'planned') addDefinition(facts, tag, body);
+  return completeFacts(facts);
+}
+
+/** What a node does when it runs. */
+function addWork(facts: StatementFacts, field: string, node: TreeNode): void {
+  if (rowChanges.has(field)) {
+    facts.changesRows = true;
+    const table = tableOf(node.relation);
+    if (table !== null) facts.changed.push(table);
+    if (table !== null && mayDelete(field, node)) facts.deletedFrom.push(table);
+    if (field === 'DeleteStmt' && node.whereClause === undefined) facts.hits.push('no_where_delete');
+    if (field === 'UpdateStmt' && node.whereClause === undefined) facts.hits.push('no_where_update');
+  } else if (field === 'A_Expr' && elementsOf(node) > maxListElements) facts.hits.push('large_in_list');
+  else if (field === 'intoClause') {
+    const table = tableOf(node.rel);
+    if (table !== null) facts.created.push(table);
+  }
+}
+
+function mayDelete(field: string, node: TreeNode): boolean {
+  const clauses = listOf(node.mergeWhenClauses).map((clause) => nodeOf(nodeOf(clause).MergeWhenClause));
+  return field === 'DeleteStmt' || clauses.some(({ commandType }) => commandType === 'CMD_DELETE');
+}
+
+/** Elements of an IN list, or of an array literal behind ANY or ALL; 0 for all else. */
+function elementsOf({ kind, rexpr }: TreeNode): number {
+  if (kind === 'AEXPR_IN') return listOf(nodeOf(nodeOf(rexpr).List).items).length;
+  return kind === 'AEXPR_OP_ANY' || kind === 'AEXPR_OP_ALL' ? elementsOfArray(rexpr) : 0;
+}
+
+function elementsOfArray(value: Tree | undefined): number {
+  let node = nodeOf(value);
+  while (node.TypeCast !== undefined) node = nodeOf(nodeOf(node.TypeCast).arg);
+  if (node.A_ArrayExpr !== undefined) return listOf(nodeOf(node.A_ArrayExpr).elements).length;
+  const text = textOf(nodeOf(nodeOf(node.A_Const).sval).sval).trim();
+  return text.startsWith('{') ? text.split(',').length : 0;
+}
+
+const rowChanges = new Set(['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt']);

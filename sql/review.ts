@@ -1,0 +1,64 @@
+import type { ReviewRule, SqlReviewConfig } from '../config/shared-types.js';
+import type { Accepted } from './verdict.js';
+
+export interface ReviewFinding {
+  code: ReviewRule;
+  action: 'block' | 'warn';
+  message: string;
+  /** From 0, of the top-level statement (section 8). */
+  statementIndex: number;
+}
+
+export interface Review {
+  /** By statement, then in the order of SQ-75; rules that are off give none. */
+  findings: ReviewFinding[];
+  blocked: boolean;
+  /** Blocked, and every blocking rule can be lifted by `allow_ddl` (BG-2). */
+  rulesBypassable: boolean;
+  /** Blocked, and `allow_ddl` lifts it: every statement is eligible too (BG-3). */
+  bypassable: boolean;
+}
+
+/** The findings of section 8 for an accepted text under one policy's rules; pure. */
+export function review(verdict: Pick<Accepted, 'facts' | 'ddl'>, rules: SqlReviewConfig['rules']): Review {
+  const hits = verdict.facts.flatMap(({ hits }, statementIndex) => hits.map((code) => ({ code, statementIndex })));
+  if (verdict.ddl && verdict.facts.some(({ changesRows }) => changesRows))
+    hits.push({ code: 'mixed_ddl_dml', statementIndex: 0 });
+  const findings = hits.flatMap(({ code, statementIndex }): ReviewFinding[] => {
+    const action = rules[code];
+    return action === 'off' ? [] : [{ code, action, message: messages[code], statementIndex }];
+  });
+  const blocking = findings.filter(({ action }) => action === 'block');
+  const rulesBypassable = blocking.length > 0 && blocking.every(({ code }) => !firm.has(code));
+  return {
+    findings,
+    blocked: blocking.length > 0,
+    rulesBypassable,
+    bypassable: rulesBypassable && verdict.facts.every(({ bypassable }) => bypassable),
+  };
+}
+
+/** Blocks by these are never lifted. */
+const firm: ReadonlySet<ReviewRule> = new Set<ReviewRule>([
+  'no_where_delete',
+  'no_where_update',
+  'large_in_list',
+  'mixed_ddl_dml',
+]);
+
+const messages: Readonly<Record<ReviewRule, string>> = {
+  no_where_delete: 'DELETE without WHERE removes every row',
+  no_where_update: 'UPDATE without WHERE changes every row',
+  drop_table: 'DROP TABLE removes the table and its rows',
+  drop_column: 'DROP COLUMN removes the column and its values',
+  drop_index: 'DROP INDEX can make queries slow',
+  drop_view: 'DROP VIEW breaks what reads the view',
+  drop_sequence: 'DROP SEQUENCE breaks what takes values from it',
+  create_sequence: 'CREATE SEQUENCE adds a sequence',
+  not_null_without_default: 'a NOT NULL column without a default cannot be added to a table with rows',
+  create_index_not_concurrently: 'index is not built concurrently',
+  alter_column_type: 'changing the type of a column can rewrite and lock the table',
+  truncate: 'TRUNCATE removes every row',
+  large_in_list: 'a list holds more than 100 elements',
+  mixed_ddl_dml: 'schema changes and row changes are in one batch',
+};

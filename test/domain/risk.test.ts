@@ -1,0 +1,254 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ReviewRule } from '../../config/shared-types.js';
+import { assessRisk, type RiskInput } from '../../domain/risk.js';
+import type { SchemaSnapshot, SnapshotTable } from '../../domain/schema-snapshot.js';
+import { noFacts, type StatementFacts } from '../../sql/facts.js';
+
+const table = (name: string, rows: number, cascadesTo: readonly string[] = [], schema = 'public'): SnapshotTable => ({
+  name,
+  schema_name: schema,
+  estimated_rows: rows,
+  columns: [],
+  constraints: cascadesTo.map((parent) => ({
+    name: `${name}_fk`,
+    constraint_type: 'foreign_key',
+    columns: ['a'],
+    referenced_table: parent.split('.').at(-1)!,
+    referenced_columns: ['id'],
+    on_delete: 'CASCADE',
+    referenced_schema: parent.includes('.') ? parent.split('.')[0]! : 'public',
+  })),
+  indexes: [],
+});
+const snapshotOf = (...tables: SnapshotTable[]): SchemaSnapshot => ({ tables });
+const named = (...names: string[]) => names.map((name) => ({ schema: null, name }));
+const update = (...names: string[]): StatementFacts => ({
+  ...noFacts(),
+  changesRows: true,
+  changed: named(...names),
+  named: named(...names),
+});
+const remove = (...names: string[]): StatementFacts => ({ ...update(...names), deletedFrom: named(...names) });
+const create = (name: string): StatementFacts => ({ ...noFacts(), safeForm: true, created: named(name), named: named(name) });
+const codes = (...list: ReviewRule[]) => list.map((code) => ({ code }));
+const rule = { allowReadOnly: true, allowSafeDdl: true, maxEstimatedRows: 1000 };
+const assess = (changes: Partial<RiskInput>) =>
+  assessRisk({
+    operation: 'execute_dml',
+    facts: [noFacts()],
+    findings: [],
+    autoApprove: rule,
+    snapshot: snapshotOf(),
+    ...changes,
+  });
+
+describe('risk vectors of sql-safety.md section 9', () => {
+  const small = snapshotOf(table('t', 100));
+  it.each<[string, Partial<RiskInput>, string, unknown[]]>([
+    ['SELECT with allow_read_only, no snapshot', { operation: 'execute_select', snapshot: null }, 'low', [{ name: 'read_only' }]],
+    [
+      'SELECT without allow_read_only, no snapshot',
+      { operation: 'execute_select', snapshot: null, autoApprove: null },
+      'unknown',
+      [{ name: 'schema_not_synced' }],
+    ],
+    ['UPDATE on 100 rows', { facts: [update('t')], snapshot: small }, 'low', []],
+    [
+      'UPDATE on a table of -1 rows',
+      { facts: [update('t')], snapshot: snapshotOf(table('t', -1)) },
+      'unknown',
+      [{ name: 'table_unresolved', tables: ['t'] }],
+    ],
+    [
+      'UPDATE on a table not in the snapshot',
+      { facts: [update('x')], snapshot: small },
+      'unknown',
+      [{ name: 'table_unresolved', tables: ['x'] }],
+    ],
+    ['three UPDATEs', { facts: [update('t'), update('t'), update('t')], snapshot: small }, 'high', [{ name: 'multi_statement' }]],
+    ['a setting and one UPDATE', { facts: [noFacts(), update('t')], snapshot: small }, 'high', [{ name: 'multi_statement' }]],
+    ['one finding', { findings: codes('large_in_list') }, 'medium', []],
+    ['two findings', { findings: codes('large_in_list', 'drop_column') }, 'medium', []],
+    [
+      'three findings',
+      { findings: codes('large_in_list', 'large_in_list', 'drop_column') },
+      'high',
+      [{ name: 'many_warnings', count: 3 }],
+    ],
+    [
+      'DELETE, 500 rows, child of 200 rows',
+      { facts: [remove('t')], snapshot: snapshotOf(table('t', 500), table('c', 200, ['t'])) },
+      'medium',
+      [{ name: 'cascade_delete', targets: ['t'] }],
+    ],
+    [
+      'DELETE, no cascade, 50,000 rows',
+      { facts: [remove('t')], snapshot: snapshotOf(table('t', 50_000)) },
+      'medium',
+      [{ name: 'large_table', rows: 50_000 }],
+    ],
+    [
+      'DELETE, 50,000 rows, child of 100,000',
+      { facts: [remove('t')], snapshot: snapshotOf(table('t', 50_000), table('c', 100_000, ['t'])) },
+      'high',
+      [
+        { name: 'cascade_delete', targets: ['t'] },
+        { name: 'large_table', rows: 50_000 },
+      ],
+    ],
+    [
+      'DELETE, 100 rows, child of 50, walk cut off',
+      {
+        facts: [remove('t')],
+        snapshot: snapshotOf(
+          table('t', 100),
+          table('a', 50, ['t']),
+          table('b', 50, ['a']),
+          table('c', 50, ['b']),
+          table('d', 1, ['c']),
+        ),
+      },
+      'high',
+      [{ name: 'cascade_delete', targets: ['t'] }],
+    ],
+    ['DROP INDEX i with snapshot', { findings: codes('drop_index'), snapshot: small }, 'high', [{ name: 'drop_operation' }]],
+  ])('%s', (_name, input, level, factors) => {
+    expect(assess(input)).toMatchObject({ level, factors });
+  });
+});
+
+describe('the steps of section 9', () => {
+  it('let safe DDL pass as low when the rule allows it, else judge it like all else (SQ-82, SQ-84)', () => {
+    const safe = { factors: [{ name: 'safe_ddl' }], level: 'low' };
+    expect(assess({ facts: [create('t')], snapshot: null })).toMatchObject(safe);
+    for (const change of [
+      { autoApprove: { ...rule, allowSafeDdl: false } },
+      { autoApprove: null },
+      { findings: codes('large_in_list') },
+      { facts: [create('t'), create('u')] },
+      { facts: [{ ...create('t'), listedCall: true }] },
+    ])
+      expect(assess({ facts: [create('t')], snapshot: null, ...change })).toMatchObject({ level: 'unknown' });
+  });
+
+  it('do not look for a table that an earlier statement of the batch creates (SQ-86)', () => {
+    expect(assess({ facts: [create('t'), update('t')] })).toMatchObject({
+      level: 'high',
+      factors: [{ name: 'multi_statement' }],
+    });
+    expect(assess({ facts: [update('t'), create('t')] })).toMatchObject({ level: 'unknown' });
+  });
+
+  it('take a name that stands in several schemas for unresolved, unless it is qualified (SQ-81)', () => {
+    const snapshot = snapshotOf(table('t', 1), table('t', 2, [], 's'));
+    const qualified = { ...noFacts(), changed: [{ schema: 's', name: 't' }], named: [{ schema: 's', name: 't' }] };
+    expect(assess({ facts: [update('t')], snapshot })).toMatchObject({ level: 'unknown' });
+    expect(assess({ facts: [qualified], snapshot })).toMatchObject({ level: 'low' });
+    const wrong = { ...noFacts(), changed: [{ schema: 'x', name: 't' }] };
+    expect(assess({ facts: [wrong], snapshot })).toMatchObject({ factors: [{ name: 'table_unresolved', tables: ['x.t'] }] });
+  });
+
+  it('call it unknown when the text does not say what it writes (SQ-I7)', () => {
+    expect(assess({ facts: [{ ...noFacts(), writesUnknown: true }] })).toEqual({
+      level: 'unknown',
+      factors: [{ name: 'table_unresolved', tables: [] }],
+      schemaStatus: 'ready',
+    });
+  });
+
+  it('look at every named table for its rows, and use 1000 without a rule (SQ-91)', () => {
+    const reading = { ...noFacts(), named: named('a', 'b', 'view') };
+    const snapshot = snapshotOf(table('a', 1001), table('b', 5000));
+    expect(assess({ operation: 'execute_select', facts: [reading], snapshot, autoApprove: null })).toMatchObject({
+      level: 'medium',
+      factors: [{ name: 'large_table', rows: 5000 }],
+    });
+    expect(assess({ facts: [reading], snapshot, autoApprove: { ...rule, maxEstimatedRows: 5000 } })).toMatchObject({
+      level: 'low',
+    });
+  });
+
+  it('count several reads in one batch as one (SQ-87)', () => {
+    const facts = [noFacts(), noFacts()];
+    expect(assess({ operation: 'execute_select', facts, autoApprove: null })).toMatchObject({ level: 'low', factors: [] });
+  });
+
+  it('walk cascades breadth first to depth 3, cycles and self references included (SQ-94)', () => {
+    const cycle = snapshotOf(
+      table('t', 1, ['b', 't']),
+      table('a', 1, ['t']),
+      table('b', 1, ['a', 't']),
+      table('c', 1, ['b'], 's'),
+    );
+    expect(assess({ facts: [remove('t')], snapshot: cycle })).toMatchObject({ level: 'medium' });
+    const own = snapshotOf(table('t', 1, ['t']), table('u', 1));
+    expect(assess({ facts: [remove('t', 'u')], snapshot: own })).toMatchObject({
+      factors: [{ name: 'cascade_delete', targets: ['t'] }],
+    });
+  });
+
+  it('name targets with their schema unless it is public (SQ-93), and count a child that was never analysed as large', () => {
+    const snapshot = snapshotOf(table('t', 1, [], 's'), table('c', -1, ['s.t']));
+    expect(assess({ facts: [remove('t')], snapshot })).toEqual({
+      level: 'high',
+      factors: [{ name: 'cascade_delete', targets: ['s.t'] }],
+      schemaStatus: 'ready',
+    });
+  });
+
+  it('are not asked for migrations (RQ-44)', () => {
+    expect(assess({ operation: 'migrate_up' })).toEqual({ level: 'unavailable', factors: [], schemaStatus: 'unavailable' });
+  });
+});
+
+describe('SQ-I7: risk never falls', () => {
+  const levels = ['low', 'medium', 'high', 'unknown'];
+  const rank = (changes: Partial<RiskInput>): number => levels.indexOf(assess(changes).level);
+  const name = fc.constantFrom('a', 'b', 'c', 'd', 'absent');
+  const names = fc.uniqueArray(name, { maxLength: 3 });
+  const statement = fc.oneof(
+    names.map((list) => update(...list)),
+    names.map((list) => remove(...list)),
+    names.map((list) => ({ ...noFacts(), named: named(...list) })),
+    fc.constant(create('absent')),
+    fc.constant({ ...noFacts(), writesUnknown: true }),
+  );
+  const parents = fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 2 });
+  const rows = fc.constantFrom(-1, 0, 100, 1000, 1001, 90_000);
+  const snapshot = fc
+    .tuple(...['a', 'b', 'c', 'd'].map((each) => fc.tuple(fc.constant(each), rows, parents)))
+    .map((tables) => snapshotOf(...tables.map(([each, count, to]) => table(each, count, to))));
+  const input = fc.record({
+    facts: fc.array(statement, { minLength: 1, maxLength: 3 }),
+    findings: fc
+      .array(fc.constantFrom<ReviewRule>('drop_column', 'large_in_list', 'drop_index'), { maxLength: 3 })
+      .map((list) => codes(...list)),
+    snapshot: fc.option(snapshot),
+    operation: fc.constantFrom<'execute_select' | 'execute_dml'>('execute_select', 'execute_dml'),
+    autoApprove: fc.constantFrom(rule, { ...rule, allowReadOnly: false, allowSafeDdl: false }, null),
+  });
+
+  it('when a statement or a finding is added', () => {
+    fc.assert(
+      fc.property(input, statement, fc.constantFrom<ReviewRule>('drop_table', 'mixed_ddl_dml'), (before, more, code) => {
+        expect(rank({ ...before, facts: [...before.facts, more] })).toBeGreaterThanOrEqual(rank(before));
+        expect(rank({ ...before, findings: [...before.findings, { code }] })).toBeGreaterThanOrEqual(rank(before));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it('when a known row count rises', () => {
+    fc.assert(
+      fc.property(input, fc.nat({ max: 3 }), fc.integer({ min: 1, max: 100_000 }), (before, index, more) => {
+        if (before.snapshot === null || before.snapshot.tables[index]!.estimated_rows < 0) return;
+        const tables = before.snapshot.tables.map((each, at) =>
+          at === index ? { ...each, estimated_rows: each.estimated_rows + more } : each,
+        );
+        expect(rank({ ...before, snapshot: { tables } })).toBeGreaterThanOrEqual(rank(before));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
