@@ -24,7 +24,7 @@ import { type Reply, reply } from '../reply.js';
 import type { Call } from '../route.js';
 import { refuseAboveBacklog } from './backlog.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
-import { executionPolicy, registered } from './facts.js';
+import { executionPolicy, pairDialect, registered } from './facts.js';
 import { countCreated } from './moved.js';
 import { redactedTexts } from './redaction.js';
 
@@ -84,10 +84,10 @@ async function judgeCreation(
   times: CreationTimes,
 ): Promise<Creation> {
   const { generation, caller } = call;
-  const entry = registered(generation, input);
-  if (entry === undefined) throw notRegistered(call, input);
+  if (registered(generation, input) === undefined) throw notRegistered(call, input);
   if (input.asked.startsWith('migrate_')) throw invalid('migrations are not available in this version', 'body.operation');
-  const verdict = await judgeDetail(services, generation, input, entry.dialect);
+  const dialect = await pairDialect(services.database, generation, input);
+  const verdict = await judgeDetail(services, generation, input, dialect);
   if (!neededPermissions(verdict, input).every((permission) => can(caller, permission, input))) throw forbidden();
   refuseBeyondPlan(services, generation, input);
   const matched = matchWorkflow(generation.shared.workflows, { ...input, operation: verdict.operation });
@@ -108,7 +108,7 @@ async function judgeCreation(
     requester: caller.id,
     requesterRole: smallestRole(caller),
     operation: verdict.operation,
-    dialect: entry.dialect,
+    dialect,
     statementType: verdict.statementType,
     risk: { level: 'unknown', factors: ['schema_not_synced'], schemaStatus: 'not_synced' },
     workflow,

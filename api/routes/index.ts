@@ -11,6 +11,7 @@ import { publicKeyRoutes } from './public-key.js';
 import { type RequestTimes, requestRoutes } from './requests.js';
 import { resultRoutes } from './results.js';
 import { roleRoutes } from './roles.js';
+import { schemaRoutes } from './schemas.js';
 import { tokenRoutes } from './tokens.js';
 import { userRoutes } from './users.js';
 
@@ -42,6 +43,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...requestRoutes(times),
     ...resultRoutes({ waitMs: times.resultWaitMs }),
     ...agentRoutes(times),
+    ...schemaRoutes,
     ...publicKeyRoutes,
     ...auditRoutes,
     ...meRoutes,
