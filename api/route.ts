@@ -14,7 +14,7 @@ type Access = Permission | 'authenticated' | 'agent' | 'public';
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
 export type SuccessStatus = 200 | 201 | 202 | 204;
-export type LongPollKind = 'request' | 'result' | 'agent';
+export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight';
 type Tag = 'requests' | 'results' | 'identity' | 'tokens' | 'configuration' | 'audit' | 'agents' | 'operations' | 'schemas';
 
 /** One authenticated call with its parsed input. */

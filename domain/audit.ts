@@ -31,6 +31,7 @@ export const auditCategory = {
   'request.expired': 'approval',
   'request.dispatch_timeout': 'approval',
   'request.integrity_failed': 'approval',
+  'preflight.attempted': 'preflight',
   'execution.started': 'execution',
   'execution.completed': 'execution',
   'execution.failed': 'execution',
