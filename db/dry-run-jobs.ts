@@ -56,7 +56,7 @@ export async function listExplainJobs(
     `with scope as (select * from unnest($1::text[], $2::text[]) as scope(database, environment))
      (select 'dry_run' as kind, j.id, j.request_id, j.database, j.environment, j.sql
       from dry_run_jobs j join scope using (database, environment)
-      where j.state = 'pending' order by j.created_at, j.id limit $3)
+      where j.state = 'pending' order by j.created_at, j.request_id, j.statement_index limit $3)
      union all
      (select 'preflight', j.id, null, j.database, j.environment, null from preflight_jobs j join scope using (database, environment)
       where j.state = 'pending' and j.expires_at > clock_timestamp() limit 1)`,

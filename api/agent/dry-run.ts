@@ -10,7 +10,11 @@ import type { Call } from '../route.js';
 
 const maxErrorBytes = 4096;
 
-export const dryRunResultBody = z.object({ claim_token: z.string(), result: z.unknown(), error: z.string().nullish() });
+export const dryRunResultBody = z.object({
+  claim_token: z.string(),
+  result: z.unknown().optional(),
+  error: z.string().nullish(),
+});
 
 /** `POST /api/agent/dry-run/{id}/claim` (AG-66). */
 export async function claimDryRunJob(call: Call<{ id: string }, undefined, unknown>, services: Services) {

@@ -12,7 +12,7 @@ const maxErrorBytes = 4096;
 export const preflightResultBody = z.object({
   job_id: z.string(),
   claim_token: z.string(),
-  result: z.unknown(),
+  result: z.unknown().optional(),
   error: z.string().nullish(),
 });
 

@@ -27,7 +27,7 @@ create table dry_run_jobs (
   created_at timestamptz(3) not null,
   unique (request_id, statement_index)
 );
-create index dry_run_jobs_pending on dry_run_jobs (database, environment, created_at, id) where state = 'pending';
+create index dry_run_jobs_pending on dry_run_jobs (database, environment, created_at, request_id, statement_index) where state = 'pending';
 create index dry_run_jobs_claimed on dry_run_jobs (claimed_at) where state = 'claimed';
 
 -- A caller of preflight waits for each of these; unlogged, because no caller outlives a crash of Postgres.

@@ -120,7 +120,8 @@ export async function startFakeGateway(): Promise<FakeGateway> {
     gateway.polls.push(body);
     for (const listener of [...pollListeners]) listener(body);
     const limit = Number(body.limit);
-    if (offers(limit).length === 0 && Object.keys(explains).length === 0 && gateway.pollStatus === 200) await waitForOffer(request, Number(body.wait_ms));
+    if (offers(limit).length === 0 && Object.keys(explains).length === 0 && gateway.pollStatus === 200)
+      await waitForOffer(request, Number(body.wait_ms));
     const explaining = explains;
     explains = {};
     return {
