@@ -1,5 +1,6 @@
 import type { Pair } from '../domain/permissions.js';
-import type { SchemaSnapshot, SchemaTable, SyncStatus, TableSummary } from '../domain/schema-snapshot.js';
+import type { SchemaSnapshot, SnapshotTable } from '../domain/schema-snapshot.js';
+import type { SyncStatus, TableSummary } from '../domain/schema-sync.js';
 import type { Dialect } from '../sql/judge.js';
 import type { Queryable, Transaction } from './client.js';
 
@@ -88,8 +89,8 @@ export async function listTableSummaries(db: Queryable, pair: Pair): Promise<Tab
 }
 
 /** The tables of that name, in any schema when none is named; compared exactly. */
-export async function findTables(db: Queryable, pair: Pair, name: string, schema: string | null): Promise<SchemaTable[]> {
-  const rows = await db.query<{ content: SchemaTable }>(
+export async function findTables(db: Queryable, pair: Pair, name: string, schema: string | null): Promise<SnapshotTable[]> {
+  const rows = await db.query<{ content: SnapshotTable }>(
     `select content ${tablesOf} and content ->> 'name' = $3 and ($4::text is null or content ->> 'schema_name' = $4) order by place`,
     [pair.database, pair.environment, name, schema],
   );

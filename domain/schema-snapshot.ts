@@ -1,62 +1,65 @@
-/** What an agent saw of a database's tables, with the keys of the wire (AP-61); tables by schema and name. */
+/** One database's schema as an agent sends it and as it is stored (AP-61, AP-62). */
 export interface SchemaSnapshot {
-  tables: SchemaTable[];
+  readonly tables: readonly SnapshotTable[];
 }
 
-export interface SchemaTable {
-  name: string;
-  schema_name: string;
-  /** -1 = unknown. */
-  estimated_rows: number;
-  columns: SchemaColumn[];
-  constraints: SchemaConstraint[];
-  indexes: SchemaIndex[];
+export interface SnapshotTable {
+  readonly name: string;
+  readonly schema_name: string;
+  /** -1 = never analysed. */
+  readonly estimated_rows: number;
+  readonly columns: readonly SnapshotColumn[];
+  readonly constraints: readonly SnapshotConstraint[];
+  readonly indexes: readonly SnapshotIndex[];
 }
 
-export interface SchemaColumn {
-  name: string;
-  data_type: string;
-  nullable: boolean;
-  default_value: string | null;
-  is_primary_key: boolean;
+interface SnapshotColumn {
+  readonly name: string;
+  readonly data_type: string;
+  readonly nullable: boolean;
+  readonly default_value: string | null;
+  readonly is_primary_key: boolean;
 }
 
-export const CONSTRAINT_TYPES = ['primary_key', 'foreign_key', 'unique', 'check'] as const;
-export type ConstraintType = (typeof CONSTRAINT_TYPES)[number];
-
-export const DELETE_ACTIONS = ['CASCADE', 'SET_NULL', 'RESTRICT', 'NO_ACTION', 'SET_DEFAULT'] as const;
-export type DeleteAction = (typeof DELETE_ACTIONS)[number];
-
-export interface SchemaConstraint {
-  name: string;
-  constraint_type: ConstraintType;
-  /** In key order. */
-  columns: string[];
-  /** This and the following are null unless it is a foreign key (AP-62). */
-  referenced_table: string | null;
-  referenced_columns: string[] | null;
-  on_delete: DeleteAction | null;
-  referenced_schema: string | null;
+/** `on_delete` and all `referenced_*` are null unless it is a foreign key. */
+export interface SnapshotConstraint {
+  readonly name: string;
+  readonly constraint_type: 'primary_key' | 'foreign_key' | 'unique' | 'check';
+  readonly columns: readonly string[];
+  readonly referenced_table: string | null;
+  readonly referenced_columns: readonly string[] | null;
+  readonly on_delete: 'CASCADE' | 'SET_NULL' | 'RESTRICT' | 'NO_ACTION' | 'SET_DEFAULT' | null;
+  readonly referenced_schema: string | null;
 }
 
-export interface SchemaIndex {
-  name: string;
-  /** In key order; an expression stands as its text. */
-  columns: string[];
-  is_unique: boolean;
-  index_type: string;
+interface SnapshotIndex {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly is_unique: boolean;
+  readonly index_type: string;
 }
 
-/** The names and sizes of SC-3. */
-export interface TableSummary {
-  name: string;
-  schema_name: string;
-  estimated_rows: number;
-  column_count: number;
-  constraint_count: number;
-  index_count: number;
+/** A table as a text names it; schema null when the text names none. */
+export interface WrittenName {
+  readonly schema: string | null;
+  readonly name: string;
 }
 
-/** Sync states of a pair (AG-72 to AG-74). */
-export const SYNC_STATUSES = ['ready', 'failed', 'partial'] as const;
-export type SyncStatus = (typeof SYNC_STATUSES)[number];
+/** The tables that a name may mean: one when it is resolved, none or several when not (SQ-81). */
+export type TableLookup = (name: WrittenName) => readonly SnapshotTable[];
+
+/** Reads the snapshot once, for any number of names. */
+export function indexTables(snapshot: SchemaSnapshot): TableLookup {
+  const byName = new Map<string, SnapshotTable[]>();
+  for (const table of snapshot.tables) {
+    const same = byName.get(table.name);
+    if (same === undefined) byName.set(table.name, [table]);
+    else same.push(table);
+  }
+  return ({ schema, name }) => (byName.get(name) ?? []).filter((table) => schema === null || table.schema_name === schema);
+}
+
+/** The name of a table as shown: with its schema unless that is `public` (SQ-93). */
+export function shownName(schema: string | null, name: string): string {
+  return schema === null || schema === 'public' ? name : `${schema}.${name}`;
+}

@@ -1,10 +1,4 @@
-import type {
-  ConstraintType,
-  DeleteAction,
-  SchemaConstraint,
-  SchemaSnapshot,
-  SchemaTable,
-} from '../../domain/schema-snapshot.js';
+import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
 import type { Step } from '../drivers/postgres-exchange.js';
 import { Interrupted } from '../drivers/postgres-guard.js';
 import type { PostgresSession } from '../drivers/postgres-session.js';
@@ -54,53 +48,62 @@ export async function collectPostgresSchema(
 }
 
 function assemble(tables: Row[], columns: Row[], constraints: Row[], indexes: Row[]): SchemaSnapshot {
-  const byOid = new Map<string, SchemaTable>();
-  for (const [oid, schema, name, rows] of tables) {
-    byOid.set(text(oid), {
-      ...{ name: text(name), schema_name: text(schema), estimated_rows: Math.max(-1, Number(rows)) },
-      ...{ columns: [], constraints: [], indexes: [] },
-    });
-  }
-  for (const [table, name, type, nullable, fallback, isKey] of columns) {
-    byOid.get(text(table))?.columns.push({
+  const columnsOf = byTable(columns, columnOf);
+  const constraintsOf = byTable(constraints, constraintOf);
+  const indexesOf = byTable(indexes, indexOf);
+  return {
+    tables: tables.map(([oid, schema, name, rows]) => ({
       name: text(name),
-      data_type: text(type),
-      nullable: nullable === 't',
-      default_value: fallback ?? null,
-      is_primary_key: isKey === 't',
-    });
-  }
-  for (const row of constraints) byOid.get(text(row[0]))?.constraints.push(constraintOf(row));
-  for (const [table, name, unique, method, keys] of indexes) {
-    byOid.get(text(table))?.indexes.push({
-      name: text(name),
-      columns: names(keys),
-      is_unique: unique === 't',
-      index_type: text(method),
-    });
-  }
-  return { tables: [...byOid.values()] };
+      schema_name: text(schema),
+      estimated_rows: Math.max(-1, Number(rows)),
+      columns: columnsOf.get(text(oid)) ?? [],
+      constraints: constraintsOf.get(text(oid)) ?? [],
+      indexes: indexesOf.get(text(oid)) ?? [],
+    })),
+  };
 }
 
-const constraintTypes: Record<string, ConstraintType> = { p: 'primary_key', f: 'foreign_key', u: 'unique', c: 'check' };
-const deleteActions: Record<string, DeleteAction> = {
-  a: 'NO_ACTION',
-  r: 'RESTRICT',
-  c: 'CASCADE',
-  n: 'SET_NULL',
-  d: 'SET_DEFAULT',
-};
+/** Rows that begin with the oid of their table, in their order. */
+function byTable<T>(rows: Row[], read: (row: Row) => T): Map<string, T[]> {
+  const found = new Map<string, T[]>();
+  for (const [oid, ...row] of rows) {
+    const same = found.get(text(oid));
+    if (same) same.push(read(row));
+    else found.set(text(oid), [read(row)]);
+  }
+  return found;
+}
 
-function constraintOf([, name, kind, columns, schema, table, referenced, action]: Row): SchemaConstraint {
-  const type = constraintTypes[text(kind)] ?? 'check';
-  const isReference = type === 'foreign_key';
+function columnOf([name, type, nullable, fallback, isKey]: Row): SnapshotTable['columns'][number] {
   return {
     name: text(name),
-    constraint_type: type,
+    data_type: text(type),
+    nullable: nullable === 't',
+    default_value: fallback ?? null,
+    is_primary_key: isKey === 't',
+  };
+}
+
+function indexOf([name, unique, method, keys]: Row): SnapshotTable['indexes'][number] {
+  return { name: text(name), columns: names(keys), is_unique: unique === 't', index_type: text(method) };
+}
+
+type Kind = SnapshotConstraint['constraint_type'];
+type Action = NonNullable<SnapshotConstraint['on_delete']>;
+
+const kinds: Record<string, Kind> = { p: 'primary_key', f: 'foreign_key', u: 'unique', c: 'check' };
+const actions: Record<string, Action> = { a: 'NO_ACTION', r: 'RESTRICT', c: 'CASCADE', n: 'SET_NULL', d: 'SET_DEFAULT' };
+
+function constraintOf([name, letter, columns, schema, table, referenced, action]: Row): SnapshotConstraint {
+  const kind = kinds[text(letter)] ?? 'check';
+  const isReference = kind === 'foreign_key';
+  return {
+    name: text(name),
+    constraint_type: kind,
     columns: names(columns),
     referenced_table: isReference ? text(table) : null,
     referenced_columns: isReference ? names(referenced) : null,
-    on_delete: isReference ? (deleteActions[text(action)] ?? 'NO_ACTION') : null,
+    on_delete: isReference ? (actions[text(action)] ?? 'NO_ACTION') : null,
     referenced_schema: isReference ? text(schema) : null,
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { CONSTRAINT_TYPES, DELETE_ACTIONS, type SchemaSnapshot, SYNC_STATUSES } from '../../domain/schema-snapshot.js';
+import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
+import { SYNC_STATUSES } from '../../domain/schema-sync.js';
 
 const names = z.array(z.string());
 
@@ -14,11 +15,11 @@ const column = z.object({
 
 const constraint = z.object({
   name: z.string(),
-  constraint_type: z.enum(CONSTRAINT_TYPES),
+  constraint_type: z.enum(['primary_key', 'foreign_key', 'unique', 'check']),
   columns: names.default([]),
   referenced_table: z.string().nullable().default(null),
   referenced_columns: names.nullable().default(null),
-  on_delete: z.enum(DELETE_ACTIONS).nullable().default(null),
+  on_delete: z.enum(['CASCADE', 'SET_NULL', 'RESTRICT', 'NO_ACTION', 'SET_DEFAULT']).nullable().default(null),
   referenced_schema: z.string().nullable().default(null),
 });
 

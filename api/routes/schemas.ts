@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SYNC_STATUSES } from '../../domain/schema-snapshot.js';
+import { SYNC_STATUSES } from '../../domain/schema-sync.js';
 import { schemaSyncBody, schemaTable } from '../agent/schema-body.js';
 import { syncSchema } from '../agent/schema-sync.js';
 import { booleanParam, textParam } from '../query.js';

@@ -2,8 +2,9 @@ import { iso } from '../../db/row-types.js';
 import { findSnapshot, findTables, listSnapshotHeads, listTableSummaries, type SnapshotHead } from '../../db/schemas.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { type Caller, can, canInDatabase, type Pair } from '../../domain/permissions.js';
-import type { SchemaTable } from '../../domain/schema-snapshot.js';
+import type { SnapshotTable } from '../../domain/schema-snapshot.js';
 import type { Generation, Services } from '../context.js';
+import { type Reply, reply } from '../reply.js';
 import type { Call } from '../route.js';
 
 export interface SchemaQuery {
@@ -15,7 +16,7 @@ export interface SchemaQuery {
 type SchemaCall = Call<{ database: string }, SchemaQuery, undefined>;
 
 /** `GET /api/schemas/{database}` (preflight.md section 5): the last good snapshot, also while later syncs fail. */
-export async function showSchema(call: SchemaCall, services: Services) {
+export async function showSchema(call: SchemaCall, services: Services): Promise<Reply> {
   const { database } = call.params;
   const { environment, table, summary } = call.query;
   const asked = environment === undefined ? null : { database, environment };
@@ -24,7 +25,7 @@ export async function showSchema(call: SchemaCall, services: Services) {
   const environments = readableEnvironments(call.generation, call.caller, database, asked);
   const head = chosen(await listSnapshotHeads(services.database, database), environments);
   const pair = { database, environment: head.environment };
-  return {
+  return reply(200, {
     database,
     environment: head.environment,
     dialect: head.dialect,
@@ -34,7 +35,7 @@ export async function showSchema(call: SchemaCall, services: Services) {
     ...(table === undefined
       ? { tables: await tables(services, pair, summary) }
       : { table: await oneTable(services, pair, table) }),
-  };
+  });
 }
 
 /** SC-5: what is registered of the database, as far as the caller may view it. */
@@ -62,7 +63,7 @@ async function tables(services: Services, pair: Pair, summary: boolean) {
 }
 
 /** SC-7: `name` or `schema.name`, split at the first dot. */
-async function oneTable(services: Services, pair: Pair, text: string): Promise<SchemaTable> {
+async function oneTable(services: Services, pair: Pair, text: string): Promise<SnapshotTable> {
   const dot = text.indexOf('.');
   const [schema, name] = dot < 0 ? [null, text] : [text.slice(0, dot), text.slice(dot + 1)];
   const found = await findTables(services.database, pair, name, schema);

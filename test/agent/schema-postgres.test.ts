@@ -8,7 +8,7 @@ import type { Driver } from '../../agent/drivers/driver.js';
 import { createPostgresDriver } from '../../agent/drivers/postgres.js';
 import { Interrupted } from '../../agent/drivers/postgres-guard.js';
 import { defaultTimings } from '../../agent/timings.js';
-import type { SchemaTable } from '../../domain/schema-snapshot.js';
+import type { SnapshotTable } from '../../domain/schema-snapshot.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
@@ -93,7 +93,7 @@ function newDriver(url: string): Driver {
 
 const signal = new AbortController().signal;
 const snapshot = () => driver.snapshot(30_000, signal);
-const find = (tables: SchemaTable[], name: string) => tables.find((table) => table.name === name)!;
+const find = (tables: readonly SnapshotTable[], name: string) => tables.find((table) => table.name === name)!;
 
 describe('the schema of a PostgreSQL target', () => {
   it('lists tables by schema and name, without partitions, views and temporary tables (AP-61, AP-63)', async () => {

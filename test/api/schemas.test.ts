@@ -1,4 +1,11 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { loadAgentConfig } from '../../agent/config.js';
+import { createDatabases } from '../../agent/databases.js';
+import { createGatewayClient } from '../../agent/gateway-client.js';
+import { createSchemaSync } from '../../agent/schema-sync.js';
+import { defaultTimings } from '../../agent/timings.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { table } from '../support/snapshots.js';
 import { type Agent, type AgentCalls, agentCalls, coded, scope } from './agent-calls.js';
@@ -159,10 +166,46 @@ describe('POST /api/agent/schema-sync', () => {
     expect(events.map(({ metadata }) => metadata)).toEqual([{ old_dialect: 'postgresql', new_dialect: 'mysql' }, {}, {}]);
   });
 
-  it('serves while the server drains and takes two syncs of a pair at once', async () => {
+  it('takes two syncs of a pair at once', async () => {
     const both = await Promise.all([sync(), sync({ snapshot: { tables: [] } })]);
     expect(both.map(({ status }) => status)).toEqual([200, 200]);
   });
+});
+
+describe('what the agent itself sends', () => {
+  it('is taken and read back as it was collected (AP-61, SC-3)', async () => {
+    const client = createGatewayClient({
+      ...{ url: api.url, token: agent.token, ca: null, userAgent: 'test', connectTimeoutMs: 1000 },
+    });
+    const config = loadAgentConfig(await agentFile(api.stateDir, api.database.url), {});
+    const databases = createDatabases({ config, timings: defaultTimings, log: silent });
+    const sync = createSchemaSync(
+      { config, client, databases, timings: defaultTimings, log: silent },
+      new AbortController().signal,
+    );
+    try {
+      const [target] = databases.all;
+      sync.request(target!);
+      await sync.idle();
+      const full = await read('shop?summary=false');
+      const seen = await target!.driver.snapshot(30_000, new AbortController().signal);
+      expect(full.body).toMatchObject({ environment: 'staging', dialect: 'postgresql', status: 'ready' });
+      expect(full.body.tables.map(({ name }: { name: string }) => name)).toContain('requests');
+      const withoutRows = (tables: readonly object[]) => tables.map((one) => ({ ...one, estimated_rows: 0 }));
+      expect(withoutRows(full.body.tables)).toEqual(withoutRows(seen.tables));
+    } finally {
+      client.close();
+      await databases.close();
+    }
+  });
+
+  const silent = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} };
+
+  async function agentFile(directory: string, url: string): Promise<string> {
+    const file = join(directory, 'agent.toml');
+    await writeFile(file, `[server]\nurl = "${api.url}"\nagent_token = "x"\n[databases.shop.staging]\nurl = "${url}"\n`);
+    return file;
+  }
 });
 
 describe('the dialect of a pair (SQ-1, AG-74)', () => {

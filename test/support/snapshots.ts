@@ -1,7 +1,7 @@
-import type { SchemaTable } from '../../domain/schema-snapshot.js';
+import type { SnapshotTable } from '../../domain/schema-snapshot.js';
 
 /** A table of a snapshot with one key column. */
-export function table(name: string, over: Partial<SchemaTable> = {}): SchemaTable {
+export function table(name: string, over: Partial<SnapshotTable> = {}): SnapshotTable {
   return {
     name,
     schema_name: 'public',
