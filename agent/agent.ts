@@ -1,6 +1,7 @@
 import { createSqlJudge } from '../sql/judge.js';
 import type { AgentConfig } from './config.js';
-import { createDatabases } from './databases.js';
+import { createDatabases, type Target } from './databases.js';
+import { createExplainJobs, type ExplainJobs } from './explain-jobs.js';
 import { createGatewayClient, type GatewayClient } from './gateway-client.js';
 import { createJobs, type Jobs } from './jobs.js';
 import { createKeyRing } from './key-ring.js';
@@ -8,6 +9,7 @@ import type { Log } from './log.js';
 import { createPoller, createPollLoop, mayTakeJobs, type Poll, type Wakeable } from './poll-loop.js';
 import { createProbes, type Probes } from './probes.js';
 import type { PollAnswer } from './protocol.js';
+import { createSchemaSync } from './schema-sync.js';
 import { type Attempt, connectAtStart, createStartup, fetchKeysAtStart, StartupError, StoppedEarly } from './startup.js';
 import type { Timings } from './timings.js';
 import { sleep, within } from './wait.js';
@@ -73,8 +75,11 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
   const abandoned = new AbortController();
   const wake: { loop: Wakeable | null } = { loop: null };
   const onFreedSlot = () => wake.loop?.freedSlot();
-  const jobs = createJobs({ ...options, ...parts, keys, abandoned: abandoned.signal, onFreedSlot });
-  const poll = createPoller({ ...options, ...parts, jobs });
+  const schemas = createSchemaSync({ ...options, ...parts }, stop);
+  const onSchemaChanged = (target: Target) => schemas.request(target);
+  const jobs = createJobs({ ...options, ...parts, keys, abandoned: abandoned.signal, onFreedSlot, onSchemaChanged });
+  const explains = createExplainJobs({ ...options, ...parts, abandoned: abandoned.signal, onFreedSlot });
+  const poll = createPoller({ ...options, ...parts, jobs, explains });
   const first = await startup.step('first poll', () => firstPoll(poll, stop));
 
   let healthy = mayTakeJobs(first, log);
@@ -83,18 +88,23 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
     healthy = now;
     updateReady();
   };
-  const loop = createPollLoop({ ...options, ...parts, jobs, poll, healthy, setHealthy, onTurn: updateReady }, stop);
+  const loop = createPollLoop({ ...options, ...parts, jobs, explains, poll, healthy, setHealthy, onTurn: updateReady }, stop);
   wake.loop = loop;
   databases.watch(ended, () => {
     updateReady();
     loop.scopesChanged();
+    schemas.catchUp();
   });
   void keys.keepFresh();
   updateReady();
   log.info('agent is ready', { agent: config.agentId, databases: databases.all.length });
+  schemas.catchUp();
+  schemas.begin();
   await loop.run();
   probes.setReady(false);
-  return await drain(options, jobs, poll, abandoned);
+  const code = await drain(options, { jobs, explains }, poll, abandoned);
+  await schemas.idle();
+  return code;
 }
 
 /** A client of the configured gateway. */
@@ -114,21 +124,32 @@ function markAlive(probes: Probes, directory: string): void {
 }
 
 async function firstPoll(poll: Poll, signal: AbortSignal): Promise<Attempt<PollAnswer>> {
-  const result = await poll({ limit: 0, waitMs: 0, draining: false, signal });
+  const result = await poll({ limit: 0, explainLimit: 0, waitMs: 0, draining: false, signal });
   if (result.ok) return { ok: true, value: result.answer };
   const hard = result.status !== null && result.status >= 400 && result.status < 500 && result.status !== 429;
   return { ok: false, hard, why: result.why };
 }
 
 /** Tells the server, lets running jobs end, and cancels them when that takes too long (AP-17, AP-18). */
-async function drain(options: AgentOptions, jobs: Jobs, poll: Poll, abandoned: AbortController): Promise<number> {
+async function drain(
+  options: AgentOptions,
+  { jobs, explains }: { jobs: Jobs; explains: ExplainJobs },
+  poll: Poll,
+  abandoned: AbortController,
+): Promise<number> {
   const { config, timings, log, stopNow } = options;
   log.info('agent is stopping', { jobs: config.maxConcurrentTasks - jobs.free });
   const lastWord = () =>
-    poll({ limit: 0, waitMs: 0, draining: true, signal: AbortSignal.any([stopNow, AbortSignal.timeout(timings.stopGraceMs)]) });
+    poll({
+      limit: 0,
+      explainLimit: 0,
+      waitMs: 0,
+      draining: true,
+      signal: AbortSignal.any([stopNow, AbortSignal.timeout(timings.stopGraceMs)]),
+    });
   const told = lastWord();
   const drained = await within(
-    jobs.idle().then(() => true),
+    Promise.all([jobs.idle(), explains.idle()]).then(() => true),
     config.drainTimeoutMs,
     false,
     stopNow,

@@ -18,6 +18,7 @@ export interface DatabaseConfig {
 export interface AgentConfig {
   agentId: string;
   maxConcurrentTasks: number;
+  maxConcurrentExplains: number;
   pollWaitMs: number;
   pollIntervalMs: number;
   drainTimeoutMs: number;
@@ -30,6 +31,7 @@ export interface AgentConfig {
   server: { url: string; agentToken: string; ca: string | null };
   limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };
   marker: { mode: 'auto' | 'required' | 'off'; schema: string | null; table: string; retentionDays: number };
+  schemaSync: { enabled: boolean; onStartup: boolean; intervalMs: number };
   probes: { dir: string; listen: string | null };
   log: { level: 'error' | 'warn' | 'info' | 'debug'; format: 'text' | 'json' };
   databases: DatabaseConfig[];
@@ -66,6 +68,7 @@ function build(toml: AgentToml, reading: Reading): AgentConfig {
   return {
     agentId: toml.agent_id ?? hostname(),
     maxConcurrentTasks: toml.max_concurrent_tasks,
+    maxConcurrentExplains: toml.max_concurrent_explains,
     pollWaitMs: toml.poll_wait_ms,
     pollIntervalMs: toml.poll_interval_ms,
     drainTimeoutMs: toml.drain_timeout_secs * 1000,
@@ -90,6 +93,11 @@ function build(toml: AgentToml, reading: Reading): AgentConfig {
       schema: toml.marker.schema ?? null,
       table: toml.marker.table,
       retentionDays: toml.marker.retention_days,
+    },
+    schemaSync: {
+      enabled: toml.schema_sync.enabled,
+      onStartup: toml.schema_sync.sync_on_startup,
+      intervalMs: toml.schema_sync.interval_secs * 1000,
     },
     probes: { dir: resolve(reading.directory, toml.probes.dir), listen: toml.probes.listen ?? null },
     log: {

@@ -2,7 +2,7 @@ import { CLOCK_TOLERANCE_MS, type ClaimTerms, verifyExecutionToken } from '../cr
 import type { SqlJudge, Verdict } from '../sql/judge.js';
 import type { CancelControl } from './cancel-control.js';
 import type { AgentConfig } from './config.js';
-import type { Databases } from './databases.js';
+import type { Databases, Target } from './databases.js';
 import type { Run, RunReport } from './drivers/driver.js';
 import type { KeyRing } from './key-ring.js';
 import { failure, type Outcome } from './outcome.js';
@@ -13,6 +13,8 @@ export interface ExecuteDependencies {
   databases: Databases;
   judge: SqlJudge;
   keys: KeyRing;
+  /** Told of a target whose tables may look different now. */
+  onSchemaChanged: (target: Target) => void;
 }
 
 export interface ClaimedJob {
@@ -53,7 +55,7 @@ async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<{
 
 async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: ExecuteDependencies): Promise<RunReport> {
   const { claim } = job;
-  const { config, databases, judge } = dependencies;
+  const { config, databases, judge, onSchemaChanged } = dependencies;
   const isRead = claim.operation === 'execute_select';
   if (!(config.operations as readonly string[]).includes(claim.operation) || !runnable.has(claim.operation)) {
     return report(failure('not_started', `unsupported operation: ${claim.operation}`));
@@ -76,6 +78,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
   const run = runOf(job, { statements: verdict.statements, timeoutSecs, expiresAt, config });
   const ran = await (isRead ? target.driver.select(run) : target.driver.dml(run));
   target.noteRun(ran.connectivity);
+  if (verdict.ddl && mayHaveChanged(ran.outcome)) onSchemaChanged(target);
   return ran;
 }
 
@@ -106,6 +109,9 @@ function runOf(
 }
 
 const runnable: ReadonlySet<string> = new Set(['execute_select', 'execute_dml']);
+
+/** Whether DDL took effect, or part of it. */
+const mayHaveChanged = ({ success, outcome }: Outcome) => success || outcome === 'partial' || outcome === 'unknown';
 
 /** Why the gate does not let a text through, or null (AP-21). */
 function gate(verdict: Verdict, isRead: boolean): string | null {

@@ -3,6 +3,7 @@ import { CLOCK_TOLERANCE_MS } from '../crypto/execution-token.js';
 import { readInstant } from '../domain/execution-token.js';
 import type { AgentConfig } from './config.js';
 import type { Databases } from './databases.js';
+import type { ExplainJobs } from './explain-jobs.js';
 import type { GatewayClient } from './gateway-client.js';
 import type { Jobs } from './jobs.js';
 import { createFailureLog, type Log } from './log.js';
@@ -19,12 +20,14 @@ export interface PollerDependencies {
   client: GatewayClient;
   databases: Databases;
   jobs: Jobs;
+  explains: ExplainJobs;
   timings: Timings;
   log: Log;
 }
 
 export interface PollRequest {
   limit: number;
+  explainLimit: number;
   waitMs: number;
   draining: boolean;
   signal: AbortSignal;
@@ -36,7 +39,7 @@ export type PollResult =
 
 /** Sends polls that describe this process (section 3 of the agent protocol). */
 export function createPoller(dependencies: PollerDependencies) {
-  const { config, client, databases, jobs, timings, version } = dependencies;
+  const { config, client, databases, jobs, explains, timings, version } = dependencies;
   const instanceId = randomUUID();
   const begunAt = performance.now();
   const bodyOf = (request: PollRequest) => {
@@ -54,14 +57,14 @@ export function createPoller(dependencies: PollerDependencies) {
       },
       status: {
         in_flight: config.maxConcurrentTasks - jobs.free,
-        in_flight_preflight: 0,
+        in_flight_preflight: explains.preflights,
         max_concurrent: config.maxConcurrentTasks,
         draining: request.draining,
         uptime_secs: Math.floor((performance.now() - begunAt) / 1000),
         active_jobs: active,
       },
       limit: Math.min(request.limit, 20),
-      explain_limit: 0,
+      explain_limit: Math.min(request.explainLimit, 10),
       wait_ms: request.waitMs,
     };
   };
@@ -104,21 +107,22 @@ export interface Wakeable {
 
 /** The main loop: one poll at a time until `stop` aborts; the jobs it claims run on their own (AP-07, AP-08, AP-80 to AP-83). */
 export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal): Wakeable & { run(): Promise<void> } {
-  const { config, jobs, poll, timings, log } = dependencies;
+  const { config, jobs, explains, poll, timings, log } = dependencies;
   const failures = createFailureLog(log, timings.summaryMs);
-  let current: { cut: AbortController; limit: number } | null = null;
+  let current: { cut: AbortController; full: boolean } | null = null;
   let takesJobs = dependencies.healthy;
   let emptyInRow = 0;
 
   const turn = async (): Promise<number> => {
     const cut = new AbortController();
     const limit = takesJobs ? jobs.free : 0;
-    current = { cut, limit };
+    const explainLimit = takesJobs ? explains.free : 0;
+    current = { cut, full: limit === 0 || (explainLimit === 0 && config.maxConcurrentExplains > 0) };
     const begunAt = performance.now();
     // Not AbortSignal.any: each of its signals leaves an entry in `stop` for as long as the process lives.
     const stopped = () => cut.abort(stop.reason);
     stop.addEventListener('abort', stopped, { once: true });
-    const result = await poll({ limit, waitMs: config.pollWaitMs, draining: false, signal: cut.signal });
+    const result = await poll({ limit, explainLimit, waitMs: config.pollWaitMs, draining: false, signal: cut.signal });
     stop.removeEventListener('abort', stopped);
     current = null;
     dependencies.onTurn();
@@ -133,16 +137,18 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
     dependencies.setHealthy(takesJobs);
     if (!takesJobs) return config.pollIntervalMs;
     const offered = result.answer.jobs.slice(0, limit);
-    const claims = await Promise.all(offered.map((job) => jobs.start(job, result.answer.agent_id)));
+    const explained = startExplains(result.answer, explainLimit, explains);
+    const claims = await Promise.all([...offered.map((job) => jobs.start(job, result.answer.agent_id)), ...explained]);
     if (claims.includes('refused')) return config.pollIntervalMs;
     // A server that drains answers at once with nothing; without a pause that would be a busy loop.
-    const early = offered.length === 0 && performance.now() - begunAt < config.pollWaitMs / 2;
+    const early =
+      claims.length + result.answer.preflight_jobs.length === 0 && performance.now() - begunAt < config.pollWaitMs / 2;
     emptyInRow = early ? emptyInRow + 1 : 0;
     return emptyInRow > 1 || config.pollWaitMs === 0 ? config.pollIntervalMs : 0;
   };
   return {
     freedSlot() {
-      if (current?.limit === 0 && takesJobs) current.cut.abort(new Error('slot freed'));
+      if (current?.full && takesJobs) current.cut.abort(new Error('slot freed'));
     },
     scopesChanged() {
       current?.cut.abort(new Error('scopes changed'));
@@ -154,6 +160,15 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
       }
     },
   };
+}
+
+/** Starts what was offered within the free slots; a statement whose request is offered too is about to run, so its plan would tell nothing new. */
+function startExplains(answer: PollAnswer, limit: number, explains: ExplainJobs): Promise<'claimed' | 'refused'>[] {
+  const preflights = answer.preflight_jobs.slice(0, limit);
+  for (const job of preflights) explains.startPreflight(job, answer.server_time);
+  const starting = new Set(answer.jobs.map(({ id }) => id));
+  const waiting = answer.dry_run_jobs.filter((job) => !starting.has(job.request_id));
+  return waiting.slice(0, limit - preflights.length).map((job) => explains.startDryRun(job));
 }
 
 /** Whether jobs may be taken: the version is allowed and the clocks agree (AP-83, ET-42). */

@@ -8,9 +8,29 @@ const offeredJob = z.object({
   fence: z.int().min(1),
 });
 
+const dryRunJob = z.object({
+  id: z.string(),
+  request_id: z.string(),
+  database: z.string(),
+  environment: z.string(),
+  sql: z.string(),
+});
+
+const preflightJob = z.object({
+  id: z.string(),
+  database: z.string(),
+  environment: z.string(),
+  sql: z.string(),
+  claim_token: z.string(),
+  timeout_ms: z.int().min(1),
+  expires_at: z.string(),
+});
+
 /** Answer of the poll, as far as this agent uses it (section 3). */
 export const pollAnswer = z.object({
   jobs: z.array(offeredJob).max(20),
+  dry_run_jobs: z.array(dryRunJob).max(10),
+  preflight_jobs: z.array(preflightJob).max(10),
   upgrade_required: z.boolean(),
   agent_id: z.string(),
   server_time: z.string(),
@@ -36,6 +56,9 @@ export const claimAnswer = z.object({
   max_result_bytes: z.int().min(0),
 });
 
+/** Answer of a dry-run claim (section 10). */
+export const dryRunClaimAnswer = z.object({ claim_token: z.string() });
+
 /** Answer of a heartbeat (section 5). */
 export const heartbeatAnswer = z.object({ cancelled: z.boolean() });
 
@@ -48,5 +71,7 @@ export const publicKeyAnswer = z.object({
 });
 
 export type OfferedJob = z.infer<typeof offeredJob>;
+export type DryRunJob = z.infer<typeof dryRunJob>;
+export type PreflightJob = z.infer<typeof preflightJob>;
 export type PollAnswer = z.infer<typeof pollAnswer>;
 export type ClaimAnswer = z.infer<typeof claimAnswer>;

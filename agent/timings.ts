@@ -24,6 +24,8 @@ export interface Timings {
   /** How far the client's own deadline lies behind the server's statement timeout. */
   deadlineGraceMs: number;
   stopGraceMs: number;
+  /** How long collecting a schema may take (AP-61). */
+  schemaMs: number;
   markerCleanupMs: number;
 }
 
@@ -47,5 +49,6 @@ export const defaultTimings: Timings = {
   fenceRetryMs: 250,
   deadlineGraceMs: 2000,
   stopGraceMs: 10_000,
+  schemaMs: 30_000,
   markerCleanupMs: 86_400_000,
 };

@@ -14,8 +14,8 @@ type Access = Permission | 'authenticated' | 'agent' | 'public';
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
 export type SuccessStatus = 200 | 201 | 202 | 204;
-export type LongPollKind = 'request' | 'result' | 'agent';
-type Tag = 'requests' | 'results' | 'identity' | 'tokens' | 'configuration' | 'audit' | 'agents' | 'operations';
+export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight';
+type Tag = 'requests' | 'results' | 'identity' | 'tokens' | 'configuration' | 'audit' | 'agents' | 'operations' | 'schemas';
 
 /** One authenticated call with its parsed input. */
 export interface Call<P, Q, B> {

@@ -8,6 +8,7 @@ export type LocalCode =
   | 'confirmation_required'
   | 'pending_approval'
   | 'approved_pending_resume'
+  | 'blocked'
   | 'not_ready'
   | 'not_found'
   | 'ambiguous'
@@ -27,13 +28,20 @@ export class CommandFailure extends Error {
   readonly hint: string | null;
   readonly exit: number;
   readonly data: string;
+  /** What people are shown on stdout all the same. */
+  readonly human: (() => string) | null;
 
-  constructor(code: string, message: string, options: { hint?: string | null; exit?: number; data?: string } = {}) {
+  constructor(
+    code: string,
+    message: string,
+    options: { hint?: string | null; exit?: number; data?: string; human?: () => string } = {},
+  ) {
     super(message);
     this.code = code;
     this.hint = options.hint ?? null;
     this.exit = options.exit ?? (exitCodes as Record<string, number>)[code] ?? 1;
     this.data = options.data ?? 'null';
+    this.human = options.human ?? null;
   }
 }
 
@@ -55,6 +63,7 @@ const exitCodes = {
   confirmation_required: 1,
   pending_approval: 2,
   approved_pending_resume: 2,
+  blocked: 1,
   not_ready: 1,
   not_found: 1,
   ambiguous: 1,

@@ -3,6 +3,7 @@ import type { Context } from './context.js';
 import { defineAdministration } from './define/administration.js';
 import { defineExecute } from './define/execute.js';
 import { defineHost } from './define/host.js';
+import { definePreflight } from './define/preflight.js';
 import { defineRequest } from './define/request.js';
 import { failure } from './failure.js';
 import type { GlobalOptions } from './options.js';
@@ -76,6 +77,7 @@ function createProgram(version: string, bind: Bind): Command {
     .helpOption('-h, --help', 'print help')
     .configureHelp({ showGlobalOptions: true });
   defineExecute(program, bind);
+  definePreflight(program, bind);
   defineRequest(program, bind);
   defineAdministration(program, bind);
   defineHost(program);
@@ -105,4 +107,4 @@ function usage(error: CommanderError, argv: readonly string[]) {
   });
 }
 
-const groups = new Set(['execute', 'request', 'audit', 'token', 'user']);
+const groups = new Set(['execute', 'preflight', 'request', 'audit', 'token', 'user']);

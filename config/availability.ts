@@ -13,7 +13,7 @@ const NOT_AVAILABLE: readonly Path[] = [
   ['tracing'],
   ['rate_limits'],
   ['sql_review'],
-  ['preflight'],
+  ['preflight', 'rate_limit_per_minute'],
 ];
 
 /** One warning for each section of the file that has no effect in this version. */

@@ -1,3 +1,4 @@
+import type { Dialect } from '../sql/judge.js';
 import type { Queryable, Transaction } from './client.js';
 
 export interface Scope {
@@ -110,6 +111,12 @@ export async function listJobs(
   );
 }
 
+/** The pairs an agent's last poll named, null when it has never polled. */
+export async function findScopes(db: Queryable, agentId: string): Promise<Scope[] | null> {
+  const [row] = await db.query<{ scopes: Scope[] }>('select scopes from agents where id = $1', [agentId]);
+  return row?.scopes ?? null;
+}
+
 /** Everything a claim looks at before it locks anything; `known` false when the agent has never polled. */
 export interface ClaimContext {
   known: boolean;
@@ -118,6 +125,8 @@ export interface ClaimContext {
   features: string[];
   keyId: string | null;
   request: { requester: string; operation: string; database: string; environment: string } | null;
+  /** What the newest ready schema sync told of the request's pair (AG-74). */
+  dialect: Dialect | null;
   repeated: { requestId: string; agentId: string; running: boolean; answer: string } | null;
 }
 
@@ -132,6 +141,7 @@ export async function findClaimContext(
        coalesce(a.features, '{}') as features, a.key_id as "keyId",
        (select jsonb_build_object('requester', requester, 'operation', operation, 'database', database, 'environment', environment)
         from requests where id = $2) as request,
+       (select s.dialect from requests r join schema_snapshots s using (database, environment) where r.id = $2) as dialect,
        (select jsonb_build_object('requestId', e.request_id, 'agentId', e.agent_id, 'running', e.status = 'running', 'answer', e.claim_answer)
         from executions e where e.claim_id = $3) as repeated
      from (select 1) as one left join agents a on a.id = $1`,

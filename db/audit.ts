@@ -26,8 +26,8 @@ export function auditInsert(parameter: string): string {
   )`;
 }
 
-// Only the events of a creation tell of the SQL (audit section 3); later ones name the request.
-const describesDetail = new Set(['request.created', 'request.auto_approved', 'request.break_glass']);
+// Only the events of a creation and of a preflight tell of the SQL (audit section 3); later ones name the request.
+const describesDetail = new Set(['request.created', 'request.auto_approved', 'request.break_glass', 'preflight.attempted']);
 
 /** Rows for `auditInsert` as JSON text. */
 export function auditRows(drafts: readonly AuditDraft[], subject: AuditSubject | null): string {

@@ -5,8 +5,10 @@ import type { StoredRequest } from '../domain/request/types.js';
 import { viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
 import type { Queryable, Transaction } from './client.js';
+import { dryRunInsert } from './dry-run-jobs.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
+import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
 
 /** Texts that are stored beside the request and never change. */
@@ -88,14 +90,16 @@ const columns = [
   'dispatch_by',
   'dispatched_at',
   'dispatch_deadline',
-]; // prettier-ignore
+] as const;
+const parameterOf = (column: (typeof columns)[number]) => `$${columns.indexOf(column) + 1}`;
 const after = (n: number) => `$${columns.length + n}`;
 const insertText = `with created as (
     insert into requests (${columns.join(', ')}) values (${columns.map((_, index) => `$${index + 1}`).join(', ')})
-  ), ${auditInsert(after(1))}, ${outboxInsert({ request: '$1', version: '1', signal: "'change'", actor: '$3', step: 'null', view: after(2), starts: 'true', lingerMs: after(3) })}
-  select 1`;
+  ), ${auditInsert(after(1))}, ${outboxInsert({ request: '$1', version: '1', signal: "'change'", actor: '$3', step: 'null', view: after(2), starts: 'true', lingerMs: after(3) })},
+  ${contextInsert({ request: '$1', context: after(4) })}`;
+const explainInsertText = `${insertText}, ${dryRunInsert({ request: '$1', database: parameterOf('database'), environment: parameterOf('environment'), statements: after(5), now: parameterOf('created_at') })}`;
 
-/** RQ-27: request, snapshot, digest, trace, first dispatch, audit events and news in one statement; a taken key is a unique violation of `requests_by_key`. */
+/** RQ-27, RQ-29: request, snapshot, digest, trace, first dispatch, audit events, news, context and EXPLAIN jobs in one statement; a taken key is a unique violation of `requests_by_key`. */
 export function insertRequest(
   tx: Transaction,
   creation: Creation,
@@ -112,14 +116,17 @@ export function insertRequest(
     detailRaw: texts.detailRaw,
   };
   const dispatched = request.status === 'dispatched';
-  tx.send(insertText, [
+  const explained = creation.explain.length > 0;
+  tx.send(`${explained ? explainInsertText : insertText} select 1`, [
     ...columnValues(creation, texts, request),
     auditRows(events, subject),
     JSON.stringify(viewOf(request, request.createdAt)),
     dispatched ? dispatchedLingerMs : 0,
+    contextValue(creation.context),
+    ...(explained ? [creation.explain] : []),
   ]);
   tx.wake(topic.outbox);
-  if (dispatched) tx.wake(topic.jobs(request.database, request.environment));
+  if (dispatched || explained) tx.wake(topic.jobs(request.database, request.environment));
 }
 
 function columnValues(creation: Creation, texts: CreationTexts, request: StoredRequest): unknown[] {

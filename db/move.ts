@@ -5,6 +5,7 @@ import type { Change, Verdict } from '../domain/request/verdict.js';
 import { type View, viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
 import type { Transaction } from './client.js';
+import { dryRunEnd } from './dry-run-jobs.js';
 import { claimInsert, executionUpdate, type NewClaim } from './executions.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
@@ -45,7 +46,7 @@ export async function move(
   const { change, refusal, claim } = decide(before, now);
   if (change === null && refusal !== null) throw refusal;
   const after = change === null ? before : apply(before, change, now);
-  if (change !== null) write(tx, after, change, now, claim);
+  if (change !== null) write(tx, { before, after }, change, now, claim);
   return { before, after, now, view: viewOf(after, now), changed: change !== null, refusal };
 }
 
@@ -60,7 +61,13 @@ function apply(before: StoredRequest, change: Change, now: number): StoredReques
 }
 
 /** Everything a move writes, in one statement: one round trip under the lock. */
-function write(tx: Transaction, after: StoredRequest, change: Change, now: number, claim?: NewClaim): void {
+function write(
+  tx: Transaction,
+  { before, after }: Pick<Moved, 'before' | 'after'>,
+  change: Change,
+  now: number,
+  claim?: NewClaim,
+): void {
   const subject = {
     requestId: after.id,
     operation: after.operation,
@@ -76,6 +83,7 @@ function write(tx: Transaction, after: StoredRequest, change: Change, now: numbe
   if (change.execution !== null) texts.push(executionUpdate(p, change.execution, change.settled, id, now));
   if (change.signal !== null) texts.push(newsInsert(p, id, after, change.signal, change.lingerMs, now));
   if (change.decision !== null) texts.push(decisionInsert(p, id, change.decision));
+  texts.push(...dryRunEnd(p, id, before.status, after.status));
   tx.send(`with ${texts.join(', ')} select 1`, p.values);
   tx.wake(topic.request(after.id));
   if (after.status !== 'dispatched' && after.status !== 'running') tx.wake(topic.outcome(after.id));

@@ -8,6 +8,8 @@ export const topic = {
   /** A move of a request to any other status than `dispatched` and `running`: what waits for a result need not look at those. */
   outcome: (id: string) => `o:${id}`,
   jobs: (database: string, environment: string) => `j:${database}/${environment}`,
+  /** The answer to a preflight job. */
+  preflight: (id: string) => `p:${id}`,
   outbox: 'outbox',
   generation: 'generation',
 } as const;

@@ -1,10 +1,11 @@
 import type { decisionTrace } from '../domain/request/creation.js';
 import type { StoredRequest } from '../domain/request/types.js';
 import type { Queryable } from './client.js';
+import { type ContextColumns, contextColumns } from './request-contexts.js';
 import { findState } from './request-state.js';
 
 /** What show adds to the state of a request. */
-export interface Shown {
+export interface Shown extends ContextColumns {
   reason: string | null;
   shareWith: string[];
   metadata: string;
@@ -18,7 +19,8 @@ export async function findShown(db: Queryable, id: string): Promise<{ request: S
   return found as { request: StoredRequest & Shown; now: number } | undefined;
 }
 
-const shownColumns = `r.reason, r.share_with as "shareWith", r.metadata, r.idempotency_key as "idempotencyKey", r.decision_trace as "decisionTrace"`;
+const shownColumns = `r.reason, r.share_with as "shareWith", r.metadata, r.idempotency_key as "idempotencyKey", r.decision_trace as "decisionTrace",
+  ${contextColumns}`;
 
 /** One agent as the queue hint looks at it (AG-78), already cut to those that could claim on the pair. */
 export async function listCandidateAgents(

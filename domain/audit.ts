@@ -31,6 +31,7 @@ export const auditCategory = {
   'request.expired': 'approval',
   'request.dispatch_timeout': 'approval',
   'request.integrity_failed': 'approval',
+  'preflight.attempted': 'preflight',
   'execution.started': 'execution',
   'execution.completed': 'execution',
   'execution.failed': 'execution',
@@ -38,6 +39,8 @@ export const auditCategory = {
   'execution.late_result': 'execution',
   'execution.lost': 'agent',
   'agent.registered': 'agent',
+  'schema.snapshot_updated': 'agent',
+  'schema.snapshot_failed': 'agent',
   'config.synced': 'policy',
   'config.rejected': 'policy',
   'signing_key.created': 'policy',
@@ -70,17 +73,17 @@ export interface AuditDraft {
   type: AuditType;
   outcome: AuditOutcome;
   actor: Actor;
-  resourceType: 'request' | 'execution' | 'user' | 'group' | 'token' | 'agent' | 'config' | 'signing_key' | null;
+  resourceType: 'request' | 'execution' | 'user' | 'group' | 'token' | 'agent' | 'schema' | 'config' | 'signing_key' | null;
   resourceId: string | null;
   reason: string | null;
   /** Written as compact JSON in this key order (AU-22). */
   metadata: Record<string, unknown>;
 }
 
-/** What an event of a request is about (audit section 3, first sentence). */
+/** What an event is about: a request (audit section 3, first sentence), or a pair alone. */
 export interface AuditSubject {
-  requestId: string;
-  operation: string;
+  requestId: string | null;
+  operation: string | null;
   database: string;
   environment: string;
   detailFingerprint: string | null;

@@ -86,6 +86,12 @@ export function can(caller: Caller, permission: Permission, scope: Scope, owners
   return caller.roles.some((held) => grants(held, permission, ownership) && coversScope(held, permission, scope));
 }
 
+/** Whether any role that covers the database, in whatever environment, holds the permission (SC-4). */
+export function canInDatabase(caller: Caller, permission: Permission, database: string): boolean {
+  if (caller.kind === 'agent') return false;
+  return caller.roles.some((held) => grants(held, permission, 'own') && reaches(held.databases, database));
+}
+
 /** IM-53: whether the caller's roles hold every permission, ownership and scope of the roles to be granted. */
 export function coversRoles(caller: Caller, granted: readonly EffectiveRole[]): boolean {
   if (caller.kind === 'agent') return granted.length === 0;

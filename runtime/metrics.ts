@@ -27,6 +27,7 @@ export function createMetrics(version: string) {
     ),
     longPolls: gauge('svc_long_polls_current', 'Waiting calls', 'kind'),
     authFailures: counter('svc_auth_failures_total', 'Refused credentials', 'reason'),
+    rateLimited: counter('svc_rate_limited_total', 'Calls refused by a limit', 'limit'),
     requests: counter('svc_requests_total', 'Entries into a status', 'status', 'environment', 'database'),
     requestsCurrent: gauge('svc_requests_current', 'Requests that are not finished', 'status'),
     approvals: counter('svc_approvals_total', 'Decisions', 'action'),

@@ -12,6 +12,7 @@ import { StartError } from '../runtime/start-error.js';
 import { stopSignals } from '../runtime/stop-signals.js';
 import { version } from '../runtime/version.js';
 import { countMoves } from './count-moves.js';
+import { createExplainKeeper } from './explain-keeper.js';
 import { createHeartbeat } from './heartbeat.js';
 import { type Job, keepDoing } from './job.js';
 import { startProbes } from './probes.js';
@@ -89,6 +90,7 @@ async function work(
     }),
     createHeartbeat({ database, identity, taskQueue, isWorking: worker.isWorking }),
     createRelayCleaner({ database }),
+    createExplainKeeper({ database }),
   ];
   const onFailure = (name: string, error: unknown, unexpected: boolean) => {
     if (unexpected) metrics.backgroundPanics.inc();

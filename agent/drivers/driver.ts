@@ -1,3 +1,4 @@
+import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
 import type { Dialect, JudgedStatement } from '../../sql/judge.js';
 import type { CancelControl } from '../cancel-control.js';
 import type { Outcome } from '../outcome.js';
@@ -28,6 +29,15 @@ export interface Connected {
   markerProblem: string | null;
 }
 
+/** One statement to be planned (AP-60). */
+export interface ExplainRun {
+  sql: string;
+  /** Whether the pool of reads is enough. */
+  read: boolean;
+  timeoutMs: number;
+  signal: AbortSignal;
+}
+
 /** One target database. Runs never throw: what went wrong is in their outcome. */
 export interface Driver {
   readonly dialect: Dialect;
@@ -35,6 +45,13 @@ export interface Driver {
   connect(options: { onlyLook: boolean }): Promise<Connected>;
   select(run: Run): Promise<RunReport>;
   dml(run: Run): Promise<RunReport>;
+  /** Plans a statement without running it; never throws. `connectivity` as in a run's report. */
+  explain(run: ExplainRun): Promise<{ explained: { plan: string } | { error: string }; connectivity: boolean }>;
+  /**
+   * What the tables look like now; takes at most `timeoutMs`. Throws a ConnectFailure or the database's error, SnapshotTooLarge, or Interrupted when
+   * the signal aborts.
+   */
+  snapshot(timeoutMs: number, signal: AbortSignal): Promise<SchemaSnapshot>;
   /** Deletes old marker rows (AP-56); returns how many. */
   deleteOldMarkers(): Promise<number>;
   close(): Promise<void>;

@@ -1,9 +1,11 @@
 import type { AgentConfig, DatabaseConfig } from '../config.js';
 import { failure } from '../outcome.js';
+import { collectPostgresSchema } from '../schema/postgres.js';
 import type { Timings } from '../timings.js';
-import { type Connected, ConnectFailure, type Driver, type Run, type RunReport } from './driver.js';
+import { type Connected, ConnectFailure, type Driver, type ExplainRun, type Run, type RunReport } from './driver.js';
 import { runDml } from './postgres-dml.js';
-import { connectFailure, isConnectivityError } from './postgres-errors.js';
+import { connectFailure, errorText, isConnectivityError } from './postgres-errors.js';
+import { runExplain } from './postgres-explain.js';
 import { checkFlag, Interrupted, notStarted } from './postgres-guard.js';
 import { createPostgresMarker } from './postgres-marker.js';
 import { runSelect, type SelectReport } from './postgres-select.js';
@@ -35,6 +37,16 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
     },
     select: (run) => withSession(reads, run, (session) => runSelect(session, run, { pool: reads, timings })),
     dml: (run) => withSession(writes, run, (session) => runDml(session, run, { pool: writes, timings, marker })),
+    async snapshot(timeoutMs, signal) {
+      const session = await reads.acquire(signal);
+      if (session === null) throw new Interrupted();
+      try {
+        return await collectPostgresSchema(session, timeoutMs, signal);
+      } finally {
+        await session.release();
+      }
+    },
+    explain: (run) => explainIn(run.read ? reads : writes, run, timings),
     async deleteOldMarkers() {
       const session = await writes.open();
       try {
@@ -47,6 +59,27 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
       await Promise.all([reads.close(), writes.close()]);
     },
   };
+}
+
+async function explainIn(pool: SessionPool, run: ExplainRun, timings: Timings): ReturnType<Driver['explain']> {
+  let session: PostgresSession | null;
+  const waited = new AbortController();
+  const giveUp = () => waited.abort();
+  const timer = setTimeout(giveUp, run.timeoutMs);
+  run.signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    session = await pool.acquire(waited.signal);
+  } catch (error) {
+    return { explained: { error: errorText(error) }, connectivity: error instanceof ConnectFailure };
+  } finally {
+    clearTimeout(timer);
+    run.signal.removeEventListener('abort', giveUp);
+  }
+  if (session === null) return { explained: { error: 'driver error: no connection is free' }, connectivity: false };
+  const report = await runExplain(session, run, timings.deadlineGraceMs);
+  void session.release();
+  if (report.error === null) return { explained: { plan: report.plan }, connectivity: false };
+  return { explained: { error: report.text }, connectivity: isConnectivityError(report.error) };
 }
 
 async function withSession(

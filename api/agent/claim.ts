@@ -77,7 +77,7 @@ async function commitClaim(
           kind: 'claim',
           actor: call.actor,
           agent: agentFacts(call.caller.id, context, request),
-          facts: { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, call.generation) },
+          facts: { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, call.generation, context.dialect) },
           execution: { id: executionId, claimId, leaseMs: terms.leaseMs, windowSecs: terms.windowSecs },
         },
         now,

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type AgentReport, insertAgent, type Job, listJobs, touchAgent, updateAgent } from '../../db/agents.js';
+import { type AgentReport, insertAgent, touchAgent, updateAgent } from '../../db/agents.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import { topic } from '../../db/notifications.js';
 import { iso } from '../../db/row-types.js';
@@ -7,6 +7,7 @@ import { isLowerVersion } from '../../domain/semver.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../long-poll.js';
 import type { Call } from '../route.js';
+import { nothingOffered, type Offer, offer } from './offer.js';
 import type { pollBody } from './poll-body.js';
 
 type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
@@ -22,12 +23,12 @@ export async function pollJobs(call: PollCall, services: Services, waiting: Wait
   await record(call, services, report);
   const { minVersion } = services.config().agents;
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
-  const jobs =
-    upgradeRequired || services.lifecycle.draining || report.draining ? [] : await waitForJobs(call, services, report, waiting);
+  const none = upgradeRequired || services.lifecycle.draining || report.draining;
+  const { jobs, dryRuns, preflights } = none ? nothingOffered : await waitForOffer(call, services, report, waiting);
   return {
     jobs,
-    dry_run_jobs: [],
-    preflight_jobs: [],
+    dry_run_jobs: dryRuns,
+    preflight_jobs: preflights.map((job) => ({ ...job, expires_at: iso(job.expires_at) })),
     server_version: services.version,
     min_agent_version: minVersion,
     upgrade_required: upgradeRequired,
@@ -71,9 +72,9 @@ async function record(call: PollCall, services: Services, report: AgentReport): 
   });
 }
 
-async function waitForJobs(call: PollCall, services: Services, report: AgentReport, waiting: WaitingPolls): Promise<Job[]> {
-  const limit = Math.min(call.body.limit, 20);
-  if (limit === 0 && call.body.wait_ms === 0) return [];
+async function waitForOffer(call: PollCall, services: Services, report: AgentReport, waiting: WaitingPolls): Promise<Offer> {
+  const wanted = { jobs: Math.min(call.body.limit, 20), explains: Math.min(call.body.explain_limit, 10) };
+  if (wanted.jobs + wanted.explains + call.body.wait_ms === 0) return nothingOffered;
   const ended = new AbortController();
   const leave = call.body.wait_ms > 0 ? takePlace(waiting, call.caller.id, () => ended.abort()) : () => {};
   const started = performance.now();
@@ -81,14 +82,18 @@ async function waitForJobs(call: PollCall, services: Services, report: AgentRepo
   try {
     const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
     const topics = report.scopes.map(({ database, environment }) => topic.jobs(database, environment));
-    const jobs = await longPoll(waiter, services, { topics, ms: Math.min(call.body.wait_ms, 30_000) }, async () => {
-      const found = limit === 0 ? [] : await listJobs(services.database, report, limit);
-      if (found.length > 0) return found;
-      waited = true;
-      return null;
+    // What is handed out is lost when nobody is there to take it, or nobody may (HT-104).
+    const mayClaim = async () => {
+      if (waited) await call.recheck();
+      return !waiter.signal.aborted && !services.lifecycle.draining;
+    };
+    const offered = await longPoll(waiter, services, { topics, ms: Math.min(call.body.wait_ms, 30_000) }, async () => {
+      const found = await offer(services, report, wanted, mayClaim);
+      waited ||= found === null;
+      return found;
     });
     if (waited && call.body.wait_ms > 0) await call.recheck();
-    return jobs ?? [];
+    return offered ?? nothingOffered;
   } finally {
     leave();
     if (performance.now() - started > 1000) touchLater(services, report.id);

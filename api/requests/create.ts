@@ -6,30 +6,26 @@ import { violates } from '../../db/errors.js';
 import { findShown } from '../../db/requests.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
-import { type Caller, can, type Pair, type Permission } from '../../domain/permissions.js';
+import { type Caller, can, type Permission } from '../../domain/permissions.js';
 import { currentSelectors } from '../../domain/request/approval.js';
+import { collectedContext } from '../../domain/request/context.js';
 import { type Creation, type CreationInput, createdRequest } from '../../domain/request/creation.js';
 import type { StoredRequest } from '../../domain/request/types.js';
-import {
-  decideAutoApproval,
-  effectiveStatementTimeoutSecs,
-  matchWorkflow,
-  type Operation,
-  snapshotWorkflow,
-} from '../../domain/workflow-policy.js';
+import { decideAutoApproval, type Operation, snapshotWorkflow, type WorkflowSnapshot } from '../../domain/workflow-policy.js';
 import { planLimits } from '../../runtime/plan.js';
-import type { Dialect, Verdict } from '../../sql/judge.js';
+import type { Verdict } from '../../sql/judge.js';
 import type { Generation, Services } from '../context.js';
 import { type Reply, reply } from '../reply.js';
 import type { Call } from '../route.js';
 import { refuseAboveBacklog } from './backlog.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
-import { executionPolicy, registered } from './facts.js';
+import { pairDialect, registered } from './facts.js';
+import { type Accepted, judgeAccepted, judgeText, maySubmit } from './judgement.js';
 import { countCreated } from './moved.js';
+import { notRegistered } from './not-registered.js';
 import { redactedTexts } from './redaction.js';
 
 type CreateCall = Call<undefined, undefined, z.output<typeof creationBody>>;
-type Accepted = Extract<Verdict, { verdict: 'accepted' }>;
 
 const creationPermissions = [
   'request.query',
@@ -84,13 +80,14 @@ async function judgeCreation(
   times: CreationTimes,
 ): Promise<Creation> {
   const { generation, caller } = call;
-  const entry = registered(generation, input);
-  if (entry === undefined) throw notRegistered(call, input);
+  if (registered(generation, input) === undefined) throw notRegistered(generation, caller, input);
   if (input.asked.startsWith('migrate_')) throw invalid('migrations are not available in this version', 'body.operation');
-  const verdict = await judgeDetail(services, generation, input, entry.dialect);
-  if (!neededPermissions(verdict, input).every((permission) => can(caller, permission, input))) throw forbidden();
+  const dialect = await pairDialect(services.database, generation, input);
+  const verdict = accepted(await judgeText(services, generation, { ...input, sql: input.detail, dialect }));
+  if (!maySubmit(caller, input, verdict, input)) throw forbidden();
   refuseBeyondPlan(services, generation, input);
-  const matched = matchWorkflow(generation.shared.workflows, { ...input, operation: verdict.operation });
+  const judged = await judgeAccepted(generation, input, verdict);
+  const { matched, risk } = judged;
   if (matched === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
   if (matched?.requireReason && input.reason === null) throw invalid('a reason is required by the workflow', 'body.reason');
   const { approvalTtlSecs } = services.config().retention;
@@ -108,11 +105,13 @@ async function judgeCreation(
     requester: caller.id,
     requesterRole: smallestRole(caller),
     operation: verdict.operation,
-    dialect: entry.dialect,
+    dialect,
     statementType: verdict.statementType,
-    risk: { level: 'unknown', factors: ['schema_not_synced'], schemaStatus: 'not_synced' },
+    risk: { ...risk, factors: risk.factors.map(({ name }) => name) },
+    context: collectedContext(judged),
+    explain: explainedStatements(verdict, workflow, input),
     workflow,
-    approval: decideAutoApproval(workflow?.autoApprove ?? null, 'unknown', input.emergency),
+    approval: decideAutoApproval(workflow?.autoApprove ?? null, risk.level, input.emergency),
     policyRevision: generation.revision,
     approvalDigest: approvalDigest(content),
     approvalTtlSecs,
@@ -120,24 +119,10 @@ async function judgeCreation(
   };
 }
 
-/** RQ-20. The effective timeout of SQ-51 depends on the operation that the verdict itself decides: what passes under the longer one is judged again under its own. */
-async function judgeDetail(
-  services: Services,
-  generation: Generation,
-  input: CreationInput,
-  dialect: Dialect | null,
-): Promise<Accepted> {
-  const timeoutOf = (operation: Operation) =>
-    effectiveStatementTimeoutSecs(
-      executionPolicy(generation, input),
-      matchWorkflow(generation.shared.workflows, { ...input, operation }),
-    );
-  const judge = async (statementTimeoutSecs: number) =>
-    accepted(await services.judge.judge(input.detail, { dialect, statementTimeoutSecs }));
-  const assumed = Math.max(timeoutOf('execute_select'), timeoutOf('execute_dml'));
-  const verdict = await judge(assumed);
-  const real = timeoutOf(verdict.operation);
-  return real === assumed ? verdict : judge(real);
+/** AG-65: the statements that agents are asked to explain. */
+function explainedStatements(verdict: Accepted, workflow: WorkflowSnapshot | null, input: CreationInput): string[] {
+  if (workflow?.explain !== true || input.noResultStore) return [];
+  return verdict.statements.filter(({ explainable }) => explainable).map(({ text }) => text);
 }
 
 /** RQ-22: the plan counts the databases of the file from its first (OP-40). */
@@ -152,16 +137,6 @@ function refuseBeyondPlan(services: Services, generation: Generation, input: Cre
   );
 }
 
-/** RQ-19: the hint lists up to five environments of that database that the caller may view. */
-function notRegistered(call: CreateCall, pair: Pair) {
-  const environments = call.generation.shared.databases.find(({ name }) => name === pair.database)?.environments ?? [];
-  const visible = environments
-    .filter((environment) => can(call.caller, 'request.view', { database: pair.database, environment }))
-    .slice(0, 5);
-  const hint = visible.length === 0 ? null : `environments of ${pair.database}: ${visible.join(', ')}`;
-  return invalid(`${pair.database}/${pair.environment} is not registered`, hint);
-}
-
 /** RQ-20: empty, refused or not understood SQL is 400. */
 function accepted(verdict: Verdict): Accepted {
   if (verdict.verdict === 'empty') throw invalid('detail holds no statement', 'body.detail');
@@ -170,18 +145,6 @@ function accepted(verdict: Verdict): Accepted {
 }
 
 const oneLine = (text: string) => text.replace(/\p{Cc}+/gu, ' ').slice(0, 500);
-
-/** RQ-21, all of them together. */
-function neededPermissions(verdict: Accepted, input: CreationInput): Permission[] {
-  const { emergency, allowDdl } = input;
-  const needed: Permission[] = [];
-  if (verdict.read) needed.push(emergency ? 'request.break_glass_query' : 'request.query');
-  if (verdict.write) needed.push(emergency ? 'request.break_glass_dml' : 'request.dml');
-  if (verdict.ddl)
-    needed.push(...(emergency ? (['request.break_glass_dml', 'request.ddl'] as const) : (['request.ddl'] as const)));
-  if (allowDdl) needed.push('request.break_glass_ddl');
-  return needed;
-}
 
 /** ET-06: the smallest name by byte order (role names are ASCII). */
 function smallestRole(caller: Caller): string {

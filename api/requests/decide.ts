@@ -4,9 +4,11 @@ import { type Decide, type Moved, move } from '../../db/move.js';
 import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
 import { deleteRelay } from '../../db/results.js';
+import { findLearntDialectOf } from '../../db/schemas.js';
 import { notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import type { StoredRequest } from '../../domain/request/types.js';
+import type { Dialect } from '../../sql/judge.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../long-poll.js';
 import { type Reply, reply } from '../reply.js';
@@ -60,12 +62,14 @@ export async function resumeRequest(call: ById<{ reason: string | null }>, servi
   const id = requestId(call.params.id);
   const { after } = await commitMove(services, async (tx) => {
     let ownerActive = false;
-    const behind = lockOwnerOf(tx, id).then((owner) => {
+    let learnt: Dialect | null = null;
+    const behind = Promise.all([lockOwnerOf(tx, id), findLearntDialectOf(tx, id)]).then(([owner, dialect]) => {
       ownerActive = owner?.active ?? false;
+      learnt = dialect;
     });
     const decide: Decide = (request, now) => {
       const policy = executionPolicy(generation, request);
-      const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation) };
+      const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation, learnt) };
       return judge(
         request,
         { kind: 'resume', caller, actor, reason: body.reason, policy, facts, dispatchMs: times.dispatchMs },

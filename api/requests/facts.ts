@@ -1,8 +1,11 @@
 import { approvalDigest } from '../../crypto/execution-token.js';
+import type { Queryable } from '../../db/client.js';
+import { findLearntDialect } from '../../db/schemas.js';
 import { notFound } from '../../domain/errors.js';
 import type { Pair } from '../../domain/permissions.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import { DEFAULT_EXECUTION_POLICY, matchPolicy } from '../../domain/workflow-policy.js';
+import type { Dialect } from '../../sql/judge.js';
 import type { Generation } from '../context.js';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -33,8 +36,18 @@ export function integrity(request: StoredRequest): { digestIntact: boolean; foun
   return { digestIntact: foundDigest === request.approvalDigest, foundDigest };
 }
 
-/** RQ-86, AG-32: still registered, under the dialect the SQL was judged in. */
-export function pairUnchanged(request: StoredRequest, generation: Generation): boolean {
+/** The dialect of a pair everywhere (SQ-1, AG-74): what `server.toml` fixes, else what the newest ready schema sync told, else null. */
+export async function pairDialect(db: Queryable, generation: Generation, pair: Pair): Promise<Dialect | null> {
+  return registered(generation, pair)?.dialect ?? (await findLearntDialect(db, pair));
+}
+
+/**
+ * RQ-86, AG-32: still registered, under the dialect the SQL was judged in; `learnt` is that of the newest ready sync. A text of an unknown dialect
+ * was judged as PostgreSQL (SQ-2), so learning that the pair is PostgreSQL changes nothing.
+ */
+export function pairUnchanged(request: StoredRequest, generation: Generation, learnt: Dialect | null): boolean {
   const entry = registered(generation, request);
-  return entry !== undefined && entry.dialect === request.dialect;
+  if (entry === undefined) return false;
+  const dialect = entry.dialect ?? learnt;
+  return dialect === request.dialect || (dialect === 'postgresql' && request.dialect === null);
 }

@@ -4,6 +4,7 @@ import { iso, isoOrNull } from '../../db/row-types.js';
 import { forbidden, notFound } from '../../domain/errors.js';
 import type { Caller } from '../../domain/permissions.js';
 import { firstOpenStep, stepProgress } from '../../domain/request/approval.js';
+import { shownContext } from '../../domain/request/context.js';
 import { mayReadResult, maySee } from '../../domain/request/relation.js';
 import { FINAL, type StoredRequest } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
@@ -20,13 +21,13 @@ export async function showRequest(call: ShowCall, services: Services) {
   const id = requestId(call.params.id);
   const first = await visible(call.caller, services, id);
   const ms = Math.min(call.query.wait, 120) * 1000;
-  if (ms === 0 || FINAL.has(first.request.status)) return answer(call.caller, services, first.request);
+  if (ms === 0 || FINAL.has(first.request.status)) return answer(call.caller, services, first);
   const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async () => {
     const found = await findShown(services.database, id);
     return found === undefined || found.request.status !== first.request.status ? { found } : null;
   });
   const caller = await call.recheck();
-  return answer(caller, services, (await visible(caller, services, id, moved?.found)).request);
+  return answer(caller, services, await visible(caller, services, id, moved?.found));
 }
 
 async function visible(caller: Caller, services: Services, id: string, known?: Awaited<ReturnType<typeof findShown>>) {
@@ -36,7 +37,7 @@ async function visible(caller: Caller, services: Services, id: string, known?: A
   return found;
 }
 
-async function answer(caller: Caller, services: Services, request: StoredRequest & Shown) {
+async function answer(caller: Caller, services: Services, { request, now }: { request: StoredRequest & Shown; now: number }) {
   return {
     id: request.id,
     requester: request.requester,
@@ -65,21 +66,10 @@ async function answer(caller: Caller, services: Services, request: StoredRequest
     lost_reason: request.lostReason,
     approval_digest: request.approvalDigest,
     approval_progress: approvalProgress(request),
-    context: unavailableContext,
+    context: shownContext(request, request.collected, request.dryRuns, now),
     decision_trace: request.decisionTrace,
   };
 }
-
-// RQ-42 for a version that collects no context: nothing is claimed about tables, review or risk.
-const unavailableContext = {
-  status: 'unavailable',
-  explain_enabled: false,
-  tables: null,
-  sql_review: null,
-  risk: null,
-  explain: null,
-  schema_snapshot_collected_at: null,
-} as const;
 
 /** RQ-41. */
 function approvalProgress(request: StoredRequest) {

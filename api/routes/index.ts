@@ -5,12 +5,15 @@ import type { Route } from '../route.js';
 import { agentRoutes } from './agent.js';
 import { auditRoutes } from './audit.js';
 import { readOnlyPaths } from './config-read-only.js';
+import { explainRoutes } from './explain.js';
 import { meRoutes } from './me.js';
 import { operationRoutes } from './operations.js';
+import { preflightRoutes } from './preflight.js';
 import { publicKeyRoutes } from './public-key.js';
 import { type RequestTimes, requestRoutes } from './requests.js';
 import { resultRoutes } from './results.js';
 import { roleRoutes } from './roles.js';
+import { schemaRoutes } from './schemas.js';
 import { tokenRoutes } from './tokens.js';
 import { userRoutes } from './users.js';
 
@@ -42,6 +45,9 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...requestRoutes(times),
     ...resultRoutes({ waitMs: times.resultWaitMs }),
     ...agentRoutes(times),
+    ...explainRoutes,
+    ...preflightRoutes,
+    ...schemaRoutes,
     ...publicKeyRoutes,
     ...auditRoutes,
     ...meRoutes,

@@ -61,6 +61,7 @@ export function createOutput(terminal: Terminal, mode: OutputMode, noColor: bool
     },
     fail(problem) {
       if (mode !== 'human') stdout.write(line(false, problem.data, problem));
+      else if (problem.human !== null) stdout.write(problem.human());
       if (mode !== 'quiet') stderr.write(errorLines(problem, noteStyle));
       end();
     },

@@ -1,5 +1,6 @@
 import type { Actor, AuditDraft } from '../audit.js';
 import type { AutoApproval, Operation, RiskLevel, WorkflowSnapshot } from '../workflow-policy.js';
+import type { CollectedContext } from './context.js';
 import { dispatchedState } from './judge-resume.js';
 import type { Instant, StoredRequest } from './types.js';
 
@@ -29,6 +30,9 @@ export interface Creation {
   dialect: StoredRequest['dialect'];
   statementType: string;
   risk: { level: RiskLevel; factors: string[]; schemaStatus: string };
+  context: CollectedContext;
+  /** The statements that agents are asked to explain (AG-65). */
+  explain: string[];
   workflow: WorkflowSnapshot | null;
   approval: AutoApproval;
   policyRevision: string;

@@ -102,7 +102,11 @@ export async function agentCalls(api: TestApi) {
     resume: (id: string) => calls.act(requester, id, 'resume'),
     cancel: (id: string) => calls.act(requester, id, 'cancel'),
     /** Nothing of earlier cases is offered or runs any more. */
-    clear: () => calls.sql(`update requests set status = 'cancelled' where status in ('dispatched', 'running')`),
+    clear: () =>
+      calls.sql(
+        `with explained as (update dry_run_jobs set state = 'failed' where state in ('pending', 'claimed'))
+         update requests set status = 'cancelled' where status in ('dispatched', 'running')`,
+      ),
     events: (id: string, type: string) =>
       calls.sql<{ actor_type: string; outcome: string; metadata: Body }>(
         'select actor_type, outcome, metadata_json::jsonb as metadata from audit_events where request_id = $1 and event_type = $2',

@@ -178,7 +178,13 @@ describe('the jobs of a poll (AG-17 to AG-19)', () => {
           ...{ detail: 'select  1 -- as it is', fence: 1 },
         },
       ],
-      ...{ dry_run_jobs: [], preflight_jobs: [], server_version: expect.any(String), min_agent_version: '1.2.0' },
+      dry_run_jobs: [
+        {
+          ...{ id: expect.any(String), request_id: id, database: 'shop', environment: 'staging' },
+          sql: expect.stringContaining('select  1'),
+        },
+      ],
+      ...{ preflight_jobs: [], server_version: expect.any(String), min_agent_version: '1.2.0' },
       ...{ upgrade_required: false, agent_id: agent.id, server_time: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/) },
     });
   });

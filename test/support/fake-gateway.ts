@@ -52,7 +52,14 @@ export interface FakeGateway {
   listedKeys: SigningKey[];
   pollExtra: Record<string, unknown>;
   pollStatus: number;
+  /** Bodies of schema syncs, and the statuses of the coming answers to them, then 200. */
+  schemaSyncs: Record<string, unknown>[];
+  schemaStatuses: number[];
   offer(input: JobInput): FakeJob;
+  /** Puts EXPLAIN jobs into the next poll's answer; what the agent then posts for them is in `explainCalls`, answered by `explainStatuses`, then 200. */
+  offerExplains(jobs: { dry_run_jobs?: object[]; preflight_jobs?: object[] }): void;
+  explainCalls: { path: string; body: Record<string, unknown> }[];
+  explainStatuses: number[];
   nextPoll(matches?: (body: Record<string, unknown>) => boolean): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
@@ -64,6 +71,7 @@ export async function startFakeGateway(): Promise<FakeGateway> {
   const key = signingKeyFromSeed(new Uint8Array(32).fill(3));
   const jobs = new Map<string, Entry>();
   const waiting = new Set<() => void>();
+  let explains: { dry_run_jobs?: object[]; preflight_jobs?: object[] } = {};
   const pollListeners = new Set<(body: Record<string, unknown>) => void>();
   const server = createServer((request, response) => {
     handle(request, response).catch(() => response.destroy());
@@ -77,6 +85,14 @@ export async function startFakeGateway(): Promise<FakeGateway> {
     listedKeys: [key],
     pollExtra: {},
     pollStatus: 200,
+    explainCalls: [],
+    explainStatuses: [],
+    offerExplains(offered) {
+      explains = offered;
+      for (const wake of waiting) wake();
+    },
+    schemaSyncs: [],
+    schemaStatuses: [],
     offer(input) {
       const entry = newEntry(input);
       jobs.set(entry.requestId, entry);
@@ -104,11 +120,15 @@ export async function startFakeGateway(): Promise<FakeGateway> {
     gateway.polls.push(body);
     for (const listener of [...pollListeners]) listener(body);
     const limit = Number(body.limit);
-    if (offers(limit).length === 0 && gateway.pollStatus === 200) await waitForOffer(request, Number(body.wait_ms));
+    if (offers(limit).length === 0 && Object.keys(explains).length === 0 && gateway.pollStatus === 200)
+      await waitForOffer(request, Number(body.wait_ms));
+    const explaining = explains;
+    explains = {};
     return {
       jobs: offers(limit).map(offerOf),
       dry_run_jobs: [],
       preflight_jobs: [],
+      ...explaining,
       upgrade_required: false,
       agent_id: AGENT_ID,
       server_time: new Date().toISOString(),
@@ -140,6 +160,14 @@ export async function startFakeGateway(): Promise<FakeGateway> {
       return answer(200, { keys: gateway.listedKeys.map((one) => ({ key_id: one.keyId, public_key: one.publicKeyHex })) });
     }
     if (request.url === '/api/agent/poll') return answer(gateway.pollStatus, await poll(request, body));
+    if (request.url === '/api/agent/schema-sync') {
+      gateway.schemaSyncs.push(body);
+      return answer(gateway.schemaStatuses.shift() ?? 200, {});
+    }
+    if (/preflight-result|dry-run/.test(request.url ?? '')) {
+      gateway.explainCalls.push({ path: request.url ?? '', body });
+      return answer(gateway.explainStatuses.shift() ?? 200, verb === 'claim' ? { claim_token: 'token' } : {});
+    }
     const job = jobs.get(id ?? '');
     if (!job) return answer(404, { code: 'request.not_found' });
     if (verb === 'claim') return answer(...claim(job, body));

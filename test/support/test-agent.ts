@@ -19,6 +19,8 @@ export interface TestAgent {
 
 export interface TestAgentOptions {
   gateway: Pick<FakeGateway, 'url'>;
+  /** Of a real gateway; `svc_test` if absent. */
+  token?: string;
   /** Address of `shop/staging`. */
   url: string;
   /** Further lines of agent.toml, before and after its tables. */
@@ -52,7 +54,7 @@ startup_retry_initial_ms = 20
 ${options.head ?? ''}
 [server]
 url = "${options.gateway.url}"
-agent_token = "svc_test"
+agent_token = "${options.token ?? 'svc_test'}"
 [probes]
 dir = "."
 [databases.shop.staging]

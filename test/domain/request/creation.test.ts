@@ -26,6 +26,8 @@ const creation = (over: Partial<Creation> = {}): Creation => ({
   ...{
     statementType: 'SELECT',
     risk: { level: 'unknown', factors: ['schema_not_synced'], schemaStatus: 'not_synced' },
+    context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
+    explain: [],
     workflow: workflowSnapshot(),
   },
   ...{

@@ -1,0 +1,138 @@
+import { readInstant } from '../domain/execution-token.js';
+import type { AgentConfig } from './config.js';
+import type { ExecuteDependencies } from './execute.js';
+import { type Explained, explainStatement } from './explain.js';
+import type { GatewayClient, StreamedBody } from './gateway-client.js';
+import type { Log } from './log.js';
+import { cutErrorText } from './outcome.js';
+import { type DryRunJob, dryRunClaimAnswer, type PreflightJob } from './protocol.js';
+import type { Timings } from './timings.js';
+import { sleep } from './wait.js';
+
+export interface ExplainJobsDependencies extends Pick<ExecuteDependencies, 'databases' | 'judge'> {
+  config: Pick<AgentConfig, 'maxConcurrentExplains'>;
+  client: GatewayClient;
+  timings: Timings;
+  log: Log;
+  /** Aborts when nothing more may be sent. */
+  abandoned: AbortSignal;
+  onFreedSlot: () => void;
+}
+
+/** The EXPLAIN jobs of this process, which use slots of their own (AP-80). */
+export interface ExplainJobs {
+  readonly free: number;
+  /** Running preflight jobs. */
+  readonly preflights: number;
+  /** Claims an offered dry-run job and, when that worked, runs it; resolves with the claim's answer. One taken by others counts as claimed. */
+  startDryRun(job: DryRunJob): Promise<'claimed' | 'refused'>;
+  /** Runs a job that the poll has claimed; `serverTime` is that of the poll's answer. */
+  startPreflight(job: PreflightJob, serverTime: string): void;
+  /** Resolves when no job is left. */
+  idle(): Promise<void>;
+}
+
+const dryRunMs = 5000;
+/** A claim that was not answered for this long is given to others (AG-68). */
+const dryRunClaimMs = 60_000;
+/** AG-67 and AG-70; the rest of a body is far below 1 KiB. */
+const maxBytes = { dryRun: 2 * 1024 * 1024 - 1024, preflight: 262_144 };
+const maxAttempts = 5;
+
+export function createExplainJobs(dependencies: ExplainJobsDependencies): ExplainJobs {
+  const { config, client, timings, log, abandoned } = dependencies;
+  const running = new Set<Promise<void>>();
+  let preflights = 0;
+
+  /** Takes a slot until `work` ends; what goes wrong in it is only logged. */
+  const occupy = (work: Promise<void>) => {
+    const done = work
+      .catch((error: Error) => log.error('explain job failed in the agent', { why: error.name }))
+      .finally(() => {
+        running.delete(done);
+        dependencies.onFreedSlot();
+      });
+    running.add(done);
+  };
+  const claim = async (id: string): Promise<{ token: string } | 'taken' | 'refused'> => {
+    try {
+      const answer = await client.post(`/api/agent/dry-run/${id}/claim`, null, { timeoutMs: timings.httpMs, signal: abandoned });
+      if (answer.status === 200) return { token: dryRunClaimAnswer.parse(answer.body).claim_token };
+      return answer.status === 409 || answer.status === 404 ? 'taken' : 'refused';
+    } catch {
+      return 'refused';
+    }
+  };
+  return {
+    get free() {
+      return config.maxConcurrentExplains - running.size;
+    },
+    get preflights() {
+      return preflights;
+    },
+    startDryRun: (job) =>
+      new Promise((resolve) => {
+        const work = async () => {
+          const claimed = await claim(job.id);
+          resolve(claimed === 'refused' ? 'refused' : 'claimed');
+          if (typeof claimed === 'string') return;
+          const until = performance.now() + dryRunClaimMs;
+          const explained = await explainStatement({ ...job, timeoutMs: dryRunMs, signal: abandoned }, dependencies);
+          const send = { path: `/api/agent/dry-run/${job.id}/result`, head: { claim_token: claimed.token }, until };
+          await submit(send, limited(explained, maxBytes.dryRun), dependencies);
+        };
+        occupy(work());
+      }),
+    startPreflight(job, serverTime) {
+      const until = performance.now() + remainingMs(job, serverTime);
+      const work = async () => {
+        if (performance.now() >= until) return;
+        const explained = await explainStatement({ ...job, timeoutMs: job.timeout_ms, signal: abandoned }, dependencies);
+        const head = { job_id: job.id, claim_token: job.claim_token };
+        await submit({ path: '/api/agent/preflight-result', head, until }, limited(explained, maxBytes.preflight), dependencies);
+      };
+      preflights++;
+      occupy(work().finally(() => preflights--));
+    },
+    async idle() {
+      while (running.size > 0) await Promise.all(running);
+    },
+  };
+}
+
+/** How long somebody waits for it, by the server's clock on both sides. */
+function remainingMs(job: PreflightJob, serverTime: string): number {
+  const [expires, now] = [readInstant(job.expires_at), readInstant(serverTime)];
+  return expires === null || now === null ? 0 : expires - now;
+}
+
+const limited = (explained: Explained, bytes: number): Explained =>
+  'plan' in explained && Buffer.byteLength(explained.plan) > bytes ? tooLarge : explained;
+
+const tooLarge = { error: 'plan too large' };
+
+/** Sends it until it is answered or `until` is reached; a plan that the server does not take is replaced by an error once. */
+async function submit(
+  send: { path: string; head: object; until: number },
+  explained: Explained,
+  { client, timings, log, abandoned }: ExplainJobsDependencies,
+): Promise<void> {
+  let body = explained;
+  for (let attempt = 0; attempt < maxAttempts && performance.now() < send.until && !abandoned.aborted; attempt++) {
+    const status = await client
+      .post(send.path, bodyOf(send.head, body), { timeoutMs: timings.httpMs, signal: abandoned })
+      .then((answer) => answer.status)
+      .catch(() => 0);
+    if (status >= 200 && status < 300) return;
+    const refused = status === 400 || status === 413;
+    if (refused && 'plan' in body) body = tooLarge;
+    else if (status >= 400 && status < 500 && status !== 429) return log.debug('explain result refused', { status });
+    else await sleep(timings.resultBackoffMs[0] ?? 1000, abandoned);
+  }
+}
+
+/** The plan is passed on as it is (AP-60). */
+function bodyOf(head: object, explained: Explained): object | StreamedBody {
+  if ('error' in explained) return { ...head, error: cutErrorText(explained.error) };
+  return [`${JSON.stringify(head).slice(0, -1)},"result":`, explained.plan, '}'];
+}

@@ -1,0 +1,142 @@
+import type { AgentConfig } from './config.js';
+import type { Databases, Target } from './databases.js';
+import { errorText } from './drivers/postgres-errors.js';
+import { Interrupted } from './drivers/postgres-guard.js';
+import type { GatewayClient } from './gateway-client.js';
+import type { Log } from './log.js';
+import { cutErrorText } from './outcome.js';
+import { SnapshotTooLarge } from './schema/snapshot-too-large.js';
+import type { Timings } from './timings.js';
+import { sleep } from './wait.js';
+
+export interface SchemaSync {
+  /** Syncs the connected databases that were not synced yet: at the start, and when one is back (AP-65). */
+  catchUp(): void;
+  /** Syncs all of them at every interval from now on. */
+  begin(): void;
+  /** Syncs one database in the background: now, or once more after the run that is going on. */
+  request(target: Target): void;
+  /** Resolves when nothing runs any more; nothing does soon after the signal has aborted. */
+  idle(): Promise<void>;
+}
+
+interface Dependencies {
+  config: Pick<AgentConfig, 'schemaSync'>;
+  client: GatewayClient;
+  databases: Databases;
+  timings: Timings;
+  log: Log;
+}
+
+const MAX_BODY_BYTES = 10_485_760;
+const SEND_ATTEMPTS = 4;
+
+/** Reports the schemas of the databases to the server; runs for one database never overlap. */
+export function createSchemaSync(dependencies: Dependencies, stop: AbortSignal): SchemaSync {
+  const { config, databases, log } = dependencies;
+  const { enabled, onStartup, intervalMs } = config.schemaSync;
+  const synced = new Set<Target>();
+  const running = new Map<Target, { again: boolean; done: Promise<void> }>();
+  const send = createSender(dependencies, stop);
+
+  const run = async (target: Target, entry: { again: boolean }) => {
+    do {
+      entry.again = false;
+      const body = await collect(target, dependencies, stop);
+      if (await send(target, body)) synced.add(target);
+    } while (entry.again && !stop.aborted);
+    running.delete(target);
+  };
+  const request = (target: Target) => {
+    if (!enabled || stop.aborted) return;
+    const entry = running.get(target);
+    if (entry) {
+      entry.again = true;
+      return;
+    }
+    const started = { again: false, done: Promise.resolve() };
+    running.set(target, started);
+    started.done = run(target, started).catch((error: Error) => {
+      running.delete(target);
+      log.error('schema sync failed in the agent', { database: target.name, why: error.name });
+    });
+  };
+  // The server takes nothing for a database that the polls do not name, and one that is away has nothing to tell.
+  const connected = () => databases.all.filter((target) => !target.degraded);
+  return {
+    request,
+    catchUp() {
+      if (onStartup) for (const target of connected()) if (!synced.has(target)) request(target);
+    },
+    begin() {
+      if (enabled && intervalMs > 0) void repeat(() => connected().forEach(request), intervalMs, stop);
+    },
+    async idle() {
+      await Promise.all([...running.values()].map(({ done }) => done));
+    },
+  };
+}
+
+async function repeat(work: () => void, everyMs: number, stop: AbortSignal): Promise<void> {
+  while (!stop.aborted) {
+    await sleep(everyMs, stop);
+    work();
+  }
+}
+
+/** The body of a sync, null when the agent stops. */
+async function collect(target: Target, { timings, log }: Dependencies, stop: AbortSignal): Promise<string | null> {
+  try {
+    const snapshot = await target.driver.snapshot(timings.schemaMs, stop);
+    const body = bodyOf(target, { status: 'ready', snapshot, error_message: null });
+    if (Buffer.byteLength(body) > MAX_BODY_BYTES) throw new SnapshotTooLarge();
+    return body;
+  } catch (error) {
+    if (error instanceof Interrupted) return null;
+    const why = error instanceof SnapshotTooLarge ? error.message : cutErrorText(errorText(error));
+    log.warn('schema not collected', { database: target.name, why: error instanceof SnapshotTooLarge ? why : undefined });
+    return bodyOf(target, { status: 'failed', snapshot: null, error_message: why });
+  }
+}
+
+function bodyOf({ database, environment, driver }: Target, outcome: object): string {
+  return JSON.stringify({ database, environment, dialect: driver.dialect, ...outcome });
+}
+
+/** Sends a body, three times more when that may help; true when it was taken. An older server is told of once (AP-65). */
+function createSender({ client, timings, log }: Dependencies, stop: AbortSignal) {
+  let warnedTooOld = false;
+  return async (target: Target, body: string | null): Promise<boolean> => {
+    let why = '';
+    for (let attempt = 0; body !== null && attempt < SEND_ATTEMPTS && !stop.aborted; attempt++) {
+      if (attempt > 0) await sleep(timings.resultBackoffMs[Math.min(attempt, timings.resultBackoffMs.length) - 1] ?? 1000, stop);
+      const status = await post(client, body, timings, stop);
+      if (status === 200) {
+        log.debug('schema synced', { database: target.name });
+        return true;
+      }
+      if (status === 404 || status === 501) {
+        if (!warnedTooOld) log.warn('schema not synced: server too old', { status });
+        warnedTooOld = true;
+        return false;
+      }
+      why = typeof status === 'number' ? `status ${status}` : status;
+      if (!mayHelp(status)) break;
+    }
+    if (body !== null && !stop.aborted) log.warn('schema not synced', { database: target.name, why });
+    return false;
+  };
+}
+
+/** 403 too: of a database that has just come back the server learns with the next poll. */
+const mayHelp = (status: number | string) => typeof status === 'string' || status >= 500 || status === 429 || status === 403;
+
+/** The status of the answer, or why there is none. */
+async function post(client: GatewayClient, body: string, timings: Timings, stop: AbortSignal): Promise<number | string> {
+  try {
+    const answer = await client.post('/api/agent/schema-sync', [body], { timeoutMs: timings.httpMs, signal: stop });
+    return answer.status < 300 ? 200 : answer.status;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

@@ -1,0 +1,61 @@
+/** Above this many rows of one kind the snapshot cannot fit into a body of 10 MiB: each takes more than 55 bytes of it. */
+export const MAX_ROWS = 200_000;
+
+// Functions are named with their schema, so that nothing of the role's search path stands in for them.
+const userTables = `
+  select c.oid, c.relname, c.relkind, c.reltuples, n.nspname
+  from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+  where c.relkind in ('r', 'p') and not c.relispartition
+    and n.nspname <> 'information_schema' and n.nspname !~ '^pg_(catalog$|toast|temp)'
+    and pg_catalog.has_schema_privilege(n.oid, 'USAGE')`;
+
+/** Names of the columns that an array of numbers gives, in its order, as JSON. */
+const columnNames = (relation: string, numbers: string) => `
+  (select coalesce(pg_catalog.json_agg(k.attname order by key.place), '[]') from pg_catalog.unnest(${numbers}) with ordinality key(attnum, place)
+     join pg_catalog.pg_attribute k on k.attrelid = ${relation} and k.attnum = key.attnum)`;
+
+/** Oid, schema, name, rows: a partitioned table has the sum of its leaves that were ever counted (AP-63). */
+export const TABLES = `
+  with t as (${userTables})
+  select t.oid, t.nspname, t.relname,
+    case t.relkind when 'r' then t.reltuples::float8::int8 else coalesce(
+      (select case when pg_catalog.bool_and(leaf.reltuples < 0) then -1 else pg_catalog.sum(greatest(leaf.reltuples, 0)::float8)::int8 end
+       from pg_catalog.pg_partition_tree(t.oid) part join pg_catalog.pg_class leaf on leaf.oid = part.relid
+       where part.isleaf and leaf.relkind <> 'p'), 0) end
+  from t order by t.nspname collate "C", t.relname collate "C" limit ${MAX_ROWS}`;
+
+/** Table, name, type, nullable, default, primary key; in the table's order. */
+export const COLUMNS = `
+  with t as (${userTables})
+  select a.attrelid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), not a.attnotnull,
+    case a.attgenerated when '' then pg_catalog.pg_get_expr(d.adbin, d.adrelid) end, coalesce(a.attnum = any (pk.conkey), false)
+  from t join pg_catalog.pg_attribute a on a.attrelid = t.oid
+    left join pg_catalog.pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+    left join pg_catalog.pg_constraint pk on pk.conrelid = t.oid and pk.contype = 'p'
+  where a.attnum > 0 and not a.attisdropped order by a.attrelid, a.attnum limit ${MAX_ROWS}`;
+
+/**
+ * Table, name, kind, columns, and of a foreign key the schema, table, columns and action. Postgres keeps a copy of a foreign key for each partition
+ * of the table it points at: those have a parent and are left out.
+ */
+export const CONSTRAINTS = `
+  with t as (${userTables})
+  select con.conrelid, con.conname, con.contype, ${columnNames('con.conrelid', 'con.conkey')}, fn.nspname, f.relname,
+    case con.contype when 'f' then ${columnNames('con.confrelid', 'con.confkey')} end, con.confdeltype
+  from t join pg_catalog.pg_constraint con on con.conrelid = t.oid
+    left join pg_catalog.pg_class f on con.contype = 'f' and f.oid = con.confrelid
+    left join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
+  where con.contype in ('p', 'f', 'u', 'c') and con.conparentid = 0
+  order by con.conrelid, con.conname collate "C" limit ${MAX_ROWS}`;
+
+/** Table, name, unique, access method, key columns: a plain column by its name, an expression as its text. */
+export const INDEXES = `
+  with t as (${userTables})
+  select i.indrelid, c.relname, i.indisunique, am.amname,
+    (select coalesce(pg_catalog.json_agg(coalesce(k.attname, pg_catalog.pg_get_indexdef(i.indexrelid, key.place::int4, true)) order by key.place), '[]')
+     from pg_catalog.unnest(i.indkey::int2[]) with ordinality key(attnum, place)
+       left join pg_catalog.pg_attribute k on k.attrelid = i.indrelid and k.attnum = key.attnum and key.attnum <> 0
+     where key.place <= i.indnkeyatts)
+  from t join pg_catalog.pg_index i on i.indrelid = t.oid join pg_catalog.pg_class c on c.oid = i.indexrelid
+    join pg_catalog.pg_am am on am.oid = c.relam
+  order by i.indrelid, c.relname collate "C" limit ${MAX_ROWS}`;

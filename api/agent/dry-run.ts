@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { claimDryRun, endDryRun, findDryRunClaim, hasDryRun } from '../../db/dry-run-jobs.js';
+import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { neverPolled } from '../../domain/request/judge-claim.js';
+import type { Services } from '../context.js';
+import { memberText } from '../json-member.js';
+import { isUuid } from '../requests/facts.js';
+import { cutBytes } from '../requests/redaction.js';
+import type { Call } from '../route.js';
+
+const maxErrorBytes = 4096;
+
+export const dryRunResultBody = z.object({
+  claim_token: z.string(),
+  result: z.unknown().optional(),
+  error: z.string().nullish(),
+});
+
+/** `POST /api/agent/dry-run/{id}/claim` (AG-66). */
+export async function claimDryRunJob(call: Call<{ id: string }, undefined, unknown>, services: Services) {
+  const { id } = call.params;
+  const found = isUuid(id) ? await findDryRunClaim(services.database, id, call.caller.id) : undefined;
+  if (found === undefined) throw notFound('dry_run_job');
+  if (!found.agentKnown) throw neverPolled();
+  if (!found.inScope) throw forbidden();
+  const claimToken = await claimDryRun(services.database, id, call.caller.id);
+  if (claimToken === undefined) throw refusal('dry_run_job.conflict', 'the job is not pending');
+  return { claim_token: claimToken };
+}
+
+/** `POST /api/agent/dry-run/{id}/result` (AG-67): the plan is kept as it was sent. */
+export async function submitDryRun(call: Call<{ id: string }, undefined, z.output<typeof dryRunResultBody>>, services: Services) {
+  const { id } = call.params;
+  const { claim_token: claimToken, result, error } = call.body;
+  if (!isUuid(id)) throw notFound('dry_run_job');
+  const end =
+    error != null
+      ? { error: cutBytes(error, maxErrorBytes) }
+      : { plan: result == null ? '{}' : (memberText(call.bodyText, 'result') ?? '{}') };
+  if (await endDryRun(services.database, { id, agentId: call.caller.id, claimToken }, end)) return {};
+  if (!(await hasDryRun(services.database, id))) throw notFound('dry_run_job');
+  throw refusal('dry_run_job.conflict', 'the job is not claimed with this token');
+}

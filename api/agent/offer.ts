@@ -1,0 +1,61 @@
+import { type AgentReport, type Job, listJobs } from '../../db/agents.js';
+import { type DryRunOffer, listExplainJobs } from '../../db/dry-run-jobs.js';
+import { claimPreflightJobs, type PreflightClaim } from '../../db/preflight-jobs.js';
+import type { Services } from '../context.js';
+
+/** What a poll asks for, after the maxima of the protocol. */
+export interface Wanted {
+  jobs: number;
+  explains: number;
+}
+
+export interface Offer {
+  jobs: Job[];
+  dryRuns: DryRunOffer[];
+  preflights: PreflightClaim[];
+}
+
+export const nothingOffered: Offer = { jobs: [], dryRuns: [], preflights: [] };
+
+/**
+ * What the agent could do now (AG-17 to AG-22), null when there is nothing. Preflight jobs are claimed by this, so `mayClaim` is asked right before.
+ */
+export async function offer(
+  services: Services,
+  report: AgentReport,
+  wanted: Wanted,
+  mayClaim: () => Promise<boolean>,
+): Promise<Offer | null> {
+  const [jobs, explains] = await Promise.all([
+    wanted.jobs === 0 ? [] : listJobs(services.database, report, wanted.jobs),
+    wanted.explains === 0 ? nothingToExplain : quietly(services, nothingToExplain, () => findExplains(services, report, wanted)),
+  ]);
+  const room = wanted.jobs === 0 || !explains.preflightWaits ? 0 : roomForPreflight(report, wanted, jobs, explains.dryRuns);
+  let preflights: PreflightClaim[] = [];
+  if (room > 0 && (await mayClaim())) {
+    preflights = await quietly(services, [], () => claimPreflightJobs(services.database, report, room));
+  }
+  if (jobs.length + explains.dryRuns.length + preflights.length === 0) return null;
+  return { jobs, dryRuns: explains.dryRuns, preflights };
+}
+
+const nothingToExplain = { dryRuns: [] as DryRunOffer[], preflightWaits: false };
+
+const findExplains = (services: Services, report: AgentReport, wanted: Wanted) =>
+  listExplainJobs(services.database, report.scopes, wanted.explains);
+
+/** AG-21. */
+function roomForPreflight(report: AgentReport, wanted: Wanted, jobs: Job[], dryRuns: DryRunOffer[]): number {
+  const slots = report.maxConcurrent - report.inFlight - report.inFlightPreflight - jobs.length;
+  return Math.min(wanted.explains - dryRuns.length, slots);
+}
+
+/** AG-22: EXPLAIN never keeps an agent from its jobs. */
+async function quietly<T>(services: Services, otherwise: T, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    services.log.warn({ error: String(error) }, 'explain jobs not offered');
+    return otherwise;
+  }
+}

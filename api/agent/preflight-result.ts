@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { endPreflightJob } from '../../db/preflight-jobs.js';
+import { invalid, refusal } from '../../domain/errors.js';
+import type { Services } from '../context.js';
+import { memberText } from '../json-member.js';
+import { isUuid } from '../requests/facts.js';
+import type { Call } from '../route.js';
+
+const maxResultBytes = 262_144;
+const maxErrorBytes = 4096;
+
+export const preflightResultBody = z.object({
+  job_id: z.string(),
+  claim_token: z.string(),
+  result: z.unknown().optional(),
+  error: z.string().nullish(),
+});
+
+/** `POST /api/agent/preflight-result` (AG-70): wakes the caller who waits, on whatever process; an error's text is not kept. */
+export async function submitPreflight(
+  call: Call<undefined, undefined, z.output<typeof preflightResultBody>>,
+  services: Services,
+) {
+  const { job_id: id, claim_token: claimToken, result, error } = call.body;
+  const plan = result == null ? null : memberText(call.bodyText, 'result');
+  if ((plan === null) === (error == null)) throw invalid('give exactly one of result and error', 'body.result');
+  refuseAbove('result', plan, maxResultBytes);
+  refuseAbove('error', error ?? null, maxErrorBytes);
+  const job = { id, agentId: call.caller.id, claimToken };
+  const ended = isUuid(id) && (await services.database.transaction((tx) => endPreflightJob(tx, job, plan)));
+  if (!ended) throw refusal('preflight_job.gone', 'nobody waits for this job any more');
+  return {};
+}
+
+function refuseAbove(name: string, text: string | null, limit: number): void {
+  if (text !== null && Buffer.byteLength(text) > limit)
+    throw refusal('payload.too_large', `${name} has more than ${limit} bytes`);
+}

@@ -1,0 +1,51 @@
+import type { z } from 'zod';
+import { findScopes } from '../../db/agents.js';
+import { insertAuditEvents } from '../../db/audit.js';
+import { recordSync } from '../../db/schemas.js';
+import type { AuditDraft } from '../../domain/audit.js';
+import { forbidden, invalid } from '../../domain/errors.js';
+import type { Dialect } from '../../sql/judge.js';
+import type { Services } from '../context.js';
+import { registered } from '../requests/facts.js';
+import { cutBytes } from '../requests/redaction.js';
+import type { Call } from '../route.js';
+import { inOrder, type schemaSyncBody } from './schema-body.js';
+
+type SyncCall = Call<undefined, undefined, z.output<typeof schemaSyncBody>>;
+
+const maxErrorBytes = 4096;
+
+/** `POST /api/agent/schema-sync` (AG-72 to AG-74): records what an agent saw; what was not ready leaves the last good snapshot alone. */
+export async function syncSchema(call: SyncCall, services: Services): Promise<Record<string, never>> {
+  const { database, environment, dialect, status, snapshot, error_message: error } = call.body;
+  const scopes = await findScopes(services.database, call.caller.id);
+  if (!scopes?.some((scope) => scope.database === database && scope.environment === environment)) throw forbidden();
+  if (registered(call.generation, { database, environment }) === undefined)
+    throw invalid(`${database}/${environment} is not registered`);
+  const ready = status === 'ready' && snapshot != null;
+  await services.database.transaction(async (tx) => {
+    const sync = {
+      ...{ database, environment, dialect, status },
+      agentId: call.caller.id,
+      snapshot: ready ? inOrder(snapshot) : null,
+      errorMessage: error == null ? null : cutBytes(error, maxErrorBytes),
+    };
+    const { dialectBefore } = await recordSync(tx, sync);
+    const subject = { requestId: null, operation: null, database, environment, detailFingerprint: null, detailRaw: null };
+    await insertAuditEvents(tx, [event(call, ready, ready ? dialectBefore : null)], subject);
+  });
+  return {};
+}
+
+function event({ actor, body }: SyncCall, ready: boolean, dialectBefore: Dialect | null): AuditDraft {
+  const changed = dialectBefore !== null && dialectBefore !== body.dialect;
+  return {
+    type: ready ? 'schema.snapshot_updated' : 'schema.snapshot_failed',
+    outcome: ready ? 'success' : 'failure',
+    actor,
+    resourceType: 'schema',
+    resourceId: `${body.database}/${body.environment}`,
+    reason: null,
+    metadata: changed ? { old_dialect: dialectBefore, new_dialect: body.dialect } : {},
+  };
+}

@@ -1,0 +1,48 @@
+import { insertAuditEvents } from '../../db/audit.js';
+import type { AuditDraft } from '../../domain/audit.js';
+import type { PreflightAnswer } from '../../domain/preflight.js';
+import type { Services } from '../context.js';
+import { pairDialect } from '../requests/facts.js';
+import { redactedTexts } from '../requests/redaction.js';
+import type { PreflightCall } from './preflight.js';
+
+/** PF-12, AU-11: the event of an answer that is given; a failure to write it changes nothing. Nothing is written for a caller who has gone. */
+export async function auditPreflight(
+  call: PreflightCall,
+  services: Services,
+  found: PreflightAnswer,
+  impactStatus: string,
+): Promise<void> {
+  if (call.signal.aborted) return;
+  const { database, environment } = call.body;
+  try {
+    const dialect = await pairDialect(services.database, call.generation, call.body);
+    const { detailFingerprint, detailRaw } = await redactedTexts(services, call.body.sql, dialect);
+    const { operation } = found.classification;
+    const subject = { requestId: null, operation: operation === 'unknown' ? null : operation, database, environment };
+    await services.database.transaction((tx) =>
+      insertAuditEvents(tx, [draftOf(call, found, impactStatus)], { ...subject, detailFingerprint, detailRaw }),
+    );
+  } catch (error) {
+    services.metrics.auditWriteFailures.inc();
+    services.log.error({ error: String(error) }, 'preflight.attempted not written');
+  }
+}
+
+function draftOf(call: PreflightCall, found: PreflightAnswer, impactStatus: string): AuditDraft {
+  return {
+    type: 'preflight.attempted',
+    outcome: found.status === 'blocked' ? 'denied' : 'success',
+    actor: call.actor,
+    resourceType: null,
+    resourceId: null,
+    reason: null,
+    metadata: {
+      status: found.status,
+      risk_level: found.risk,
+      impact_status: impactStatus,
+      blocked_codes: found.review.findings.filter(({ action }) => action === 'block').map(({ code }) => code),
+      include_explain: call.body.include_explain,
+    },
+  };
+}

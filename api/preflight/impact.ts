@@ -1,0 +1,94 @@
+import type { WorkflowConfig } from '../../config/shared-types.js';
+import { limitDatabaseWork } from '../../db/client.js';
+import { topic } from '../../db/notifications.js';
+import {
+  addPreflightJob,
+  expirePreflightJob,
+  findPreflightEnd,
+  hasHealthyAgent,
+  type PreflightEnd,
+} from '../../db/preflight-jobs.js';
+import { forbidden, refusal } from '../../domain/errors.js';
+import { can } from '../../domain/permissions.js';
+import { summarisePlan } from '../../domain/plan-summary.js';
+import type { Services } from '../context.js';
+import { longPoll } from '../long-poll.js';
+import type { Accepted } from '../requests/judgement.js';
+import type { PreflightCall } from './preflight.js';
+
+/** `impact` of the answer; `plan` is JSON text, as the agent sent it. */
+export interface Impact {
+  status: 'skipped' | 'disabled_by_policy' | 'not_available' | 'completed' | 'error' | 'timeout';
+  plan?: string;
+  estimated_rows?: number | null;
+  estimated_cost?: number | null;
+  index_used?: boolean | null;
+}
+
+const closingMs = 4000;
+
+/** PF-17a to PF-17e: asks an agent for the plan and waits for it, on whatever process the agent answers (AG-71). */
+export async function findImpact(
+  call: PreflightCall,
+  services: Services,
+  verdict: Accepted,
+  workflow: WorkflowConfig,
+): Promise<Impact> {
+  const { caller, body } = call;
+  const [statement] = verdict.statements;
+  const explainable = verdict.statements.length === 1 && statement?.explainable === true;
+  if (!body.include_explain || !explainable || !can(caller, 'request.preflight_explain', body)) return { status: 'skipped' };
+  if (!workflow.explain) return { status: 'disabled_by_policy' };
+  if (!(await hasHealthyAgent(services.database, body))) return { status: 'not_available' };
+  const timeoutMs = Math.min(body.explain_timeout_ms, services.config().preflight.maxExplainTimeoutMs);
+  if (timeoutMs === 0) return { status: 'timeout' };
+  const id = await addJob(call, services, statement.text, timeoutMs);
+  const end = await waitForEnd(call, services, id, timeoutMs);
+  await limitDatabaseWork(closingMs, () => recheck(call));
+  if (end === null) return { status: 'timeout' };
+  return end.state === 'error' ? { status: 'error' } : completed(end.plan);
+}
+
+/** PF-11, PF-9: refused while draining, and beyond the user's limit. */
+async function addJob(call: PreflightCall, services: Services, sql: string, timeoutMs: number): Promise<string> {
+  if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
+  const { database, environment } = call.body;
+  const ask = { userId: call.caller.id, database, environment, sql, timeoutMs };
+  const limit = services.config().preflight.maxConcurrentPerUser;
+  const id = await services.database.transaction((tx) => addPreflightJob(tx, ask, limit));
+  if (id !== undefined) return id;
+  services.metrics.rateLimited.inc({ limit: 'preflight' });
+  throw refusal(
+    'rate.limited',
+    `at most ${limit} preflights with EXPLAIN at a time`,
+    'wait for one of them, or leave EXPLAIN out',
+  );
+}
+
+/** Whatever ends the wait, the job does not outlive it. */
+async function waitForEnd(call: PreflightCall, services: Services, id: string, timeoutMs: number): Promise<PreflightEnd | null> {
+  let end: PreflightEnd | null = null;
+  try {
+    const look = () => findPreflightEnd(services.database, id);
+    end = await longPoll(call, services, { topics: [topic.preflight(id)], ms: timeoutMs }, look);
+    return end;
+  } finally {
+    if (end === null) await limitDatabaseWork(closingMs, () => expirePreflightJob(services.database, id));
+  }
+}
+
+/** HT-103: what the caller may not see any more is not answered. */
+async function recheck(call: PreflightCall): Promise<void> {
+  if (!can(await call.recheck(), 'request.preflight', call.body)) throw forbidden();
+}
+
+function completed(plan: string): Impact {
+  const { estimatedRows, estimatedCost, indexUsed } = summarisePlan(JSON.parse(plan));
+  return {
+    status: 'completed',
+    plan,
+    estimated_rows: estimatedRows,
+    estimated_cost: estimatedCost,
+    index_used: indexUsed,
+  };
+}

@@ -1,0 +1,69 @@
+import type { z } from 'zod';
+import { limitDatabaseWork } from '../../db/client.js';
+import { forbidden, invalid } from '../../domain/errors.js';
+import { can } from '../../domain/permissions.js';
+import { blockedAnswer, type PreflightAnswer, preflightAnswer } from '../../domain/preflight.js';
+import { decideAutoApproval } from '../../domain/workflow-policy.js';
+import type { Services } from '../context.js';
+import { type Reply, rawJson } from '../reply.js';
+import { pairDialect, registered } from '../requests/facts.js';
+import { type Accepted, type Judgement, judgeAccepted, judgeText, maySubmit } from '../requests/judgement.js';
+import { notRegistered } from '../requests/not-registered.js';
+import type { Call } from '../route.js';
+import { auditPreflight } from './audit.js';
+import { findImpact, type Impact } from './impact.js';
+import { type preflightBody, preflightResponse } from './schemas.js';
+
+export type PreflightCall = Call<undefined, undefined, z.output<typeof preflightBody>>;
+
+/** What the work after a wait may spend on our database. */
+const afterWaitMs = 4000;
+
+/** `POST /api/preflight` by the checks PF-1 to PF-12, in their order: what creating this text would come to, and its plan. */
+export async function preflight(call: PreflightCall, services: Services): Promise<Reply> {
+  const { caller, generation, body } = call;
+  if (!can(caller, 'request.preflight', body)) throw forbidden();
+  if (registered(generation, body) === undefined) throw notRegistered(generation, caller, body);
+  const dialect = await pairDialect(services.database, generation, body);
+  const verdict = await judgeText(services, generation, { ...body, dialect });
+  if (verdict.verdict === 'empty') throw invalid('sql holds no statement', 'body.sql');
+  if (verdict.verdict === 'refused') {
+    const code = verdict.reason.startsWith('not understood: ') ? 'parse_failure' : 'rejected';
+    return answer(call, services, blockedAnswer(code, oneLine(verdict.reason), verdict.hint), skipped);
+  }
+  if (body.operation != null && body.operation !== verdict.operation)
+    throw invalid(`the text is ${verdict.operation}`, 'body.operation');
+  const judged = await judgeAccepted(generation, body, verdict);
+  if (judged.matched === null) return answer(call, services, blockedAnswer('rejected', noWorkflow, null), skipped);
+  const found = preflightAnswer(factsOf(call, verdict, { ...judged, matched: judged.matched }));
+  const impact = await findImpact(call, services, verdict, judged.matched);
+  return limitDatabaseWork(afterWaitMs, () => answer(call, services, found, impact));
+}
+
+const skipped: Impact = { status: 'skipped' };
+const noWorkflow = 'no workflow matches this database, environment and operation';
+const oneLine = (text: string) => text.replace(/\p{Cc}+/gu, ' ').slice(0, 500);
+
+function factsOf({ caller, body }: PreflightCall, verdict: Accepted, judged: Judgement & { matched: object }) {
+  const { matched: workflow, review, risk } = judged;
+  const emergency = { emergency: true, allowDdl: review.blocked };
+  return {
+    classified: { ...verdict, statements: verdict.statements.length },
+    ...{ workflow, review, risk },
+    approval: decideAutoApproval(workflow.autoApprove, risk.level, false),
+    canSubmit: maySubmit(caller, body, verdict, { emergency: false, allowDdl: false }),
+    breakGlassAllowed: maySubmit(caller, body, verdict, emergency) && (!review.blocked || review.bypassable),
+  };
+}
+
+/** Audits and answers; the plan goes out as the agent sent it. */
+async function answer(call: PreflightCall, services: Services, found: PreflightAnswer, impact: Impact): Promise<Reply> {
+  await auditPreflight(call, services, found, impact.status);
+  const { plan, ...shown } = impact;
+  const text = JSON.stringify(preflightResponse.parse({ ...found, impact: shown }));
+  if (plan === undefined) return rawJson(200, [text]);
+  // `impact` is the only object of that name; a quote inside a text would be escaped.
+  const mark = '"impact":{';
+  const at = text.lastIndexOf(mark) + mark.length;
+  return rawJson(200, [text.slice(0, at), `"explain_plan":${plan},`, text.slice(at)]);
+}

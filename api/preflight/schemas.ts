@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { isName } from '../../domain/permissions.js';
+import { OPERATIONS } from '../../domain/workflow-policy.js';
+
+const name = z.string().refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -');
+const aliases = new Map(['execute_query', 'execute', 'query', ''].map((alias) => [alias, 'execute_select']));
+const operations: ReadonlySet<string> = new Set(OPERATIONS);
+const maxSqlBytes = 1_048_576;
+
+/** The body of `POST /api/preflight`. */
+export const preflightBody = z.object({
+  database: name,
+  environment: name,
+  sql: z.string().refine((text) => Buffer.byteLength(text) <= maxSqlBytes, `must be at most ${maxSqlBytes} bytes`),
+  operation: z
+    .string()
+    .transform((text) => aliases.get(text) ?? text)
+    .refine((text) => operations.has(text), `must be one of ${OPERATIONS.join(', ')}`)
+    .nullish(),
+  include_explain: z.boolean().default(true),
+  explain_timeout_ms: z.number().int().min(0).default(5000),
+});
+
+const text = z.string();
+const count = z.number().int();
+const level = z.enum(['low', 'medium', 'high', 'critical', 'unknown']);
+
+/** The answer; `explain_plan` is put in as text. */
+export const preflightResponse = z.object({
+  status: z.enum(['requestable', 'blocked', 'warning']),
+  risk: level,
+  requires_ddl_permission: z.boolean(),
+  classification: z.object({
+    statement_type: text,
+    operation: z.enum(['execute_select', 'execute_dml', 'unknown']),
+    mutating: z.boolean(),
+    ddl: z.boolean(),
+    requires_ddl_permission: z.boolean(),
+    multi_statement: z.boolean(),
+    statement_count: count,
+  }),
+  review: z.object({
+    findings: z.array(z.object({ code: text, action: z.enum(['block', 'warn']), message: text, statement_index: count })),
+    blocked: z.boolean(),
+  }),
+  risk_assessment: z.object({ level, factors: z.array(z.looseObject({ name: text })) }),
+  policy: z.object({
+    sql_valid: z.boolean(),
+    caller_can_submit: z.boolean(),
+    would_auto_approve: z.boolean(),
+    requires_approval: z.boolean(),
+    approvers: z.array(z.object({ selector: text, min: count, step: count })),
+    break_glass_allowed: z.boolean(),
+    workflow_id: text.nullable(),
+    require_reason: z.boolean(),
+  }),
+  impact: z.object({
+    status: z.enum(['skipped', 'disabled_by_policy', 'not_available', 'completed', 'error', 'timeout']),
+    explain_plan: z.unknown().optional(),
+    estimated_rows: z.number().nullable().optional(),
+    estimated_cost: z.number().nullable().optional(),
+    index_used: z.boolean().nullable().optional(),
+  }),
+  fix_hints: z.array(text),
+  retryable: z.boolean(),
+  next_actions: z.array(text),
+});

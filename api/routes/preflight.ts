@@ -1,0 +1,22 @@
+import { preflight } from '../preflight/preflight.js';
+import { preflightBody, preflightResponse } from '../preflight/schemas.js';
+import { type Route, route } from '../route.js';
+
+/** Analysis without a request (preflight.md section 1). */
+export const preflightRoutes: Route[] = [
+  route({
+    operationId: 'preflight',
+    method: 'post',
+    path: '/api/preflight',
+    summary: 'Analyse SQL without a request: verdict, risk, findings, approvers and plan',
+    tag: 'requests',
+    access: 'request.preflight',
+    body: preflightBody,
+    bodyLimit: 4_194_304,
+    status: 200,
+    response: preflightResponse,
+    errors: ['validation.failed', 'auth.forbidden', 'payload.too_large', 'rate.limited', 'service.draining'],
+    longPoll: 'preflight',
+    handle: preflight,
+  }),
+];

@@ -1,0 +1,102 @@
+import { databaseName, environmentName } from '../config/target.js';
+import type { Context } from '../context.js';
+import { CommandFailure, failure } from '../failure.js';
+import type { JsonText } from '../output/json-text.js';
+import type { Answer } from '../output/output.js';
+import { planLines } from '../output/plan.js';
+import type { Style } from '../output/style.js';
+import { visible } from '../output/visible.js';
+import { readStatement } from './execute.js';
+
+export interface PreflightOptions {
+  file?: string;
+  explain?: boolean;
+  explainTimeout?: number;
+}
+
+/** `svc preflight` (CL-30): the whole answer, exit 1 when it is `blocked`. */
+export async function preflight(context: Context, args: readonly string[], options: PreflightOptions): Promise<Answer> {
+  const sql = await readStatement(context, args[0], options.file);
+  const database = databaseName(context.layers(), context.options);
+  const environment = environmentName(context.layers(), context.options);
+  const body = {
+    ...{ database, environment, sql },
+    ...(options.explain === false ? { include_explain: false } : {}),
+    ...(options.explainTimeout === undefined ? {} : { explain_timeout_ms: options.explainTimeout }),
+  };
+  const reply = await context
+    .client()
+    .call({ method: 'POST', path: ['api', 'preflight'], body: JSON.stringify(body), repeatable: true });
+  const answer = reply.json();
+  const status = textOf(answer, 'status');
+  if (status === '') throw failure('server_error', 'preflight: the answer has no status');
+  const human = () => page(answer, context.output.style);
+  if (status !== 'blocked') return { data: reply.text, human };
+  throw new CommandFailure('blocked', `preflight: blocked: ${whyBlocked(answer)}`, { exit: 1, data: reply.text, human });
+}
+
+function whyBlocked(answer: JsonText): string {
+  const blocking = findingsOf(answer).filter((finding) => textOf(finding, 'action') === 'block');
+  if (blocking.length === 0) return 'you may not submit this here';
+  return visible(blocking.map((finding) => textOf(finding, 'message')).join('; '));
+}
+
+function page(answer: JsonText, style: Style): string {
+  const sections: [string, string[]][] = [
+    ['Verdict', verdictLines(answer, style)],
+    ['Findings', findingsOf(answer).map((finding) => findingLine(finding, style))],
+    ['Approval', approvalLines(answer.get('policy'))],
+    ['Plan', planLines(answer.get('impact'), style)],
+    ['Hints', ['fix_hints', 'next_actions'].flatMap((key) => textsOf(answer.get(key)))],
+  ];
+  return sections
+    .filter(([, lines]) => lines.length > 0)
+    .map(([title, lines]) => `${style.bold(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`)
+    .join('\n');
+}
+
+const paints = { requestable: 'green', warning: 'yellow', blocked: 'red' } as const;
+
+function verdictLines(answer: JsonText, style: Style): string[] {
+  const status = textOf(answer, 'status');
+  const paint = Object.hasOwn(paints, status) ? paints[status as keyof typeof paints] : 'dim';
+  const factors = answer.get('risk_assessment')?.get('factors')?.items() ?? [];
+  const names = factors.map((factor) => visible(textOf(factor, 'name'))).filter(Boolean);
+  const classified = answer.get('classification');
+  const count = classified?.get('statement_count')?.text ?? '0';
+  const type = textOf(classified, 'statement_type');
+  return [
+    style[paint](visible(status)),
+    `${style.dim('risk'.padEnd(12))}${visible(textOf(answer, 'risk'))}${names.length === 0 ? '' : ` (${names.join(', ')})`}`,
+    `${style.dim('statement'.padEnd(12))}${visible(type)}${count === '1' || count === '0' ? '' : ` and others, ${count} in all`}`,
+  ];
+}
+
+function findingLine(finding: JsonText, style: Style): string {
+  const action = textOf(finding, 'action');
+  const painted = action === 'block' ? style.red(visible(action)) : style.yellow(visible(action));
+  const statement = Number(finding.get('statement_index')?.text ?? 0) + 1;
+  return `${painted} ${visible(textOf(finding, 'code'))}, statement ${statement}: ${visible(textOf(finding, 'message'))}`;
+}
+
+/** Who has to approve, step by step; nothing in the blocked form, which knows no workflow policy. */
+function approvalLines(policy: JsonText | undefined): string[] {
+  const workflow = policy?.get('workflow_id')?.string();
+  if (policy === undefined || workflow == null) return [];
+  const says = (key: string) => policy.get(key)?.text === 'true';
+  const steps = policy.get('approvers')?.items() ?? [];
+  return [
+    says('would_auto_approve') ? 'would be approved at once' : 'needs approval',
+    ...steps.map(
+      (entry) =>
+        `step ${Number(entry.get('step')?.text ?? 0) + 1}: ${visible(textOf(entry, 'selector'))}, ${entry.get('min')?.text ?? '?'} needed`,
+    ),
+    ...(says('caller_can_submit') ? [] : ['you may not submit it']),
+    ...(says('require_reason') ? ['a reason is required'] : []),
+    ...(says('break_glass_allowed') ? ['you may break glass'] : []),
+  ];
+}
+
+const findingsOf = (answer: JsonText) => answer.get('review')?.get('findings')?.items() ?? [];
+const textsOf = (list: JsonText | undefined) => list?.items().map((item) => visible(item.string() ?? '')) ?? [];
+const textOf = (object: JsonText | undefined, key: string): string => object?.get(key)?.string() ?? '';

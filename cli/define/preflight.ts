@@ -1,0 +1,14 @@
+import type { Command } from 'commander';
+import type { Bind } from '../program.js';
+import { wholeNumber } from './values.js';
+
+export function definePreflight(program: Command, bind: Bind): void {
+  const preflight = program
+    .command('preflight')
+    .description('what a request would come to: verdict, risk, approvers and plan; makes none')
+    .argument('[sql]', 'the SQL text')
+    .option('--file <path>', 'read the SQL from a file, - for stdin')
+    .option('--no-explain', 'without a plan of the database')
+    .option('--explain-timeout <ms>', 'how long to wait for the plan', wholeNumber);
+  bind(preflight, async () => (await import('../commands/preflight.js')).preflight);
+}

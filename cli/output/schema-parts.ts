@@ -1,0 +1,78 @@
+import { showInstant } from './instant.js';
+import type { JsonText } from './json-text.js';
+import type { Style } from './style.js';
+import { renderTable } from './table.js';
+import { visible } from './visible.js';
+
+/** `shop/production, postgresql, 3 tables, seen at 2026-05-01 08:00:00 UTC`. */
+export function headLine(answer: JsonText, tables: number): string {
+  const text = textOf(answer);
+  const size = tables === 1 ? '1 table' : `${tables} tables`;
+  return `${text('database')}/${text('environment')}, ${text('dialect')}, ${size}, seen at ${showInstant(text('collected_at'))}`;
+}
+
+/** One table in full: its columns, then its constraints and indexes. */
+export function tablePage(table: JsonText, style: Style): string {
+  const text = textOf(table);
+  const rows = count(table.get('estimated_rows'));
+  const size = rows === '' ? '' : style.dim(`  about ${rows} ${rows === '1' ? 'row' : 'rows'}`);
+  const columns = (table.get('columns')?.items() ?? []).map(columnRow);
+  const header = ['COLUMN', 'TYPE', 'NULL', 'DEFAULT', 'KEY'];
+  const parts = [
+    columns.length === 0 ? 'no columns\n' : renderTable(header, columns, { paintHeader: style.bold }),
+    block('Constraints', (table.get('constraints')?.items() ?? []).map(constraintLine), style),
+    block('Indexes', (table.get('indexes')?.items() ?? []).map(indexLine), style),
+  ];
+  const title = [text('schema_name'), text('name')].filter((part) => part !== '').join('.');
+  return `${style.bold(title)}${size}\n${parts.map(indented).join('')}`;
+}
+
+/** An estimate with separated thousands; nothing when it is unknown. */
+export function count(value: JsonText | undefined): string {
+  const number = Number(value?.text ?? -1);
+  if (!Number.isFinite(number) || number < 0) return '';
+  return number.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ',');
+}
+
+function columnRow(column: JsonText): string[] {
+  const text = textOf(column);
+  const isSet = (key: string) => column.get(key)?.text === 'true';
+  return [
+    text('name'),
+    text('data_type'),
+    isSet('nullable') ? 'yes' : 'no',
+    text('default_value'),
+    isSet('is_primary_key') ? 'primary' : '',
+  ];
+}
+
+const kinds: Record<string, string> = {
+  primary_key: 'primary key',
+  foreign_key: 'foreign key',
+  unique: 'unique',
+  check: 'check',
+};
+
+function constraintLine(constraint: JsonText): string {
+  const text = textOf(constraint);
+  const kind = kinds[text('constraint_type')] ?? text('constraint_type');
+  const line = `${text('name')}: ${kind} (${list(constraint.get('columns'))})`;
+  if (constraint.get('referenced_table')?.string() == null) return line;
+  const action = text('on_delete').replace('_', ' ').toLowerCase();
+  const target = `${text('referenced_schema')}.${text('referenced_table')}`.replace(/^\./, '');
+  return `${line} to ${target} (${list(constraint.get('referenced_columns'))}), on delete ${action}`;
+}
+
+function indexLine(index: JsonText): string {
+  const text = textOf(index);
+  const unique = index.get('is_unique')?.text === 'true' ? 'unique ' : '';
+  return `${text('name')}: ${unique}${text('index_type')} (${list(index.get('columns'))})`;
+}
+
+function block(title: string, lines: readonly string[], style: Style): string {
+  return lines.length === 0 ? '' : `${style.dim(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`;
+}
+
+const indented = (text: string) => text.replace(/^(?=.)/gm, '  ');
+const textOf = (object: JsonText) => (key: string) => visible(object.get(key)?.string() ?? '');
+const list = (value: JsonText | undefined) => (value?.items() ?? []).map((item) => visible(item.string() ?? '')).join(', ');

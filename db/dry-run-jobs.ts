@@ -1,0 +1,128 @@
+import type { StoredRequest } from '../domain/request/types.js';
+import type { Scope } from './agents.js';
+import type { Queryable, Transaction } from './client.js';
+import { topic } from './notifications.js';
+import type { Parameters } from './parameters.js';
+
+/** A claim that was not answered for this long goes back; after the third time the job has failed (AG-68). */
+const staleClaimSecs = 60;
+const maxClaims = 3;
+
+/** A job as a poll offers it (AG-20). */
+export interface DryRunOffer {
+  id: string;
+  request_id: string;
+  database: string;
+  environment: string;
+  sql: string;
+}
+
+/** Part of a creation's one statement: a job for each text of the `text[]` parameter `statements`, in their order (AG-65). */
+export function dryRunInsert(p: {
+  request: string;
+  database: string;
+  environment: string;
+  statements: string;
+  now: string;
+}): string {
+  return `explained as (insert into dry_run_jobs (request_id, statement_index, database, environment, sql, created_at)
+    select ${p.request}, place - 1, ${p.database}, ${p.environment}, sql, ${p.now}
+    from unnest(${p.statements}::text[]) with ordinality as statement(sql, place))`;
+}
+
+/** Part of a move's one statement: ends the open jobs when the request starts or ends by it (AG-68); no part when it does neither. */
+export function dryRunEnd(
+  p: Parameters,
+  request: string,
+  before: StoredRequest['status'],
+  after: StoredRequest['status'],
+): string[] {
+  const waited = before === 'pending' || before === 'approved' || before === 'dispatched';
+  const waits = after === 'pending' || after === 'approved' || after === 'dispatched';
+  if (!waited || waits) return [];
+  const why = after === 'running' ? 'skipped: the statement has started' : 'skipped: the request has ended';
+  const text = `skipped as (update dry_run_jobs set state = 'failed', error = ${p.add(why)}
+    where request_id = ${request} and state in ('pending', 'claimed'))`;
+  return [text];
+}
+
+/** Pending jobs of the scopes, oldest first, and whether a preflight job waits there. */
+export async function listExplainJobs(
+  db: Queryable,
+  scopes: readonly Scope[],
+  limit: number,
+): Promise<{ dryRuns: DryRunOffer[]; preflightWaits: boolean }> {
+  const rows = await db.query<DryRunOffer & { kind: 'dry_run' | 'preflight' }>(
+    `with scope as (select * from unnest($1::text[], $2::text[]) as scope(database, environment))
+     (select 'dry_run' as kind, j.id, j.request_id, j.database, j.environment, j.sql
+      from dry_run_jobs j join scope using (database, environment)
+      where j.state = 'pending' order by j.created_at, j.request_id, j.statement_index limit $3)
+     union all
+     (select 'preflight', j.id, null, j.database, j.environment, null from preflight_jobs j join scope using (database, environment)
+      where j.state = 'pending' and j.expires_at > clock_timestamp() limit 1)`,
+    [scopes.map(({ database }) => database), scopes.map(({ environment }) => environment), limit],
+  );
+  return {
+    dryRuns: rows.filter(({ kind }) => kind === 'dry_run').map(({ kind: _, ...offer }) => offer),
+    preflightWaits: rows.some(({ kind }) => kind === 'preflight'),
+  };
+}
+
+/** What a claim of a job looks at; undefined when there is no such job. */
+export async function findDryRunClaim(
+  db: Queryable,
+  id: string,
+  agentId: string,
+): Promise<{ agentKnown: boolean; inScope: boolean } | undefined> {
+  const [row] = await db.query<{ agentKnown: boolean; inScope: boolean }>(
+    `select a.id is not null as "agentKnown", coalesce(
+       a.scopes @> jsonb_build_array(jsonb_build_object('database', j.database, 'environment', j.environment)), false) as "inScope"
+     from dry_run_jobs j left join agents a on a.id = $2 where j.id = $1`,
+    [id, agentId],
+  );
+  return row;
+}
+
+/** The token of a new claim; undefined when the job is not pending. */
+export async function claimDryRun(db: Queryable, id: string, agentId: string): Promise<string | undefined> {
+  const [row] = await db.query<{ claim_token: string }>(
+    `update dry_run_jobs set state = 'claimed', agent_id = $2, claim_token = gen_random_uuid(), claimed_at = clock_timestamp(), claims = claims + 1
+     where id = $1 and state = 'pending' returning claim_token`,
+    [id, agentId],
+  );
+  return row?.claim_token;
+}
+
+/** Ends a claimed job with its plan (JSON text) or its error; whether the claim was this agent's and still held (AG-67). */
+export async function endDryRun(
+  db: Queryable,
+  job: { id: string; agentId: string; claimToken: string },
+  end: { plan: string } | { error: string },
+): Promise<boolean> {
+  const plan = 'plan' in end ? end.plan : null;
+  const rows = await db.query(
+    `update dry_run_jobs set state = case when $5::text is null then 'completed' else 'failed' end, plan = $4, error = $5
+     where id = $1 and agent_id = $2 and claim_token::text = $3 and state = 'claimed' returning id`,
+    [job.id, job.agentId, job.claimToken, plan, 'error' in end ? end.error : null],
+  );
+  return rows.length > 0;
+}
+
+export async function hasDryRun(db: Queryable, id: string): Promise<boolean> {
+  const rows = await db.query('select 1 from dry_run_jobs where id = $1', [id]);
+  return rows.length > 0;
+}
+
+/** Gives stale claims back to other agents, or ends the job after its third (AG-68); how many there were. */
+export async function returnStaleDryRuns(tx: Transaction, staleSecs = staleClaimSecs): Promise<number> {
+  const rows = await tx.query<{ database: string; environment: string; state: string }>(
+    `update dry_run_jobs set agent_id = null, claim_token = null, claimed_at = null,
+       state = case when claims >= $2 then 'failed' else 'pending' end, error = case when claims >= $2 then 'no agent answered in time' end
+     where state = 'claimed' and claimed_at <= clock_timestamp() - $1::int * interval '1 second' returning database, environment, state`,
+    [staleSecs, maxClaims],
+  );
+  tx.wake(
+    ...rows.filter(({ state }) => state === 'pending').map(({ database, environment }) => topic.jobs(database, environment)),
+  );
+  return rows.length;
+}

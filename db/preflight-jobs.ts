@@ -1,0 +1,111 @@
+import type { Scope } from './agents.js';
+import type { Queryable, Transaction } from './client.js';
+import { topic } from './notifications.js';
+
+/** Jobs outlive their caller's wait by this much at most (AG-71). */
+const graceMs = 5000;
+/** How long a finished job is kept (operations section 9). */
+const keptSecs = 300;
+
+export interface PreflightAsk {
+  userId: string;
+  database: string;
+  environment: string;
+  sql: string;
+  timeoutMs: number;
+}
+
+/** A job as a poll hands it out, already claimed (AG-21). */
+export interface PreflightClaim {
+  id: string;
+  database: string;
+  environment: string;
+  sql: string;
+  claim_token: string;
+  timeout_ms: number;
+  expires_at: number;
+}
+
+/** Whether an agent that serves the pair is healthy by AG-14: seen in 60 s, not draining, with a free place. */
+export async function hasHealthyAgent(db: Queryable, pair: { database: string; environment: string }): Promise<boolean> {
+  const rows = await db.query(
+    `select 1 from agents
+     where scopes @> jsonb_build_array(jsonb_build_object('database', $1::text, 'environment', $2::text))
+       and last_seen_at >= clock_timestamp() - interval '60 seconds' and not draining and in_flight < max_concurrent
+     limit 1`,
+    [pair.database, pair.environment],
+  );
+  return rows.length > 0;
+}
+
+/** Adds a job unless its user has `maxOpen` open ones; undefined then. Counting and adding are one step for a user (PF-19). */
+export async function addPreflightJob(tx: Transaction, ask: PreflightAsk, maxOpen: number): Promise<string | undefined> {
+  // Held until the commit, so that the count below sees what a call before this one has added.
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('svc preflight ' || $1, 0))`, [ask.userId]);
+  const [row] = await tx.query<{ id: string }>(
+    `insert into preflight_jobs (user_id, database, environment, sql, timeout_ms, expires_at)
+     select $1, $2, $3, $4, $5, clock_timestamp() + ($5::int + $6::int) * interval '1 millisecond'
+     where (select count(*) from preflight_jobs where user_id = $1 and state in ('pending', 'claimed') and expires_at > clock_timestamp()) < $7
+     returning id`,
+    [ask.userId, ask.database, ask.environment, ask.sql, ask.timeoutMs, graceMs, maxOpen],
+  );
+  if (row !== undefined) tx.wake(topic.jobs(ask.database, ask.environment));
+  return row?.id;
+}
+
+export type PreflightEnd = { state: 'completed'; plan: string } | { state: 'error' };
+
+/** How the agent answered; null while it has not. */
+export async function findPreflightEnd(db: Queryable, id: string): Promise<PreflightEnd | null> {
+  const [row] = await db.query<{ state: string; plan: string | null }>('select state, plan from preflight_jobs where id = $1', [
+    id,
+  ]);
+  if (row?.state === 'completed') return { state: 'completed', plan: row.plan ?? 'null' };
+  return row?.state === 'error' ? { state: 'error' } : null;
+}
+
+/** Nobody waits for the job any more; it counts no longer (PF-17e). One that has its answer keeps it. */
+export async function expirePreflightJob(db: Queryable, id: string): Promise<void> {
+  await db.query(`update preflight_jobs set state = 'expired' where id = $1 and state in ('pending', 'claimed')`, [id]);
+}
+
+/** Claims up to `limit` unexpired jobs of the scopes for an agent, oldest first; no job is given to two agents. */
+export async function claimPreflightJobs(
+  db: Queryable,
+  agent: { id: string; scopes: readonly Scope[] },
+  limit: number,
+): Promise<PreflightClaim[]> {
+  return db.query<PreflightClaim>(
+    `update preflight_jobs set state = 'claimed', agent_id = $3, claim_token = gen_random_uuid()
+     where id in (
+       select j.id from preflight_jobs j join unnest($1::text[], $2::text[]) as scope(database, environment) using (database, environment)
+       where j.state = 'pending' and j.expires_at > clock_timestamp() order by j.created_at, j.id limit $4 for update of j skip locked)
+     returning id, database, environment, sql, claim_token, timeout_ms, expires_at`,
+    [agent.scopes.map(({ database }) => database), agent.scopes.map(({ environment }) => environment), agent.id, limit],
+  );
+}
+
+/** Ends a claimed job with its plan (JSON text), or null = an error; false when the job is not this claim's any more (AG-70). */
+export async function endPreflightJob(
+  tx: Transaction,
+  job: { id: string; agentId: string; claimToken: string },
+  plan: string | null,
+): Promise<boolean> {
+  const rows = await tx.query(
+    `update preflight_jobs set state = case when $4::text is null then 'error' else 'completed' end, plan = $4
+     where id = $1 and agent_id = $2 and claim_token::text = $3 and state = 'claimed' and expires_at > clock_timestamp() returning id`,
+    [job.id, job.agentId, job.claimToken, plan],
+  );
+  if (rows.length > 0) tx.wake(topic.preflight(job.id));
+  return rows.length > 0;
+}
+
+/** Marks what is over and nobody waits for, and forgets what ended long ago. */
+export async function cleanPreflightJobs(db: Queryable): Promise<void> {
+  await db.query(
+    `with gone as (delete from preflight_jobs where expires_at <= clock_timestamp() - $1::int * interval '1 second')
+     update preflight_jobs set state = 'expired'
+     where state in ('pending', 'claimed') and expires_at <= clock_timestamp() and expires_at > clock_timestamp() - $1::int * interval '1 second'`,
+    [keptSecs],
+  );
+}

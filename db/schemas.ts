@@ -1,0 +1,111 @@
+import type { Pair } from '../domain/permissions.js';
+import type { SchemaSnapshot, SnapshotTable } from '../domain/schema-snapshot.js';
+import type { SyncStatus, TableSummary } from '../domain/schema-sync.js';
+import type { Dialect } from '../sql/judge.js';
+import type { Queryable, Transaction } from './client.js';
+
+/** What an agent's sync came to; `snapshot` is null unless it is `ready`. */
+export interface SchemaSync extends Pair {
+  agentId: string;
+  dialect: Dialect;
+  status: SyncStatus;
+  snapshot: SchemaSnapshot | null;
+  errorMessage: string | null;
+}
+
+/** Records a sync; only a ready one replaces what was known (AG-73). Answers the dialect learnt before it. Locks the pair's row. */
+export async function recordSync(tx: Transaction, sync: SchemaSync): Promise<{ dialectBefore: Dialect | null }> {
+  const pair = [sync.database, sync.environment];
+  await tx.query(
+    `insert into schema_snapshots (database, environment, last_status, synced_by, synced_at)
+     values ($1, $2, $3, $4, clock_timestamp()) on conflict (database, environment) do nothing`,
+    [...pair, sync.status, sync.agentId],
+  );
+  const [before] = await tx.query<{ dialect: Dialect | null }>(
+    `select dialect from schema_snapshots where database = $1 and environment = $2 for update`,
+    pair,
+  );
+  tx.send(
+    `update schema_snapshots set last_status = $3, last_error = $4, synced_by = $5, synced_at = clock_timestamp()
+     where database = $1 and environment = $2`,
+    [...pair, sync.status, sync.errorMessage, sync.agentId],
+  );
+  if (sync.snapshot !== null) {
+    tx.send(
+      `update schema_snapshots set dialect = $3, snapshot = $4, collected_at = clock_timestamp() where database = $1 and environment = $2`,
+      [...pair, sync.dialect, JSON.stringify(sync.snapshot)],
+    );
+  }
+  return { dialectBefore: before?.dialect ?? null };
+}
+
+/** The dialect of the newest ready sync of a pair (AG-74), null before the first. */
+export async function findLearntDialect(db: Queryable, pair: Pair): Promise<Dialect | null> {
+  const [row] = await db.query<{ dialect: Dialect | null }>(
+    'select dialect from schema_snapshots where database = $1 and environment = $2',
+    [pair.database, pair.environment],
+  );
+  return row?.dialect ?? null;
+}
+
+/** The same for the pair of a stored request. */
+export async function findLearntDialectOf(db: Queryable, requestId: string): Promise<Dialect | null> {
+  const [row] = await db.query<{ dialect: Dialect | null }>(
+    'select s.dialect from requests r join schema_snapshots s using (database, environment) where r.id = $1',
+    [requestId],
+  );
+  return row?.dialect ?? null;
+}
+
+/** A good snapshot without its tables (SC-2). */
+export interface SnapshotHead {
+  environment: string;
+  dialect: Dialect;
+  collected_at: number;
+  last_status: SyncStatus;
+  last_error: string | null;
+}
+
+/** The good snapshots of a database by environment. */
+export async function listSnapshotHeads(db: Queryable, database: string): Promise<SnapshotHead[]> {
+  return db.query<SnapshotHead>(
+    `select environment, dialect, collected_at, last_status, last_error from schema_snapshots
+     where database = $1 and collected_at is not null order by environment`,
+    [database],
+  );
+}
+
+const tablesOf = `from schema_snapshots s cross join lateral jsonb_array_elements(s.snapshot -> 'tables') with ordinality as one(content, place)
+     where s.database = $1 and s.environment = $2`;
+
+/** Names and sizes of a pair's tables in their order; the counting is Postgres's, so that nothing of 10 MiB travels. */
+export async function listTableSummaries(db: Queryable, pair: Pair): Promise<TableSummary[]> {
+  return db.query<TableSummary>(
+    `select content ->> 'name' as name, content ->> 'schema_name' as schema_name, (content ->> 'estimated_rows')::float8 as estimated_rows,
+       jsonb_array_length(content -> 'columns') as column_count, jsonb_array_length(content -> 'constraints') as constraint_count,
+       jsonb_array_length(content -> 'indexes') as index_count ${tablesOf} order by place`,
+    [pair.database, pair.environment],
+  );
+}
+
+/** The tables of that name, in any schema when none is named; compared exactly. */
+export async function findTables(db: Queryable, pair: Pair, name: string, schema: string | null): Promise<SnapshotTable[]> {
+  const rows = await db.query<{ content: SnapshotTable }>(
+    `select content ${tablesOf} and content ->> 'name' = $3 and ($4::text is null or content ->> 'schema_name' = $4) order by place`,
+    [pair.database, pair.environment, name, schema],
+  );
+  return rows.map(({ content }) => content);
+}
+
+/** The good snapshot of a pair with the instant it was collected, null before the first. */
+export async function findSnapshot(
+  db: Queryable,
+  pair: Pair,
+): Promise<{ snapshot: SchemaSnapshot; collectedAt: number; dialect: Dialect } | null> {
+  const [row] = await db.query<{ snapshot: SchemaSnapshot; collectedAt: number; dialect: Dialect }>(
+    `select snapshot, collected_at as "collectedAt", dialect from schema_snapshots
+     where database = $1 and environment = $2 and collected_at is not null`,
+    [pair.database, pair.environment],
+  );
+  return row ?? null;
+}

@@ -1,0 +1,48 @@
+/** The few numbers of an EXPLAIN that preflight shows; null where the plan does not say. */
+export interface PlanSummary {
+  estimatedRows: number | null;
+  estimatedCost: number | null;
+  indexUsed: boolean | null;
+}
+
+type Node = Record<string, unknown>;
+
+/** Reads a plan of PostgreSQL (`EXPLAIN (FORMAT JSON)`) or of MySQL and MariaDB (`EXPLAIN FORMAT=JSON`); total for any JSON. */
+export function summarisePlan(plan: unknown): PlanSummary {
+  const top = objectOf(objectOf(Array.isArray(plan) ? plan[0] : plan)?.Plan);
+  if (top !== null)
+    return { estimatedRows: numberOf(top['Plan Rows']), estimatedCost: numberOf(top['Total Cost']), indexUsed: usesIndex(top) };
+  const block = objectOf(objectOf(plan)?.query_block);
+  if (block === null) return { estimatedRows: null, estimatedCost: null, indexUsed: null };
+  const table = objectOf(block.table);
+  return {
+    estimatedRows: numberOf(table?.rows_produced_per_join) ?? numberOf(table?.rows),
+    estimatedCost: numberOf(objectOf(block.cost_info)?.query_cost) ?? numberOf(block.cost),
+    indexUsed: usesIndex(block),
+  };
+}
+
+/** Whether any node names an index: PostgreSQL's `Index Name`, MySQL's `key` of a table. */
+function usesIndex(top: Node): boolean {
+  const open: unknown[] = [top];
+  while (open.length > 0) {
+    const node = open.pop();
+    if (Array.isArray(node)) for (const item of node) open.push(item);
+    const object = objectOf(node);
+    if (object === null) continue;
+    if (typeof object['Index Name'] === 'string') return true;
+    if (typeof object.table_name === 'string' && typeof object.key === 'string') return true;
+    for (const value of Object.values(object)) open.push(value);
+  }
+  return false;
+}
+
+function objectOf(value: unknown): Node | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Node) : null;
+}
+
+/** MySQL writes costs as text. */
+function numberOf(value: unknown): number | null {
+  const number = typeof value === 'string' && value !== '' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) ? number : null;
+}

@@ -1,0 +1,101 @@
+import type { Instant } from './types.js';
+
+/** What is known for approvers when a request is made, in the form in which it is shown (RQ-42, RQ-43); null = not collected. */
+export interface CollectedContext {
+  tables: unknown[] | null;
+  sqlReview: { findings: unknown[]; blocked: boolean } | null;
+  risk: { level: string; factors: RiskFactor[] } | null;
+  schemaSnapshotCollectedAt: string | null;
+}
+
+export interface Finding {
+  /** A code of section 8 of the SQL rules. */
+  code: string;
+  action: 'block' | 'warn';
+  message: string;
+  statementIndex: number;
+}
+
+/** SQ-93: the name, and for some names more. */
+export type RiskFactor = { name: string } & Record<string, unknown>;
+
+/** The review and risk of a creation as its context shows them: names in camel case, levels capitalised (RQ-42). */
+export function collectedContext(judged: {
+  tables: unknown[] | null;
+  review: { findings: readonly Finding[]; blocked: boolean };
+  risk: { level: string; factors: RiskFactor[] };
+  schemaSnapshotCollectedAt: string | null;
+}): CollectedContext {
+  const findings = judged.review.findings.map(({ code, action, message, statementIndex }) => ({
+    rule: capitalised(code),
+    level: capitalised(action),
+    message,
+    statement_index: statementIndex,
+  }));
+  return {
+    tables: judged.tables,
+    sqlReview: { findings, blocked: judged.review.blocked },
+    risk: { level: capitalised(judged.risk.level), factors: judged.risk.factors },
+    schemaSnapshotCollectedAt: judged.schemaSnapshotCollectedAt,
+  };
+}
+
+const capitalised = (name: string) => name.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** A statement of a request and how far its EXPLAIN is; `plan` is the agent's JSON text. */
+export interface DryRun {
+  sql: string;
+  state: 'pending' | 'claimed' | 'completed' | 'failed';
+  plan: string | null;
+  error: string | null;
+}
+
+export interface ShownContext {
+  status: 'collecting' | 'ready' | 'partial' | 'unavailable';
+  explain_enabled: boolean;
+  tables: unknown[] | null;
+  sql_review: unknown;
+  risk: unknown;
+  explain: Explained[] | null;
+  schema_snapshot_collected_at: string | null;
+}
+
+type Explained = { sql: string; plan: unknown } | { sql: string; error: string; hint: string | null };
+
+/** TT-5: how long plans are waited for. */
+const collectingMs = 300_000;
+
+const nothing = { tables: null, sql_review: null, risk: null, explain: null, schema_snapshot_collected_at: null } as const;
+
+/** The context as show answers it: of AG-69, counted from the jobs as they are now, so that a late plan still fills it in. */
+export function shownContext(
+  request: { operation: string; createdAt: Instant },
+  collected: CollectedContext | null,
+  dryRuns: readonly DryRun[],
+  now: Instant,
+): ShownContext {
+  if (request.operation.startsWith('migrate_')) return { ...nothing, status: 'ready', explain_enabled: false };
+  if (collected === null) return { ...nothing, status: 'unavailable', explain_enabled: false };
+  const open = dryRuns.some(({ state }) => state === 'pending' || state === 'claimed');
+  const waiting = now - request.createdAt < collectingMs ? 'collecting' : 'unavailable';
+  const settled = dryRuns.every(({ state }) => state === 'completed') ? 'ready' : 'partial';
+  return {
+    status: open ? waiting : settled,
+    explain_enabled: dryRuns.length > 0,
+    tables: collected.tables,
+    sql_review: collected.sqlReview,
+    risk: collected.risk,
+    explain: open || dryRuns.length === 0 ? null : dryRuns.map(explained),
+    schema_snapshot_collected_at: collected.schemaSnapshotCollectedAt,
+  };
+}
+
+function explained({ sql, state, plan, error }: DryRun): Explained {
+  if (state === 'completed') return { sql, plan: JSON.parse(plan ?? '{}') as unknown };
+  const text = error ?? 'no plan';
+  return { sql, error: text, hint: permissionError.test(text) ? permissionHint : null };
+}
+
+// The numbers that an agent's error text carries (agent-process section 11): PostgreSQL's class, MySQL's for a database, table and column.
+const permissionError = /\b(SQLSTATE 42501|error (1044|1142|1143))\b/;
+const permissionHint = "the agent's database role lacks a right on what the statement names";

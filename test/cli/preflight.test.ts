@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type FakeApi, startFakeApi } from '../support/fake-api.js';
+import { login, runSvc } from './run-svc.js';
+
+let api: FakeApi;
+beforeEach(async () => {
+  api = await startFakeApi();
+});
+afterEach(() => api.close());
+
+const route = 'POST /api/preflight';
+const svc = (...argv: string[]) => runSvc(['preflight', ...argv], { environment: login(api.url) });
+
+const answer = {
+  status: 'warning',
+  risk: 'medium',
+  requires_ddl_permission: false,
+  classification: { statement_type: 'DELETE', operation: 'execute_dml', statement_count: 1 },
+  review: {
+    findings: [{ code: 'large_in_list', action: 'warn', message: 'a list of 200\u001b[31m elements', statement_index: 0 }],
+    blocked: false,
+  },
+  risk_assessment: { level: 'medium', factors: [{ name: 'large_table', rows: 5 }] },
+  policy: {
+    ...{ caller_can_submit: true, would_auto_approve: false, workflow_id: 'wf:*:staging:e3b0c44298fc', require_reason: true },
+    approvers: [
+      { selector: 'role:dba', min: 2, step: 0 },
+      { selector: 'user:erin', min: 1, step: 1 },
+    ],
+    break_glass_allowed: false,
+  },
+  impact: { status: 'skipped' },
+  fix_hints: ['Put the values into a table.'],
+  next_actions: ['Look at the warnings before you submit.'],
+};
+const postgres = [
+  {
+    Plan: {
+      ...{ 'Node Type': 'Hash Join', 'Total Cost': 12.5 },
+      Plans: [
+        { 'Node Type': 'Seq Scan', 'Relation Name': 'orders' },
+        { 'Node Type': 'Index Scan', 'Index Name': 'parts_pkey', 'Relation Name': 'parts' },
+      ],
+    },
+  },
+];
+const mysql = {
+  query_block: {
+    nested_loop: [
+      { table: { table_name: 'parts', access_type: 'ref', key: 'by_name' } },
+      { table: { table_name: 'tags', access_type: 'ALL' } },
+    ],
+  },
+};
+
+describe('svc preflight (CL-30)', () => {
+  it('prints verdict, risk with factors, findings, approvers and hints, exit 0', async () => {
+    api.on(route, { body: answer });
+    const { code, stdout } = await svc('delete from parts', '-e', 'staging');
+    expect(code).toBe(0);
+    expect(stdout).toBe(`Verdict
+  warning
+  risk        medium (large_table)
+  statement   DELETE
+
+Findings
+  warn large_in_list, statement 1: a list of 200\\u001b[31m elements
+
+Approval
+  needs approval
+  step 1: role:dba, 2 needed
+  step 2: user:erin, 1 needed
+  a reason is required
+
+Hints
+  Put the values into a table.
+  Look at the warnings before you submit.
+`);
+    expect(api.bodies(route)).toEqual([{ database: 'app', environment: 'staging', sql: 'delete from parts' }]);
+  });
+
+  it.each([
+    ['PostgreSQL', postgres, ['Hash Join', '  Seq Scan on orders', '  Index Scan by parts_pkey on parts']],
+    ['MySQL', mysql, ['ref by by_name on parts', 'ALL on tags']],
+  ])('sums up the plan of %s', async (_name, plan, lines) => {
+    const impact = { status: 'completed', estimated_rows: 12034, estimated_cost: 12.5, index_used: true, explain_plan: plan };
+    api.on(route, { body: { ...answer, impact } });
+    const { stdout } = await svc('select 1');
+    expect(stdout).toContain(['Plan', 'rows 12034, cost 12.5, an index is used', ...lines].join('\n  '));
+  });
+
+  it.each([
+    ['timeout', 'no agent answered in time'],
+    ['not_available', 'no agent is there to ask'],
+    ['error', 'the database could not plan it'],
+    ['disabled_by_policy', 'switched off by the workflow policy'],
+  ])('says why there is no plan: %s', async (status, text) => {
+    api.on(route, { body: { ...answer, impact: { status } } });
+    expect((await svc('select 1')).stdout).toContain(`Plan\n  ${text}\n`);
+  });
+
+  it('is exit 1 when it is blocked, with the whole answer', async () => {
+    const findings = [{ code: 'no_where_delete', action: 'block', message: 'DELETE without WHERE', statement_index: 0 }];
+    const blocked = { ...answer, status: 'blocked', review: { findings, blocked: true } };
+    api.on(route, { body: blocked });
+    const human = await svc('delete from parts');
+    expect(human).toMatchObject({ code: 1, stderr: 'error: preflight: blocked: DELETE without WHERE\n' });
+    expect(human.stdout).toContain('block no_where_delete, statement 1: DELETE without WHERE');
+    const json = await svc('delete from parts', '--json');
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, data: blocked, error: { code: 'blocked' } });
+  });
+
+  it('says so when only a permission is missing', async () => {
+    api.on(route, { body: { ...answer, status: 'blocked', policy: { ...answer.policy, caller_can_submit: false } } });
+    expect((await svc('select 1')).stderr).toContain('you may not submit this here');
+  });
+
+  it('hands the answer on byte for byte (CL-12) and its options to the server', async () => {
+    const body = '{"status":"requestable","impact":{"explain_plan":[{"Plan":{"Plan Rows":9007199254740993}}]}}';
+    api.on(route, { body });
+    const result = await svc('select 1', '--no-explain', '--explain-timeout', '250', '--json');
+    expect(result).toMatchObject({ code: 0, stdout: `{"ok":true,"data":${body}}\n` });
+    expect(api.bodies(route)[0]).toMatchObject({ include_explain: false, explain_timeout_ms: 250 });
+  });
+
+  it('reads stdin; a refusal is the server error, bad words are usage', async () => {
+    api.on(route, { status: 429, body: { error: 'at most 3', code: 'rate.limited', hint: null } });
+    const limited = await runSvc(['preflight', '--file', '-', '--json'], { environment: login(api.url), stdin: 'select 1' });
+    expect([limited.code, JSON.parse(limited.stdout).error.code]).toEqual([1, 'rate.limited']);
+    expect((await svc()).code).toBe(2);
+    expect((await svc('select 1', '--explain-timeout', 'soon')).code).toBe(2);
+  });
+});

@@ -1,0 +1,24 @@
+import type { SnapshotTable } from '../../domain/schema-snapshot.js';
+
+/** A table of a snapshot with one key column. */
+export function table(name: string, over: Partial<SnapshotTable> = {}): SnapshotTable {
+  return {
+    name,
+    schema_name: 'public',
+    estimated_rows: 1200,
+    columns: [{ name: 'id', data_type: 'bigint', nullable: false, default_value: null, is_primary_key: true }],
+    constraints: [
+      {
+        name: `${name}_pkey`,
+        constraint_type: 'primary_key',
+        columns: ['id'],
+        referenced_table: null,
+        referenced_columns: null,
+        on_delete: null,
+        referenced_schema: null,
+      },
+    ],
+    indexes: [{ name: `${name}_pkey`, columns: ['id'], is_unique: true, index_type: 'btree' }],
+    ...over,
+  };
+}
