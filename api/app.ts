@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import Koa from 'koa';
 import compress from 'koa-compress';
-import { limitDatabaseWork } from '../db/client.js';
+import { limitDatabaseWork, outsideDatabaseWork } from '../db/client.js';
 import { invalid, refusal } from '../domain/errors.js';
 import type { Authenticate } from './authentication.js';
 import type { Services } from './context.js';
@@ -150,7 +150,7 @@ async function countWaiting<T>(services: Services, trace: Trace, wait: () => Pro
   const kind = trace.longPoll ?? 'request';
   services.metrics.longPolls.inc({ kind });
   try {
-    return await wait();
+    return await outsideDatabaseWork(wait);
   } finally {
     services.metrics.longPolls.dec({ kind });
     trace.waitedMs += performance.now() - startedAt;

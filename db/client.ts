@@ -40,13 +40,24 @@ export interface DatabaseOptions {
   onPoolError?: (error: Error) => void;
 }
 
-const callDeadline = new AsyncLocalStorage<number>();
+const callDeadline = new AsyncLocalStorage<{ at: number }>();
 const retryable = new Set(['40001', '40P01']);
 const maxAttempts = 5;
 
 /** All database work inside `work` shares `ms`; nested limits replace the outer one (a long poll looks again with a fresh one). */
 export function limitDatabaseWork<T>(ms: number, work: () => Promise<T>): Promise<T> {
-  return callDeadline.run(performance.now() + ms, work);
+  return callDeadline.run({ at: performance.now() + ms }, work);
+}
+
+/** Runs a wait that is no database work: the limit around it goes on where it stood. */
+export async function outsideDatabaseWork<T>(wait: () => Promise<T>): Promise<T> {
+  const deadline = callDeadline.getStore();
+  const since = performance.now();
+  try {
+    return await wait();
+  } finally {
+    if (deadline !== undefined) deadline.at += performance.now() - since;
+  }
 }
 
 /** Opens a pool that connects on first use; `close` ends it. */
@@ -96,7 +107,7 @@ function openPool(options: DatabaseOptions): pg.Pool {
 
 function remainingMs(callTimeoutMs: number): number {
   const deadline = callDeadline.getStore();
-  return deadline === undefined ? callTimeoutMs : Math.max(1, deadline - performance.now());
+  return deadline === undefined ? callTimeoutMs : Math.max(1, deadline.at - performance.now());
 }
 
 async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {

@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Database, limitDatabaseWork, openDatabase, outsideDatabaseWork } from '../../db/client.js';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+
+describe('the limit on database work of a call (OP-70)', () => {
+  let test: TestDatabase;
+  let database: Database;
+
+  beforeAll(async () => {
+    test = await createTestDatabase();
+    database = openDatabase({
+      url: test.url,
+      poolMax: 2,
+      connectTimeoutMs: 3000,
+      statementTimeoutMs: 10_000,
+      applicationName: 'test',
+    });
+    await database.query('select 1');
+  });
+  afterAll(async () => {
+    await database.close();
+    await test.drop();
+  });
+
+  it('is shared by everything in the call', async () => {
+    const call = limitDatabaseWork(300, async () => {
+      await sleep(350);
+      await database.query('select pg_sleep(0.2)');
+    });
+    await expect(call).rejects.toMatchObject({ code: 'service.unavailable' });
+  });
+
+  it('does not run while a long poll waits, so that its answer still has time (HT-103)', async () => {
+    const call = limitDatabaseWork(1000, async () => {
+      await outsideDatabaseWork(() => sleep(1100));
+      return database.query('select pg_sleep(0.1)');
+    });
+    await expect(call).resolves.toHaveLength(1);
+  });
+});
