@@ -1,5 +1,6 @@
 import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process';
-import { closeSync, existsSync, openSync, readFileSync, renameSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -13,6 +14,8 @@ export interface ChildOptions {
   deathSignal: 'SIGINT' | 'SIGTERM' | 'SIGKILL';
   environment?: NodeJS.ProcessEnv;
   cwd?: string;
+  /** Gives way to the other parts where all share one machine: Temporal and the worker stand beside the path of a request, not in it. */
+  yields?: boolean;
   /** Runs as this user; only root can ask for it. */
   user?: { uid: number; gid: number } | null;
 }
@@ -46,7 +49,20 @@ export function startChild(options: ChildOptions): Child {
     ...(leashed && options.user ? options.user : {}),
   });
   closeSync(log);
+  if (options.yields && process_.pid !== undefined) giveWay(process_.pid);
   return supervise(options, process_);
+}
+
+const niceness = 15;
+
+/** Each child is a session of its own, and Linux may share the processor between sessions before it looks at processes: both are told. */
+function giveWay(pid: number): void {
+  try {
+    setPriority(pid, niceness);
+    if (existsSync(`/proc/${pid}/autogroup`)) writeFileSync(`/proc/${pid}/autogroup`, String(niceness));
+  } catch {
+    // It has ended already, or the system does not let us: it runs like the others.
+  }
 }
 
 /** The end of a log file, for messages. */

@@ -71,6 +71,7 @@ function addProgram(
     args: [launcher, ...args],
     logFile: join(layout.run, `${name}.log`),
     deathSignal: 'SIGKILL',
+    yields: name === 'worker',
     environment,
   };
   const child = startChild(options);

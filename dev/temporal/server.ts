@@ -48,6 +48,7 @@ async function launch(options: TemporalServerOptions): Promise<TemporalServer> {
     file: options.program,
     args: ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), ...settings(options)],
     logFile: options.logFile,
+    yields: true,
     // An orderly end takes 1.2 s and would hold the port of the UI; the store survives a kill.
     deathSignal: 'SIGKILL',
   });

@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -36,6 +37,14 @@ describe('a child of svc dev', () => {
     await child.stop('SIGTERM', 10);
     expect(await child.exited).toBe('signal SIGKILL');
     expect(child.hasExited()).toBe(true);
+  });
+
+  it('gives way to the others when told to', async () => {
+    const logFile = join(await temporaryFolder(), 'quiet.log');
+    const args = ['-e', 'setInterval(() => {}, 1000)'];
+    const child = startChild({ name: 'quiet', file: process.execPath, args, logFile, deathSignal: 'SIGKILL', yields: true });
+    expect(getPriority(child.pid)).toBeGreaterThan(getPriority());
+    await child.stop('SIGTERM', 1000);
   });
 
   it('tells how it ended when its program is missing', async () => {
