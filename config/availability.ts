@@ -12,7 +12,6 @@ const NOT_AVAILABLE: readonly Path[] = [
   ['license'],
   ['tracing'],
   ['rate_limits'],
-  ['sql_review'],
   ['preflight', 'rate_limit_per_minute'],
 ];
 

@@ -26,8 +26,14 @@ export function auditInsert(parameter: string): string {
   )`;
 }
 
-// Only the events of a creation and of a preflight tell of the SQL (audit section 3); later ones name the request.
-const describesDetail = new Set(['request.created', 'request.auto_approved', 'request.break_glass', 'preflight.attempted']);
+// Only the events of a creation, also of a blocked one, and of a preflight tell of the SQL (audit section 3); later ones name the request.
+const describesDetail = new Set([
+  'request.created',
+  'request.auto_approved',
+  'request.break_glass',
+  'request.blocked_by_review',
+  'preflight.attempted',
+]);
 
 /** Rows for `auditInsert` as JSON text. */
 export function auditRows(drafts: readonly AuditDraft[], subject: AuditSubject | null): string {

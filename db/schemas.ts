@@ -97,6 +97,15 @@ export async function findTables(db: Queryable, pair: Pair, name: string, schema
   return rows.map(({ content }) => content);
 }
 
+/** When the good snapshot of a pair was collected, null before the first. */
+export async function findSnapshotTime(db: Queryable, pair: Pair): Promise<number | null> {
+  const [row] = await db.query<{ collectedAt: number | null }>(
+    'select collected_at as "collectedAt" from schema_snapshots where database = $1 and environment = $2',
+    [pair.database, pair.environment],
+  );
+  return row?.collectedAt ?? null;
+}
+
 /** The good snapshot of a pair with the instant it was collected, null before the first. */
 export async function findSnapshot(
   db: Queryable,

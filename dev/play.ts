@@ -42,7 +42,7 @@ export async function play(stage: Stage): Promise<void> {
   if (!log.includes('request.approved')) throw new Error('the audit log does not show the approval');
   if (stage.uiUrl !== null) report.line(`\nIts workflow: ${stage.uiUrl}/namespaces/default/workflows/request-${id}`);
 
-  report.line('\nStaging passes by itself:');
+  report.line('\nWhat is of low risk passes on staging by itself:');
   const rows = await svc(stage, 'alice', ['execute', select], [0]);
   if (!rows.includes('(5 rows)')) throw new Error('the select did not answer five rows');
 

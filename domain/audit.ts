@@ -31,6 +31,8 @@ export const auditCategory = {
   'request.expired': 'approval',
   'request.dispatch_timeout': 'approval',
   'request.integrity_failed': 'approval',
+  'request.blocked_by_review': 'approval',
+  'ddl.break_glass_bypass': 'request',
   'preflight.attempted': 'preflight',
   'execution.started': 'execution',
   'execution.completed': 'execution',

@@ -33,6 +33,11 @@ export function createMetrics(version: string) {
     approvals: counter('svc_approvals_total', 'Decisions', 'action'),
     approvalWait: histogram('svc_approval_wait_seconds', 'From creation to final approval'),
     breakGlass: counter('svc_break_glass_total', 'Emergency creations'),
+    breakGlassDdl: {
+      attempted: counter('svc_break_glass_ddl_attempted_total', 'Creations with allow_ddl'),
+      allowed: counter('svc_break_glass_ddl_allowed_total', 'Creations with allow_ddl that were accepted'),
+      denied: counter('svc_break_glass_ddl_denied_total', 'Creations with allow_ddl that were refused'),
+    },
     executions: counter('svc_agent_executions_total', 'Ended executions', 'status'),
     executionDuration: histogram('svc_execution_duration_seconds', 'Duration of executions', 'database', 'environment'),
     leaseExpirations: counter('svc_agent_lease_expirations_total', 'Leases that ran out'),

@@ -28,12 +28,12 @@ export async function preflight(call: PreflightCall, services: Services): Promis
   const verdict = await judgeText(services, generation, { ...body, dialect });
   if (verdict.verdict === 'empty') throw invalid('sql holds no statement', 'body.sql');
   if (verdict.verdict === 'refused') {
-    const code = verdict.reason.startsWith('not understood: ') ? 'parse_failure' : 'rejected';
+    const code = verdict.parseFailure ? 'parse_failure' : 'rejected';
     return answer(call, services, blockedAnswer(code, oneLine(verdict.reason), verdict.hint), skipped);
   }
   if (body.operation != null && body.operation !== verdict.operation)
     throw invalid(`the text is ${verdict.operation}`, 'body.operation');
-  const judged = await judgeAccepted(generation, body, verdict);
+  const judged = await judgeAccepted(services, generation, body, verdict);
   if (judged.matched === null) return answer(call, services, blockedAnswer('rejected', noWorkflow, null), skipped);
   const found = preflightAnswer(factsOf(call, verdict, { ...judged, matched: judged.matched }));
   const impact = await findImpact(call, services, verdict, judged.matched);

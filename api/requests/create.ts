@@ -18,10 +18,11 @@ import type { Generation, Services } from '../context.js';
 import { type Reply, reply } from '../reply.js';
 import type { Call } from '../route.js';
 import { refuseAboveBacklog } from './backlog.js';
+import { refuseBlocked } from './blocked.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
 import { pairDialect, registered } from './facts.js';
 import { type Accepted, judgeAccepted, judgeText, maySubmit } from './judgement.js';
-import { countCreated } from './moved.js';
+import { countBreakGlassDdl, countCreated } from './moved.js';
 import { notRegistered } from './not-registered.js';
 import { redactedTexts } from './redaction.js';
 
@@ -51,8 +52,8 @@ export async function createRequest(call: CreateCall, services: Services, times:
   const replayed = await replay(call.caller, services, input, fingerprint);
   if (replayed !== null) return replayed;
   await refuseAboveBacklog(services);
-  const creation = await judgeCreation(call, services, input, times);
-  return store(call, services, creation, fingerprint);
+  const accept = async () => store(call, services, await judgeCreation(call, services, input, times), fingerprint);
+  return input.allowDdl ? countBreakGlassDdl(services.metrics, accept) : accept();
 }
 
 function checkFlags(input: CreationInput & { asked: Operation }): void {
@@ -84,10 +85,11 @@ async function judgeCreation(
   if (input.asked.startsWith('migrate_')) throw invalid('migrations are not available in this version', 'body.operation');
   const dialect = await pairDialect(services.database, generation, input);
   const verdict = accepted(await judgeText(services, generation, { ...input, sql: input.detail, dialect }));
+  const judged = await judgeAccepted(services, generation, input, verdict);
+  const { matched, risk, review } = judged;
+  await refuseBlocked(call, services, { input, dialect, operation: verdict.operation, review });
   if (!maySubmit(caller, input, verdict, input)) throw forbidden();
   refuseBeyondPlan(services, generation, input);
-  const judged = await judgeAccepted(generation, input, verdict);
-  const { matched, risk } = judged;
   if (matched === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
   if (matched?.requireReason && input.reason === null) throw invalid('a reason is required by the workflow', 'body.reason');
   const { approvalTtlSecs } = services.config().retention;
@@ -108,6 +110,8 @@ async function judgeCreation(
     dialect,
     statementType: verdict.statementType,
     risk: { ...risk, factors: risk.factors.map(({ name }) => name) },
+    review: { policyId: review.policyId, findingsCount: review.findings.length },
+    bypass: review.blocked ? { statementCount: verdict.statements.length } : null,
     context: collectedContext(judged),
     explain: explainedStatements(verdict, workflow, input),
     workflow,

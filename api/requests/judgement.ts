@@ -1,10 +1,15 @@
+import { DEFAULT_REVIEW_RULES } from '../../config/shared.js';
 import type { WorkflowConfig } from '../../config/shared-types.js';
+import { iso } from '../../db/row-types.js';
 import { type Caller, can, type Pair, type Permission } from '../../domain/permissions.js';
-import type { Finding, RiskFactor } from '../../domain/request/context.js';
-import { effectiveStatementTimeoutSecs, matchWorkflow, type Operation, type RiskLevel } from '../../domain/workflow-policy.js';
+import { type NamedTable, namedTables } from '../../domain/request/named-tables.js';
+import { assessRisk, type Risk } from '../../domain/risk.js';
+import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow, type Operation } from '../../domain/workflow-policy.js';
 import type { Dialect, Verdict } from '../../sql/judge.js';
+import { type Review, review } from '../../sql/review.js';
 import type { Generation, Services } from '../context.js';
 import { executionPolicy } from './facts.js';
+import { currentSnapshot } from './snapshots.js';
 
 export type Accepted = Extract<Verdict, { verdict: 'accepted' }>;
 
@@ -12,10 +17,10 @@ export type Accepted = Extract<Verdict, { verdict: 'accepted' }>;
 export interface Judgement {
   /** The workflow policy a creation would be stored with. */
   matched: WorkflowConfig | null;
-  review: { policyId: string | null; findings: Finding[]; blocked: boolean; bypassable: boolean };
-  risk: { level: RiskLevel; factors: RiskFactor[]; schemaStatus: string };
-  /** Named by the text; null = not known. */
-  tables: unknown[] | null;
+  review: Review & { policyId: string };
+  risk: Risk;
+  /** Named by the text. */
+  tables: NamedTable[];
   schemaSnapshotCollectedAt: string | null;
 }
 
@@ -41,17 +46,31 @@ export async function judgeText(
   return real === assumed ? verdict : judge(real);
 }
 
-/** Workflow policy, review and risk of an accepted text. */
-export async function judgeAccepted(generation: Generation, pair: Pair, verdict: Accepted): Promise<Judgement> {
-  const matched = matchWorkflow(generation.shared.workflows, { ...pair, operation: verdict.operation });
+/** Workflow policy, review and risk of an accepted text. The snapshot is not looked at where SQ-83 settles the risk of a read. */
+export async function judgeAccepted(
+  { database }: Pick<Services, 'database'>,
+  { shared }: Generation,
+  pair: Pair,
+  verdict: Accepted,
+): Promise<Judgement> {
+  const { operation, facts } = verdict;
+  const matched = matchWorkflow(shared.workflows, { ...pair, operation });
+  const policy = matchPolicy(shared.sqlReview, pair) ?? builtinReview;
+  const reviewed = review(verdict, policy.rules);
+  const autoApprove = matched?.autoApprove ?? null;
+  const isSettled = operation === 'execute_select' && autoApprove?.allowReadOnly === true;
+  const known = isSettled ? null : await currentSnapshot(database, pair);
+  const snapshot = known?.snapshot ?? null;
   return {
     matched,
-    review: { policyId: null, findings: [], blocked: false, bypassable: true },
-    risk: { level: 'unknown', factors: [{ name: 'schema_not_synced' }], schemaStatus: 'not_synced' },
-    tables: null,
-    schemaSnapshotCollectedAt: null,
+    review: { ...reviewed, policyId: policy.id },
+    risk: assessRisk({ operation, facts, findings: reviewed.findings, autoApprove, snapshot }),
+    tables: namedTables(facts, snapshot),
+    schemaSnapshotCollectedAt: known === null ? null : iso(known.collectedAt),
   };
 }
+
+const builtinReview = { id: 'builtin-default', rules: DEFAULT_REVIEW_RULES };
 
 /** RQ-21: whether the caller holds every permission that creating this text needs. */
 export function maySubmit(

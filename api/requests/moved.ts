@@ -1,4 +1,5 @@
 import type { Moved } from '../../db/move.js';
+import { GatewayError } from '../../domain/errors.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import type { Metrics } from '../../runtime/metrics.js';
 
@@ -6,6 +7,19 @@ import type { Metrics } from '../../runtime/metrics.js';
 export function countCreated(metrics: Metrics, request: StoredRequest): void {
   countEntry(metrics, request);
   if (request.emergency) metrics.breakGlass.inc();
+}
+
+/** Counts a creation with `allow_ddl` and its outcome; a fault of ours is an attempt that was neither allowed nor denied. */
+export async function countBreakGlassDdl<T>({ breakGlassDdl }: Metrics, accept: () => Promise<T>): Promise<T> {
+  breakGlassDdl.attempted.inc();
+  try {
+    const accepted = await accept();
+    breakGlassDdl.allowed.inc();
+    return accepted;
+  } catch (error) {
+    if (error instanceof GatewayError && error.code !== 'service.unavailable') breakGlassDdl.denied.inc();
+    throw error;
+  }
 }
 
 /** Counts what a committed move did; to be called after the commit only. */

@@ -30,6 +30,9 @@ export interface Creation {
   dialect: StoredRequest['dialect'];
   statementType: string;
   risk: { level: RiskLevel; factors: string[]; schemaStatus: string };
+  review: { policyId: string | null; findingsCount: number };
+  /** What `allow_ddl` lifted (BG-3); null when nothing had to be. */
+  bypass: { statementCount: number } | null;
   context: CollectedContext;
   /** The statements that agents are asked to explain (AG-65). */
   explain: string[];
@@ -92,7 +95,7 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
   return { request, events: creationEvents(creation, actor, dispatched) };
 }
 
-function creationEvents({ id, input }: Creation, actor: Actor, dispatched: boolean): AuditDraft[] {
+function creationEvents({ id, input, bypass }: Creation, actor: Actor, dispatched: boolean): AuditDraft[] {
   const event = { outcome: 'success', actor, resourceType: 'request', resourceId: id } as const;
   const metadata = {
     channel: 'api',
@@ -105,16 +108,25 @@ function creationEvents({ id, input }: Creation, actor: Actor, dispatched: boole
   return [
     { ...event, type: input.emergency ? 'request.break_glass' : 'request.auto_approved', reason: input.reason, metadata },
     { ...event, type: 'request.dispatched', reason: null, metadata: { fence: 1 } },
+    ...(bypass === null
+      ? []
+      : [{ ...event, type: 'ddl.break_glass_bypass' as const, reason: input.reason, metadata: bypassMetadata(bypass) }]),
   ];
+}
+
+/** What the classifier refuses is never lifted, so that only the review can have been (SQ-I8). */
+function bypassMetadata({ statementCount }: { statementCount: number }) {
+  return { statement_count: statementCount, classifier_bypassed: false, reviewer_bypassed: true };
 }
 
 /** RQ-44, written once and never changed. */
 export function decisionTrace(creation: Creation) {
-  const { risk, workflow, approval } = creation;
+  const { risk, review, workflow, approval } = creation;
+  const isMigration = creation.operation.startsWith('migrate_');
   return {
     version: 1,
     classification: { resolved_operation: creation.operation },
-    sql_review: { policy_id: null, findings_count: 0, parse_failed: creation.operation.startsWith('migrate_') },
+    sql_review: { policy_id: review.policyId, findings_count: review.findingsCount, parse_failed: isMigration },
     risk: { level: risk.level, factors: risk.factors, schema_status: risk.schemaStatus },
     workflow: {
       matched:

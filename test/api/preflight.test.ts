@@ -91,20 +91,20 @@ describe('the verdict of a preflight', () => {
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
       status: 'requestable',
-      risk: 'unknown',
+      risk: 'low',
       requires_ddl_permission: false,
       classification: {
         ...{ statement_type: 'SELECT', operation: 'execute_select', mutating: false, ddl: false },
         ...{ requires_ddl_permission: false, multi_statement: false, statement_count: 1 },
       },
       review: { findings: [], blocked: false },
-      risk_assessment: { level: 'unknown', factors: [{ name: 'schema_not_synced' }] },
+      risk_assessment: { level: 'low', factors: [{ name: 'read_only' }] },
       policy: {
         ...{ sql_valid: true, caller_can_submit: true, would_auto_approve: true, requires_approval: false, approvers: [] },
         ...{ break_glass_allowed: false, workflow_id: 'wf:*:staging:e3b0c44298fc', require_reason: false },
       },
       impact: { status: 'skipped' },
-      fix_hints: ['The risk is unknown: it needs a schema snapshot that has the tables.'],
+      fix_hints: [],
       retryable: false,
       next_actions: [],
     });
@@ -198,7 +198,7 @@ describe('the verdict of a preflight', () => {
       outcome: 'success',
       metadata: {
         status: 'requestable',
-        risk_level: 'unknown',
+        risk_level: 'low',
         impact_status: 'skipped',
         blocked_codes: [],
         include_explain: false,

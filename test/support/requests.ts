@@ -136,6 +136,8 @@ function creationOf(options: StoredRequestOptions): Creation {
     dialect: 'postgresql',
     statementType: operation === 'execute_dml' ? 'UPDATE' : 'SELECT',
     risk: { level: 'low', factors: [], schemaStatus: 'none' },
+    review: { policyId: 'builtin-default', findingsCount: 0 },
+    bypass: null,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     explain: [],
     workflow: {

@@ -26,6 +26,8 @@ const creation = (over: Partial<Creation> = {}): Creation => ({
   ...{
     statementType: 'SELECT',
     risk: { level: 'unknown', factors: ['schema_not_synced'], schemaStatus: 'not_synced' },
+    review: { policyId: 'builtin-default', findingsCount: 2 },
+    bypass: null,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     explain: [],
     workflow: workflowSnapshot(),
@@ -118,12 +120,23 @@ describe('a new request', () => {
   });
 });
 
+describe('a bypass (BG-3)', () => {
+  it('is told after the dispatch, with the reason', () => {
+    const { events } = create({ ...emergency, bypass: { statementCount: 2 } });
+    expect(events.map(({ type }) => type)).toEqual(['request.break_glass', 'request.dispatched', 'ddl.break_glass_bypass']);
+    expect(events[2]).toMatchObject({ outcome: 'success', resourceType: 'request', reason: 'because' });
+    expect(JSON.stringify(events[2]?.metadata)).toBe(
+      '{"statement_count":2,"classifier_bypassed":false,"reviewer_bypassed":true}',
+    );
+  });
+});
+
 describe('the decision trace (RQ-44)', () => {
   it('says what was matched, found and decided', () => {
     expect(decisionTrace(creation())).toEqual({
       version: 1,
       classification: { resolved_operation: 'execute_select' },
-      sql_review: { policy_id: null, findings_count: 0, parse_failed: false },
+      sql_review: { policy_id: 'builtin-default', findings_count: 2, parse_failed: false },
       risk: { level: 'unknown', factors: ['schema_not_synced'], schema_status: 'not_synced' },
       workflow: { matched: { id: 'wf:app:production:e3b0c44298fc', database: 'app', environment: 'production', step_count: 1 } },
       decision: { outcome: 'needs_approval', reasons: ['no_auto_approve_rule'], auto_approve_threshold: null },
@@ -135,7 +148,8 @@ describe('the decision trace (RQ-44)', () => {
       workflow: { matched: null },
       decision: { reasons: ['break_glass'] },
     });
-    expect(decisionTrace(creation({ operation: 'migrate_up' })).sql_review).toEqual({
+    const migration = creation({ operation: 'migrate_up', review: { policyId: null, findingsCount: 0 } });
+    expect(decisionTrace(migration).sql_review).toEqual({
       policy_id: null,
       findings_count: 0,
       parse_failed: true,

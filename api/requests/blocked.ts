@@ -1,0 +1,63 @@
+import { insertAuditEvents } from '../../db/audit.js';
+import type { Actor, AuditDraft } from '../../domain/audit.js';
+import { invalid } from '../../domain/errors.js';
+import type { CreationInput } from '../../domain/request/creation.js';
+import type { Dialect } from '../../sql/judge.js';
+import type { Review, ReviewFinding } from '../../sql/review.js';
+import type { Services } from '../context.js';
+import { redactedTexts } from './redaction.js';
+
+interface Reviewed {
+  input: CreationInput;
+  dialect: Dialect | null;
+  operation: string;
+  review: Review;
+}
+
+/** Audits and throws 400 when the review blocks a creation and `allow_ddl` does not lift it (RQ-20, SQ-76, BG-2, BG-3). */
+export async function refuseBlocked(call: { actor: Actor }, services: Services, reviewed: Reviewed): Promise<void> {
+  const { input, review } = reviewed;
+  if (!review.blocked || (input.allowDdl && review.bypassable)) return;
+  const blocking = review.findings.filter(({ action }) => action === 'block');
+  await auditBlocked(call.actor, services, reviewed, blocking);
+  const messages = blocking
+    .map(({ message }) => message)
+    .join('; ')
+    .slice(0, maxMessage);
+  if (input.allowDdl) throw invalid(`not bypassable: ${messages}`, 'body.detail');
+  throw invalid(messages, review.rulesBypassable ? bypassHint : 'body.detail');
+}
+
+/** A text may hold thousands of blocked statements. */
+const maxMessage = 500;
+const bypassHint = 'in an emergency, allow_ddl lifts this when every statement creates, alters or drops';
+
+/** AU-11: in its own transaction; a failure to write it changes nothing. */
+async function auditBlocked(
+  actor: Actor,
+  services: Services,
+  { input, dialect, operation }: Reviewed,
+  blocking: ReviewFinding[],
+): Promise<void> {
+  const { database, environment } = input;
+  const draft: AuditDraft = {
+    type: 'request.blocked_by_review',
+    outcome: 'denied',
+    actor,
+    resourceType: null,
+    resourceId: null,
+    reason: input.reason,
+    metadata: {
+      blocked_rules: [...new Set(blocking.map(({ code }) => code))],
+      ...(input.emergency ? { break_glass_attempted: true } : {}),
+    },
+  };
+  try {
+    const { detailFingerprint, detailRaw } = await redactedTexts(services, input.detail, dialect);
+    const subject = { requestId: null, operation, database, environment, detailFingerprint, detailRaw };
+    await services.database.transaction((tx) => insertAuditEvents(tx, [draft], subject));
+  } catch (error) {
+    services.metrics.auditWriteFailures.inc();
+    services.log.error({ error: String(error) }, 'request.blocked_by_review not written');
+  }
+}

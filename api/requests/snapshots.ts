@@ -1,0 +1,36 @@
+import type { Queryable } from '../../db/client.js';
+import { findSnapshot, findSnapshotTime } from '../../db/schemas.js';
+import type { Pair } from '../../domain/permissions.js';
+import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
+
+export interface KnownSnapshot {
+  snapshot: SchemaSnapshot;
+  collectedAt: number;
+}
+
+/** The good snapshot of a pair as it is now, null before the first: its instant is asked for each time, its content (up to 10 MiB) read once. */
+export async function currentSnapshot(db: Queryable, pair: Pair): Promise<KnownSnapshot | null> {
+  const kept = keptOf(db);
+  const key = JSON.stringify([pair.database, pair.environment]);
+  const collectedAt = await findSnapshotTime(db, pair);
+  const known = kept.get(key);
+  kept.delete(key);
+  if (collectedAt === null) return null;
+  const found = known?.collectedAt === collectedAt ? known : await findSnapshot(db, pair);
+  if (found === null) return null;
+  kept.set(key, found);
+  const [oldest] = kept.keys();
+  if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest);
+  return found;
+}
+
+const maxKept = 20;
+
+/** The least recently used pair comes first. */
+const keptByDatabase = new WeakMap<Queryable, Map<string, KnownSnapshot>>();
+
+function keptOf(db: Queryable): Map<string, KnownSnapshot> {
+  const kept = keptByDatabase.get(db) ?? new Map<string, KnownSnapshot>();
+  keptByDatabase.set(db, kept);
+  return kept;
+}

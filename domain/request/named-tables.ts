@@ -1,0 +1,34 @@
+import type { StatementFacts } from '../../sql/facts.js';
+import { indexCascades } from '../cascade.js';
+import { indexTables, type SchemaSnapshot, type SnapshotTable, shownName } from '../schema-snapshot.js';
+
+/** What a DELETE of the text would take along (SQ-94). */
+interface Cascading {
+  cascade_children: { schema_name: string; name: string; estimated_rows: number; depth: number }[];
+  cascade_children_truncated: boolean;
+}
+
+export type NamedTable = string | SnapshotTable | (SnapshotTable & Cascading);
+
+/** RQ-43: the tables that a text names, each once: those of the snapshot as they are there, any other by its name. */
+export function namedTables(facts: readonly StatementFacts[], snapshot: SchemaSnapshot | null): NamedTable[] {
+  const named = facts.flatMap((statement) => statement.named);
+  const nameOf = ({ schema, name }: (typeof named)[number]) => shownName(schema, name);
+  if (snapshot === null) return [...new Set(named.map(nameOf))];
+  const lookup = indexTables(snapshot);
+  const deletedFrom = new Set(facts.flatMap((statement) => statement.deletedFrom).flatMap(lookup));
+  const found = new Set<string | SnapshotTable>();
+  for (const table of named) for (const meant of orElse(lookup(table), nameOf(table))) found.add(meant);
+  const cascadeOf = deletedFrom.size === 0 ? null : indexCascades(snapshot);
+  return [...found].map((table) => {
+    if (typeof table === 'string' || cascadeOf === null || !deletedFrom.has(table)) return table;
+    const { children, truncated } = cascadeOf(table);
+    if (children.length === 0) return table;
+    const shown = children.map(({ table: { schema_name, name, estimated_rows }, depth }) => ({
+      ...{ schema_name, name, estimated_rows, depth },
+    }));
+    return { ...table, cascade_children: shown, cascade_children_truncated: truncated };
+  });
+}
+
+const orElse = (tables: readonly SnapshotTable[], name: string) => (tables.length === 0 ? [name] : tables);
