@@ -1,5 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { type Database, limitDatabaseWork } from '../db/client.js';
+import { limitDatabaseWork } from '../db/call-limit.js';
+import type { Database } from '../db/client.js';
 import { type Moved, move } from '../db/move.js';
 import { findState } from '../db/request-state.js';
 import { GatewayError } from '../domain/errors.js';

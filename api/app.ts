@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import Koa from 'koa';
 import compress from 'koa-compress';
-import { limitDatabaseWork, outsideDatabaseWork } from '../db/client.js';
+import { limitDatabaseWork, outsideDatabaseWork } from '../db/call-limit.js';
 import { invalid, refusal } from '../domain/errors.js';
 import type { Authenticate } from './authentication.js';
 import type { Services } from './context.js';

@@ -1,4 +1,4 @@
-import { limitDatabaseWork } from '../db/client.js';
+import { limitDatabaseWork } from '../db/call-limit.js';
 import type { Services } from './context.js';
 import type { Call } from './route.js';
 

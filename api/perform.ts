@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { limitDatabaseWork } from '../db/client.js';
+import { limitDatabaseWork } from '../db/call-limit.js';
 import type { Actor } from '../domain/audit.js';
 import { forbidden, GatewayError, invalid, refusal } from '../domain/errors.js';
 import { type Caller, can, PERMISSIONS } from '../domain/permissions.js';

@@ -1,6 +1,6 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
 import { refusal } from '../domain/errors.js';
+import { beforeDeadline, remainingMs } from './call-limit.js';
 import { isUnreachable, sqlState } from './errors.js';
 import { rowTypes } from './row-types.js';
 
@@ -40,25 +40,8 @@ export interface DatabaseOptions {
   onPoolError?: (error: Error) => void;
 }
 
-const callDeadline = new AsyncLocalStorage<{ at: number }>();
 const retryable = new Set(['40001', '40P01']);
 const maxAttempts = 5;
-
-/** All database work inside `work` shares `ms`; nested limits replace the outer one (a long poll looks again with a fresh one). */
-export function limitDatabaseWork<T>(ms: number, work: () => Promise<T>): Promise<T> {
-  return callDeadline.run({ at: performance.now() + ms }, work);
-}
-
-/** Runs a wait that is no database work: the limit around it goes on where it stood. */
-export async function outsideDatabaseWork<T>(wait: () => Promise<T>): Promise<T> {
-  const deadline = callDeadline.getStore();
-  const since = performance.now();
-  try {
-    return await wait();
-  } finally {
-    if (deadline !== undefined) deadline.at += performance.now() - since;
-  }
-}
 
 /** Opens a pool that connects on first use; `close` ends it. */
 export function openDatabase(options: DatabaseOptions): Database {
@@ -105,11 +88,6 @@ function openPool(options: DatabaseOptions): pg.Pool {
   return pool;
 }
 
-function remainingMs(callTimeoutMs: number): number {
-  const deadline = callDeadline.getStore();
-  return deadline === undefined ? callTimeoutMs : Math.max(1, deadline.at - performance.now());
-}
-
 async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const deadline = performance.now() + limitMs;
   let client: pg.PoolClient;
@@ -131,31 +109,6 @@ async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.P
 
 function unavailableIf(error: unknown): unknown {
   return isUnreachable(error) ? refusal('service.unavailable', 'the gateway database is not reachable') : error;
-}
-
-class DeadlineError extends Error {
-  readonly code = 'DEADLINE';
-}
-
-function beforeDeadline<T>(promise: Promise<T>, ms: number, onLate?: (value: T) => void): Promise<T> {
-  return new Promise((resolve, reject) => {
-    let over = false;
-    const timer = setTimeout(() => {
-      over = true;
-      reject(new DeadlineError('database deadline passed'));
-    }, ms);
-    promise.then(
-      (value) => {
-        clearTimeout(timer);
-        if (over) onLate?.(value);
-        else resolve(value);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        if (!over) reject(error instanceof Error ? error : new Error(String(error)));
-      },
-    );
-  });
 }
 
 type Limited = <R>(work: (client: pg.PoolClient) => Promise<R>) => Promise<R>;

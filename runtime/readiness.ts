@@ -1,4 +1,5 @@
-import { type Database, limitDatabaseWork } from '../db/client.js';
+import { limitDatabaseWork } from '../db/call-limit.js';
+import type { Database } from '../db/client.js';
 import { schemaVersion } from '../db/migrate.js';
 import { appliedSchemaVersion, isWorkerSeen } from '../db/workers.js';
 import type { Lifecycle } from './lifecycle.js';

@@ -1,4 +1,4 @@
-import { limitDatabaseWork } from '../db/client.js';
+import { limitDatabaseWork } from '../db/call-limit.js';
 
 export interface Repeated {
   /** Looks now instead of at the end of the pause. */

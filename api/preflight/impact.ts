@@ -1,5 +1,5 @@
 import type { WorkflowConfig } from '../../config/shared-types.js';
-import { limitDatabaseWork } from '../../db/client.js';
+import { limitDatabaseWork } from '../../db/call-limit.js';
 import { topic } from '../../db/notifications.js';
 import {
   addPreflightJob,

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { limitDatabaseWork } from '../../db/client.js';
+import { limitDatabaseWork } from '../../db/call-limit.js';
 import { forbidden, invalid } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { blockedAnswer, type PreflightAnswer, preflightAnswer } from '../../domain/preflight.js';

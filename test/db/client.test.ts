@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, limitDatabaseWork, openDatabase, outsideDatabaseWork } from '../../db/client.js';
+import { limitDatabaseWork, outsideDatabaseWork } from '../../db/call-limit.js';
+import { type Database, openDatabase } from '../../db/client.js';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
 
 describe('the limit on database work of a call (OP-70)', () => {
