@@ -3,6 +3,7 @@ import type { Context } from './context.js';
 import { defineAdministration } from './define/administration.js';
 import { defineExecute } from './define/execute.js';
 import { defineHost } from './define/host.js';
+import { definePolicy } from './define/policy.js';
 import { definePreflight } from './define/preflight.js';
 import { defineRequest } from './define/request.js';
 import { failure } from './failure.js';
@@ -79,6 +80,7 @@ function createProgram(version: string, bind: Bind): Command {
   defineExecute(program, bind);
   definePreflight(program, bind);
   defineRequest(program, bind);
+  definePolicy(program, bind);
   defineAdministration(program, bind);
   defineHost(program);
   forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));
@@ -107,4 +109,4 @@ function usage(error: CommanderError, argv: readonly string[]) {
   });
 }
 
-const groups = new Set(['execute', 'preflight', 'request', 'audit', 'token', 'user']);
+const groups = new Set(['execute', 'preflight', 'request', 'policy', 'audit', 'token', 'user']);

@@ -92,7 +92,13 @@ function toSqlReview({ database, environment, ...rules }: Lists['sql_review'][nu
   return { id: `srp:${any(database)}:${any(environment)}`, database, environment, rules };
 }
 
-/** The rules of `builtin-default`, in force where no `[[sql_review]]` entry matches. */
-export const DEFAULT_REVIEW_RULES = Object.fromEntries(
-  Object.entries(reviewRules).map(([rule, schema]) => [rule, schema.parse(undefined)]),
-) as Record<ReviewRule, ReviewAction>;
+/** The review policy in force where no `[[sql_review]]` entry matches (WF-2, PO-11). */
+export const BUILTIN_REVIEW: SqlReviewConfig = {
+  id: 'builtin-default',
+  database: '*',
+  environment: '*',
+  rules: Object.fromEntries(Object.entries(reviewRules).map(([rule, schema]) => [rule, schema.parse(undefined)])) as Record<
+    ReviewRule,
+    ReviewAction
+  >,
+};

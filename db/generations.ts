@@ -23,6 +23,29 @@ export async function latestGenerationNumber(db: Queryable): Promise<number> {
   return row?.number ?? 0;
 }
 
+/** When the entries of a list first had their ids, and when they were last changed, added again included (CF-71), up to generation `number`. */
+export async function listItemTimes(
+  db: Queryable,
+  list: keyof SharedConfig,
+  number: number,
+): Promise<{ id: string; created_at: number; updated_at: number }[]> {
+  return db.query(
+    `with generations as (
+       select created_at, content, row_number() over (order by number) as place from config_generations where number <= $2
+     ), items as (
+       select place, created_at, item ->> 'id' as id, md5(item::text) as item
+       from generations, jsonb_array_elements(content -> $1) as item
+     ), versions as (
+       select *, lag(item) over versions as previous, lag(place) over versions as previous_place
+       from items window versions as (partition by id order by place)
+     )
+     select id, min(created_at) as created_at,
+       max(created_at) filter (where previous is distinct from item or previous_place is distinct from place - 1) as updated_at
+     from versions group by id`,
+    [list, number],
+  );
+}
+
 /** Holds back other processes that sync until the transaction ends (CF-30). */
 export async function lockGenerations(tx: Transaction): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('config_generations', 0))`);

@@ -48,6 +48,11 @@ export async function findLearntDialect(db: Queryable, pair: Pair): Promise<Dial
   return row?.dialect ?? null;
 }
 
+/** The same for every pair that has one. */
+export async function listLearntDialects(db: Queryable): Promise<(Pair & { dialect: Dialect })[]> {
+  return db.query('select database, environment, dialect from schema_snapshots where dialect is not null');
+}
+
 /** The same for the pair of a stored request. */
 export async function findLearntDialectOf(db: Queryable, requestId: string): Promise<Dialect | null> {
   const [row] = await db.query<{ dialect: Dialect | null }>(

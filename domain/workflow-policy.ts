@@ -92,6 +92,24 @@ export function decideAutoApproval(rule: AutoApproveConfig | null, risk: RiskLev
   return { outcome: 'auto_approved', reason: 'risk_below_threshold', threshold };
 }
 
+export type DecisionPreview =
+  | { decision: 'deny'; reason: 'no_matching_workflow' }
+  | { decision: 'auto_approved'; reason: 'explicit_always' }
+  | { decision: 'may_auto_approve'; reason: 'risk_unknown_until_analyzed' }
+  | { decision: 'needs_approval'; reason: 'no_auto_approve' }
+  | { decision: 'break_glass_only'; reason: 'emergency_required' };
+
+/** What is known of a creation before its text is (preflight.md 2): an emergency needs no workflow policy (BG-1), so a repair is never denied. */
+export function previewDecision(workflow: Pick<WorkflowConfig, 'autoApprove'> | null, operation: Operation): DecisionPreview {
+  if (operation === 'migrate_repair') return { decision: 'break_glass_only', reason: 'emergency_required' };
+  if (workflow === null) return { decision: 'deny', reason: 'no_matching_workflow' };
+  const mode = workflow.autoApprove?.mode;
+  if (mode === 'always') return { decision: 'auto_approved', reason: 'explicit_always' };
+  if (mode === 'risk_based' && operation.startsWith('execute_'))
+    return { decision: 'may_auto_approve', reason: 'risk_unknown_until_analyzed' };
+  return { decision: 'needs_approval', reason: 'no_auto_approve' };
+}
+
 /** The timeout of one statement in seconds: the workflow's own, else the policy's, never above the policy's maximum (requests.md 9). */
 export function effectiveStatementTimeoutSecs(
   policy: Pick<ExecutionPolicyConfig, 'statementTimeoutSecs' | 'maxStatementTimeoutSecs'>,
@@ -114,7 +132,7 @@ export const DEFAULT_EXECUTION_POLICY: Readonly<Omit<ExecutionPolicyConfig, 'id'
 
 /** RS-58: the result policy of a pair that no entry names; `resultTtlDays` is `retention.result_ttl_days`. */
 export function defaultResultPolicy(resultTtlDays: number) {
-  return { retentionDays: resultTtlDays, deliveryMode: 'both' as const, access: [] as string[] };
+  return { id: null, retentionDays: resultTtlDays, deliveryMode: 'both' as const, access: [] as string[] };
 }
 
 /** Later entries lose against earlier ones of equal score; the configuration makes ties impossible. */

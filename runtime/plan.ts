@@ -5,5 +5,5 @@ import type { Config } from '../config/types.js';
 export function planLimits({ license }: Pick<Config, 'license'>, now: number): License['limits'] {
   if (license.key === null || license.publicKey === null) return PLANS.free;
   const read = readLicense(license.key, license.publicKey);
-  return typeof read === 'string' || now > read.expiresAt.getTime() ? PLANS.free : read.limits;
+  return typeof read === 'string' || now >= read.expiresAt.getTime() ? PLANS.free : read.limits;
 }

@@ -1,22 +1,14 @@
 import { z } from 'zod';
-import { isName } from '../../domain/permissions.js';
-import { OPERATIONS } from '../../domain/workflow-policy.js';
+import { operationName, pairName } from '../names.js';
 
-const name = z.string().refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -');
-const aliases = new Map(['execute_query', 'execute', 'query', ''].map((alias) => [alias, 'execute_select']));
-const operations: ReadonlySet<string> = new Set(OPERATIONS);
 const maxSqlBytes = 1_048_576;
 
 /** The body of `POST /api/preflight`. */
 export const preflightBody = z.object({
-  database: name,
-  environment: name,
+  database: pairName,
+  environment: pairName,
   sql: z.string().refine((text) => Buffer.byteLength(text) <= maxSqlBytes, `must be at most ${maxSqlBytes} bytes`),
-  operation: z
-    .string()
-    .transform((text) => aliases.get(text) ?? text)
-    .refine((text) => operations.has(text), `must be one of ${OPERATIONS.join(', ')}`)
-    .nullish(),
+  operation: operationName.nullish(),
   include_explain: z.boolean().default(true),
   explain_timeout_ms: z.number().int().min(0).default(5000),
 });

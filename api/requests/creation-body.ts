@@ -2,14 +2,12 @@ import { z } from 'zod';
 import { sha256Hex } from '../../crypto/hash.js';
 import { invalid } from '../../domain/errors.js';
 import { canonicalJson } from '../../domain/execution-token.js';
-import { isName, normaliseShareWith } from '../../domain/permissions.js';
+import { normaliseShareWith } from '../../domain/permissions.js';
 import type { CreationInput } from '../../domain/request/creation.js';
-import { OPERATIONS, type Operation } from '../../domain/workflow-policy.js';
+import type { Operation } from '../../domain/workflow-policy.js';
+import { operationName, pairName } from '../names.js';
 
 const bytes = (text: string) => Buffer.byteLength(text);
-const name = z.string().refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -');
-const aliases = new Map<string, Operation>(['execute_query', 'execute', 'query', ''].map((alias) => [alias, 'execute_select']));
-const operations: ReadonlySet<string> = new Set(OPERATIONS);
 const detailBytes = { execute: 100_000, migrate: 1_048_576 } as const;
 
 /** A note of up to 1024 bytes; only white space counts as none. */
@@ -22,13 +20,9 @@ export const note = z
 
 /** The body of `POST /api/requests` (requests.md section 2). */
 export const creationBody = z.object({
-  database: name,
-  environment: name,
-  operation: z
-    .string()
-    .transform((text) => aliases.get(text) ?? text)
-    .refine((text) => operations.has(text), `must be one of ${OPERATIONS.join(', ')}`)
-    .default('execute_select'),
+  database: pairName,
+  environment: pairName,
+  operation: operationName.default('execute_select'),
   detail: z.string(),
   reason: note,
   idempotency_key: z
@@ -49,7 +43,7 @@ export type CreationBody = z.output<typeof creationBody>;
 
 /** Defaults and aliases applied, sizes and selectors checked (RQ-12). */
 export function creationInput(body: CreationBody): CreationInput & { asked: Operation } {
-  const asked = body.operation as Operation;
+  const asked = body.operation;
   const limit = asked.startsWith('migrate_') ? detailBytes.migrate : detailBytes.execute;
   if (bytes(body.detail) > limit) throw invalid(`detail must be at most ${limit} bytes`, 'body.detail');
   return {

@@ -1,4 +1,4 @@
-import { DEFAULT_REVIEW_RULES } from '../../config/shared.js';
+import { BUILTIN_REVIEW } from '../../config/shared.js';
 import type { WorkflowConfig } from '../../config/shared-types.js';
 import { iso } from '../../db/row-types.js';
 import { type Caller, can, type Pair, type Permission } from '../../domain/permissions.js';
@@ -55,7 +55,7 @@ export async function judgeAccepted(
 ): Promise<Judgement> {
   const { operation, facts } = verdict;
   const matched = matchWorkflow(shared.workflows, { ...pair, operation });
-  const policy = matchPolicy(shared.sqlReview, pair) ?? builtinReview;
+  const policy = matchPolicy(shared.sqlReview, pair) ?? BUILTIN_REVIEW;
   const reviewed = review(verdict, policy.rules);
   const autoApprove = matched?.autoApprove ?? null;
   const isSettled = operation === 'execute_select' && autoApprove?.allowReadOnly === true;
@@ -69,8 +69,6 @@ export async function judgeAccepted(
     schemaSnapshotCollectedAt: known === null ? null : iso(known.collectedAt),
   };
 }
-
-const builtinReview = { id: 'builtin-default', rules: DEFAULT_REVIEW_RULES };
 
 /** RQ-21: whether the caller holds every permission that creating this text needs. */
 export function maySubmit(

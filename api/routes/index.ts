@@ -5,9 +5,11 @@ import type { Route } from '../route.js';
 import { agentRoutes } from './agent.js';
 import { auditRoutes } from './audit.js';
 import { readOnlyPaths } from './config-read-only.js';
+import { databaseRoutes } from './databases.js';
 import { explainRoutes } from './explain.js';
 import { meRoutes } from './me.js';
 import { operationRoutes } from './operations.js';
+import { policyRoutes } from './policies.js';
 import { preflightRoutes } from './preflight.js';
 import { publicKeyRoutes } from './public-key.js';
 import { type RequestTimes, requestRoutes } from './requests.js';
@@ -48,6 +50,8 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...explainRoutes,
     ...preflightRoutes,
     ...schemaRoutes,
+    ...databaseRoutes,
+    ...policyRoutes,
     ...publicKeyRoutes,
     ...auditRoutes,
     ...meRoutes,

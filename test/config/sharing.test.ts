@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { findLostSections } from '../../config/guard.js';
 import { listRestartKeys } from '../../config/reload.js';
-import { changedSections, DEFAULT_REVIEW_RULES, sharedContent } from '../../config/shared.js';
+import { BUILTIN_REVIEW, changedSections, sharedContent } from '../../config/shared.js';
 import { configOf, MINIMAL } from './support.js';
 
 const policies = `${MINIMAL}[[databases]]\nname = "app"\nenvironments = ["qa"]
@@ -33,10 +33,10 @@ describe('the shared part of a configuration', () => {
   });
 
   it('has 14 review rules with the documented defaults', () => {
-    expect(Object.keys(DEFAULT_REVIEW_RULES)).toHaveLength(14);
-    expect(DEFAULT_REVIEW_RULES).toMatchObject({ truncate: 'block', drop_index: 'warn', create_sequence: 'off' });
+    expect(Object.keys(BUILTIN_REVIEW.rules)).toHaveLength(14);
+    expect(BUILTIN_REVIEW.rules).toMatchObject({ truncate: 'block', drop_index: 'warn', create_sequence: 'off' });
     expect(configOf(`${MINIMAL}[[sql_review]]\ntruncate = "off"`).shared.sqlReview[0]?.rules).toEqual({
-      ...DEFAULT_REVIEW_RULES,
+      ...BUILTIN_REVIEW.rules,
       truncate: 'off',
     });
   });

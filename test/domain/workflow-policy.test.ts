@@ -10,6 +10,7 @@ import {
   matchWorkflow,
   OPERATIONS,
   type Operation,
+  previewDecision,
   type RiskLevel,
   snapshotWorkflow,
 } from '../../domain/workflow-policy.js';
@@ -82,14 +83,15 @@ it('keeps a copy of the workflow with its clocks resolved (WF-3, TT-1, TT-2)', (
   expect(snapshot.steps).not.toBe(source.steps);
 });
 
+const rule = (mode: AutoApproveConfig['mode'], risk: AutoApproveConfig['risk']): AutoApproveConfig => ({
+  mode,
+  risk,
+  allowReadOnly: true,
+  allowSafeDdl: true,
+  maxEstimatedRows: 1000,
+});
+
 describe('auto-approval (requests.md 8)', () => {
-  const rule = (mode: AutoApproveConfig['mode'], risk: AutoApproveConfig['risk']): AutoApproveConfig => ({
-    mode,
-    risk,
-    allowReadOnly: true,
-    allowSafeDdl: true,
-    maxEstimatedRows: 1000,
-  });
   const medium = rule('risk_based', 'medium');
 
   it.each<[string, AutoApproveConfig | null, RiskLevel, string, string]>([
@@ -120,6 +122,23 @@ it('bounds the statement timeout of a workflow by the maximum of the policy (req
 });
 
 it('has the documented defaults (RS-58) and six operations (PO-3)', () => {
-  expect(defaultResultPolicy(30)).toEqual({ retentionDays: 30, deliveryMode: 'both', access: [] });
+  expect(defaultResultPolicy(30)).toEqual({ id: null, retentionDays: 30, deliveryMode: 'both', access: [] });
   expect(OPERATIONS).toHaveLength(6);
+});
+
+describe('what is known of a creation before its text (PO-2)', () => {
+  const ruled = (mode: AutoApproveConfig['mode'] | null) => ({ autoApprove: mode === null ? null : rule(mode, 'low') });
+  it.each([
+    [null, 'execute_select', 'deny', 'no_matching_workflow'],
+    [null, 'migrate_up', 'deny', 'no_matching_workflow'],
+    [null, 'migrate_repair', 'break_glass_only', 'emergency_required'],
+    [ruled('always'), 'execute_dml', 'auto_approved', 'explicit_always'],
+    [ruled('always'), 'migrate_down', 'auto_approved', 'explicit_always'],
+    [ruled('always'), 'migrate_repair', 'break_glass_only', 'emergency_required'],
+    [ruled('risk_based'), 'execute_select', 'may_auto_approve', 'risk_unknown_until_analyzed'],
+    [ruled('risk_based'), 'migrate_status', 'needs_approval', 'no_auto_approve'],
+    [ruled(null), 'execute_select', 'needs_approval', 'no_auto_approve'],
+  ] as const)('%j with %s is %s: %s', (policy, operation, decision, reason) => {
+    expect(previewDecision(policy, operation)).toEqual({ decision, reason });
+  });
 });

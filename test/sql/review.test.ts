@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DEFAULT_REVIEW_RULES } from '../../config/shared.js';
+import { BUILTIN_REVIEW } from '../../config/shared.js';
 import type { ReviewAction, ReviewRule } from '../../config/shared-types.js';
 import { isSafeDdl } from '../../domain/risk.js';
 import { createSqlJudge, type Dialect, type SqlJudge, type Verdict } from '../../sql/judge.js';
@@ -21,7 +21,7 @@ async function accepted(text: string, dialect: Dialect = 'postgresql'): Promise<
   if (verdict.verdict !== 'accepted') throw new Error(`${text}: ${JSON.stringify(verdict)}`);
   return verdict;
 }
-const rules = (changes: Partial<Record<ReviewRule, ReviewAction>> = {}) => ({ ...DEFAULT_REVIEW_RULES, ...changes });
+const rules = (changes: Partial<Record<ReviewRule, ReviewAction>> = {}) => ({ ...BUILTIN_REVIEW.rules, ...changes });
 const reviewOf = async (text: string, dialect: Dialect = 'postgresql'): Promise<Review> =>
   review(await accepted(text, dialect), rules());
 const codesOf = async (text: string, dialect: Dialect = 'postgresql'): Promise<string[]> =>

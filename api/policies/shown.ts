@@ -1,0 +1,77 @@
+import { BUILTIN_REVIEW } from '../../config/shared.js';
+import type {
+  AutoApproveConfig,
+  ExecutionPolicyConfig,
+  ResultPolicyConfig,
+  SqlReviewConfig,
+  WorkflowConfig,
+} from '../../config/shared-types.js';
+
+/** `auto_approve` as every answer shows it. */
+export function shownAutoApprove(rule: AutoApproveConfig | null) {
+  if (rule === null) return null;
+  return {
+    mode: rule.mode,
+    max_risk_level: rule.risk,
+    allow_read_only: rule.allowReadOnly,
+    allow_safe_ddl: rule.allowSafeDdl,
+    max_estimated_rows: rule.maxEstimatedRows,
+  };
+}
+
+/** An item of `GET /api/workflows`, without its times. */
+export function shownWorkflow(workflow: WorkflowConfig) {
+  return {
+    id: workflow.id,
+    database: workflow.database,
+    environment: workflow.environment,
+    operations: workflow.operations,
+    auto_approve: shownAutoApprove(workflow.autoApprove),
+    steps: workflow.steps.map(({ approvers, mode }) => ({ approvers, mode })),
+    require_reason: workflow.requireReason,
+    allow_self_approve: workflow.allowSelfApprove,
+    allow_same_approver_across_steps: workflow.allowSameApproverAcrossSteps,
+    explain: workflow.explain,
+    pending_ttl_secs: workflow.pendingTtlSecs,
+    approval_ttl_secs: workflow.approvalTtlSecs,
+    statement_timeout_secs: workflow.statementTimeoutSecs,
+  };
+}
+
+/** An item of `GET /api/execution-policies`, without its times. */
+export function shownExecutionPolicy(policy: ExecutionPolicyConfig) {
+  return {
+    id: policy.id,
+    database: policy.database,
+    environment: policy.environment,
+    max_executions: policy.maxExecutions,
+    execution_window_secs: policy.executionWindowSecs,
+    retry_on_failure: policy.retryOnFailure,
+    statement_timeout_secs: policy.statementTimeoutSecs,
+    max_statement_timeout_secs: policy.maxStatementTimeoutSecs,
+    max_rows: policy.maxRows,
+    migration_lease_duration_secs: policy.migrationLeaseDurationSecs,
+    migration_statement_timeout_secs: policy.migrationStatementTimeoutSecs,
+  };
+}
+
+/** An item of `GET /api/result-policies`, without its times. */
+export function shownResultPolicy(policy: ResultPolicyConfig) {
+  return {
+    id: policy.id,
+    database: policy.database,
+    environment: policy.environment,
+    retention_days: policy.retentionDays,
+    delivery_mode: policy.deliveryMode,
+    access: policy.access,
+  };
+}
+
+/** An item of `GET /api/sql-review-policies`; where no entry is, the gateway's own rules are in force. */
+export function shownReviewPolicy(policy: SqlReviewConfig) {
+  const { id, database, environment, rules } = policy;
+  return { id, database, environment, rules, source: reviewSource(policy) };
+}
+
+/** Whether a review policy stands in `server.toml`. */
+export const reviewSource = ({ id }: SqlReviewConfig) => (id === BUILTIN_REVIEW.id ? ('builtin' as const) : ('config' as const));

@@ -1,0 +1,17 @@
+import type { Context } from '../context.js';
+import { showValue } from '../output/details.js';
+import type { Answer } from '../output/output.js';
+import { renderTable } from '../output/table.js';
+
+/** `svc databases`: the registered pairs that the caller may view. */
+export async function listDatabases(context: Context): Promise<Answer> {
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'databases'] });
+  const pairs = reply.json().get('databases')?.items() ?? [];
+  const rows = pairs.map((pair) => ['database', 'environment', 'dialect'].map((key) => showValue(pair.get(key))));
+  const table = () => renderTable(['DATABASE', 'ENVIRONMENT', 'DIALECT'], rows, { paintHeader: context.output.style.bold });
+  return {
+    data: reply.text,
+    human: () => (rows.length === 0 ? '' : table()),
+    ...(rows.length === 0 ? { note: 'no databases' } : {}),
+  };
+}

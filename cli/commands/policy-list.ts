@@ -1,0 +1,86 @@
+import type { Context } from '../context.js';
+import { showValue } from '../output/details.js';
+import type { JsonText } from '../output/json-text.js';
+import type { Answer } from '../output/output.js';
+import { approverSteps, autoApproval } from '../output/policy-parts.js';
+import { renderTable } from '../output/table.js';
+import { visible } from '../output/visible.js';
+import { type PolicyKind, policyKinds } from '../policy-kinds.js';
+
+export interface PolicyListOptions {
+  kind?: PolicyKind;
+}
+
+interface List {
+  path: string;
+  /** The key of the list in its answer. */
+  key: string;
+  header: string[];
+  row(item: JsonText): string[];
+}
+
+const values = (item: JsonText, ...keys: string[]) => keys.map((key) => showValue(item.get(key)));
+
+const lists: Record<PolicyKind, List> = {
+  workflow: {
+    path: 'workflows',
+    key: 'workflows',
+    header: ['OPERATIONS', 'AUTO-APPROVAL', 'STEPS', 'ID'],
+    row: (item) => [
+      showValue(item.get('operations')) || 'all',
+      autoApproval(item.get('auto_approve')),
+      approverSteps(item.get('steps')).join(', then '),
+      ...values(item, 'id'),
+    ],
+  },
+  execution: {
+    path: 'execution-policies',
+    key: 'execution_policies',
+    header: ['RUNS', 'WITHIN (S)', 'RETRY', 'TIMEOUT (S)', 'AT MOST (S)', 'ROWS'],
+    row: (item) =>
+      values(
+        item,
+        ...['max_executions', 'execution_window_secs', 'retry_on_failure'],
+        ...['statement_timeout_secs', 'max_statement_timeout_secs', 'max_rows'],
+      ),
+  },
+  result: {
+    path: 'result-policies',
+    key: 'result_policies',
+    header: ['DAYS', 'DELIVERY', 'ACCESS'],
+    row: (item) => values(item, 'retention_days', 'delivery_mode', 'access'),
+  },
+  'sql-review': {
+    path: 'sql-review-policies',
+    key: 'sql_review_policies',
+    header: ['SOURCE', 'BLOCKS', 'WARNS'],
+    row: (item) => [...values(item, 'source'), rulesThat(item, 'block'), rulesThat(item, 'warn')],
+  },
+};
+
+/** `svc policy list`: the policies of one kind, or of all. */
+export async function listPolicies(context: Context, _: readonly string[], { kind }: PolicyListOptions): Promise<Answer> {
+  const wanted = (kind === undefined ? policyKinds : [kind]).map((name) => lists[name]);
+  const read = (list: List) => context.client().call({ method: 'GET', path: ['api', list.path] });
+  const replies = await Promise.all(wanted.map(read));
+  const found = wanted.map((list, index) => ({ list, items: replies[index]?.json().get(list.key) }));
+  const joined = found.map(({ list, items }) => `${JSON.stringify(list.key)}:${items?.text ?? '[]'}`);
+  const shown = found.filter(({ items }) => (items?.items().length ?? 0) > 0);
+  return {
+    data: kind === undefined ? `{${joined.join(',')}}` : replies[0]!.text,
+    human: () => shown.map(({ list, items }) => tableOf(context, list, items?.items() ?? [], kind === undefined)).join('\n'),
+    ...(shown.length === 0 ? { note: 'no policies' } : {}),
+  };
+}
+
+function tableOf(context: Context, { key, header, row }: List, items: readonly JsonText[], titled: boolean): string {
+  const { style } = context.output;
+  const rows = items.map((item) => [...values(item, 'database', 'environment'), ...row(item)]);
+  const table = renderTable(['DATABASE', 'ENVIRONMENT', ...header], rows, { paintHeader: style.bold });
+  return titled ? `${style.bold(key.replaceAll('_', ' '))}\n${table}` : table;
+}
+
+function rulesThat(policy: JsonText, action: string): string {
+  const rules = policy.get('rules')?.entries() ?? [];
+  return rules.flatMap(([rule, value]) => (value.string() === action ? [visible(rule)] : [])).join(', ');
+}

@@ -1,0 +1,3 @@
+/** What `policy list --kind` takes. */
+export const policyKinds = ['workflow', 'execution', 'result', 'sql-review'] as const;
+export type PolicyKind = (typeof policyKinds)[number];
