@@ -29,7 +29,7 @@ const defaultFallback = '/var/lib/svc-dev';
 export function placePostgres(clone: string, dataDir: string, fallbackBase = defaultFallback): PostgresPlace {
   const native = installedPrograms();
   linkLibraries(native);
-  const user = process.getuid?.() === 0 ? unprivilegedUser() : null;
+  const user = otherUser('PostgreSQL');
   const place: PostgresPlace = { bin: join(native, 'bin'), dataDir, user, movedTo: null };
   mkdirSync(dirname(dataDir), { recursive: true });
   if (user === null) return place;
@@ -82,17 +82,19 @@ function linkLibraries(native: string): void {
   }
 }
 
-function unprivilegedUser(): User {
+/** Whom a server runs as that this process may not run itself: root hands over to `postgres` or `nobody`, anybody else (null) to nobody. */
+export function otherUser(server: string): User | null {
+  if (process.getuid?.() !== 0) return null;
   const users = readFileSync('/etc/passwd', 'utf8').split('\n');
   for (const name of ['postgres', 'nobody']) {
     const [, , uid, gid] = users.find((line) => line.startsWith(`${name}:`))?.split(':') ?? [];
     if (uid !== undefined && gid !== undefined) return { name, uid: Number(uid), gid: Number(gid) };
   }
-  throw new Error('PostgreSQL does not run as root, and there is no user postgres or nobody here; start as another user');
+  throw new Error(`${server} does not run as root, and there is no user postgres or nobody here; start as another user`);
 }
 
 /** Asked as that user, since folders on the way, ACLs and mounts all count. */
-function canReach(user: User, path: string): boolean {
+export function canReach(user: User, path: string): boolean {
   return spawnSync('/usr/bin/env', ['test', '-x', path], { uid: user.uid, gid: user.gid, cwd: '/', timeout: 5000 }).status === 0;
 }
 

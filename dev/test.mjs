@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { currentBuild, root, workflowBundle } from '../bin/build.mjs';
@@ -16,6 +16,8 @@ function test() {
   const folder = mkdtempSync(join(tmpdir(), 'svc-report-'));
   const report = join(folder, 'report.json');
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const notRun = join(folder, 'not-run.txt');
+  process.env.SVC_TEST_NOT_RUN = notRun;
   const code = run(join(root, 'node_modules/vitest/vitest.mjs'), ['run', ...reporters, ...process.argv.slice(2)]);
   try {
     const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8'));
@@ -24,6 +26,7 @@ function test() {
   } catch {
     process.stdout.write('The tests did not run to their end.\n');
   }
+  if (existsSync(notRun)) process.stdout.write(readFileSync(notRun));
   rmSync(folder, { recursive: true, force: true });
   return code;
 }

@@ -1,8 +1,11 @@
+import { chmodSync, mkdirSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { findMariadb } from '../../dev/mariadb/program.js';
+import { startMariadb } from '../../dev/mariadb/server.js';
 import { type PostgresServer, startPostgres } from '../../dev/postgres.js';
 import { findTemporalProgram } from '../../dev/temporal/program.js';
 import { startTemporal, type TemporalServer } from '../../dev/temporal/server.js';
@@ -12,6 +15,7 @@ export interface EngineAnswers {
   '/postgres': { url: string };
   '/template': { database: string };
   '/temporal': { address: string };
+  '/mysql': { url: string } | { missing: string };
 }
 
 /**
@@ -22,16 +26,18 @@ export async function openEngines(folder: string): Promise<{ address: string; cl
   const giveUp = new AbortController();
   const postgres = once(() => openPostgres(folder, giveUp.signal));
   const temporal = once(() => openTemporal(folder, giveUp.signal));
+  const mysql = once(() => openMysql(folder, giveUp.signal));
   const template = once(async () => makeTemplate(await postgres.get()));
   const server = await serve({
     '/postgres': async () => ({ url: (await postgres.get()).url('postgres') }),
     '/template': async () => ({ database: await template.get() }),
     '/temporal': async () => ({ address: (await temporal.get()).address }),
+    '/mysql': async () => (await mysql.get()).answer,
   });
   const close = async () => {
     server.close();
     giveUp.abort();
-    const running = await Promise.allSettled([postgres.started(), temporal.started()]);
+    const running = await Promise.allSettled([postgres.started(), temporal.started(), mysql.started()]);
     await Promise.all(running.map((one) => (one.status === 'fulfilled' ? one.value?.stop() : undefined)));
   };
   return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
@@ -49,6 +55,19 @@ async function openTemporal(folder: string, signal: AbortSignal): Promise<Tempor
   const report = (line: string) => console.error(line);
   const { file } = await findTemporalProgram({ environment: process.env, report, signal });
   return startTemporal({ program: file, dbFile: null, uiPort: null, logFile: join(folder, 'temporal.log'), signal });
+}
+
+/** The server of SVC_TEST_MYSQL_URL, else a MariaDB of the run's own, else why there is none (DV-12). */
+async function openMysql(folder: string, signal: AbortSignal) {
+  const given = process.env.SVC_TEST_MYSQL_URL;
+  if (given) return { answer: { url: given }, stop: async () => {} };
+  const found = await findMariadb({ signal, report: (line) => console.error(line) }).catch((error: Error) => error);
+  if (found instanceof Error) return { answer: { missing: found.message }, stop: async () => {} };
+  const own = join(folder, 'mariadb');
+  mkdirSync(own);
+  chmodSync(own, 0o755);
+  const server = await startMariadb({ program: found, folder: own, signal });
+  return { answer: { url: server.url() }, stop: server.stop };
 }
 
 /** Migrated once; each test file copies it. Owned by the role that the gateway uses, which is no superuser. */

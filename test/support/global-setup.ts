@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openEngines } from './engines.js';
+import { tellNotRun } from './not-run.js';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -22,6 +23,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('engines', engines.address);
   return async () => {
     await engines.close();
+    tellNotRun();
     rmSync(folder, { recursive: true, force: true });
   };
 }

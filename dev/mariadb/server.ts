@@ -1,0 +1,133 @@
+import { spawn } from 'node:child_process';
+import { chownSync, cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Child, lastLines, startChild } from '../child.js';
+import { freePort } from '../ports.js';
+import { canReach, otherUser, type User } from '../postgres-programs.js';
+import { environmentOf, type MariadbProgram } from './program.js';
+
+export interface MariadbOptions {
+  program: MariadbProgram;
+  /** A new folder of its own, which every user may enter; gone with the server's data when the caller removes it. */
+  folder: string;
+  /** Options beyond ours, without `--`. */
+  settings?: readonly string[];
+  signal?: AbortSignal;
+}
+
+export interface MariadbServer {
+  port: number;
+  child: Child;
+  /** Address of the server for its superuser, or of a database. */
+  url(database?: string): string;
+  stop(): Promise<void>;
+}
+
+const startWaitMs = 60_000;
+const password = 'test';
+
+/**
+ * Makes the system tables and starts MariaDB on loopback and a free port, for tests: a crash of the machine may lose data. Resolves when
+ * it accepts connections. As root it runs as another user, who gets a copy of programs that are out of reach.
+ */
+export async function startMariadb(options: MariadbOptions): Promise<MariadbServer> {
+  const user = otherUser('MariaDB');
+  const program = withinReach(options.program, user, options.folder);
+  const dataDir = join(options.folder, 'data');
+  for (const folder of [dataDir, temporaryFolder(dataDir)]) {
+    mkdirSync(folder, { mode: 0o700 });
+    if (user !== null) chownSync(folder, user.uid, user.gid);
+  }
+  await makeSystemTables(program, user, dataDir, options.signal);
+  const port = await freePort();
+  const own = [`port=${port}`, 'bind-address=127.0.0.1', 'socket=mysql.sock', 'skip-name-resolve', 'max-connections=200'];
+  const child = startChild({
+    ...{ name: 'MariaDB', file: program.file, logFile: join(options.folder, 'mariadb.log'), deathSignal: 'SIGKILL', user },
+    args: argumentsOf(program, dataDir, [...own, ...(options.settings ?? [])]),
+    ...{ cwd: dataDir, environment: environmentOf(program) },
+  });
+  const stop = () => child.stop('SIGTERM', 15_000);
+  try {
+    await waitUntilReady(port, child, options.signal);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { port, child, url: (database = '') => `mysql://root:${password}@127.0.0.1:${port}/${database}`, stop };
+}
+
+const temporaryFolder = (dataDir: string): string => `${dataDir}.tmp`;
+
+function argumentsOf(program: MariadbProgram, dataDir: string, settings: readonly string[]): string[] {
+  const speed = ['innodb-flush-log-at-trx-commit=0', 'innodb-doublewrite=0', 'innodb-log-file-size=32M', 'sync-binlog=0'];
+  const places = [
+    `datadir=${dataDir}`,
+    `tmpdir=${temporaryFolder(dataDir)}`,
+    `lc-messages-dir=${program.share}`,
+    `character-sets-dir=${join(program.share, 'charsets')}`,
+  ];
+  return ['--no-defaults', ...[...places, ...speed, 'innodb-buffer-pool-size=64M', ...settings].map((each) => `--${each}`)];
+}
+
+/** Programs in a folder that only root may enter are copied: 50 MB. */
+function withinReach(program: MariadbProgram, user: User | null, folder: string): MariadbProgram {
+  const { root } = program;
+  if (user === null || root === null || canReach(user, program.file)) return program;
+  const copy = join(folder, 'programs');
+  cpSync(root, copy, { recursive: true, verbatimSymlinks: true });
+  const moved = (path: string) => join(copy, path.slice(root.length));
+  return { root: copy, file: moved(program.file), share: moved(program.share), libraries: program.libraries.map(moved) };
+}
+
+/** The server reads them from a pipe and ends when that does, also when this process is killed. */
+async function makeSystemTables(
+  program: MariadbProgram,
+  user: User | null,
+  dataDir: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const files = ['mysql_system_tables', 'mysql_performance_tables', 'mysql_system_tables_data', 'maria_add_gis_sp_bootstrap'];
+  const scripts = [...files, 'mysql_sys_schema'].map((name) => readFileSync(join(program.share, `${name}.sql`), 'utf8'));
+  const text = ['create database mysql;', 'use mysql;', ...scripts, rootPassword].join('\n');
+  const child = spawn(program.file, argumentsOf(program, dataDir, ['bootstrap']), {
+    ...{ cwd: dataDir, env: environmentOf(program), stdio: ['pipe', 'ignore', 'pipe'], timeout: startWaitMs },
+    ...(user === null ? {} : { uid: user.uid, gid: user.gid }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (log = (log + chunk).slice(-10_000)));
+  child.stdin.on('error', () => {}).end(text);
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  if (code !== 0) throw new Error(`MariaDB could not make its files:\n${log.trimEnd().split('\n').slice(-15).join('\n')}`);
+}
+
+const rootPassword = `update mysql.global_priv set priv = json_set(priv, '$.plugin', 'mysql_native_password',
+  '$.authentication_string', password('${password}')) where User = 'root' and Host = '127.0.0.1';\n`;
+
+async function waitUntilReady(port: number, child: Child, signal: AbortSignal | undefined): Promise<void> {
+  const deadline = Date.now() + startWaitMs;
+  while (!(await greets(port))) {
+    signal?.throwIfAborted();
+    if (child.hasExited() || Date.now() > deadline)
+      throw new Error(`MariaDB did not start (log: ${child.logFile}):\n${lastLines(child.logFile, 15)}`);
+    await sleep(25);
+  }
+}
+
+/** A server that is ready speaks first, with the number of its protocol behind a header of four bytes. */
+function greets(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const done = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.setTimeout(2000, () => done(false));
+    socket.on('error', () => done(false)).once('data', (greeting) => done(greeting[4] === 10));
+  });
+}

@@ -1,0 +1,26 @@
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { clone } from '../../dev/layout.js';
+
+/** In the folder of the run, which global-setup makes and every test process sees as its own for temporary files. */
+const file = () => join(tmpdir(), 'not-run.txt');
+
+/**
+ * Notes that the tests of a file (its `import.meta.url`) do not run because an engine is missing, so that the run says so at its end;
+ * with CI=true it throws, which fails the file (DV-12).
+ */
+export function noteNotRun(testFile: string, why: string): void {
+  const line = `not run: ${relative(clone, fileURLToPath(testFile))}: ${why}`;
+  if (process.env.CI === 'true') throw new Error(line);
+  appendFileSync(file(), `${line}\n`);
+}
+
+/** Prints what was noted, and leaves it where `npm test` looks for its last lines. */
+export function tellNotRun(): void {
+  if (!existsSync(file())) return;
+  const lines = readFileSync(file(), 'utf8');
+  if (process.env.SVC_TEST_NOT_RUN) writeFileSync(process.env.SVC_TEST_NOT_RUN, lines);
+  else process.stderr.write(lines);
+}
