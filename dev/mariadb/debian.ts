@@ -60,7 +60,9 @@ async function planOf(name: string, signal: AbortSignal): Promise<string[]> {
 
 function run(file: string, args: string[], cwd: string, signal: AbortSignal): Promise<string> {
   const env = { ...process.env, LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' };
-  const child = spawn(file, args, { cwd, env, signal, timeout: commandWaitMs, stdio: ['ignore', 'pipe', 'pipe'] });
+  // The option `timeout` would keep this process alive when the program is missing.
+  const ends = AbortSignal.any([signal, AbortSignal.timeout(commandWaitMs)]);
+  const child = spawn(file, args, { cwd, env, signal: ends, stdio: ['ignore', 'pipe', 'pipe'] });
   const text = { out: '', error: '' };
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text.out += chunk));
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (text.error += chunk));

@@ -92,9 +92,9 @@ async function makeSystemTables(
   const scripts = [...files, 'mysql_sys_schema'].map((name) => readFileSync(join(program.share, `${name}.sql`), 'utf8'));
   const text = ['create database mysql;', 'use mysql;', ...scripts, rootPassword].join('\n');
   const child = spawn(program.file, argumentsOf(program, dataDir, ['bootstrap']), {
-    ...{ cwd: dataDir, env: environmentOf(program), stdio: ['pipe', 'ignore', 'pipe'], timeout: startWaitMs },
+    ...{ cwd: dataDir, env: environmentOf(program), stdio: ['pipe', 'ignore', 'pipe'] },
     ...(user === null ? {} : { uid: user.uid, gid: user.gid }),
-    ...(signal === undefined ? {} : { signal }),
+    signal: AbortSignal.any([AbortSignal.timeout(startWaitMs), ...(signal === undefined ? [] : [signal])]),
   });
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (log = (log + chunk).slice(-10_000)));
