@@ -9,20 +9,21 @@ const lookAgainMs = 5000;
 
 /**
  * Asks `look` until it gives something else than null: first at once, then at each wake-up of a topic (HT-100). null = the time is up, the process
- * drains (HT-105) or the client has gone (HT-104). Each look has its own database limit; between looks nothing is held (HT-101).
+ * drains (HT-105) or the client has gone (HT-104). Each look has its own database limit; between looks nothing is held (HT-101). `woken` tells a look
+ * that a topic rang, so that it will most likely find something.
  */
 export async function longPoll<T>(
   call: Pick<Call<unknown, unknown, unknown>, 'signal' | 'whileWaiting'>,
   services: Pick<Services, 'notifications' | 'lifecycle'>,
   options: { topics: string[]; ms: number },
-  look: () => Promise<T | null>,
+  look: (woken: boolean) => Promise<T | null>,
 ): Promise<T | null> {
   const bell = openBell(call, services, options.topics);
   const deadline = performance.now() + options.ms;
   try {
-    for (;;) {
+    for (let woken = false; ; woken = bell.rung()) {
       bell.reset();
-      const found = await limitDatabaseWork(lookTimeoutMs, look);
+      const found = await limitDatabaseWork(lookTimeoutMs, () => look(woken));
       const leftMs = deadline - performance.now();
       if (found !== null || leftMs <= 0 || services.lifecycle.draining || call.signal.aborted) return found;
       await call.whileWaiting(() => bell.rings(Math.min(Math.ceil(leftMs) + 1, lookAgainMs)));
@@ -48,6 +49,7 @@ function openBell(call: { signal: AbortSignal }, services: Pick<Services, 'notif
   ];
   call.signal.addEventListener('abort', ring);
   return {
+    rung: () => rung,
     reset: () => {
       rung = false;
     },

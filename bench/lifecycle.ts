@@ -1,13 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { footprintOf } from './footprint-of.js';
 import { runSelect } from './requests.js';
-import { percentiles, timed } from './statistics.js';
+import { hundredths, percentiles, timed } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
-/** An auto-approved `SELECT 1`, one at a time, from submit until its result is in the caller's hand. */
-export async function lifecycle({ alice, measure }: BenchSystem, { count = 1000, warmup = 300 }: BenchOptions) {
+/** An auto-approved `SELECT 1`, one at a time with `pause` ms between, from submit until its result is in the caller's hand; CPU of each process beside it. */
+export async function lifecycle(
+  { alice, measure, processes }: BenchSystem,
+  { count = 1000, warmup = 1000, pause = 0 }: BenchOptions,
+) {
   for (let left = warmup; left > 0; left -= 1) await runSelect(alice);
   const durations: number[] = [];
+  const cpuSeconds = () => processes.map(({ pid }) => footprintOf(pid).cpuSeconds);
+  const before = cpuSeconds();
   await measure(async () => {
-    while (durations.length < count) durations.push(await timed(() => runSelect(alice)));
+    while (durations.length < count) {
+      durations.push(await timed(() => runSelect(alice)));
+      if (pause > 0) await sleep(pause);
+    }
   });
-  return { count, ms: percentiles(durations) };
+  const after = cpuSeconds();
+  const cpu = processes.map(({ name }, index) => [name, hundredths(((after[index]! - before[index]!) * 1000) / count)]);
+  return { count, pause, ms: percentiles(durations), cpu_ms_per_request: Object.fromEntries(cpu) };
 }

@@ -19,8 +19,8 @@ export interface CreationTexts {
   detailRaw: string | null;
 }
 
-// A read is claimed within a few milliseconds: its creation's news is then overtaken and costs no workflow task.
-const dispatchedLingerMs = 100;
+// A read is claimed within milliseconds, within half a second under load: its creation's news is then overtaken and costs no workflow task.
+const dispatchedLingerMs = 1000;
 
 /** The key of a (requester, idempotency key) that is taken already (RQ-30). */
 export async function findByKey(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { signExecutionToken } from '../../crypto/execution-token.js';
-import { type ClaimContext, findClaimContext } from '../../db/agents.js';
-import { lockOwner } from '../../db/creation.js';
+import { type ClaimContext, findClaimContext, findScopes } from '../../db/agents.js';
+import { lockOwnerOf } from '../../db/creation.js';
 import { violates } from '../../db/errors.js';
 import { type Decide, move } from '../../db/move.js';
 import { iso } from '../../db/row-types.js';
@@ -9,6 +9,7 @@ import { forbidden, GatewayError, invalid, notFound, refusal } from '../../domai
 import { judge } from '../../domain/request/judge.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
 import { isMutating, type StoredRequest } from '../../domain/request/types.js';
+import { nothing } from '../../domain/request/verdict.js';
 import { effectiveStatementTimeoutSecs } from '../../domain/workflow-policy.js';
 import type { Generation, Services } from '../context.js';
 import { type Reply, rawJson } from '../reply.js';
@@ -23,24 +24,22 @@ export async function claimJob(call: ClaimCall, services: Services, times: { lea
   const claimId = call.body.claim_id ?? null;
   if (claimId !== null && !isUuid(claimId)) throw invalid('claim_id must be a UUID', 'body.claim_id');
   if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
-  const context = await findContext(call, services, claimId);
-  if (context !== null && !context.known) throw neverPolled();
-  if (context === null || context.request === null) throw notFound('request');
-  if (!agentFacts(call.caller.id, context, context.request).inScope) throw forbidden();
-  const again = () => findContext(call, services, claimId).then((found) => found && repeatedAnswer(call, found));
-  const answer =
-    repeatedAnswer(call, context) ??
-    (await commitClaim(call, services, context, context.request.requester, claimId, times).catch(async (error: unknown) => {
-      // Of two claims with one `claim_id` at once, the one that waited finds out here what the other has stored.
-      const repeated = claimId !== null && isLostRace(error) ? await again() : null;
-      if (repeated === null) throw error;
-      return repeated;
-    }));
+  if (!isUuid(call.params.id)) throw await unknownRequest(call, services);
+  const answer = await commitClaim(call, services, claimId, times).catch(async (error: unknown) => {
+    // Of two claims with one `claim_id` at once, the one that waited finds out here what the other has stored.
+    const again = claimId !== null && isLostRace(error);
+    const repeated =
+      again && repeatedAnswer(call, await findClaimContext(services.database, call.caller.id, call.params.id, claimId));
+    if (!repeated) throw error;
+    return repeated;
+  });
   return rawJson(200, [answer]);
 }
 
-const findContext = async (call: ClaimCall, services: Services, claimId: string | null) =>
-  isUuid(call.params.id) ? findClaimContext(services.database, call.caller.id, call.params.id, claimId) : null;
+/** AG-28 before AG-29: an agent that has never polled hears that first. */
+async function unknownRequest(call: ClaimCall, services: Services): Promise<GatewayError> {
+  return (await findScopes(services.database, call.caller.id)) === null ? neverPolled() : notFound('request');
+}
 
 const isLostRace = (error: unknown) =>
   (error instanceof GatewayError && error.code === 'request.conflict') || violates(error, 'executions_claim');
@@ -57,19 +56,29 @@ function repeatedAnswer(call: ClaimCall, { repeated }: ClaimContext): string | n
 async function commitClaim(
   call: ClaimCall,
   services: Services,
-  context: ClaimContext,
-  requester: string,
   claimId: string | null,
   times: { leaseFloorMs: number },
 ): Promise<string> {
   let answer = '';
   const executionId = randomUUID();
   await commitMove(services, async (tx) => {
+    // The owner's row is locked before the request's (IM-65); all of it travels together.
     let ownerActive = false;
-    const behind = lockOwner(tx, requester).then((owner) => {
+    let context!: ClaimContext;
+    const behind = Promise.all([
+      lockOwnerOf(tx, call.params.id),
+      findClaimContext(tx, call.caller.id, call.params.id, claimId),
+    ]).then(([owner, found]) => {
+      checkContext(call, found);
       ownerActive = owner?.active ?? false;
+      context = found;
     });
     const decide: Decide = (request, now) => {
+      const repeated = repeatedAnswer(call, context);
+      if (repeated !== null) {
+        answer = repeated;
+        return nothing;
+      }
       const terms = claimTerms(call.generation, request, times.leaseFloorMs);
       const verdict = judge(
         request,
@@ -106,6 +115,13 @@ function agentFacts(
     fences: context.features.includes('fence'),
     marker: scope?.marker ?? false,
   };
+}
+
+/** AG-28 to AG-30. */
+function checkContext(call: ClaimCall, context: ClaimContext): void {
+  if (!context.known) throw neverPolled();
+  if (context.request === null) throw notFound('request');
+  if (!agentFacts(call.caller.id, context, context.request).inScope) throw forbidden();
 }
 
 type Terms = ReturnType<typeof claimTerms>;

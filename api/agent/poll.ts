@@ -82,17 +82,15 @@ async function waitForOffer(call: PollCall, services: Services, report: AgentRep
   try {
     const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
     const topics = report.scopes.map(({ database, environment }) => topic.jobs(database, environment));
-    // What is handed out is lost when nobody is there to take it, or nobody may (HT-104).
-    const mayClaim = async () => {
-      if (waited) await call.recheck();
-      return !waiter.signal.aborted && !services.lifecycle.draining;
-    };
     const offered = await longPoll(waiter, services, { topics, ms: Math.min(call.body.wait_ms, 30_000) }, async () => {
-      const found = await offer(services, report, wanted, mayClaim);
-      waited ||= found === null;
+      const mayTake = waited ? call.recheck() : Promise.resolve();
+      // What is handed out is lost when nobody is there to take it, or nobody may (HT-104).
+      const mayClaim = () => mayTake.then(() => !waiter.signal.aborted && !services.lifecycle.draining);
+      const [found] = await Promise.all([offer(services, report, wanted, mayClaim), mayTake]);
+      waited = true;
       return found;
     });
-    if (waited && call.body.wait_ms > 0) await call.recheck();
+    if (offered === null && call.body.wait_ms > 0) await call.recheck();
     return offered ?? nothingOffered;
   } finally {
     leave();

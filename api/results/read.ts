@@ -95,14 +95,19 @@ const settledStatuses: ReadonlySet<Status> = new Set(['executed', 'failed', ...O
 export async function awaitResult(call: ReadCall<undefined>, services: Services, waitMs: number): Promise<Reply> {
   const id = requestId(call.params.id);
   let seen: StoredRequest | null = null;
-  const answer = await longPoll(call, services, { topics: [topic.outcome(id)], ms: waitMs }, async () => {
-    const request = await readableRequest(call, call.caller, services, id);
+  const answer = await longPoll(call, services, { topics: [topic.outcome(id)], ms: waitMs }, async (woken) => {
+    // After an outcome everything that an answer takes is asked for together.
+    const [request, rechecked, newest] = await Promise.all([
+      readableRequest(call, call.caller, services, id),
+      woken ? call.recheck() : null,
+      woken ? findExecutionResult(services.database, id, null) : undefined,
+    ]);
     const before = seen;
     seen = request;
     if (!settledStatuses.has(request.status) && !wentBack(before, request)) return null;
     const [reader, settled] = await Promise.all([
-      before === null ? call.caller : call.recheck(),
-      settledAnswer(call, services, request),
+      rechecked ?? (before === null ? call.caller : call.recheck()),
+      settledAnswer(call, services, request, newest),
     ]);
     checkReader(call, reader, services, request);
     return { settled: settled ?? noContent() };
@@ -119,8 +124,13 @@ function wentBack(before: StoredRequest | null, now: StoredRequest): boolean {
   return now.status === 'approved' && (ranSince || before.status === 'dispatched' || before.status === 'running');
 }
 
-/** RS-20, RS-21; null while nothing is decided (RS-22). */
-async function settledAnswer(call: ReadCall<undefined>, services: Services, request: StoredRequest): Promise<Reply | null> {
+/** RS-20, RS-21; null while nothing is decided (RS-22). `newest` was read beside the request, so perhaps before its execution ended. */
+async function settledAnswer(
+  call: ReadCall<undefined>,
+  services: Services,
+  request: StoredRequest,
+  newest: ExecutionResult | undefined,
+): Promise<Reply | null> {
   const { status } = request;
   const text =
     status === 'failed' && request.failureReason !== null
@@ -139,7 +149,8 @@ async function settledAnswer(call: ReadCall<undefined>, services: Services, requ
     return rawJson(200, envelope(head, null));
   }
   if (status !== 'executed' && status !== 'failed') return null;
-  const execution = await findExecutionResult(services.database, request.id, null);
+  const isNewest = newest?.id === request.execution?.id && newest?.finished_at != null;
+  const execution = isNewest ? newest : await findExecutionResult(services.database, request.id, null);
   if (execution === undefined) throw noResultYet();
   const relayed = execution.result_kept === 'relay' ? await findRelay(services.database, execution.id) : null;
   return relayed === null ? contentOf(call, services, request, execution) : rawJson(200, [relayed]);
