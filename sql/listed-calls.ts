@@ -10,9 +10,12 @@ const names = new Set(
   pg_notify pg_cancel_backend pg_terminate_backend pg_execute_server_program pg_stat_file pg_reload_conf pg_rotate_logfile
   pg_promote pg_switch_wal pg_export_snapshot pg_import_system_collations pg_prewarm pg_nextoid pg_current_logfile
   pg_hba_file_rules pg_show_all_file_settings sleep benchmark load_file get_lock release_lock release_all_locks is_free_lock
-  is_used_lock sys_exec sys_eval master_pos_wait source_pos_wait wait_for_executed_gtid_set`.split(/\s+/),
+  is_used_lock sys_exec sys_eval master_pos_wait source_pos_wait wait_for_executed_gtid_set
+  wait_until_sql_thread_after_gtids master_gtid_wait wsrep_sync_wait_upto_gtid load_rewrite_rules flush_rewrite_rules
+  set_firewall_mode read_firewall_users read_firewall_whitelist mysql_firewall_flush_status sys_set mroonga_command`.split(/\s+/),
 );
 
 const prefixes = `dblink lo_ crosstab pg_sleep pg_advisory_ pg_try_advisory_ pg_ls_ pg_read_ pg_file_ pg_create_ pg_drop_ pg_copy_
   pg_wal_ pg_backup_ pg_start_backup pg_stop_backup pg_log_ pg_logical_ pg_replication_ pg_restore_ pg_clear_ pg_set_
-  pg_stat_reset pg_stat_statements_reset`.split(/\s+/);
+  pg_stat_reset pg_stat_statements_reset asynchronous_connection_failover_ group_replication_ keyring_ version_tokens_
+  service_get_ service_release_ audit_log_ masking_dictionar firewall_ spider_`.split(/\s+/);

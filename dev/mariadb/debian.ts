@@ -19,19 +19,27 @@ export function debianRelease(): string | null {
 }
 
 /**
- * Unpacks a package to `folder`, with those it needs that the machine lacks unless `alone`. Root may fetch the lists of packages where
- * they are missing; anybody may do the rest. A folder that was cut short is never taken for a whole one.
+ * Unpacks a package to `folder`, with those it needs that the machine lacks; with `only`, a pattern of paths, no more than these files.
+ * Root may fetch the lists of packages where they are missing; anybody may do the rest. A folder that was cut short is never taken for a
+ * whole one.
  */
-export async function unpackDebian(name: string, alone: boolean, folder: string, options: DebianOptions): Promise<void> {
+export async function unpackDebian(name: string, only: string | null, folder: string, options: DebianOptions): Promise<void> {
   const unfinished = `${folder}.${process.pid}`;
   const archives = join(unfinished, 'archives');
   mkdirSync(archives, { recursive: true });
   try {
-    const names = await namesOf(name, alone, options);
+    const names = await namesOf(name, only !== null, options);
     options.report(`fetching ${names.join(', ')} of Debian`);
     await run('apt-get', ['-qq', '-o', 'APT::Sandbox::User=root', 'download', ...names], archives, options.signal);
-    for (const file of readdirSync(archives))
-      await run('dpkg-deb', ['-x', join(archives, file), unfinished], archives, options.signal);
+    for (const file of readdirSync(archives)) {
+      const parts = [join(archives, file), unfinished, only ?? '*'];
+      await run(
+        'sh',
+        ['-c', 'dpkg-deb --fsys-tarfile "$1" | tar -xC "$2" --wildcards "$3"', 'sh', ...parts],
+        archives,
+        options.signal,
+      );
+    }
     rmSync(archives, { recursive: true });
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(dirname(folder), { recursive: true });

@@ -53,7 +53,7 @@ async function fetchProgram(root: string, options: DebianOptions): Promise<Maria
   return withLock(`${root}.lock`, { waitMs: fetchWaitMs, signal: options.signal, onWait }, async () => {
     const made = cachedProgram(root);
     if (made !== null) return made;
-    await unpackDebian('mariadb-server-core', false, root, { ...options, report }).catch((error: Error) => {
+    await unpackDebian('mariadb-server-core', null, root, { ...options, report }).catch((error: Error) => {
       options.signal.throwIfAborted();
       throw new Error(`no MariaDB (${error.message}); install mariadb-server-core, or set SVC_TEST_MYSQL_URL`);
     });

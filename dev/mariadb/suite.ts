@@ -1,0 +1,23 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { withLock } from '../with-lock.js';
+import { type DebianOptions, debianRelease, unpackDebian } from './debian.js';
+import { mariadbCache } from './program.js';
+
+const place = 'usr/share/mysql/mysql-test/main';
+const fetchWaitMs = 10 * 60_000;
+
+/** The folder of MariaDB's own test files: installed, in our cache, or fetched of Debian's package into it. Throws where there is none. */
+export async function findMariadbSuite(options: DebianOptions): Promise<string> {
+  const installed = join('/', place);
+  if (existsSync(join(installed, 'select.test'))) return installed;
+  const release = debianRelease();
+  if (release === null) throw new Error('no test files of MariaDB; install mariadb-test-data');
+  const root = join(mariadbCache(), `${release}-tests`);
+  const report = (line: string) => options.report(`MariaDB: ${line}`);
+  const onWait = (holder: number) => report(`process ${holder} is fetching the test files, waiting for it`);
+  await withLock(`${root}.lock`, { waitMs: fetchWaitMs, signal: options.signal, onWait }, async () => {
+    if (!existsSync(root)) await unpackDebian('mariadb-test-data', `*/${place}/*.test`, root, { ...options, report });
+  });
+  return join(root, place);
+}

@@ -1,0 +1,54 @@
+import type { RowDataPacket } from 'mysql2';
+import { afterAll, describe, expect, it } from 'vitest';
+import { isListedCall } from '../../../sql/listed-calls.js';
+import { openOwnMariadb } from '../../support/own-mariadb.js';
+import { didHarm, openWatched, runWatched, wasStopped } from '../../support/write-watch.js';
+
+const server = await openOwnMariadb(import.meta.url);
+afterAll(() => server?.stop());
+
+/** Lists of arguments that at least one of them fits most functions. */
+const argumentLists = [
+  ...['', "'a'", '1', "'a', 1", "1, 'a'", "'0-1-100', 5", "'a', 1, 5", "'a', 'b'", '1, 1', "'a', 'b', 'c'"],
+  ...["'{}', '$'", "'binlog.000009', 4, 5", 'now()', 'now(), 1', '1, 1, 1', "'a', 1, 1, 1"],
+];
+
+describe.skipIf(server === null)(
+  'the functions of the real server',
+  () => {
+    it('SQ-45: none that writes, locks or waits is missing from the list', async () => {
+      const connection = await openWatched(server!.url('mysql'), 300);
+      const [functions] = await connection.query<RowDataPacket[]>(
+        'select function as name from information_schema.sql_functions',
+      );
+      const harmful: string[] = [];
+      let called = 0;
+      for (const { name } of functions) {
+        if (isListedCall(name)) continue;
+        for (const list of argumentLists) {
+          const effects = await runWatched(connection, [`select ${name}(${list})`]);
+          if (effects.errors[0] === null) called += 1;
+          if (didHarm(effects) || wasStopped(effects)) harmful.push(`${name}(${list})`);
+        }
+      }
+      connection.destroy();
+      expect(harmful).toEqual([]);
+      expect(functions.length).toBeGreaterThan(200);
+      expect(called).toBeGreaterThan(500);
+    });
+
+    it('the watch itself sees a lock, a wait and a write', async () => {
+      const connection = await openWatched(server!.url(), 300);
+      await connection.query('create database watched');
+      await connection.query('create sequence watched.s');
+      expect(await runWatched(connection, ["select get_lock('a', 1)"])).toMatchObject({ locks: 1, rows: 0 });
+      expect(wasStopped(await runWatched(connection, ["select master_gtid_wait('0-1-100', 5)"]))).toBe(true);
+      await connection.query('create table watched.t (a int)');
+      expect((await runWatched(connection, ['insert into watched.t values (1)', 'select 1', 'delete from watched.t'])).rows).toBe(
+        2,
+      );
+      connection.destroy();
+    });
+  },
+  60_000,
+);

@@ -1,0 +1,120 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { init, parse } from '@guanmingchiu/sqlparser-ts';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findMariadbSuite } from '../../../dev/mariadb/suite.js';
+import { createSqlJudge, type SqlJudge } from '../../../sql/judge.js';
+import { noteNotRun } from '../../support/not-run.js';
+import { mysqlVectors } from '../mysql-vectors.js';
+import { statementsOf } from './suite-statements.js';
+
+/**
+ * A second parser reads what we call reads. It is not part of the gateway: 1,000 additions break its instance for good, and some texts take
+ * it exponentially long.
+ */
+const suite = await findMariadbSuite({ signal: AbortSignal.timeout(600_000), report: (line) => console.error(line) }).catch(
+  (error: Error) => noteNotRun(import.meta.url, error.message),
+);
+let sql: SqlJudge;
+beforeAll(async () => {
+  await init();
+  sql = await createSqlJudge();
+});
+afterAll(() => sql.close());
+
+/** Longest text that it is given: none of these nests deep enough to break it. */
+const maxLength = 1_000;
+
+/** What of a text of ours the second parser takes for more than a read; null when it agrees or does not understand. */
+async function disagreement(text: string): Promise<'agrees' | 'silent' | 'differs' | null> {
+  const verdict = await sql.judge(text, { dialect: 'mysql', statementTimeoutSecs: 30 });
+  if (verdict.verdict !== 'accepted' || !verdict.read || text.length > maxLength) return null;
+  const trees = tryParse(text);
+  if (trees === null) return 'silent';
+  return trees.length === verdict.statements.length && !trees.some(writes) ? 'agrees' : 'differs';
+}
+
+function tryParse(text: string): unknown[] | null {
+  try {
+    return parse(text, 'mysql') as unknown[];
+  } catch {
+    return null;
+  }
+}
+
+/** EXPLAIN without ANALYZE may hold anything; elsewhere a writing statement, a lock or INTO counts at any depth. */
+function writes(tree: unknown): boolean {
+  const [kind = ''] = typeof tree === 'string' ? [tree] : Object.keys(tree as object);
+  if (!/^(Query|Explain|ExplainTable|Set|Show\w+)$/.test(kind)) return true;
+  const json = JSON.stringify(tree);
+  if (kind === 'Explain' && /"analyze":false/.test(json)) return false;
+  return /"(Insert|Update|Delete|Merge)":\{/.test(json) || /"locks":\[[^\]]/.test(json) || /"into":[^n]/.test(json);
+}
+
+describe('no statement that a second parser sees as a write is a read for us (SQ-I1)', () => {
+  it.skipIf(suite === undefined)(
+    'in MariaDB’s own test suite',
+    async () => {
+      const count = { agrees: 0, silent: 0, differs: 0 };
+      const files = readdirSync(suite!).filter((_, at) => at % 3 === 0);
+      for (const file of files)
+        for (const text of statementsOf(join(suite!, file))) {
+          const answer = await disagreement(text);
+          if (answer === 'differs') expect.fail(text);
+          if (answer !== null) count[answer] += 1;
+        }
+      expect(count.agrees).toBeGreaterThan(10_000);
+      expect(count.silent / count.agrees).toBeLessThan(0.1);
+    },
+    60_000,
+  );
+
+  it('it does see writes where they are', () => {
+    const texts = mysqlVectors.filter(({ id }) => /^M(1|3|6|7|8|10|12.)$/.test(id)).flatMap((row) => row.texts);
+    const parsed = [...texts, 'EXPLAIN ANALYZE DELETE FROM t'].map(tryParse).filter((trees) => trees !== null);
+    expect(parsed.filter((trees) => !trees.some(writes))).toEqual([]);
+    expect(parsed.length).toBeGreaterThan(8);
+  });
+
+  it('in texts made of hostile pieces', async () => {
+    const whole = mysqlVectors.flatMap(({ texts }) => texts);
+    const pieces = [
+      '/*!50000 ',
+      '/*M! ',
+      '*/',
+      '/*',
+      '-- \n',
+      '--',
+      '#',
+      '\n',
+      "'",
+      '"',
+      '`',
+      '\\',
+      "_utf8'a'",
+      "N'a'",
+      ';',
+      ' INTO OUTFILE "/x" ',
+    ];
+    const more = [
+      ' FOR UPDATE',
+      ' LOCK IN SHARE MODE',
+      ' UNION SELECT 1',
+      ' DELETE FROM t WHERE 1',
+      '@a := 1',
+      ' EXPLAIN ANALYZE ',
+      ' DO 1',
+      'XA BEGIN',
+    ];
+    const text = fc
+      .array(fc.constantFrom(...whole, ...pieces, ...more, ' ', '(', ')', '1', 'SELECT 1'), { minLength: 1, maxLength: 8 })
+      .map((parts) => parts.join(''));
+    await fc.assert(
+      fc.asyncProperty(text, async (each) => {
+        if ((await disagreement(each)) === 'differs') expect.fail(each);
+      }),
+      { numRuns: 3_000 },
+    );
+  }, 60_000);
+});
