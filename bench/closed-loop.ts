@@ -1,9 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { countBacklog, untilNoBacklog } from './backlog.js';
 import { runSelect } from './requests.js';
 import { hundredths, percentiles, timed } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
-
-const drainLimitMs = 300_000;
 
 /** Callers that each submit the next `SELECT 1` when they hold the result of the last one; then the time until no news waits for Temporal. */
 export async function closedLoop(system: BenchSystem, { callers = 8, seconds = 60, warmup = 300 }: BenchOptions) {
@@ -25,18 +23,4 @@ export async function closedLoop(system: BenchSystem, { callers = 8, seconds = 6
     backlog_at_end: backlog,
     backlog_gone_after_seconds: hundredths(drainMs / 1000),
   };
-}
-
-async function countBacklog({ database }: BenchSystem): Promise<number> {
-  const { rows } = await database.query('select count(distinct request_id)::int as count from outbox');
-  return rows[0].count;
-}
-
-async function untilNoBacklog(system: BenchSystem): Promise<number> {
-  const startedAt = performance.now();
-  while ((await countBacklog(system)) > 0) {
-    if (performance.now() - startedAt > drainLimitMs) throw new Error('the backlog does not go');
-    await sleep(250);
-  }
-  return performance.now() - startedAt;
 }

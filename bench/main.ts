@@ -8,6 +8,7 @@ import { footprint } from './footprint.js';
 import { get } from './get.js';
 import { lifecycle } from './lifecycle.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
+import { temporalOutage } from './temporal-outage.js';
 
 const quietWaitMs = 30 * 60_000;
 
@@ -17,6 +18,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   decision,
   get,
   footprint,
+  'temporal-outage': temporalOutage,
 };
 
 /**

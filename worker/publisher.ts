@@ -25,7 +25,7 @@ export interface PublisherOptions {
 }
 
 /** Requests whose news is on its way at once: enough to hide Temporal's latency, few enough for its history service. */
-const inFlightLimits = { min: 2, max: 32 };
+const inFlightLimits = { min: 4, max: 32 };
 /** A take holds for 10 s; nothing is sent after this, lest another publisher sends beside us. */
 const sendForMs = 5000;
 const longestPauseMs = 2000;

@@ -1,0 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BenchSystem } from './system.js';
+
+const drainLimitMs = 300_000;
+
+/** Requests with news that Temporal has not got yet. */
+export async function countBacklog({ database }: BenchSystem): Promise<number> {
+  const { rows } = await database.query('select count(distinct request_id)::int as count from outbox');
+  return rows[0].count;
+}
+
+/** Milliseconds until Temporal has all news. */
+export async function untilNoBacklog(system: BenchSystem): Promise<number> {
+  const startedAt = performance.now();
+  while ((await countBacklog(system)) > 0) {
+    if (performance.now() - startedAt > drainLimitMs) throw new Error('the backlog does not go');
+    await sleep(250);
+  }
+  return performance.now() - startedAt;
+}
