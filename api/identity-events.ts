@@ -1,4 +1,5 @@
 import type { Actor, AuditDraft } from '../domain/audit.js';
+import type { UserChanges } from '../domain/user-update.js';
 
 interface TokenFacts {
   id: string;
@@ -22,7 +23,7 @@ export function tokenCreated(actor: Actor, token: TokenFacts): AuditDraft {
 export function tokenRevoked(
   actor: Actor,
   token: { id: string; subjectId: string },
-  cause: 'revoked' | 'reissued' | 'force_bootstrap',
+  cause: 'revoked' | 'reissued' | 'user_suspended' | 'user_deleted' | 'force_bootstrap',
 ): AuditDraft {
   return success('token.revoked', actor, 'token', token.id, { issued_for: token.subjectId, cause });
 }
@@ -53,9 +54,39 @@ export function userCreated(
   const { id, source, roles, groups } = user;
   return [
     success('user.created', actor, 'user', id, { source, roles, groups }),
-    ...groups.map((group) => success('group.member_added', actor, 'user', id, { group })),
+    ...memberships('group.member_added', actor, id, groups),
   ];
 }
+
+/** `user.updated` with what changed, and one event for each membership that began or ended; none when nothing changed (IM-63). */
+export function userUpdated(actor: Actor, userId: string, changes: UserChanges): AuditDraft[] {
+  if (Object.keys(changes).length === 0) return [];
+  const [before, after] = changes.groups ?? [[], []];
+  const added = after.filter((group) => !before.includes(group));
+  const removed = before.filter((group) => !after.includes(group));
+  return [
+    success('user.updated', actor, 'user', userId, { changes }),
+    ...memberships('group.member_added', actor, userId, added),
+    ...memberships('group.member_removed', actor, userId, removed),
+  ];
+}
+
+/** A change of status, with the memberships that end by it. */
+export function userStatusChanged(
+  actor: Actor,
+  userId: string,
+  type: 'user.suspended' | 'user.activated' | 'user.deleted',
+  left: readonly string[] = [],
+): AuditDraft[] {
+  return [success(type, actor, 'user', userId, {}), ...memberships('group.member_removed', actor, userId, left)];
+}
+
+const memberships = (
+  type: 'group.member_added' | 'group.member_removed',
+  actor: Actor,
+  userId: string,
+  groups: readonly string[],
+): AuditDraft[] => groups.map((group) => success(type, actor, 'user', userId, { group }));
 
 function success(
   type: AuditDraft['type'],

@@ -109,4 +109,4 @@ function usage(error: CommanderError, argv: readonly string[]) {
   });
 }
 
-const groups = new Set(['execute', 'preflight', 'request', 'policy', 'audit', 'token', 'user']);
+const groups = new Set(['execute', 'preflight', 'request', 'policy', 'audit', 'token', 'user', 'group', 'role']);

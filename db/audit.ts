@@ -36,9 +36,13 @@ const describesDetail = new Set([
 ]);
 
 /** Rows for `auditInsert` as JSON text. */
-export function auditRows(drafts: readonly AuditDraft[], subject: AuditSubject | null): string {
+export const auditRows = (drafts: readonly AuditDraft[], subject: AuditSubject | null): string =>
+  auditRowsOf(drafts.map((draft) => ({ draft, subject })));
+
+/** The same for events about different requests. */
+export function auditRowsOf(events: readonly { draft: AuditDraft; subject: AuditSubject | null }[]): string {
   return JSON.stringify(
-    drafts.map((draft, place) => ({
+    events.map(({ draft, subject }, place) => ({
       place,
       id: randomUUID(),
       event_type: draft.type,

@@ -37,13 +37,30 @@ export function dryRunEnd(
   before: StoredRequest['status'],
   after: StoredRequest['status'],
 ): string[] {
-  const waited = before === 'pending' || before === 'approved' || before === 'dispatched';
-  const waits = after === 'pending' || after === 'approved' || after === 'dispatched';
-  if (!waited || waits) return [];
-  const why = after === 'running' ? 'skipped: the statement has started' : 'skipped: the request has ended';
+  const why = skipReason(before, after);
+  if (why === null) return [];
   const text = `skipped as (update dry_run_jobs set state = 'failed', error = ${p.add(why)}
     where request_id = ${request} and state in ('pending', 'claimed'))`;
   return [text];
+}
+
+/** The same for a statement that moves many requests. */
+export function dryRunEndOfMany(
+  p: Parameters,
+  moves: readonly { id: string; before: StoredRequest['status']; after: StoredRequest['status'] }[],
+): string {
+  const ended = moves.map(({ id, before, after }) => ({ id, why: skipReason(before, after) })).filter(({ why }) => why !== null);
+  const [ids, reasons] = [ended.map(({ id }) => id), ended.map(({ why }) => why)];
+  return `skipped as (update dry_run_jobs j set state = 'failed', error = ended.why
+    from unnest(${p.add(ids)}::uuid[], ${p.add(reasons)}::text[]) as ended(id, why)
+    where j.request_id = ended.id and j.state in ('pending', 'claimed'))`;
+}
+
+function skipReason(before: StoredRequest['status'], after: StoredRequest['status']): string | null {
+  const waited = before === 'pending' || before === 'approved' || before === 'dispatched';
+  const waits = after === 'pending' || after === 'approved' || after === 'dispatched';
+  if (!waited || waits) return null;
+  return after === 'running' ? 'skipped: the statement has started' : 'skipped: the request has ended';
 }
 
 /** Pending jobs of the scopes, oldest first, and whether a preflight job waits there. */

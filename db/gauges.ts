@@ -27,7 +27,7 @@ export async function readSharedGauges(db: Queryable): Promise<SharedGauges> {
        coalesce((select held from open where status = 'running'), 0) as running,
        active.all as "agentsActive", active.full as "agentsSaturated",
        (select count(*) from audit_events where seq is null) as "auditUnsealed",
-       (select count(distinct request_id) from outbox) as "workflowBacklog"
+       (select count(distinct request_id) from outbox where not yields) as "workflowBacklog"
      from active`,
   );
   if (row === undefined) throw new Error('select without a row');

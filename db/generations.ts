@@ -51,6 +51,11 @@ export async function lockGenerations(tx: Transaction): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('config_generations', 0))`);
 }
 
+/** Keeps the generation in force as it is until the transaction ends; any number of transactions may. After a user's row in the lock order. */
+export async function keepGeneration(tx: Transaction): Promise<void> {
+  await tx.query(`select pg_advisory_xact_lock_shared(hashtextextended('config_generations', 0))`);
+}
+
 export async function insertGeneration(tx: Transaction, digest: string, content: SharedConfig): Promise<StoredGeneration> {
   const [row] = await tx.query<StoredGeneration>(
     `insert into config_generations (digest, content) values ($1, $2) returning ${columns}`,

@@ -1,3 +1,4 @@
+import type { AuditSubject } from '../domain/audit.js';
 import { type GatewayError, notFound } from '../domain/errors.js';
 import { currentSelectors, openSelectors } from '../domain/request/approval.js';
 import type { Decision, Execution, StoredRequest } from '../domain/request/types.js';
@@ -51,7 +52,7 @@ export async function move(
 }
 
 /** The request as the change leaves it; a change without news (a late result) leaves version and `updated_at` alone. */
-function apply(before: StoredRequest, change: Change, now: number): StoredRequest {
+export function apply(before: StoredRequest, change: Change, now: number): StoredRequest {
   const moved = change.signal === null ? {} : { version: before.version + 1, updatedAt: now };
   const decisions = change.decision === null ? before.decisions : [...before.decisions, change.decision];
   const newest = change.state.execution ?? before.execution;
@@ -68,29 +69,31 @@ function write(
   now: number,
   claim?: NewClaim,
 ): void {
-  const subject = {
-    requestId: after.id,
-    operation: after.operation,
-    database: after.database,
-    environment: after.environment,
-    detailFingerprint: null,
-    detailRaw: null,
-  };
   const p = parameters();
   const id = p.add(after.id);
-  const texts = [stateUpdate(p, id, after), auditInsert(p.add(auditRows(change.events, subject)))];
+  const texts = [stateUpdate(p, id, after), auditInsert(p.add(auditRows(change.events, subjectOf(after))))];
   if (claim !== undefined && after.execution !== null) texts.push(claimInsert(p, id, after.execution, claim, now));
   if (change.execution !== null) texts.push(executionUpdate(p, change.execution, change.settled, id, now));
   if (change.signal !== null) texts.push(newsInsert(p, id, after, change.signal, change.lingerMs, now));
   if (change.decision !== null) texts.push(decisionInsert(p, id, change.decision));
   texts.push(...dryRunEnd(p, id, before.status, after.status));
   tx.send(`with ${texts.join(', ')} select 1`, p.values);
-  tx.wake(topic.request(after.id));
-  if (after.status !== 'dispatched' && after.status !== 'running') tx.wake(topic.outcome(after.id));
+  wakeWaiters(tx, after);
   // Lingering news is found by the publisher's own look; most of it is overtaken before.
   if (change.signal !== null && change.lingerMs === 0) tx.wake(topic.outbox);
   if (after.status === 'dispatched') tx.wake(topic.jobs(after.database, after.environment));
 }
+
+/** Wakes who waits for the request or its outcome. */
+export function wakeWaiters(tx: Transaction, { id, status }: StoredRequest): void {
+  tx.wake(topic.request(id));
+  if (status !== 'dispatched' && status !== 'running') tx.wake(topic.outcome(id));
+}
+
+/** What the events of a move are about. */
+export const subjectOf = ({ id, operation, database, environment }: StoredRequest): AuditSubject => ({
+  ...{ requestId: id, operation, database, environment, detailFingerprint: null, detailRaw: null },
+});
 
 function newsInsert(
   p: Parameters,
@@ -119,7 +122,13 @@ function decisionInsert(p: Parameters, request: string, decision: Decision): str
 }
 
 function stateUpdate(p: Parameters, request: string, r: StoredRequest): string {
-  const columns: Record<string, unknown> = {
+  const sets = Object.entries(stateColumns(r)).map(([column, value]) => `${column} = ${p.add(value)}`);
+  return `moved as (update requests set ${sets.join(', ')} where id = ${request})`;
+}
+
+/** The columns that a move may change, with their values. */
+export function stateColumns(r: StoredRequest): Record<string, unknown> {
+  return {
     version: r.version,
     status: r.status,
     current_step: r.currentStep,
@@ -137,10 +146,9 @@ function stateUpdate(p: Parameters, request: string, r: StoredRequest): string {
     cancel_requested_at: at(r.cancelRequestedAt),
     cancelled_by: r.cancelledBy,
     cancel_reason: r.cancelReason,
+    cancel_cause: r.cancelCause,
     cancelled_while_lost: r.cancelledWhileLost,
     lost_reason: r.lostReason,
     failure_reason: r.failureReason,
   };
-  const sets = Object.entries(columns).map(([column, value]) => `${column} = ${p.add(value)}`);
-  return `moved as (update requests set ${sets.join(', ')} where id = ${request})`;
 }

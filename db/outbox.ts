@@ -52,6 +52,15 @@ export function outboxInsert(p: {
   )`;
 }
 
+/** Part of the one statement of a bulk move: the rows of the JSON parameter as news that lets all other news pass (OP-72). */
+export function yieldingInsert(parameter: string): string {
+  return `told as (
+    insert into outbox (request_id, version, signal, actor, step, view, starts, lingers, yields, due_at)
+    select request_id, version, signal, actor, step, view, false, false, true, clock_timestamp()
+    from jsonb_to_recordset(${parameter}::jsonb) as news(request_id uuid, version bigint, signal text, actor text, step int, view jsonb)
+  )`;
+}
+
 /** News without a view: its workflow reads the stored state again (OP-73). */
 export async function insertReadAgain(tx: Transaction, requestIds: readonly string[], starts: boolean): Promise<void> {
   await tx.query(
@@ -89,12 +98,20 @@ export async function takeNews(tx: Transaction, limit: number): Promise<TakenNew
   return [...byRequest.values()];
 }
 
-const takeText = `with due as (
+const isFree =
+  'not exists (select 1 from outbox held where held.request_id = o.request_id and held.taken_until > clock_timestamp())';
+
+const takeText = `with pressing as (
     select o.request_id, min(o.due_at) as since from outbox o
-    where o.due_at <= clock_timestamp()
+    where o.due_at <= clock_timestamp() and not o.yields
     group by o.request_id
-    having not exists (select 1 from outbox held where held.request_id = o.request_id and held.taken_until > clock_timestamp())
+    having ${isFree}
     order by since limit $1
+  ), due as (
+    select request_id from pressing
+    union
+    (select o.request_id from outbox o where o.due_at <= clock_timestamp() and o.yields and ${isFree}
+     order by o.due_at, o.id limit greatest(0, $1 - (select count(*) from pressing)))
   ), taken as (
     update outbox o set taken_until = clock_timestamp() + interval '10 seconds', attempts = attempts + 1
     from due where o.request_id = due.request_id
@@ -147,9 +164,9 @@ export async function nextNewsInMs(db: Queryable): Promise<number | null> {
   return row?.in_ms ?? null;
 }
 
-/** Requests with news that no workflow has been told yet (OP-72). */
+/** Requests with news that no workflow has been told yet, those of a suspension not counted (OP-72). */
 export async function countBacklog(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ count: number }>('select count(distinct request_id) as count from outbox');
+  const [row] = await db.query<{ count: number }>('select count(distinct request_id) as count from outbox where not yields');
   return row?.count ?? 0;
 }
 

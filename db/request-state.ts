@@ -14,7 +14,7 @@ const stateColumns = `r.id, r.version, r.status, r.requester, r.requester_role a
   r.approval_digest as "approvalDigest", r.current_step as "currentStep", r.fence, r.created_at as "createdAt", r.updated_at as "updatedAt",
   r.expires_at as "expiresAt", r.approved_at as "approvedAt", r.dispatch_by as "dispatchBy", r.dispatched_at as "dispatchedAt",
   r.dispatch_deadline as "dispatchDeadline", r.resolved_at as "resolvedAt", r.claimed_by as "claimedBy", r.cancel_requested_at as "cancelRequestedAt",
-  r.cancelled_by as "cancelledBy", r.cancel_reason as "cancelReason", r.cancelled_while_lost as "cancelledWhileLost", r.lost_reason as "lostReason",
+  r.cancelled_by as "cancelledBy", r.cancel_reason as "cancelReason", r.cancel_cause as "cancelCause", r.cancelled_while_lost as "cancelledWhileLost", r.lost_reason as "lostReason",
   r.failure_reason as "failureReason"`;
 
 const parts = `coalesce((select jsonb_agg(jsonb_build_object('step', d.step, 'userId', d.user_id, 'action', d.action, 'selector', d.selector,
@@ -34,6 +34,24 @@ export async function findState(
     [id],
   );
   return row && { request: assemble(row), now: row.now };
+}
+
+/** Many requests by id, each with Postgres's instant of its reading. */
+export async function listStates(db: Queryable, ids: readonly string[]): Promise<{ request: StoredRequest; now: number }[]> {
+  const rows = await db.query<Row>(
+    `select ${ms("date_trunc('milliseconds', clock_timestamp())")} as now, ${stateColumns}, ${parts} from requests r where r.id = any($1::uuid[]) order by r.id`,
+    [ids],
+  );
+  return rows.map((row) => ({ request: assemble(row), now: row.now }));
+}
+
+/** Locks what a user has open, in the order of ids (architecture section 3); `bytes` is the length of each text. */
+export function lockOpenOf(tx: Transaction, owner: string): Promise<{ id: string; bytes: number }[]> {
+  return tx.query(
+    `select id, octet_length(detail) as bytes from requests
+     where requester = $1 and status in ('pending', 'approved', 'dispatched', 'running', 'execution_lost') order by id for no key update`,
+    [owner],
+  );
 }
 
 /** Locks the row, then reads it: `now` is taken after any wait for the lock (architecture section 3). */

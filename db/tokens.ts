@@ -111,6 +111,15 @@ export async function countOwnActiveTokens(tx: Transaction, subjectType: 'user' 
   return row?.count ?? 0;
 }
 
+/** Revokes every unrevoked token of a user and answers their ids; agent tokens with the same id are not the user's (IM-65). */
+export async function revokeTokensOf(tx: Transaction, userId: string): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(
+    `update tokens set revoked_at = clock_timestamp() where subject_type = 'user' and subject_id = $1 and revoked_at is null returning id`,
+    [userId],
+  );
+  return rows.map(({ id }) => id).sort();
+}
+
 /** Revokes all active tokens of a kind, of one subject or of all; answers the ids and owners. */
 export function revokeProvisioned(
   tx: Transaction,

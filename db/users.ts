@@ -18,7 +18,7 @@ export interface UserRow {
 
 const columns = `u.id, u.display_name as "displayName", u.email, u.roles, u.status, u.source, u.slack_user_id as "slackUserId",
   u.last_seen_at as "lastSeenAt", u.created_at as "createdAt", u.updated_at as "updatedAt",
-  array(select g.group_name from group_members g where g.user_id = u.id order by g.group_name) as groups`;
+  array(select g.group_name from group_members g where g.user_id = u.id order by g.group_name collate "C") as groups`;
 
 /** Everybody but the deleted, newest first. */
 export function listUsers(db: Queryable): Promise<UserRow[]> {
@@ -31,10 +31,24 @@ export async function findUser(db: Queryable, id: string): Promise<UserRow | und
   return row;
 }
 
-/** The same, with the row locked until the transaction ends: first in the lock order. */
-export async function lockUser(tx: Transaction, id: string): Promise<UserRow | undefined> {
+/** Keeps a user from being suspended or deleted until the transaction ends; false when the user is not active. First in the lock order. */
+export async function keepActive(tx: Transaction, id: string): Promise<boolean> {
+  const [row] = await tx.query<{ active: boolean }>(`select status = 'active' as active from users where id = $1 for key share`, [
+    id,
+  ]);
+  return row?.active ?? false;
+}
+
+/** The user with the row locked, and whether who acts is active and stays so; by id, so that two who act on each other do not deadlock. */
+export async function lockUser(
+  tx: Transaction,
+  id: string,
+  actingId: string,
+): Promise<{ user: UserRow | undefined; actingActive: boolean }> {
+  const early = actingId < id ? await keepActive(tx, actingId) : undefined;
   await tx.query('select id from users where id = $1 for update', [id]);
-  return findUser(tx, id);
+  const actingActive = early ?? (await keepActive(tx, actingId));
+  return { user: await findUser(tx, id), actingActive };
 }
 
 /** false when the id is taken, by a deleted user too (IM-62). */
@@ -72,10 +86,41 @@ export async function lockActiveCount(tx: Transaction): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** What decides who is an admin (IM-64), of every active user; nobody's roles, groups or status change until the transaction ends. */
-export async function lockActiveHolders(tx: Transaction): Promise<{ roles: string[]; groups: string[] }[]> {
-  await tx.query('lock table users, group_members in share row exclusive mode');
-  return tx.query<{ roles: string[]; groups: string[] }>(
+/** What decides who is an admin (IM-64), of every active user. */
+export function listActiveHolders(db: Queryable): Promise<{ roles: string[]; groups: string[] }[]> {
+  return db.query<{ roles: string[]; groups: string[] }>(
     `select u.roles, array(select g.group_name from group_members g where g.user_id = u.id) as groups from users u where u.status = 'active'`,
   );
+}
+
+/** Holds changes that take an admin away in line until the transaction ends (IM-64). */
+export async function lockAdmins(tx: Transaction): Promise<void> {
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('admins', 0))`);
+}
+
+/** Writes roles, Slack link and status of a locked user; a Slack id of somebody else is a unique violation of `users_slack_user_id_key`. */
+export async function updateUser(
+  tx: Transaction,
+  user: Pick<UserRow, 'id' | 'slackUserId' | 'status'> & { roles: readonly string[] },
+): Promise<void> {
+  await tx.query('update users set roles = $2, slack_user_id = $3, status = $4, updated_at = clock_timestamp() where id = $1', [
+    user.id,
+    user.roles,
+    user.slackUserId,
+    user.status,
+  ]);
+}
+
+export async function deleteMemberships(tx: Transaction, userId: string, groups: readonly string[]): Promise<void> {
+  if (groups.length === 0) return;
+  await tx.query('delete from group_members where user_id = $1 and group_name = any($2::text[])', [userId, groups]);
+}
+
+/** Who is in a group, in order of joining. */
+export async function listMembers(db: Queryable, group: string): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    'select user_id as id from group_members where group_name = $1 order by joined_at, user_id',
+    [group],
+  );
+  return rows.map(({ id }) => id);
 }

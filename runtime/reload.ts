@@ -4,7 +4,7 @@ import { listRestartKeys } from '../config/reload.js';
 import type { Config, SharedConfig } from '../config/types.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
-import { lockActiveHolders } from '../db/users.js';
+import { listActiveHolders } from '../db/users.js';
 import { systemActor } from '../domain/audit.js';
 import { hasAdmin } from '../domain/last-admin.js';
 import { type GenerationWatch, syncGeneration } from './generation.js';
@@ -80,10 +80,10 @@ async function reload(options: ReloadOptions): Promise<void> {
   }
 }
 
-/** CF-43: nobody locks everybody out. */
+/** CF-43: nobody locks everybody out. The sync holds the generations' lock, so no change of a user is under way (IM-64). */
 async function requireAdmin(tx: Transaction, shared: SharedConfig): Promise<void> {
   const known = new Set(shared.auth.groups.map((group) => group.name));
-  const holders = await lockActiveHolders(tx);
+  const holders = await listActiveHolders(tx);
   const after = holders.map(({ roles, groups }) => ({ roles, groups: groups.filter((name) => known.has(name)) }));
   if (!hasAdmin(after, shared.auth)) throw new StartError('auth: no active user would be an admin any more');
 }

@@ -15,6 +15,7 @@ import { shownCeiling, tokenCreated } from '../identity-events.js';
 import type { Call } from '../route.js';
 import { userId } from '../routes/identity-schemas.js';
 import { parsePart } from '../shape.js';
+import { keepCaller } from './granting.js';
 
 const subject = { subject_id: userId, subject_type: z.enum(['user', 'agent']) };
 
@@ -39,6 +40,8 @@ export async function createToken(call: Call<undefined, undefined, z.output<type
   const { token, hash, prefix } = newApiToken();
   const facts = { id: randomUUID(), name: body.name ?? null, expiresAt };
   const { ceiling, effective } = await services.database.transaction(async (tx) => {
+    // Or a token made beside a suspension would live on after the activation.
+    await keepCaller(tx, call);
     const decided = body.subject_type === 'agent' ? agentCeiling(body) : await userCeiling(tx, call, body);
     await requireFuture(tx, expiresAt);
     await requireRoom(tx, body, services.config().auth.tokenPolicy.maxActiveTokensPerUser);

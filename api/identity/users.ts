@@ -3,14 +3,23 @@ import { newApiToken } from '../../crypto/api-token.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import { insertToken, type NewToken, revokeProvisioned } from '../../db/tokens.js';
-import { insertMemberships, insertUser, lockActiveCount, lockUser, type UserRow } from '../../db/users.js';
+import { insertMemberships, insertUser, lockActiveCount, type UserRow } from '../../db/users.js';
 import type { Actor } from '../../domain/audit.js';
 import { invalid, notFound, refusal } from '../../domain/errors.js';
-import { type Caller, coversRoles, type EffectiveRole, findRole, resolveRoles } from '../../domain/permissions.js';
+import type { Caller } from '../../domain/permissions.js';
 import { roleNamesOf } from '../../domain/role-names.js';
-import { planLimits } from '../../runtime/plan.js';
 import type { Generation, Services } from '../context.js';
 import { tokenCreated, tokenReissued, tokenReturned, tokenRevoked, userCreated } from '../identity-events.js';
+import {
+  keepCaller,
+  keepKnownGroups,
+  lockTarget,
+  refuseAboveLimit,
+  requireGrantable,
+  requireKnown,
+  requireKnownGroups,
+  resolve,
+} from './granting.js';
 
 interface Acting {
   caller: Caller;
@@ -26,14 +35,17 @@ export async function createUser(
   const { actor, generation, body } = call;
   const roles = [...new Set(body.roles)];
   const groups = [...new Set(body.groups)].sort();
-  requireKnown(generation, roles, groups);
-  const resolved = resolve(generation, roles, groups);
+  requireKnown(generation, 'roles', roles);
+  requireKnownGroups(generation.shared, groups);
+  const resolved = resolve(generation, { roles, groups });
   requireGrantable(call.caller, resolved);
   const made = newInitialToken(body.id, roleNamesOf(resolved));
   await database.transaction(async (tx) => {
+    await keepCaller(tx, call);
     const active = await lockActiveCount(tx);
     if (!(await insertUser(tx, { id: body.id, roles, source: 'api' }))) throw refusal('user.conflict', 'user id is taken');
-    refuseAboveLimit(active, planLimits(config(), Date.now()).maxUsers);
+    refuseAboveLimit(active, config());
+    await keepKnownGroups(tx, generation, groups);
     await insertMemberships(tx, body.id, groups);
     await insertToken(tx, made.stored);
     await insertAuditEvents(tx, [
@@ -48,9 +60,9 @@ export async function createUser(
 export async function reissueInitialToken(call: Acting & { params: { id: string } }, { database }: Services) {
   const { actor, params } = call;
   return database.transaction(async (tx) => {
-    const user = await lockUser(tx, params.id);
+    const user = await lockTarget(tx, call, params.id);
     requireThere(user);
-    const resolved = resolve(call.generation, user.roles, user.groups);
+    const resolved = resolve(call.generation, user);
     requireGrantable(call.caller, resolved);
     if (user.status === 'suspended') throw refusal('user.conflict', 'user is suspended', 'activate the user first');
     if (resolved.length === 0) throw invalid('the user has no role', 'grant a role first');
@@ -96,26 +108,6 @@ export function shownUser(row: UserRow) {
     updated_at: iso(row.updatedAt),
   };
 }
-
-function requireKnown({ shared }: Generation, roles: readonly string[], groups: readonly string[]): void {
-  const role = roles.findIndex((name) => findRole(name, shared.auth.roles) === undefined || name === 'agent-default');
-  if (role >= 0) throw invalid('unknown role', `body.roles[${role}]`);
-  const group = groups.find((name) => !shared.auth.groups.some((known) => known.name === name));
-  if (group !== undefined) throw invalid('unknown group', 'body.groups');
-}
-
-function refuseAboveLimit(active: number, maxUsers: number | null): void {
-  if (maxUsers === null || active < maxUsers) return;
-  throw refusal('plan.limit_exceeded', `user limit reached: ${maxUsers}`, 'suspend or delete a user, or take a larger plan');
-}
-
-/** Nobody grants what they lack (IM-53). */
-function requireGrantable(caller: Caller, roles: readonly EffectiveRole[]): void {
-  if (!coversRoles(caller, roles)) throw refusal('auth.insufficient_scope', 'insufficient permissions');
-}
-
-const resolve = (generation: Generation, direct: readonly string[], groups: readonly string[]) =>
-  resolveRoles({ direct, groups, config: generation.shared.auth });
 
 function newInitialToken(
   userId: string,

@@ -1,4 +1,5 @@
 import type { Moved } from '../../db/move.js';
+import type { MovedOne } from '../../db/move-many.js';
 import { GatewayError } from '../../domain/errors.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import type { Metrics } from '../../runtime/metrics.js';
@@ -31,6 +32,14 @@ export function countMoved(metrics: Metrics, { before, after, changed }: Moved):
     metrics.approvalWait.observe((after.updatedAt - after.createdAt) / 1000);
 }
 
-function countEntry(metrics: Metrics, { status, environment, database }: StoredRequest): void {
+/** The same for a bulk move. */
+export function countMovedMany(metrics: Metrics, moved: readonly MovedOne[]): void {
+  for (const { before, after, ...pair } of moved) if (before !== after) countEntry(metrics, { status: after, ...pair });
+}
+
+function countEntry(
+  metrics: Metrics,
+  { status, environment, database }: Pick<StoredRequest, 'status' | 'environment' | 'database'>,
+): void {
   metrics.requests.inc({ status, environment, database });
 }

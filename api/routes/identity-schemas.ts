@@ -5,6 +5,37 @@ export const userId = z.string().refine(isUserId, 'must have 1 to 128 characters
 export const roleNames = z.array(z.string());
 export const groupNames = z.array(z.string().refine(isGroupName, 'has an entry that is no group name'));
 
+const overlap = (names: readonly string[] = [], others: readonly string[] = []) => {
+  const known = new Set(others);
+  return names.findIndex((name) => known.has(name));
+};
+
+/** The body of `PATCH /api/users/{id}` (IM-63). */
+export const userPatch = z
+  .object({
+    roles: roleNames.optional(),
+    add_roles: roleNames.optional(),
+    rm_roles: roleNames.optional(),
+    add_groups: groupNames.optional(),
+    rm_groups: groupNames.optional(),
+    slack_user_id: z
+      .string()
+      .max(64)
+      .regex(/^(?:[UW][A-Z0-9]+)?$/, 'must be U or W and then capitals and digits')
+      .nullish()
+      .meta({ description: 'null or an empty text ends the link' }),
+  })
+  .check(({ value, issues }) => {
+    const refuse = (path: PropertyKey[], message: string) => issues.push({ code: 'custom', input: value, path, message });
+    if (Object.values(value).every((part) => part === undefined)) refuse([], 'must name a change');
+    if (value.roles !== undefined && value.add_roles !== undefined) refuse(['add_roles'], 'must not come with roles');
+    if (value.roles !== undefined && value.rm_roles !== undefined) refuse(['rm_roles'], 'must not come with roles');
+    const role = overlap(value.add_roles, value.rm_roles);
+    if (role >= 0) refuse(['add_roles', role], 'has a name that rm_roles has too');
+    const group = overlap(value.add_groups, value.rm_groups);
+    if (group >= 0) refuse(['add_groups', group], 'has a name that rm_groups has too');
+  });
+
 /** A body without fields (HT-47). */
 export const noFields = z.object({});
 

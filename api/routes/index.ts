@@ -7,6 +7,7 @@ import { auditRoutes } from './audit.js';
 import { readOnlyPaths } from './config-read-only.js';
 import { databaseRoutes } from './databases.js';
 import { explainRoutes } from './explain.js';
+import { groupRoutes } from './groups.js';
 import { meRoutes } from './me.js';
 import { operationRoutes } from './operations.js';
 import { policyRoutes } from './policies.js';
@@ -56,6 +57,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...auditRoutes,
     ...meRoutes,
     ...userRoutes,
+    ...groupRoutes,
     ...tokenRoutes,
     ...roleRoutes,
     ...operationRoutes(ready, document),

@@ -2,9 +2,16 @@ import { z } from 'zod';
 import { findUser, listUsers } from '../../db/users.js';
 import { forbidden } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
+import { activateUser, deleteUser, suspendUser } from '../identity/user-status.js';
+import { updateUserParts } from '../identity/user-update.js';
 import { createUser, reissueInitialToken, requireThere, shownUser } from '../identity/users.js';
 import { type Route, route } from '../route.js';
-import { groupNames, idParams, noFields, reissued, roleNames, user, userId } from './identity-schemas.js';
+import { groupNames, idParams, noFields, reissued, roleNames, user, userId, userPatch } from './identity-schemas.js';
+
+const status = z.enum(['active', 'suspended']);
+const cancelledRequests = z
+  .array(z.string())
+  .meta({ description: 'every request that had not ended; running ones end when their agent has stopped' });
 
 export const userRoutes: Route[] = [
   route({
@@ -55,6 +62,75 @@ export const userRoutes: Route[] = [
       requireThere(found);
       return shownUser(found);
     },
+  }),
+  route({
+    operationId: 'updateUser',
+    method: 'patch',
+    path: '/api/users/:id',
+    summary: 'Change roles, groups or Slack link of a user, all or nothing',
+    tag: 'identity',
+    access: 'user.write',
+    params: idParams,
+    body: userPatch,
+    status: 200,
+    response: z.object({
+      id: z.string(),
+      updated: z.boolean(),
+      roles: z.array(z.string()),
+      groups: z.array(z.string()),
+      slack_user_id: z.string().nullable(),
+      status,
+    }),
+    errors: ['validation.failed', 'auth.forbidden', 'auth.insufficient_scope', 'user.not_found', 'user.gone', 'user.conflict'],
+    handle: updateUserParts,
+  }),
+  route({
+    operationId: 'suspendUser',
+    method: 'post',
+    path: '/api/users/:id/suspend',
+    summary: 'Suspend a user: tokens are revoked and requests cancelled with it',
+    tag: 'identity',
+    access: 'user.write',
+    params: idParams,
+    body: noFields,
+    bodyOptional: true,
+    status: 200,
+    response: z.object({ id: z.string(), revoked_tokens: z.int(), cancelled_requests: cancelledRequests }),
+    errors: ['validation.failed', 'auth.forbidden', 'user.not_found', 'user.gone'],
+    handle: suspendUser,
+  }),
+  route({
+    operationId: 'activateUser',
+    method: 'post',
+    path: '/api/users/:id/activate',
+    summary: 'Make a suspended user active again; tokens stay revoked',
+    tag: 'identity',
+    access: 'user.write',
+    params: idParams,
+    body: noFields,
+    bodyOptional: true,
+    status: 200,
+    response: z.object({ id: z.string(), status: z.literal('active') }),
+    errors: ['auth.forbidden', 'user.not_found', 'user.gone', 'plan.limit_exceeded'],
+    handle: activateUser,
+  }),
+  route({
+    operationId: 'deleteUser',
+    method: 'delete',
+    path: '/api/users/:id',
+    summary: 'Delete a user for good: as suspend, and out of all groups; the record is kept and the id never free again',
+    tag: 'identity',
+    access: 'user.write',
+    params: idParams,
+    status: 200,
+    response: z.object({
+      id: z.string(),
+      deleted: z.literal(true),
+      revoked_tokens: z.int(),
+      cancelled_requests: cancelledRequests,
+    }),
+    errors: ['validation.failed', 'auth.forbidden', 'user.not_found', 'user.gone'],
+    handle: deleteUser,
   }),
   route({
     operationId: 'reissueInitialToken',

@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander';
 import type { Bind } from '../program.js';
-import { moreNames, nameList, resultFormatOption, wholeNumber } from './values.js';
+import { defineIdentity } from './identity.js';
+import { nameList, resultFormatOption, wholeNumber } from './values.js';
 
 export function defineAdministration(program: Command, bind: Bind): void {
   defineAudit(program, bind);
   defineToken(program, bind);
-  defineUser(program, bind);
+  defineIdentity(program, bind);
 }
 
 const whenHelp = '7d, 12h, 30m, 2026-05-01 or an RFC 3339 time';
@@ -54,19 +55,4 @@ function defineToken(program: Command, bind: Bind): void {
   bind(revoke, async () => (await import('../commands/token.js')).revokeToken);
   const inspect = token.command('inspect').description('what a token may do').argument('<id>', 'token id');
   bind(inspect, async () => (await import('../commands/token.js')).inspectToken);
-}
-
-function defineUser(program: Command, bind: Bind): void {
-  const user = program.command('user').description('users');
-  const add = user
-    .command('add')
-    .description('make a user; the first token is shown once')
-    .argument('<id>', 'user id')
-    .option('--role <name>', 'a role; may be repeated', moreNames)
-    .option('--group <name>', 'a group; may be repeated', moreNames);
-  bind(add, async () => (await import('../commands/user.js')).addUser);
-  const list = user.command('list').description('all users, newest first');
-  bind(list, async () => (await import('../commands/user.js')).listUsers);
-  const show = user.command('show').description('one user').argument('<id>', 'user id');
-  bind(show, async () => (await import('../commands/user.js')).showUser);
 }

@@ -80,6 +80,7 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
     cancelRequestedAt: null,
     cancelledBy: null,
     cancelReason: null,
+    cancelCause: null,
     cancelledWhileLost: false,
     lostReason: null,
     failureReason: null,

@@ -46,10 +46,15 @@ export function judgeLease(request: StoredRequest, executionId: string, now: Ins
   const errorMessage = `lost: no heartbeat since ${new Date(execution.leaseExpiresAt).toISOString()}`;
   const lost: AuditDraft = { ...lostEvent(request, execution.fence, 'lease_end'), resourceId: execution.id };
   const cancelled = request.cancelRequestedAt !== null && !execution.mutating;
-  const actor = { ...systemActor, id: request.cancelledBy ?? 'system', type: 'user' } as const;
+  const wish = {
+    by: request.cancelledBy ?? 'system',
+    reason: request.cancelReason,
+    cause: request.cancelCause ?? ('requested' as const),
+  };
+  const actor = { ...systemActor, id: wish.by, type: 'user' } as const;
   return changed(
     cancelled
-      ? cancelledState(request, request.cancelledBy ?? 'system', request.cancelReason, now)
+      ? cancelledState(request, wish, now)
       : {
           status: 'execution_lost',
           resolvedAt: now,
@@ -57,7 +62,7 @@ export function judgeLease(request: StoredRequest, executionId: string, now: Ins
           lostReason: errorMessage,
           dispatchBy: now + execution.windowSecs * 1000,
         },
-    cancelled ? [lost, cancelledEvent(request, actor, request.cancelReason, 'requested')] : [lost],
+    cancelled ? [lost, cancelledEvent(request, actor, wish.reason, wish.cause)] : [lost],
     signal,
     {
       lingerMs,

@@ -105,7 +105,7 @@ function events(request: StoredRequest, move: Result, status: Status): AuditDraf
       const by = { ...systemActor, id: request.cancelledBy ?? 'system', type: 'user' } as const;
       return [
         { ...base, type: 'execution.cancelled', outcome: 'success', metadata: { ...facts, ...duration } },
-        cancelledEvent(request, by, request.cancelReason, 'requested'),
+        cancelledEvent(request, by, request.cancelReason, request.cancelCause ?? 'requested'),
       ];
     }
     case 'execution_lost':

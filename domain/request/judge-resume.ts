@@ -55,6 +55,7 @@ export function dispatchedState(fence: number, now: Instant, dispatchMs: number)
     cancelRequestedAt: null,
     cancelledBy: null,
     cancelReason: null,
+    cancelCause: null,
     lostReason: null,
   };
 }

@@ -2,6 +2,7 @@ import { judgeApprove } from './judge-approve.js';
 import { judgeCancel } from './judge-cancel.js';
 import { judgeClaim } from './judge-claim.js';
 import { judgeClock, judgeLease } from './judge-clock.js';
+import { judgeOwnerGone } from './judge-owner-gone.js';
 import { judgeReject } from './judge-reject.js';
 import { judgeResult } from './judge-result.js';
 import { judgeResume } from './judge-resume.js';
@@ -21,6 +22,8 @@ export function judge(request: StoredRequest, move: Move, now: Instant): Verdict
       return judgeReject(request, move, now);
     case 'cancel':
       return judgeCancel(request, move, now);
+    case 'owner_gone':
+      return judgeOwnerGone(request, move, now);
     case 'resume':
       return judgeResume(request, move, now);
     case 'claim':

@@ -1,6 +1,6 @@
 import type { Actor } from '../audit.js';
 import type { Caller } from '../permissions.js';
-import type { Outcome } from './types.js';
+import type { CancelCause, Outcome } from './types.js';
 import type { ExecutionEnd } from './verdict.js';
 import type { ClockKind } from './view.js';
 
@@ -50,6 +50,7 @@ export type Move =
       >)
   | (ByCaller & { kind: 'reject'; comment: string | null })
   | (ByCaller & { kind: 'cancel'; reason: string | null })
+  | { kind: 'owner_gone'; actor: Actor; cause: Exclude<CancelCause, 'requested'> }
   | (ByCaller & { kind: 'resume'; reason: string | null; policy: ResumePolicy; facts: DispatchFacts; dispatchMs: number })
   | { kind: 'clock'; clock: ClockKind }
   | { kind: 'lease'; executionId: string }

@@ -28,6 +28,9 @@ export interface Decision {
   at: Instant;
 }
 
+/** Why a request is cancelled: somebody asked for it, or its owner lost the account (ST-19). */
+export type CancelCause = 'requested' | 'user_suspended' | 'user_deleted';
+
 export type Outcome = 'committed' | 'already_applied' | 'rolled_back' | 'not_started' | 'partial' | 'unknown';
 
 /** One claim of a dispatch by one agent, as far as rules look at it. */
@@ -80,6 +83,7 @@ export interface StoredRequest {
   cancelRequestedAt: Instant | null;
   cancelledBy: string | null;
   cancelReason: string | null;
+  cancelCause: CancelCause | null;
   cancelledWhileLost: boolean;
   lostReason: string | null;
   failureReason: string | null;

@@ -84,6 +84,103 @@ describe('users', () => {
   });
 });
 
+describe('changing users', () => {
+  const changed = { id: 'mira', updated: true, roles: ['dba'], groups: ['a', 'b'], slack_user_id: null, status: 'active' };
+
+  it('sends exactly what was asked for', async () => {
+    api.on('PATCH /api/users/mira', { body: changed });
+    const result = await svc(
+      'user',
+      'update',
+      'mira',
+      '--add-role',
+      'dba',
+      '--rm-role',
+      'x,y',
+      '--add-group',
+      'a',
+      '--slack-user-id',
+      '',
+    );
+    expect([result.code, result.stdout, result.stderr]).toEqual([
+      0,
+      'user    mira\nstatus  active\nroles   dba\ngroups  a, b\n',
+      'updated\n',
+    ]);
+    await svc('user', 'update', 'mira', '--role', 'a', '--role', 'b', '--rm-group', 'g');
+    expect(api.bodies('PATCH /api/users/mira')).toEqual([
+      { add_roles: ['dba'], rm_roles: ['x', 'y'], add_groups: ['a'], slack_user_id: '' },
+      { roles: ['a', 'b'], rm_groups: ['g'] },
+    ]);
+  });
+
+  it('says when nothing changed', async () => {
+    api.on('PATCH /api/users/mira', { body: { ...changed, updated: false } });
+    expect((await svc('user', 'update', 'mira', '--add-role', 'dba')).stderr).toBe('nothing changed\n');
+  });
+
+  it('suspends and activates without asking, and tells what ended', async () => {
+    const ids = Array.from({ length: 22 }, (_, index) => `request-${index}`);
+    api
+      .on('POST /api/users/mira/suspend', { body: { id: 'mira', revoked_tokens: 2, cancelled_requests: ids } })
+      .on('POST /api/users/mira/activate', { body: { id: 'mira', status: 'active' } });
+    const lines = (await svc('user', 'suspend', 'mira')).stdout.split('\n');
+    expect(lines.slice(0, 4)).toEqual(['suspended       mira', 'revoked tokens  2', 'cancelled requests  22', '  request-0']);
+    expect(lines.slice(-3)).toEqual(['  request-19', '  and 2 more (--json has all)', '']);
+    expect((await svc('user', 'activate', 'mira')).stderr).toContain('svc user reissue-initial-token mira');
+  });
+
+  it('deletes only after a confirmation (CL-18)', async () => {
+    api.on('DELETE /api/users/mira', { body: { id: 'mira', deleted: true, revoked_tokens: 0, cancelled_requests: [] } });
+    const refused = await svc('user', 'rm', 'mira', '--json');
+    expect([refused.code, JSON.parse(refused.stdout).error.code, api.calls.length]).toEqual([1, 'confirmation_required', 0]);
+    expect((await svc('user', 'rm', 'mira', '--yes')).stdout).toContain('deleted         mira');
+  });
+
+  it('reissues the first token and prints it alone, or says that Slack has it', async () => {
+    const answer = { reissued_token_id: 't2', reissued_at: '2031-02-03T04:05:06.000Z', revoked_old_token_id: 't1' };
+    api.on('POST /api/users/mira/reissue-initial-token', {
+      body: { ...answer, delivery_status: 'not_configured', delivery_channel: null, token: token.token },
+    });
+    const shown = await svc('user', 'reissue-initial-token', 'mira');
+    expect([shown.stdout, shown.stderr]).toEqual([`${token.token}\n`, expect.stringContaining('replaces  t1')]);
+    api.on('POST /api/users/mira/reissue-initial-token', {
+      body: { ...answer, delivery_status: 'delivered', delivery_channel: 'slack_dm', token: null },
+    });
+    expect(await svc('user', 'reissue-initial-token', 'mira')).toMatchObject({
+      stdout: '',
+      stderr: expect.stringContaining('slack_dm'),
+    });
+  });
+});
+
+describe('groups and roles', () => {
+  it('lists groups and shows one, its name encoded (CL-28)', async () => {
+    api
+      .on('GET /api/groups', { body: { groups: ['a/b', 'dba team'] } })
+      .on('GET /api/groups/a%2Fb', { body: { name: 'a/b', roles: ['approver'], members: ['zoe', 'adam'] } });
+    expect((await svc('group', 'list')).stdout).toBe('a/b\ndba team\n');
+    expect((await svc('group', 'show', 'a/b')).stdout).toBe('group    a/b\nroles    approver\nmembers  zoe, adam\n');
+  });
+
+  it('lists roles with everything they permit', async () => {
+    const roles = [
+      { name: 'admin', builtin: true, permissions: [{ perm: '*', ownership: 'any' }], databases: ['*'], environments: ['*'] },
+      {
+        ...{ name: 'desk', builtin: false, databases: ['ledger'], environments: ['staging', 'production'] },
+        permissions: [
+          { perm: 'request.view', ownership: 'any' },
+          { perm: 'request.dml', ownership: 'own' },
+        ],
+      },
+    ];
+    api.on('GET /api/roles', { body: { roles } });
+    expect((await svc('role', 'list')).stdout).toBe(
+      'admin  built-in\n  on * / *\n  *\n\ndesk  custom\n  on ledger / staging, production\n  request.view:any\n  request.dml\n',
+    );
+  });
+});
+
 describe('audit', () => {
   const event = {
     id: 'e1',

@@ -34,6 +34,14 @@ const usageErrors: string[][] = [
   ['token', 'create', '--no-scope-ceiling'],
   ['token', 'create', '--subject', 'a', '--subject-type', 'agent', '--no-scope-ceiling', '--scope-roles', 'x'],
   ['token', 'create', '--expires', 'tomorrow'],
+  ['user', 'update', 'mira'],
+  ['user', 'update', 'mira', '--role', 'dba', '--add-role', 'x'],
+  ['user', 'update', 'mira', '--role', 'dba', '--rm-role', 'x'],
+  ['user', 'update', '--role', 'dba'],
+  ['user', 'suspend'],
+  ['user', 'rm', 'a', 'b'],
+  ['group', 'show'],
+  ['role'],
   ['audit', 'list', '--since', '2026-05-01T00:00:00'],
 ];
 

@@ -83,6 +83,7 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
     cancelRequestedAt: null,
     cancelledBy: null,
     cancelReason: null,
+    cancelCause: null,
     cancelledWhileLost: false,
     lostReason: null,
     failureReason: null,

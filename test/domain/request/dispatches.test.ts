@@ -20,6 +20,7 @@ describe('a resume', () => {
       cancelRequestedAt: null,
       cancelledBy: null,
       cancelReason: null,
+      cancelCause: null,
       lostReason: null,
     });
     expect(change?.events).toMatchObject([{ type: 'request.dispatched', reason: 'once more', metadata: { fence: 5 } }]);

@@ -15,7 +15,7 @@ import {
   user,
   workflowSnapshot,
 } from '../../support/stored-request.js';
-import { approve, cancel, claim, facts, outcomeOf, reject, result, resume, tampered } from './moves.js';
+import { approve, cancel, claim, facts, outcomeOf, ownerGone, reject, result, resume, tampered } from './moves.js';
 import { endOfPath, transitions } from './transitions.js';
 import { store, typesOf, type World } from './world.js';
 
@@ -49,6 +49,7 @@ function movesOn({ executions }: World): Move[] {
     ...ids,
     { ...ids[0]!, facts: { ...facts, ...tampered } },
     ...reports,
+    ownerGone(),
     ...(['pending', 'approved', 'dispatch', 'lease'] as const).map((clock) => ({ kind: 'clock', clock }) as const),
     { kind: 'lease', executionId: `execution-${executions.length}` },
   ];
@@ -65,7 +66,16 @@ function instantsOf(request: StoredRequest, at: number): number[] {
 function keyOf({ request: r, executions }: World, at: number): string {
   const reached = [clockOf(r)?.at ?? null, r.dispatchBy].map((instant) => instant !== null && instant <= at);
   const runs = executions.map((e) => [e.status, e.lost, e.unresolved, e.outcome === 'partial', e.submission !== null, e.marker]);
-  return JSON.stringify([r.status, r.currentStep, r.fence, reached, runs, r.cancelRequestedAt !== null, r.cancelledWhileLost]);
+  return JSON.stringify([
+    r.status,
+    r.currentStep,
+    r.fence,
+    reached,
+    runs,
+    r.cancelRequestedAt !== null,
+    r.cancelCause,
+    r.cancelledWhileLost,
+  ]);
 }
 
 interface Walk {

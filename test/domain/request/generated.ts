@@ -11,7 +11,7 @@ import {
   user,
   workflowSnapshot,
 } from '../../support/stored-request.js';
-import { approve, cancel, claim, facts, reject, result, resume, tampered } from './moves.js';
+import { approve, cancel, claim, facts, ownerGone, reject, result, resume, tampered } from './moves.js';
 import type { World } from './world.js';
 
 const groups = ['a', 'b', 'c'];
@@ -59,10 +59,17 @@ export interface Attempt {
   fences: boolean;
 }
 
-const kinds = { approve: 8, reject: 1, cancel: 1, resume: 4, claim: 4, result: 5, clock: 2, lease: 2 } satisfies Record<
-  Move['kind'],
-  number
->;
+const kinds = {
+  approve: 8,
+  reject: 1,
+  cancel: 1,
+  owner_gone: 1,
+  resume: 4,
+  claim: 4,
+  result: 5,
+  clock: 2,
+  lease: 2,
+} satisfies Record<Move['kind'], number>;
 const waits = { none: 4, 'a bit': 12, 'before the clock': 1, 'to the clock': 2, long: 1 } satisfies Record<
   Attempt['wait'],
   number
@@ -127,6 +134,7 @@ export function moveOf({ request, executions }: World, attempt: Attempt): Move {
     approve: approve(caller, { selector, digestIntact: checked.digestIntact, foundDigest: checked.foundDigest }),
     reject: reject(caller),
     cancel: cancel(caller),
+    owner_gone: ownerGone(),
     resume: resume(caller, { facts: checked, policy: { maxExecutions: attempt.maxExecutions, retryOnFailure: true } }),
     claim: { ...started, execution: { ...started.execution, id: `execution-${executions.length + 1}` } },
     result: result(named, attempt.outcome, { cancelled: attempt.cancelled }),

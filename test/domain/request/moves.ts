@@ -3,7 +3,7 @@ import { judge } from '../../../domain/request/judge.js';
 import type { DispatchFacts, Move, ResumePolicy, Submission } from '../../../domain/request/moves.js';
 import type { Execution, Outcome, StoredRequest } from '../../../domain/request/types.js';
 import type { Verdict } from '../../../domain/request/verdict.js';
-import { actorOf, agent, now, storedExecution } from '../../support/stored-request.js';
+import { actorOf, agent, now, storedExecution, user } from '../../support/stored-request.js';
 
 type Of<Kind extends Move['kind']> = Extract<Move, { kind: Kind }>;
 
@@ -25,6 +25,13 @@ export const reject = (caller: Caller, comment: string | null = null): Of<'rejec
 });
 
 export const cancel = (caller: Caller, reason: string | null = null): Of<'cancel'> => ({ ...by(caller), kind: 'cancel', reason });
+
+/** An administrator suspends or deletes the owner (ST-19). */
+export const ownerGone = (cause: Of<'owner_gone'>['cause'] = 'user_suspended'): Of<'owner_gone'> => ({
+  kind: 'owner_gone',
+  actor: actorOf(user('root')),
+  cause,
+});
 
 export const resume = (caller: Caller, over: Partial<Of<'resume'>> = {}): Of<'resume'> => ({
   ...{ ...by(caller), kind: 'resume', reason: null, policy, facts, dispatchMs: 300_000 },

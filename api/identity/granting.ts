@@ -1,0 +1,86 @@
+import type { Config, SharedConfig } from '../../config/types.js';
+import type { Transaction } from '../../db/client.js';
+import { keepGeneration, latestGeneration } from '../../db/generations.js';
+import { keepActive, listActiveHolders, lockAdmins, lockUser, type UserRow } from '../../db/users.js';
+import { invalid, refusal } from '../../domain/errors.js';
+import { hasAdmin } from '../../domain/last-admin.js';
+import { type Caller, coversRoles, type EffectiveRole, findRole, resolveRoles } from '../../domain/permissions.js';
+import { planLimits } from '../../runtime/plan.js';
+import type { Generation } from '../context.js';
+
+interface Holder {
+  /** Direct ones. */
+  roles: readonly string[];
+  /** Stored memberships. */
+  groups: readonly string[];
+}
+
+const suspended = () => refusal('auth.user_suspended', 'user suspended');
+
+/** Locks the user that the call names; a caller who was suspended since it was authenticated changes nothing more (IM-I4). */
+export async function lockTarget(tx: Transaction, call: { caller: Caller }, id: string): Promise<UserRow | undefined> {
+  const { user, actingActive } = await lockUser(tx, id, call.caller.id);
+  if (!actingActive) throw suspended();
+  return user;
+}
+
+/** The same for a call that names no stored user. */
+export async function keepCaller(tx: Transaction, call: { caller: Caller }): Promise<void> {
+  if (!(await keepActive(tx, call.caller.id))) throw suspended();
+}
+
+/** The roles of a user as stored (IM-51); what a JWT adds is not part of it. */
+export const resolve = ({ shared }: Generation, { roles, groups }: Holder): EffectiveRole[] =>
+  resolveRoles({ direct: roles, groups, config: shared.auth });
+
+/** Refuses names that no role has, and the one that only agents have; `key` is where the list stands in the body. */
+export function requireKnown({ shared }: Generation, key: string, roles: readonly string[], held: readonly string[] = []): void {
+  const unknown = (name: string) => findRole(name, shared.auth.roles) === undefined || name === 'agent-default';
+  const place = roles.findIndex((name) => !held.includes(name) && unknown(name));
+  if (place >= 0) throw invalid('unknown role', `body.${key}[${place}]`);
+}
+
+/** Groups exist only in the configuration (IM-60). */
+export function requireKnownGroups(
+  shared: SharedConfig,
+  groups: readonly string[],
+  key = 'groups',
+  held: readonly string[] = [],
+): void {
+  const known = new Set(shared.auth.groups.map(({ name }) => name));
+  if (groups.some((name) => !known.has(name) && !held.includes(name))) throw invalid('unknown group', `body.${key}`);
+}
+
+/** The same under a lock, before memberships are written: a group that is leaving the configuration gets no new member (IM-75). */
+export async function keepKnownGroups(tx: Transaction, generation: Generation, groups: readonly string[]): Promise<void> {
+  if (groups.length === 0) return;
+  await keepGeneration(tx);
+  const latest = await latestGeneration(tx);
+  requireKnownGroups(latest?.content ?? generation.shared, groups);
+}
+
+/** Nobody grants what they lack (IM-53). */
+export function requireGrantable(caller: Caller, roles: readonly EffectiveRole[]): void {
+  if (!coversRoles(caller, roles)) throw refusal('auth.insufficient_scope', 'insufficient permissions');
+}
+
+/** IM-69; `active` was counted under the lock that all who add one share. */
+export function refuseAboveLimit(active: number, config: Config): void {
+  const { maxUsers } = planLimits(config, Date.now());
+  if (maxUsers === null || active < maxUsers) return;
+  throw refusal('plan.limit_exceeded', `user limit reached: ${maxUsers}`, 'suspend or delete a user, or take a larger plan');
+}
+
+/**
+ * IM-64, after a change of this user was written and before it commits: somebody must still be an admin, by the newest generation. Whoever takes an
+ * admin away waits here for the others who do, and sees what they have left.
+ */
+export async function requireAdminLeft(tx: Transaction, before: UserRow): Promise<void> {
+  if (before.status !== 'active') return;
+  await keepGeneration(tx);
+  const auth = (await latestGeneration(tx))?.content.auth;
+  if (auth === undefined || !hasAdmin([before], auth)) return;
+  await lockAdmins(tx);
+  if (!hasAdmin(await listActiveHolders(tx), auth))
+    throw invalid('the last active admin cannot be removed', 'make another user an admin first');
+}

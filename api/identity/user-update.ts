@@ -1,0 +1,103 @@
+import type { z } from 'zod';
+import { insertAuditEvents } from '../../db/audit.js';
+import type { Transaction } from '../../db/client.js';
+import { violates } from '../../db/errors.js';
+import { deleteMemberships, insertMemberships, type UserRow, updateUser } from '../../db/users.js';
+import { refusal } from '../../domain/errors.js';
+import { type EffectiveRole, findRole } from '../../domain/permissions.js';
+import { type UserParts, type UserPatch, updatedUser } from '../../domain/user-update.js';
+import type { Generation, Services } from '../context.js';
+import { userUpdated } from '../identity-events.js';
+import type { Call } from '../route.js';
+import type { userPatch } from '../routes/identity-schemas.js';
+import {
+  keepKnownGroups,
+  lockTarget,
+  requireAdminLeft,
+  requireGrantable,
+  requireKnown,
+  requireKnownGroups,
+  resolve,
+} from './granting.js';
+import { requireThere } from './users.js';
+
+type PatchCall = Call<{ id: string }, undefined, z.output<typeof userPatch>>;
+
+/** `PATCH /api/users/{id}` (IM-63): all parts or none; nothing is written when nothing changes. */
+export async function updateUserParts(call: PatchCall, { database }: Services) {
+  const { actor, params, body, generation } = call;
+  const patch = patchOf(body);
+  try {
+    return await database.transaction(async (tx) => {
+      const before = await lockTarget(tx, call, params.id);
+      requireNewlyNamedKnown(generation, body, before);
+      requireThere(before);
+      const { after, changes } = updatedUser(before, patch);
+      requireGrantable(call.caller, granted(generation, before, after));
+      const updated = Object.keys(changes).length > 0;
+      if (updated) {
+        await write(tx, generation, before, after);
+        await requireAdminLeft(tx, before);
+        await insertAuditEvents(tx, userUpdated(actor, before.id, changes));
+      }
+      const { roles, groups, slackUserId } = after;
+      return {
+        id: before.id,
+        updated,
+        roles: [...roles],
+        groups: [...groups],
+        slack_user_id: slackUserId,
+        status: shown(before),
+      };
+    });
+  } catch (error) {
+    if (violates(error, 'users_slack_user_id_key')) throw refusal('user.conflict', 'the Slack user is linked to another user');
+    throw error;
+  }
+}
+
+const shown = ({ status }: UserRow) => (status === 'suspended' ? ('suspended' as const) : ('active' as const));
+
+function patchOf(body: z.output<typeof userPatch>): UserPatch {
+  return {
+    roles: body.roles,
+    addRoles: body.add_roles ?? [],
+    rmRoles: body.rm_roles ?? [],
+    addGroups: body.add_groups ?? [],
+    rmGroups: body.rm_groups ?? [],
+    slackUserId: body.slack_user_id === '' ? null : body.slack_user_id,
+  };
+}
+
+/** What the user has already may have left the configuration. */
+function requireNewlyNamedKnown(generation: Generation, body: z.output<typeof userPatch>, user: UserRow | undefined): void {
+  for (const key of ['roles', 'add_roles'] as const) requireKnown(generation, key, body[key] ?? [], user?.roles);
+  requireKnownGroups(generation.shared, body.add_groups ?? [], 'add_groups', user?.groups);
+}
+
+/** What the caller must hold: each role that is named anew, directly or by a group, and each that now resolves and did not (a default role too). */
+function granted(generation: Generation, before: UserParts, after: UserParts): EffectiveRole[] {
+  const { auth } = generation.shared;
+  const newGroups = after.groups.filter((name) => !before.groups.includes(name));
+  const named = [
+    ...after.roles.filter((name) => !before.roles.includes(name)),
+    ...auth.groups.filter(({ name }) => newGroups.includes(name)).flatMap(({ roles }) => roles),
+  ];
+  const resolvedBefore = new Set(resolve(generation, before).map(({ name }) => name));
+  return [
+    ...named.flatMap((name) => findRole(name, auth.roles) ?? []),
+    ...resolve(generation, after).filter(({ name }) => !resolvedBefore.has(name)),
+  ];
+}
+
+async function write(tx: Transaction, generation: Generation, before: UserRow, after: UserParts): Promise<void> {
+  const added = after.groups.filter((name) => !before.groups.includes(name));
+  await updateUser(tx, { ...before, ...after });
+  await keepKnownGroups(tx, generation, added);
+  await insertMemberships(tx, before.id, added);
+  await deleteMemberships(
+    tx,
+    before.id,
+    before.groups.filter((name) => !after.groups.includes(name)),
+  );
+}

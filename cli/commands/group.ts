@@ -1,0 +1,26 @@
+import type { Context } from '../context.js';
+import { renderDetails } from '../output/details.js';
+import type { Answer } from '../output/output.js';
+import { visible } from '../output/visible.js';
+
+/** `svc group list`: one name per line. */
+export async function listGroups(context: Context): Promise<Answer> {
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'groups'] });
+  const groups = reply.json().get('groups')?.items() ?? [];
+  return {
+    data: reply.text,
+    human: () => groups.map((name) => `${visible(name.string() ?? '')}\n`).join(''),
+    ...(groups.length === 0 ? { note: 'no groups' } : {}),
+  };
+}
+
+/** `svc group show NAME`. */
+export async function showGroup(context: Context, args: readonly string[]): Promise<Answer> {
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'groups', args[0]!] });
+  const rows = [
+    ['group', 'name'],
+    ['roles', 'roles'],
+    ['members', 'members'],
+  ] as const;
+  return { data: reply.text, human: () => renderDetails(reply.json(), rows, context.output.style) };
+}

@@ -1,0 +1,30 @@
+import type { Context } from '../context.js';
+import { showValue } from '../output/details.js';
+import type { JsonText } from '../output/json-text.js';
+import type { Answer } from '../output/output.js';
+import { visible } from '../output/visible.js';
+
+/** `svc role list`: what each role permits and where; a table would cut the permissions off. */
+export async function listRoles(context: Context): Promise<Answer> {
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'roles'] });
+  const roles = reply.json().get('roles')?.items() ?? [];
+  return { data: reply.text, human: () => roles.map((role) => roleText(context, role)).join('\n') };
+}
+
+function roleText(context: Context, role: JsonText): string {
+  const { style } = context.output;
+  const kind = role.get('builtin')?.text === 'true' ? 'built-in' : 'custom';
+  const permissions = (role.get('permissions')?.items() ?? []).map(permissionText);
+  const lines = [
+    `${style.bold(visible(role.get('name')?.string() ?? ''))}  ${style.dim(kind)}`,
+    `  ${style.dim('on')} ${showValue(role.get('databases'))} / ${showValue(role.get('environments'))}`,
+    ...permissions.map((text) => `  ${text}`),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+/** As it is spelt in `server.toml`. */
+function permissionText(entry: JsonText): string {
+  const perm = visible(entry.get('perm')?.string() ?? '');
+  return entry.get('ownership')?.string() === 'any' && perm !== '*' ? `${perm}:any` : perm;
+}

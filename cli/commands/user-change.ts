@@ -1,0 +1,111 @@
+import { requireConfirmation } from '../confirmation.js';
+import type { Context } from '../context.js';
+import { failure } from '../failure.js';
+import { renderDetails } from '../output/details.js';
+import type { JsonText } from '../output/json-text.js';
+import type { Answer } from '../output/output.js';
+import { visible } from '../output/visible.js';
+
+export interface UserUpdateOptions {
+  role?: string[];
+  addRole?: string[];
+  rmRole?: string[];
+  addGroup?: string[];
+  rmGroup?: string[];
+  slackUserId?: string;
+}
+
+/** `svc user update ID` (CL-29); the server decides about everything that depends on the user. */
+export async function updateUser(context: Context, args: readonly string[], options: UserUpdateOptions): Promise<Answer> {
+  const other = options.addRole !== undefined ? '--add-role' : '--rm-role';
+  if (options.role !== undefined && (options.addRole !== undefined || options.rmRole !== undefined))
+    throw failure('usage', `user update: --role and ${other} exclude each other`);
+  const body = {
+    roles: options.role,
+    add_roles: options.addRole,
+    rm_roles: options.rmRole,
+    add_groups: options.addGroup,
+    rm_groups: options.rmGroup,
+    slack_user_id: options.slackUserId,
+  };
+  if (Object.values(body).every((part) => part === undefined))
+    throw failure('usage', 'user update: nothing to change is given', { hint: 'svc user update --help' });
+  const call = { method: 'PATCH', path: ['api', 'users', args[0]!], body: JSON.stringify(body) } as const;
+  const reply = await context.client().call(call);
+  const answer = reply.json();
+  return {
+    data: reply.text,
+    human: () => renderDetails(answer, updatedRows, context.output.style),
+    note: answer.get('updated')?.text === 'false' ? 'nothing changed' : 'updated',
+  };
+}
+
+/** `svc user suspend ID`. */
+export async function suspendUser(context: Context, args: readonly string[]): Promise<Answer> {
+  const reply = await context.client().call({ method: 'POST', path: ['api', 'users', args[0]!, 'suspend'] });
+  return { data: reply.text, human: () => endedText(context, reply.json(), 'suspended') };
+}
+
+/** `svc user activate ID`. */
+export async function activateUser(context: Context, args: readonly string[]): Promise<Answer> {
+  const reply = await context.client().call({ method: 'POST', path: ['api', 'users', args[0]!, 'activate'] });
+  return {
+    data: reply.text,
+    human: () => renderDetails(reply.json(), statusRows, context.output.style),
+    note: `Revoked tokens stay revoked: svc user reissue-initial-token ${args[0]!}`,
+  };
+}
+
+/** `svc user rm ID`. */
+export async function removeUser(context: Context, args: readonly string[]): Promise<Answer> {
+  const id = args[0]!;
+  await requireConfirmation(context, `Delete the user ${id} for good?`);
+  const reply = await context.client().call({ method: 'DELETE', path: ['api', 'users', id] });
+  return { data: reply.text, human: () => endedText(context, reply.json(), 'deleted') };
+}
+
+/** `svc user reissue-initial-token ID`: the token alone on stdout, when the server gives it back. */
+export async function reissueInitialToken(context: Context, args: readonly string[]): Promise<Answer> {
+  const reply = await context.client().call({ method: 'POST', path: ['api', 'users', args[0]!, 'reissue-initial-token'] });
+  const answer = reply.json();
+  const token = answer.get('token')?.string() ?? null;
+  const details = renderDetails(answer, reissuedRows, context.output.noteStyle);
+  return {
+    data: reply.text,
+    human: () => (token === null ? '' : `${token}\n`),
+    note: token === null ? details.trimEnd() : `${details}Keep the token now: it is not shown again.`,
+  };
+}
+
+function endedText(context: Context, answer: JsonText, label: 'suspended' | 'deleted'): string {
+  const { style } = context.output;
+  const head = renderDetails(
+    answer,
+    [
+      [label, 'id'],
+      ['revoked tokens', 'revoked_tokens'],
+    ],
+    style,
+  );
+  const requests = answer.get('cancelled_requests')?.items() ?? [];
+  const shown = requests.slice(0, maxShown).map((id) => `  ${visible(id.string() ?? '')}\n`);
+  const more = requests.length > maxShown ? [`  and ${requests.length - maxShown} more (--json has all)\n`] : [];
+  return [head, `${style.dim('cancelled requests')}  ${requests.length}\n`, ...shown, ...more].join('');
+}
+
+/** A screen; somebody who automates reads the JSON. */
+const maxShown = 20;
+
+const statusRows = [
+  ['user', 'id'],
+  ['status', 'status'],
+] as const;
+
+const updatedRows = [...statusRows, ['roles', 'roles'], ['groups', 'groups'], ['slack', 'slack_user_id']] as const;
+
+const reissuedRows = [
+  ['id', 'reissued_token_id'],
+  ['replaces', 'revoked_old_token_id'],
+  ['delivery', 'delivery_status'],
+  ['by', 'delivery_channel'],
+] as const;

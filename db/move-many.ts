@@ -1,0 +1,110 @@
+import type { StoredRequest } from '../domain/request/types.js';
+import type { Change, Verdict } from '../domain/request/verdict.js';
+import { viewOf } from '../domain/request/view.js';
+import { auditInsert, auditRowsOf } from './audit.js';
+import type { Transaction } from './client.js';
+import { dryRunEndOfMany } from './dry-run-jobs.js';
+import { apply, stateColumns, subjectOf, wakeWaiters } from './move.js';
+import { topic } from './notifications.js';
+import { yieldingInsert } from './outbox.js';
+import { parameters } from './parameters.js';
+import { listStates, lockOpenOf } from './request-state.js';
+
+/** What a bulk move did to one request; no more, since there may be very many. */
+export interface MovedOne {
+  id: string;
+  before: StoredRequest['status'];
+  after: StoredRequest['status'];
+  database: string;
+  environment: string;
+  changed: boolean;
+}
+
+// One statement writes a batch; both bounds keep what is in memory at once small.
+const maxBatch = 500;
+const maxBatchBytes = 16 * 1024 * 1024;
+
+/**
+ * `move` for everything a user has open, whose row this transaction has locked: all requests are locked by id, then judged and written a
+ * batch at a time. The decision must leave executions and decisions alone and refuse nothing; its news yields to all other news.
+ */
+export async function moveAllOf(
+  tx: Transaction,
+  owner: string,
+  decide: (request: StoredRequest, now: number) => Verdict,
+): Promise<MovedOne[]> {
+  const moved: MovedOne[] = [];
+  for (const ids of batches(await lockOpenOf(tx, owner))) {
+    const judged = (await listStates(tx, ids)).map(({ request, now }) => judgedOne(request, decide(request, now), now));
+    const changes = judged.filter((one) => one.change !== null);
+    if (changes.length > 0) await write(tx, changes);
+    moved.push(...judged.map(outlineOf));
+  }
+  if (moved.some(({ changed }) => changed)) tx.wake(topic.outbox);
+  return moved;
+}
+
+interface Judged {
+  before: StoredRequest;
+  after: StoredRequest;
+  change: Change | null;
+  now: number;
+}
+
+function judgedOne(before: StoredRequest, { change, refusal }: Verdict, now: number): Judged {
+  if (refusal !== null) throw refusal;
+  if (change !== null && (change.execution !== null || change.decision !== null || change.signal === null))
+    throw new Error('a bulk move changes nothing but the state');
+  return { before, after: change === null ? before : apply(before, change, now), change, now };
+}
+
+function* batches(locked: readonly { id: string; bytes: number }[]): Generator<string[]> {
+  let ids: string[] = [];
+  let bytes = 0;
+  for (const one of locked) {
+    if (ids.length === maxBatch || (ids.length > 0 && bytes + one.bytes > maxBatchBytes)) {
+      yield ids;
+      ids = [];
+      bytes = 0;
+    }
+    ids.push(one.id);
+    bytes += one.bytes;
+  }
+  if (ids.length > 0) yield ids;
+}
+
+async function write(tx: Transaction, judged: readonly Judged[]): Promise<void> {
+  const p = parameters();
+  const states = judged.map(({ after }) => ({ id: after.id, ...stateColumns(after) }));
+  const sets = Object.keys(stateColumns(judged[0]!.after)).map((column) => `${column} = given.${column}`);
+  const events = judged.flatMap(({ after, change }) =>
+    (change?.events ?? []).map((draft) => ({ draft, subject: subjectOf(after) })),
+  );
+  const texts = [
+    `moved as (update requests r set ${sets.join(', ')} from jsonb_populate_recordset(null::requests, ${p.add(JSON.stringify(states))}::jsonb) as given
+      where r.id = given.id)`,
+    auditInsert(p.add(auditRowsOf(events))),
+    yieldingInsert(p.add(JSON.stringify(judged.map(newsOf)))),
+    dryRunEndOfMany(p, judged.map(outlineOf)),
+  ];
+  await tx.query(`with ${texts.join(', ')} select 1`, p.values);
+  for (const { after } of judged) wakeWaiters(tx, after);
+}
+
+const newsOf = ({ after, change, now }: Judged) => ({
+  request_id: after.id,
+  version: after.version,
+  signal: change?.signal?.name,
+  actor: change?.signal?.actor,
+  step: change?.signal?.step,
+  view: viewOf(after, now),
+});
+
+const outlineOf = ({ before, after, change }: Judged): MovedOne => ({
+  id: after.id,
+  before: before.status,
+  after: after.status,
+  database: after.database,
+  environment: after.environment,
+  changed: change !== null,
+});

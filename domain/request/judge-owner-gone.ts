@@ -1,0 +1,16 @@
+import { cancelByWish } from './judge-cancel.js';
+import type { Move } from './moves.js';
+import type { Instant, StoredRequest } from './types.js';
+import { nothing, type Verdict } from './verdict.js';
+
+type OwnerGone = Extract<Move, { kind: 'owner_gone' }>;
+
+const reasons = { user_suspended: 'user suspended', user_deleted: 'user deleted' } as const satisfies Record<
+  OwnerGone['cause'],
+  string
+>;
+
+/** ST-19: the owner is suspended or deleted, and whatever of theirs has not ended is cancelled; what has ended stays as it is. */
+export function judgeOwnerGone(request: StoredRequest, { actor, cause }: OwnerGone, now: Instant): Verdict {
+  return cancelByWish(request, { by: actor.id, reason: reasons[cause], cause }, actor, now) ?? nothing;
+}
