@@ -167,7 +167,7 @@ describe('a user with thousands of open requests', () => {
     );
     await calls.sql(
       `insert into dry_run_jobs (request_id, statement_index, database, environment, sql, created_at)
-       select id, 0, database, environment, detail, created_at from requests where requester = $1`,
+       select id, 0, database, environment, detail, created_at from requests where requester = $1 on conflict do nothing`,
       [owner],
     );
   }
@@ -205,7 +205,7 @@ describe('a user with thousands of open requests', () => {
             `select l.pid from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database()`,
           )
         ).rows;
-      await expect.poll(waiting, { timeout: 2500, interval: 20 }).toHaveLength(1);
+      await expect.poll(waiting, { timeout: 20_000, interval: 20 }).toHaveLength(1);
       await client.query('select pg_terminate_backend($1)', [(await waiting())[0]!.pid]);
       await client.query('rollback');
       const { status, body } = await answer;
