@@ -7,6 +7,7 @@ import { decision } from './decision.js';
 import { footprint } from './footprint.js';
 import { get } from './get.js';
 import { lifecycle } from './lifecycle.js';
+import { lists } from './lists.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
 import { temporalOutage } from './temporal-outage.js';
 
@@ -17,6 +18,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   'closed-loop': closedLoop,
   decision,
   get,
+  lists,
   footprint,
   'temporal-outage': temporalOutage,
 };

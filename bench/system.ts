@@ -1,4 +1,4 @@
-import { chmodSync } from 'node:fs';
+import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -23,6 +23,7 @@ export type BenchOptions = Record<string, number>;
 export interface BenchSystem {
   alice: Caller;
   bob: Caller;
+  admin: Caller;
   /** The gateway's own database, for looks that no caller has. */
   database: pg.Pool;
   processes: readonly Child[];
@@ -56,11 +57,13 @@ export async function startSystem(folder: string, profileFolder: string | null):
     const callers = [
       createCaller(plan.serverUrl, userToken(layout, 'alice')),
       createCaller(plan.serverUrl, userToken(layout, 'bob')),
+      createCaller(plan.serverUrl, readFileSync(join(layout.state, 'admin-token'), 'utf8').trim()),
     ];
     const profiling = createProfiling(profileFolder, processes, postgres, join(layout.run, 'postgres.log'));
     return {
       alice: callers[0]!,
       bob: callers[1]!,
+      admin: callers[2]!,
       database,
       processes,
       measure: profiling.measure,

@@ -1,15 +1,9 @@
-import type { Caller, EffectiveRole } from '../domain/permissions.js';
+import type { Caller } from '../domain/permissions.js';
 import type { Status } from '../domain/request/types.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
-
-export interface RequestFilters {
-  status?: string | undefined;
-  user?: string | undefined;
-  database?: string | undefined;
-  environment?: string | undefined;
-  operation?: string | undefined;
-}
+import { compared, type Place, type Places, placesNow, placesOf, selectKeys, step, unionOf } from './request-places.js';
+import { approvable, filtered, lasting, type RequestFilters, type User, waiting } from './request-visibility.js';
 
 export interface ListedRequest {
   id: string;
@@ -32,89 +26,127 @@ export interface ListedRequest {
 const columns = `r.id, r.requester, r.database, r.environment, r.operation, r.detail, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
   r.current_step, coalesce(jsonb_array_length(r.workflow->'steps'), 0) as total_steps, r.step_selectors`;
 
+export interface Page {
+  limit: number;
+  offset: number;
+}
+
+interface Listed {
+  rows: ListedRequest[];
+  total: number;
+}
+
 /** One page of what the caller could show (RQ-11), or with `pendingForMe` could approve now (RQ-36), newest first, and how many there are. */
 export async function listRequests(
   db: Queryable,
   caller: Caller,
   filters: RequestFilters,
-  page: { limit: number; offset: number; pendingForMe: boolean },
-): Promise<{ rows: ListedRequest[]; total: number }> {
+  { pendingForMe, ...page }: Page & { pendingForMe: boolean },
+): Promise<Listed> {
   if (caller.kind !== 'user') return { rows: [], total: 0 };
+  if (pendingForMe) return listByCounting(db, (p) => [`${approvable(caller, p)} and ${filtered(filters, p)}`], page);
+  // Who is in a status changes all the time, so that no places of those can be remembered.
+  if (filters.status !== undefined) return listByCounting(db, (p) => visibleBranches(caller, filters, p), page);
+  return listByPlaces(db, caller, filters, page);
+}
+
+type Branches = (p: Parameters) => string[];
+
+function visibleBranches(caller: User, filters: RequestFilters, p: Parameters): string[] {
+  const branches = [...lasting(caller, p), waiting(caller, p)];
+  return branches.flatMap((branch) => (branch === null ? [] : `${branch} and ${filtered(filters, p)}`));
+}
+
+async function listByCounting(db: Queryable, branches: Branches, page: Page): Promise<Listed> {
   const p = parameters();
-  const conditions = [page.pendingForMe ? approvable(caller, p) : visible(caller, p), ...filterConditions(filters, p)].join(
-    ' and ',
-  );
-  const counted = await db.query<{ total: number }>(`select count(*) as total from requests r where ${conditions}`, p.values);
-  if (page.limit === 0) return { rows: [], total: counted[0]?.total ?? 0 };
-  const limits = `limit ${p.add(page.limit)} offset ${p.add(page.offset)}`;
-  const rows = await db.query<ListedRequest>(
-    `select ${columns} from requests r where ${conditions} order by r.created_at desc, r.id desc ${limits}`,
+  const keys = unionOf(branches(p).map(selectKeys));
+  const [counted] = await db.query<{ total: number }>(`select count(*) as total from (${keys}) as keys`, p.values);
+  const total = counted?.total ?? 0;
+  return { total, rows: await readPage(db, branches, { ...page, total }, null) };
+}
+
+/** How often a list is begun again because requests were rewritten meanwhile, before it is counted in full. */
+const maxAttempts = 2;
+
+/** Older requests are counted and skipped by their remembered places, newer ones and those that wait for the caller are counted each time. */
+async function listByPlaces(db: Queryable, caller: User, filters: RequestFilters, page: Page): Promise<Listed> {
+  const set: Branches = (p) => lasting(caller, p).map((branch) => `${branch} and ${filtered(filters, p)}`);
+  const beyond = (p: Parameters) => {
+    const condition = waiting(caller, p);
+    return condition === null ? null : `${condition} and ${filtered(filters, p)}`;
+  };
+  const all: Branches = (p) => visibleBranches(caller, filters, p);
+  let places = await placesOf(db, set);
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const found = await countNewer(db, set, beyond, places);
+    // Many newer ones are learnt first, as far as one call can, and as no transaction that is open keeps their number from being final.
+    if (found.rewrite === places.rewrite && (found.newer < step || attempt === maxAttempts)) {
+      const total = places.count + found.newer + found.waiting;
+      return { total, rows: await readPage(db, all, { ...page, total }, markBefore(places, { ...page, ...found }), beyond) };
+    }
+    places = await placesNow(db, set, places);
+  }
+  return listByCounting(db, all, page);
+}
+
+interface Newer {
+  rewrite: number;
+  /** Of the set, beyond the places that are known. */
+  newer: number;
+  /** What waits for the caller beside the set. */
+  waiting: number;
+}
+
+type Condition = (p: Parameters) => string | null;
+
+async function countNewer(db: Queryable, set: Branches, beyond: Condition, { last }: Places): Promise<Newer> {
+  const p = parameters();
+  const isNewer = compared('>', last, p);
+  const newer = unionOf(set(p).map((branch) => selectKeys(`${branch} and ${isNewer}`)));
+  const besides = beyond(p);
+  const [row] = await db.query<Newer>(
+    `select (select number from request_rewrites) as rewrite, (select count(*) from (${newer}) as keys) as newer,
+       ${besides === null ? '0' : `(select count(*) from requests r where ${besides})`} as waiting`,
     p.values,
   );
-  return { rows, total: counted[0]?.total ?? 0 };
+  if (row === undefined) throw new Error('select without a row');
+  return row;
 }
 
-function filterConditions(filters: RequestFilters, p: Parameters): string[] {
-  const columnOf = {
-    status: 'status',
-    user: 'requester',
-    database: 'database',
-    environment: 'environment',
-    operation: 'operation',
-  } as const;
-  return Object.entries(columnOf).flatMap(([key, column]) => {
-    const value = filters[key as keyof RequestFilters];
-    return value === undefined ? [] : [`r.${column} = ${p.add(value)}`];
-  });
+interface Mark extends Place {
+  /** How many of the set are newer than it. */
+  newer: number;
 }
 
-/** RQ-2 as SQL; `domain/request/relation.ts` `maySee` is the same rule for one request. */
-function visible(caller: Caller & { kind: 'user' }, p: Parameters): string {
-  const roles = rolesWith(caller, 'own');
-  if (roles.length === 0) return 'false';
-  const everything = rolesWith(caller, 'any');
-  const own = `r.requester = ${p.add(caller.id)}`;
-  const named = `(r.status = 'pending' and ${matches('r.step_selectors', caller, p)})`;
-  const shared = matches('r.share_selectors', caller, p);
-  const related = [own, named, shared, `(${covering(everything, p)})`].join(' or ');
-  return `(${covering(roles, p)}) and (${related})`;
+/** The oldest mark that no more than `offset` listed requests can be newer than; null when the page begins before all marks. */
+function markBefore({ count, marks }: Places, { offset, newer, waiting: others }: Newer & { offset: number }): Mark | null {
+  const fromOldest = count + newer + others - offset;
+  const index = Math.max(Math.ceil(fromOldest / step), 1) - 1;
+  const mark = marks[index];
+  return mark === undefined ? null : { ...mark, newer: newer + count - (index + 1) * step };
 }
 
-/** RQ-36 as SQL: pending, in time, not own unless allowed, not approved before unless allowed, and a selector that is still open. */
-function approvable(caller: Caller & { kind: 'user' }, p: Parameters): string {
-  const me = p.add(caller.id);
-  return `r.status = 'pending' and (r.expires_at is null or r.expires_at > clock_timestamp()) and ${matches('r.open_selectors', caller, p)}
-    and (r.requester <> ${me} or coalesce((r.workflow->>'allowSelfApprove')::boolean, false))
-    and not exists (select 1 from decisions d where d.request_id = r.id and d.user_id = ${me} and d.action = 'approve'
-      and (d.step = r.current_step or not coalesce((r.workflow->>'allowSameApproverAcrossSteps')::boolean, false)))`;
-}
-
-function rolesWith(caller: Caller & { kind: 'user' }, ownership: 'own' | 'any'): EffectiveRole[] {
-  return caller.roles.filter((role) =>
-    role.permissions.some(
-      ({ perm, ownership: held }) => (perm === '*' || perm === 'request.view') && (ownership === 'own' || held === 'any'),
-    ),
+/** The page from its keys: each branch gives no more of them than the page can reach, the table is read for its rows only. */
+async function readPage(
+  db: Queryable,
+  branches: Branches,
+  { limit, offset, total }: Page & { total: number },
+  mark: Mark | null,
+  beyond: Condition = () => null,
+): Promise<ListedRequest[]> {
+  if (limit === 0 || offset >= total) return [];
+  const p = parameters();
+  const from = mark === null ? '' : ` and ${compared('<=', mark, p)}`;
+  const skipped = offset - (mark?.newer ?? 0);
+  const reach = p.add(skipped + limit);
+  const order = 'order by created_at desc, id desc';
+  const keys = unionOf(branches(p).map((branch) => `${selectKeys(branch + from)} ${order} limit ${reach}`));
+  const besides = mark === null ? null : beyond(p);
+  const newerBesides =
+    besides === null ? '' : ` - (select count(*) from requests r where ${besides} and ${compared('>', mark, p)})`;
+  return db.query<ListedRequest>(
+    `select ${columns} from (select id from (${keys}) as keys ${order} limit ${p.add(limit)} offset ${p.add(skipped)}::bigint${newerBesides}) as page
+       join requests r using (id) order by r.created_at desc, r.id desc`,
+    p.values,
   );
-}
-
-/** Whether the pair of the row is inside one of the roles. */
-function covering(roles: readonly EffectiveRole[], p: Parameters): string {
-  if (roles.length === 0) return 'false';
-  return roles.map((role) => insideRole(role, p)).join(' or ');
-}
-
-function insideRole({ databases, environments }: EffectiveRole, p: Parameters): string {
-  const inside = (column: string, names: string[]) => (names.includes('*') ? 'true' : `${column} = any(${p.add(names)}::text[])`);
-  return `(${inside('r.database', databases)} and ${inside('r.environment', environments)})`;
-}
-
-/** RQ-9 as SQL: user and groups match anywhere, a role only where it covers the pair. */
-function matches(column: string, caller: Caller & { kind: 'user' }, p: Parameters): string {
-  const anywhere = [`user:${caller.id}`, ...caller.groups.map((group) => `group:${group}`)];
-  const limited: string[] = [];
-  for (const role of caller.roles) {
-    if (role.databases.includes('*') && role.environments.includes('*')) anywhere.push(`role:${role.name}`);
-    else limited.push(`(${column} && ${p.add([`role:${role.name}`])}::text[] and ${insideRole(role, p)})`);
-  }
-  return `(${[`${column} && ${p.add(anywhere)}::text[]`, ...limited].join(' or ')})`;
 }

@@ -1,0 +1,26 @@
+-- Up Migration
+
+-- What lists filter by lies in the indexes, so that counting and skipping rows reads no table page. They ascend because new rows then go to their
+-- last page; a backward scan gives the newest first.
+drop index requests_newest;
+create index requests_newest on requests (created_at, id) include (requester, database, environment, operation, status);
+drop index requests_by_requester;
+create index requests_by_requester on requests (requester, created_at, id) include (database, environment, operation, status);
+drop index requests_open;
+create index requests_by_status on requests (status, created_at, id) include (requester, database, environment, operation);
+
+-- Rises with each change of requests that their creation and their moves never make, such as a purge: what processes remember of the places of
+-- older requests in lists holds for one number (db/request-places.ts).
+create table request_rewrites (
+  number bigint not null
+);
+insert into request_rewrites values (0);
+
+create function note_request_rewrite() returns trigger language plpgsql as $$
+begin
+  update request_rewrites set number = number + 1;
+  return null;
+end $$;
+create trigger requests_rewritten
+  after delete or truncate or update of id, created_at, requester, database, environment, operation, share_selectors on requests
+  for each statement execute function note_request_rewrite();

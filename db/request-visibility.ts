@@ -1,0 +1,94 @@
+import type { Caller, EffectiveRole } from '../domain/permissions.js';
+import type { Parameters } from './parameters.js';
+
+export interface RequestFilters {
+  status?: string | undefined;
+  user?: string | undefined;
+  database?: string | undefined;
+  environment?: string | undefined;
+  operation?: string | undefined;
+}
+
+export type User = Caller & { kind: 'user' };
+
+/**
+ * RQ-2 as SQL over `requests r`, first part: what the caller sees for good, as conditions any of which suffices: own, shared, in the reach of a role with
+ * `:any`. Each has an index, and none looks at what changes in a request. `domain/request/relation.ts` `maySee` is the same rule for one request.
+ */
+export function lasting(caller: User, p: Parameters): string[] {
+  const roles = rolesWith(caller, 'own');
+  const wide = rolesWith(caller, 'any');
+  if (roles.length === 0) return ['false'];
+  if (wide.some(isUnlimited)) return ['true'];
+  return [
+    `r.requester = ${p.add(caller.id)} and ${covering(roles, p)}`,
+    `r.share_selectors <> '{}' and ${matches('r.share_selectors', caller, p)} and ${covering(roles, p)}`,
+    ...(wide.length === 0 ? [] : [covering(wide, p)]),
+  ];
+}
+
+/** The second part: what is seen beyond that while its step waits for the caller; null = nothing. */
+export function waiting(caller: User, p: Parameters): string | null {
+  const roles = rolesWith(caller, 'own');
+  if (roles.length === 0 || rolesWith(caller, 'any').some(isUnlimited)) return null;
+  const seen = lasting(caller, p).map((condition) => `(${condition})`);
+  return `r.status = 'pending' and ${matches('r.step_selectors', caller, p)} and ${covering(roles, p)} and not (${seen.join(' or ')})`;
+}
+
+/** RQ-36 as SQL: pending, in time, not own unless allowed, not approved before unless allowed, and a selector that is still open. */
+export function approvable(caller: User, p: Parameters): string {
+  const me = p.add(caller.id);
+  return `r.status = 'pending' and (r.expires_at is null or r.expires_at > clock_timestamp()) and ${matches('r.open_selectors', caller, p)}
+    and (r.requester <> ${me} or coalesce((r.workflow->>'allowSelfApprove')::boolean, false))
+    and not exists (select 1 from decisions d where d.request_id = r.id and d.user_id = ${me} and d.action = 'approve'
+      and (d.step = r.current_step or not coalesce((r.workflow->>'allowSameApproverAcrossSteps')::boolean, false)))`;
+}
+
+const columnOf = {
+  status: 'status',
+  user: 'requester',
+  database: 'database',
+  environment: 'environment',
+  operation: 'operation',
+} as const satisfies Record<keyof RequestFilters, string>;
+
+/** The filters as one condition. */
+export function filtered(filters: RequestFilters, p: Parameters): string {
+  const conditions = Object.entries(columnOf).flatMap(([key, column]) => {
+    const value = filters[key as keyof RequestFilters];
+    return value === undefined ? [] : [`r.${column} = ${p.add(value)}`];
+  });
+  return conditions.length === 0 ? 'true' : conditions.join(' and ');
+}
+
+function rolesWith(caller: User, ownership: 'own' | 'any'): EffectiveRole[] {
+  return caller.roles.filter((role) =>
+    role.permissions.some(
+      ({ perm, ownership: held }) => (perm === '*' || perm === 'request.view') && (ownership === 'own' || held === 'any'),
+    ),
+  );
+}
+
+const isUnlimited = ({ databases, environments }: EffectiveRole) => databases.includes('*') && environments.includes('*');
+
+/** Whether the pair of the row is inside one of the roles. */
+function covering(roles: readonly EffectiveRole[], p: Parameters): string {
+  if (roles.some(isUnlimited)) return 'true';
+  return `(${roles.map((role) => insideRole(role, p)).join(' or ')})`;
+}
+
+function insideRole({ databases, environments }: EffectiveRole, p: Parameters): string {
+  const inside = (column: string, names: string[]) => (names.includes('*') ? 'true' : `${column} = any(${p.add(names)}::text[])`);
+  return `(${inside('r.database', databases)} and ${inside('r.environment', environments)})`;
+}
+
+/** RQ-9 as SQL: user and groups match anywhere, a role only where it covers the pair. */
+function matches(column: string, caller: User, p: Parameters): string {
+  const anywhere = [`user:${caller.id}`, ...caller.groups.map((group) => `group:${group}`)];
+  const limited: string[] = [];
+  for (const role of caller.roles) {
+    if (isUnlimited(role)) anywhere.push(`role:${role.name}`);
+    else limited.push(`(${column} && ${p.add([`role:${role.name}`])}::text[] and ${insideRole(role, p)})`);
+  }
+  return `(${[`${column} && ${p.add(anywhere)}::text[]`, ...limited].join(' or ')})`;
+}

@@ -1,0 +1,152 @@
+import fc from 'fast-check';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { storeRequests } from '../../bench/stored-requests.js';
+import { type Database, openDatabase } from '../../db/client.js';
+import { listRequests } from '../../db/request-list.js';
+import { step } from '../../db/request-places.js';
+import type { RequestFilters } from '../../db/request-visibility.js';
+import { BUILTIN_ROLES, type Caller, type EffectiveRole } from '../../domain/permissions.js';
+import { maySee } from '../../domain/request/relation.js';
+import type { StoredRequest } from '../../domain/request/types.js';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+
+const stored = 4 * step + 700;
+let own: TestDatabase;
+let pool: pg.Pool;
+let database: Database;
+beforeAll(async () => {
+  own = await createTestDatabase();
+  pool = new pg.Pool({ connectionString: own.url, max: 2 });
+  const limits = { connectTimeoutMs: 10_000, statementTimeoutMs: 30_000, callTimeoutMs: 30_000 };
+  database = openDatabase({ url: own.url, poolMax: 4, applicationName: 'test', ...limits });
+  await storeRequests(pool, stored);
+  await pool.query(`update requests set share_selectors = '{group:readers}' where hashtext(id::text) % 9 = 0`);
+}, 120_000);
+afterAll(async () => {
+  await database?.close();
+  await pool?.end();
+  await own?.drop();
+});
+
+const builtin = (name: string) => BUILTIN_ROLES.find((role) => role.name === name)!;
+const operator: EffectiveRole = {
+  name: 'operator',
+  permissions: [{ perm: 'request.view', ownership: 'any' }],
+  databases: ['shop'],
+  environments: ['production'],
+};
+const user = (id: string, roles: EffectiveRole[], groups: string[] = []): Caller => ({
+  kind: 'user',
+  id,
+  roles,
+  groups,
+  tokenId: null,
+});
+const callers = {
+  admin: user('root', [builtin('admin')]),
+  owner: user('alice', [builtin('requester')]),
+  approver: user('bob', [builtin('requester'), builtin('approver')], ['dba-team']),
+  reader: user('rita', [builtin('requester')], ['readers', 'dba-team']),
+  operator: user('olga', [operator, builtin('requester')], ['readers']),
+  stranger: user('sam', []),
+};
+
+type Row = Pick<
+  StoredRequest,
+  'id' | 'requester' | 'database' | 'environment' | 'operation' | 'status' | 'workflow' | 'shareSelectors'
+> & {
+  createdAt: Date;
+};
+
+async function allRows(): Promise<Row[]> {
+  const { rows } = await pool.query<Row>(
+    `select id, requester, database, environment, operation, status, workflow, share_selectors as "shareSelectors", created_at as "createdAt" from requests`,
+  );
+  return rows.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? 1 : -1));
+}
+
+const isWanted = (row: Row, { user: requester, ...rest }: RequestFilters) =>
+  (requester === undefined || row.requester === requester) &&
+  Object.entries(rest).every(([key, value]) => value === undefined || row[key as 'status'] === value);
+
+const filters: fc.Arbitrary<RequestFilters> = fc.record({
+  status: fc.option(fc.constantFrom('pending', 'executed', 'failed'), { nil: undefined, freq: 3 }),
+  user: fc.option(fc.constantFrom('alice', 'bob', 'user-6', 'nobody'), { nil: undefined, freq: 3 }),
+  database: fc.option(fc.constantFrom('shop', 'other'), { nil: undefined, freq: 5 }),
+  environment: fc.option(fc.constantFrom('staging', 'production'), { nil: undefined, freq: 3 }),
+  operation: fc.option(fc.constantFrom('execute_select'), { nil: undefined, freq: 5 }),
+});
+
+/** Compares total and page with what the rule for one request says of each row. */
+async function expectTrue(rows: Row[], name: keyof typeof callers, wanted: RequestFilters, offset: number, limit = 50) {
+  const visible = rows.filter((row) => isWanted(row, wanted) && maySee(callers[name], { ...row, decisions: [] }));
+  const listed = await listRequests(database, callers[name], wanted, { limit, offset, pendingForMe: false });
+  const page = visible.slice(offset, offset + limit).map(({ id }) => id);
+  expect({ name, wanted, offset, total: listed.total, ids: listed.rows.map(({ id }) => id) }).toEqual({
+    ...{ name, wanted, offset },
+    ...{ total: visible.length, ids: page },
+  });
+}
+
+async function expectAllTrue(seedOffsets: number[]) {
+  const rows = await allRows();
+  for (const name of Object.keys(callers) as (keyof typeof callers)[])
+    for (const offset of seedOffsets) await expectTrue(rows, name, {}, offset);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...(Object.keys(callers) as (keyof typeof callers)[])),
+      filters,
+      fc.nat(stored + 10),
+      fc.integer({ min: 0, max: 100 }),
+      (name, wanted, offset, limit) => expectTrue(rows, name, wanted, offset, limit),
+    ),
+    { numRuns: 20 },
+  );
+}
+
+const offsets = [0, 1, step - 1, step, step + 1, stored >> 1, stored - 50, stored - 1, stored, stored + 1];
+
+describe('lists of many requests hold exactly what each caller may see, in order, with their number (RQ-11, HT-83)', () => {
+  it('at any depth and with any filter', () => expectAllTrue(offsets), 120_000);
+
+  it('when requests were created since, few or more than lie between two marks', async () => {
+    await addRecent(30);
+    await expectAllTrue(offsets.slice(0, 6));
+    await addRecent(step + 300);
+    await expectAllTrue(offsets.slice(0, 6));
+  }, 120_000);
+
+  it('when requests waiting for a caller have been decided, old ones too', async () => {
+    await pool.query(`update requests set status = 'executed', step_selectors = '{}', updated_at = now()
+      where status = 'pending' and hashtext(id::text) % 2 = 0`);
+    await expectAllTrue(offsets.slice(0, 6));
+  }, 120_000);
+
+  it('when requests were purged or written anew behind the marks', async () => {
+    await pool.query(`delete from requests where hashtext(id::text) % 5 = 1`);
+    await expectAllTrue(offsets.slice(0, 6));
+    await pool.query(`update requests set requester = 'bob' where requester = 'user-6'`);
+    await expectAllTrue(offsets.slice(0, 4));
+  }, 120_000);
+
+  it('while a transaction that began earlier has yet to store an older one', async () => {
+    const late = new pg.Client({ connectionString: own.url });
+    await late.connect();
+    await late.query('begin');
+    const [{ at }] = (await late.query('select clock_timestamp() as at')).rows;
+    await new Promise((resolve) => setTimeout(resolve, 1200));
+    await addRecent(step + 10);
+    await expectAllTrue([0, stored >> 1]);
+    await late.query(copyText('$1::timestamptz', 1), [at]);
+    await late.query('commit');
+    await late.end();
+    await expectAllTrue([0, step, stored >> 1]);
+  }, 120_000);
+});
+
+/** Copies stored requests as new ones made at `at`. */
+const copyText = (at: string, count: number) =>
+  `insert into requests select (jsonb_populate_record(r, jsonb_build_object('id', gen_random_uuid(), 'created_at', ${at}, 'idempotency_key', null))).*
+   from requests r where r.id in (select id from requests order by md5(id::text) limit ${count})`;
+const addRecent = (count: number) => pool.query(copyText('clock_timestamp()', count));
