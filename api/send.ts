@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type Koa from 'koa';
+import { isWriteRefused } from '../db/errors.js';
 import { GatewayError } from '../domain/errors.js';
 import type { Services } from './context.js';
 import { type ErrorBody, errorBody, errorHeaders, httpStatus } from './errors.js';
@@ -51,7 +52,7 @@ function sendJson(ctx: Koa.Context, chunks: readonly (string | Uint8Array)[]): v
   ctx.length = length;
 }
 
-/** Sends the error object of HT-90; what is no `GatewayError` is a bug: 500, and its cause only in the log (HT-94). */
+/** Sends the error object of HT-90; what is no `GatewayError` is a fault of ours, and its cause only in the log (HT-94, AU-10). */
 export function sendError(ctx: Koa.Context, services: Services, error: unknown): void {
   const { status, body } = describe(ctx, services, error);
   for (const [name, value] of Object.entries(errorHeaders(status))) ctx.set(name, value);
@@ -67,5 +68,7 @@ function describe(ctx: Koa.Context, services: Services, error: unknown): { statu
   const { requestId, template } = ctx.state as Trace;
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   services.log.error({ request_id: requestId, method: ctx.method, path: template, error: message, stack }, 'unexpected error');
+  if (isWriteRefused(error))
+    return { status: 503, body: errorBody('service.unavailable', 'the gateway database does not take this change', null) };
   return { status: 500, body: errorBody('internal', 'internal server error', `request id ${requestId}`) };
 }

@@ -146,7 +146,7 @@ function columnValues(creation: Creation, texts: CreationTexts, request: StoredR
     input.reason,
     input.idempotencyKey,
     texts.fingerprint,
-    JSON.stringify(input.metadata),
+    input.metadata,
     input.emergency,
     input.allowDdl,
     input.noResultStore,

@@ -29,6 +29,15 @@ export function isUnreachable(error: unknown): boolean {
   return code === undefined && driverTexts.test(error.message);
 }
 
+// Read-only, no privilege, no such table, raised by a trigger: faults of the database as it was set up, never of a caller.
+const setUpStates = /^(25006|42501|42P01|P0001)$/;
+
+/** Whether our own database refuses to be written as it has to be: an audit event it does not take, or a fault in how it was set up (AU-10). */
+export function isWriteRefused(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== undefined && (setUpStates.test(state) || (error as { table?: unknown }).table === 'audit_events');
+}
+
 /** Whether the error is a unique violation of the named constraint or index. */
 export function violates(error: unknown, constraint: string): boolean {
   return sqlState(error) === '23505' && (error as { constraint?: unknown }).constraint === constraint;

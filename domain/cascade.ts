@@ -15,11 +15,14 @@ export interface Cascade {
 
 const maxDepth = 3;
 
-/** Reads the snapshot once; the answer gives the tables whose rows a DELETE on a target may delete with it (SQ-94). */
+/** Reads a snapshot once; the answer gives the tables whose rows a DELETE on a target may delete with it (SQ-94). */
 export function indexCascades(snapshot: SchemaSnapshot): (target: SnapshotTable) => Cascade {
-  const inbound = indexInbound(snapshot);
+  const inbound = inbounds.get(snapshot) ?? indexInbound(snapshot);
+  inbounds.set(snapshot, inbound);
   return (target) => walkCascade(inbound, target);
 }
+
+const inbounds = new WeakMap<SchemaSnapshot, Inbound>();
 
 /** Breadth first. */
 function walkCascade(inbound: Inbound, target: SnapshotTable): Cascade {

@@ -48,8 +48,17 @@ export interface WrittenName {
 /** The tables that a name may mean: one when it is resolved, none or several when not (SQ-81). */
 export type TableLookup = (name: WrittenName) => readonly SnapshotTable[];
 
-/** Reads the snapshot once, for any number of names. */
+/** Reads a snapshot once, for any number of names and calls. */
 export function indexTables(snapshot: SchemaSnapshot): TableLookup {
+  const known = lookups.get(snapshot) ?? buildLookup(snapshot);
+  lookups.set(snapshot, known);
+  return known;
+}
+
+/** A snapshot of thousands of tables is judged against again and again until the next sync replaces it. */
+const lookups = new WeakMap<SchemaSnapshot, TableLookup>();
+
+function buildLookup(snapshot: SchemaSnapshot): TableLookup {
   const byName = new Map<string, SnapshotTable[]>();
   for (const table of snapshot.tables) {
     const same = byName.get(table.name);

@@ -25,7 +25,7 @@ export async function preflight(call: PreflightCall, services: Services): Promis
   if (!can(caller, 'request.preflight', body)) throw forbidden();
   if (registered(generation, body) === undefined) throw notRegistered(generation, caller, body);
   const dialect = await pairDialect(services.database, generation, body);
-  const verdict = await judgeText(services, generation, { ...body, dialect });
+  const { verdict, known } = await judgeText(services, generation, { ...body, dialect });
   if (verdict.verdict === 'empty') throw invalid('sql holds no statement', 'body.sql');
   if (verdict.verdict === 'refused') {
     const code = verdict.parseFailure ? 'parse_failure' : 'rejected';
@@ -33,7 +33,7 @@ export async function preflight(call: PreflightCall, services: Services): Promis
   }
   if (body.operation != null && body.operation !== verdict.operation)
     throw invalid(`the text is ${verdict.operation}`, 'body.operation');
-  const judged = await judgeAccepted(services, generation, body, verdict);
+  const judged = judgeAccepted(generation, body, verdict, known);
   if (judged.matched === null) return answer(call, services, blockedAnswer('rejected', noWorkflow, null), skipped);
   const found = preflightAnswer(factsOf(call, verdict, { ...judged, matched: judged.matched }));
   const impact = await findImpact(call, services, verdict, judged.matched);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { approvalDigest } from '../../crypto/execution-token.js';
 import { findByKey, insertRequest, lockOwner } from '../../db/creation.js';
-import { violates } from '../../db/errors.js';
+import { isWriteRefused, violates } from '../../db/errors.js';
 import { findShown } from '../../db/requests.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
@@ -44,7 +44,7 @@ export interface CreationTimes {
 
 /** `POST /api/requests` by the checks RQ-12 to RQ-25, in their order; 200 for a replay of a key (RQ-32). */
 export async function createRequest(call: CreateCall, services: Services, times: CreationTimes): Promise<Reply> {
-  const input = creationInput(call.body);
+  const input = creationInput(call.body, call.bodyText);
   if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
   checkFlags(input);
   if (!creationPermissions.some((permission) => can(call.caller, permission, input))) throw forbidden();
@@ -84,8 +84,9 @@ async function judgeCreation(
   if (registered(generation, input) === undefined) throw notRegistered(generation, caller, input);
   if (input.asked.startsWith('migrate_')) throw invalid('migrations are not available in this version', 'body.operation');
   const dialect = await pairDialect(services.database, generation, input);
-  const verdict = accepted(await judgeText(services, generation, { ...input, sql: input.detail, dialect }));
-  const judged = await judgeAccepted(services, generation, input, verdict);
+  const judgedText = await judgeText(services, generation, { ...input, sql: input.detail, dialect });
+  const verdict = accepted(judgedText.verdict);
+  const judged = judgeAccepted(generation, input, verdict, judgedText.known);
   const { matched, risk, review } = judged;
   await refuseBlocked(call, services, { input, dialect, operation: verdict.operation, review });
   if (!maySubmit(caller, input, verdict, input)) throw forbidden();
@@ -168,6 +169,7 @@ async function store(call: CreateCall, services: Services, creation: Creation, f
     countCreated(services.metrics, request);
     return reply(201, answer(request, false));
   } catch (error) {
+    if (creation.input.allowDdl && isWriteRefused(error)) services.metrics.breakGlassDdl.auditFailure.inc();
     if (!violates(error, 'requests_by_key')) throw error;
     const replayed = await replay(call.caller, services, creation.input, fingerprint);
     if (replayed === null) throw refusal('service.unavailable', 'the request is being created by another call');

@@ -5,9 +5,11 @@ import { canonicalJson } from '../../domain/execution-token.js';
 import { normaliseShareWith } from '../../domain/permissions.js';
 import type { CreationInput } from '../../domain/request/creation.js';
 import type { Operation } from '../../domain/workflow-policy.js';
+import { memberText } from '../json-member.js';
 import { operationName, pairName } from '../names.js';
 
 const bytes = (text: string) => Buffer.byteLength(text);
+const metadataBytes = 65_536;
 const detailBytes = { execute: 100_000, migrate: 1_048_576 } as const;
 
 /** A note of up to 1024 bytes; only white space counts as none. */
@@ -29,10 +31,7 @@ export const creationBody = z.object({
     .string()
     .refine((text) => text !== '' && bytes(text) <= 255, 'must be 1 to 255 bytes')
     .nullish(),
-  metadata: z
-    .unknown()
-    .refine((value) => bytes(JSON.stringify(value ?? {})) <= 65_536, 'must be at most 64 KiB as JSON text')
-    .optional(),
+  metadata: z.unknown().optional(),
   emergency: z.boolean().default(false),
   allow_ddl: z.boolean().default(false),
   no_result_store: z.boolean().default(false),
@@ -41,11 +40,13 @@ export const creationBody = z.object({
 
 export type CreationBody = z.output<typeof creationBody>;
 
-/** Defaults and aliases applied, sizes and selectors checked (RQ-12). */
-export function creationInput(body: CreationBody): CreationInput & { asked: Operation } {
+/** Defaults and aliases applied, sizes and selectors checked (RQ-12); `metadata` is taken from the text of the body, so that no digit is lost. */
+export function creationInput(body: CreationBody, bodyText: string): CreationInput & { asked: Operation } {
   const asked = body.operation;
   const limit = asked.startsWith('migrate_') ? detailBytes.migrate : detailBytes.execute;
   if (bytes(body.detail) > limit) throw invalid(`detail must be at most ${limit} bytes`, 'body.detail');
+  const metadata = body.metadata == null ? '{}' : (memberText(bodyText, 'metadata') ?? '{}');
+  if (bytes(metadata) > metadataBytes) throw invalid('metadata must be at most 64 KiB as JSON text', 'body.metadata');
   return {
     asked,
     database: body.database,
@@ -53,7 +54,7 @@ export function creationInput(body: CreationBody): CreationInput & { asked: Oper
     detail: body.detail,
     reason: body.reason,
     idempotencyKey: body.idempotency_key ?? null,
-    metadata: body.metadata ?? {},
+    metadata,
     emergency: body.emergency,
     allowDdl: body.allow_ddl,
     noResultStore: body.no_result_store,
@@ -67,7 +68,9 @@ export function creationFingerprint({
   asked,
   idempotencyKey: _,
   shareWith: __,
+  metadata,
   ...input
 }: CreationInput & { asked: Operation }): string {
-  return sha256Hex(canonicalJson(JSON.stringify({ ...input, operation: asked })));
+  const rest = JSON.stringify({ ...input, operation: asked });
+  return sha256Hex(canonicalJson(`${rest.slice(0, -1)},"metadata":${metadata}}`));
 }

@@ -9,7 +9,7 @@ import type { Dialect, Verdict } from '../../sql/judge.js';
 import { type Review, review } from '../../sql/review.js';
 import type { Generation, Services } from '../context.js';
 import { executionPolicy } from './facts.js';
-import { currentSnapshot } from './snapshots.js';
+import { currentSnapshot, type KnownSnapshot } from './snapshots.js';
 
 export type Accepted = Extract<Verdict, { verdict: 'accepted' }>;
 
@@ -24,11 +24,21 @@ export interface Judgement {
   schemaSnapshotCollectedAt: string | null;
 }
 
+/** The verdict on a text, and the good snapshot of its pair, which is asked for meanwhile. */
+export async function judgeText(
+  services: Services,
+  generation: Generation,
+  text: Pair & { sql: string; dialect: Dialect | null },
+): Promise<{ verdict: Verdict; known: KnownSnapshot | null }> {
+  const [verdict, known] = await Promise.all([classify(services, generation, text), currentSnapshot(services.database, text)]);
+  return { verdict, known };
+}
+
 /**
  * The verdict under the statement timeout in force. The effective timeout of SQ-51 depends on the operation that the verdict itself decides: what
  * passes under the longer one is judged again under its own.
  */
-export async function judgeText(
+async function classify(
   services: Services,
   generation: Generation,
   text: Pair & { sql: string; dialect: Dialect | null },
@@ -46,20 +56,13 @@ export async function judgeText(
   return real === assumed ? verdict : judge(real);
 }
 
-/** Workflow policy, review and risk of an accepted text. The snapshot is not looked at where SQ-83 settles the risk of a read. */
-export async function judgeAccepted(
-  { database }: Pick<Services, 'database'>,
-  { shared }: Generation,
-  pair: Pair,
-  verdict: Accepted,
-): Promise<Judgement> {
+/** Workflow policy, review and risk of an accepted text by the good snapshot of its pair. */
+export function judgeAccepted({ shared }: Generation, pair: Pair, verdict: Accepted, known: KnownSnapshot | null): Judgement {
   const { operation, facts } = verdict;
   const matched = matchWorkflow(shared.workflows, { ...pair, operation });
   const policy = matchPolicy(shared.sqlReview, pair) ?? BUILTIN_REVIEW;
   const reviewed = review(verdict, policy.rules);
   const autoApprove = matched?.autoApprove ?? null;
-  const isSettled = operation === 'execute_select' && autoApprove?.allowReadOnly === true;
-  const known = isSettled ? null : await currentSnapshot(database, pair);
   const snapshot = known?.snapshot ?? null;
   return {
     matched,

@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import { topic } from '../../db/notifications.js';
 import { findShown, listCandidateAgents, listExecutions, type Shown } from '../../db/requests.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
@@ -9,9 +10,10 @@ import { mayReadResult, maySee } from '../../domain/request/relation.js';
 import { FINAL, type StoredRequest } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../long-poll.js';
-import { rawJson } from '../reply.js';
+import { type Reply, rawJson } from '../reply.js';
 import { readable, resultPolicy } from '../results/policy.js';
 import type { Call } from '../route.js';
+import { shown } from '../routes/requests-schemas.js';
 import { requestId } from './facts.js';
 
 type ShowCall = Call<{ id: string }, { wait: number }, undefined>;
@@ -37,7 +39,24 @@ async function visible(caller: Caller, services: Services, id: string, known?: A
   return found;
 }
 
-async function answer(caller: Caller, services: Services, { request, now }: { request: StoredRequest & Shown; now: number }) {
+/** The shown request; its metadata goes out as it was sent. */
+async function answer(
+  caller: Caller,
+  services: Services,
+  found: { request: StoredRequest & Shown; now: number },
+): Promise<Reply> {
+  const text = JSON.stringify(shown.parse(await shownRequest(caller, services, found)));
+  // The first such key is ours: what stands before it are texts, whose quotes are escaped.
+  const mark = '"metadata":';
+  const at = text.indexOf(`${mark}null`) + mark.length;
+  return rawJson(200, [`${text.slice(0, at)}${found.request.metadata}${text.slice(at + 'null'.length)}`]);
+}
+
+async function shownRequest(
+  caller: Caller,
+  services: Services,
+  { request, now }: { request: StoredRequest & Shown; now: number },
+): Promise<z.input<typeof shown>> {
   return {
     id: request.id,
     requester: request.requester,
@@ -51,7 +70,7 @@ async function answer(caller: Caller, services: Services, { request, now }: { re
     no_result_store: request.noResultStore,
     reason: request.reason,
     share_with: request.shareWith,
-    metadata: JSON.parse(request.metadata) as unknown,
+    metadata: null,
     idempotency_key: caller.id === request.requester ? request.idempotencyKey : null,
     created_at: iso(request.createdAt),
     updated_at: iso(request.updatedAt),

@@ -11,7 +11,8 @@ export interface CreationInput {
   detail: string;
   reason: string | null;
   idempotencyKey: string | null;
-  metadata: unknown;
+  /** The JSON text as it was sent. */
+  metadata: string;
   emergency: boolean;
   allowDdl: boolean;
   noResultStore: boolean;

@@ -249,6 +249,16 @@ describe('what a creation answers (section 2, RQ-26)', () => {
     expect((await calls.claim(id)).body.detail).toBe(detail);
   });
 
+  it('keeps metadata exactly: digits, order and repeated keys are as they were sent', async () => {
+    const metadata = '{ "z": 9007199254740993, "a": [1.10, 1e400, -0], "metadata": null, "a": "\\u00e9" }';
+    const raw = `{"metadata":{"first":1},"database":"shop","environment":"production","detail":"select 1","metadata":${metadata}}`;
+    const answer = await api.call('POST', '/api/requests', {
+      ...{ token: alice, raw, headers: { 'content-type': 'application/json' } },
+    });
+    expect(answer.status).toBe(201);
+    expect((await calls.show(alice, answer.body.id)).text).toContain(`"metadata":${metadata},"idempotency_key":null`);
+  });
+
   it.each([[[1, null, 'x']], ['text'], [5], [false], [{ a: { b: [] } }]])('keeps %j as metadata', async (metadata) => {
     const id = await calls.created(alice, { metadata });
     expect((await calls.show(alice, id)).body.metadata).toEqual(metadata);

@@ -73,6 +73,19 @@ describe('idempotency (section 3)', () => {
     expect(await withKey(key)).toBe(1);
   });
 
+  it('tells numbers of metadata apart that are one as doubles, and one number in two spellings not (RQ-31)', async () => {
+    const create = (metadata: string) => {
+      const raw = `{"database":"shop","environment":"production","detail":"select 1","idempotency_key":"digits","metadata":${metadata}}`;
+      return api.call('POST', '/api/requests', { token: alice, raw, headers: { 'content-type': 'application/json' } });
+    };
+    const answers = [
+      await create('{"n":9007199254740993,"m":1}'),
+      await create('{ "m": 1.0, "n": 9007199254740993 }'),
+      await create('{"n":9007199254740992,"m":1}'),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([201, 200, 409]);
+  });
+
   it('keeps keys of different requesters apart (RQ-30)', async () => {
     const [first, second] = [
       await calls.created(alice, { idempotency_key: 'shared' }),

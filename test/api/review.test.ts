@@ -201,17 +201,29 @@ describe('break-glass and the review (section 10, B1 to B9)', () => {
       expect((await create(text, E, calls.requester)).status).toBe(403);
   });
 
+  const counts = async () => {
+    const { text } = await api.call('GET', '/metrics', { token: api.tokens.admin });
+    return ['ddl_attempted', 'ddl_allowed', 'ddl_denied', 'audit_failure'].map((name) =>
+      Number(new RegExp(`^svc_break_glass_${name}_total (\\d+)$`, 'm').exec(text)?.[1]),
+    );
+  };
+
   it('is counted by its outcome (operations section 3)', async () => {
-    const counts = async () => {
-      const { text } = await api.call('GET', '/metrics', { token: api.tokens.admin });
-      return ['attempted', 'allowed', 'denied'].map((name) =>
-        Number(new RegExp(`^svc_break_glass_ddl_${name}_total (\\d+)$`, 'm').exec(text)?.[1]),
-      );
-    };
     const before = await counts();
     await create('drop table t', EA);
     await create('delete from t', EA);
-    expect((await counts()).map((count, index) => count - before[index]!)).toEqual([2, 1, 1]);
+    expect((await counts()).map((count, index) => count - before[index]!)).toEqual([2, 1, 1, 0]);
+  });
+
+  it('does not happen when its audit event cannot be written: 503, and it is counted (audit section 3)', async () => {
+    const stored = () => calls.sql('select count(*) as n from requests');
+    const [before, requests] = [await counts(), await stored()];
+    await calls.sql(`alter table audit_events add constraint no_bypass check (event_type <> 'ddl.break_glass_bypass') not valid`);
+    const answer = await create('drop table t', EA);
+    await calls.sql('alter table audit_events drop constraint no_bypass');
+    expect([answer.status, answer.body.code]).toEqual([503, 'service.unavailable']);
+    expect(await stored()).toEqual(requests);
+    expect((await counts()).map((count, index) => count - before[index]!)).toEqual([1, 0, 0, 1]);
   });
 });
 
@@ -246,6 +258,17 @@ describe('the risk of a creation (section 9)', () => {
     expect(trace.risk).toEqual({ level: 'unknown', factors: ['schema_not_synced'], schema_status: 'not_synced' });
     expect((context.tables as string[]).toSorted()).toEqual(['customers', 'ledger.notes']);
     expect(context).toMatchObject({ risk: { level: 'Unknown' }, schema_snapshot_collected_at: null });
+  });
+
+  it('of a read that passes by itself tells of the snapshot and its tables all the same (RQ-43, RQ-44)', async () => {
+    const before = await shown((await create('select * from big', { environment: 'risky' })).body.id);
+    expect(before.decision_trace.risk).toEqual({ level: 'low', factors: ['read_only'], schema_status: 'not_synced' });
+    expect(before.context.tables).toEqual(['big']);
+    await sync('risky');
+    const { context, decision_trace: trace } = await shown((await create('select * from big', { environment: 'risky' })).body.id);
+    expect(trace.risk).toEqual({ level: 'low', factors: ['read_only'], schema_status: 'ready' });
+    expect(context.tables).toEqual([big]);
+    expect(context.schema_snapshot_collected_at).not.toBeNull();
   });
 
   it('rests on the newest good snapshot, whose tables approvers see with what a DELETE takes along (RQ-42, RQ-43)', async () => {

@@ -127,7 +127,7 @@ function creationOf(options: StoredRequestOptions): Creation {
       detail: secretTexts.detail,
       reason: secretTexts.reason,
       idempotencyKey: null,
-      metadata: { note: secretTexts.metadata },
+      metadata: JSON.stringify({ note: secretTexts.metadata }),
       ...{ emergency: false, allowDdl: false, noResultStore: false, shareWith: [], shareSelectors: [] },
     },
     requester: 'alice',

@@ -10,7 +10,7 @@ const input: Creation['input'] = {
     detail: ' select 1 ;\n',
     reason: 'because',
     idempotencyKey: null,
-    metadata: {},
+    metadata: '{}',
   },
   ...{ emergency: false, allowDdl: false, noResultStore: true, shareWith: ['bob'], shareSelectors: ['user:bob'] },
 };
