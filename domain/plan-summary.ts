@@ -14,13 +14,41 @@ export function summarisePlan(plan: unknown): PlanSummary {
     return { estimatedRows: numberOf(top['Plan Rows']), estimatedCost: numberOf(top['Total Cost']), indexUsed: usesIndex(top) };
   const block = objectOf(objectOf(plan)?.query_block);
   if (block === null) return { estimatedRows: null, estimatedCost: null, indexUsed: null };
-  const table = objectOf(block.table);
   return {
-    estimatedRows: numberOf(table?.rows_produced_per_join) ?? numberOf(table?.rows),
+    estimatedRows: mysqlRows(block),
     estimatedCost: numberOf(objectOf(block.cost_info)?.query_cost) ?? numberOf(block.cost),
     indexUsed: usesIndex(block),
   };
 }
+
+/** The rows of the last table that is read: MySQL counts what the join has produced so far, MariaDB only each table for itself. */
+function mysqlRows(block: Node): number | null {
+  let node: Node | null = block;
+  for (let depth = 0; node !== null && depth < maxWrappers; depth += 1) {
+    const loop = Array.isArray(node.nested_loop) ? node.nested_loop : null;
+    const table = objectOf(node.table) ?? objectOf(objectOf(loop?.at(-1))?.table);
+    if (table !== null) {
+      const alone = loop === null || loop.length === 1;
+      return (
+        numberOf(table.rows_produced_per_join) ??
+        (alone ? (numberOf(table.rows) ?? numberOf(table.rows_examined_per_scan)) : null)
+      );
+    }
+    node = wrappers.reduce<Node | null>((found, key) => found ?? objectOf(node?.[key]), null);
+  }
+  return null;
+}
+
+/** What MySQL and MariaDB put between a query and its tables: sorting and grouping, which keep or lower the number of rows. */
+const wrappers = [
+  'ordering_operation',
+  'grouping_operation',
+  'duplicates_removal',
+  'filesort',
+  'temporary_table',
+  'read_sorted_file',
+];
+const maxWrappers = 10;
 
 /** Whether any node names an index: PostgreSQL's `Index Name`, MySQL's `key` of a table. */
 function usesIndex(top: Node): boolean {

@@ -4,6 +4,7 @@ import { CommandFailure, failure } from '../failure.js';
 import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
 import { planLines } from '../output/plan.js';
+import { riskText } from '../output/risk.js';
 import type { Style } from '../output/style.js';
 import { visible } from '../output/visible.js';
 import { readStatement } from './execute.js';
@@ -44,10 +45,10 @@ function whyBlocked(answer: JsonText): string {
 function page(answer: JsonText, style: Style): string {
   const sections: [string, string[]][] = [
     ['Verdict', verdictLines(answer, style)],
-    ['Findings', findingsOf(answer).map((finding) => findingLine(finding, style))],
-    ['Approval', approvalLines(answer.get('policy'))],
+    ['Findings', findingLines(answer, style)],
+    ['Approval', approvalLines(answer.get('policy'), style)],
     ['Plan', planLines(answer.get('impact'), style)],
-    ['Hints', ['fix_hints', 'next_actions'].flatMap((key) => textsOf(answer.get(key)))],
+    ['Hints', hintLines(answer)],
   ];
   return sections
     .filter(([, lines]) => lines.length > 0)
@@ -61,42 +62,59 @@ function verdictLines(answer: JsonText, style: Style): string[] {
   const status = textOf(answer, 'status');
   const paint = Object.hasOwn(paints, status) ? paints[status as keyof typeof paints] : 'dim';
   const factors = answer.get('risk_assessment')?.get('factors')?.items() ?? [];
-  const names = factors.map((factor) => visible(textOf(factor, 'name'))).filter(Boolean);
   const classified = answer.get('classification');
   const count = classified?.get('statement_count')?.text ?? '0';
-  const type = textOf(classified, 'statement_type');
+  const more = count === '1' ? '' : ` and others, ${count} in all`;
   return [
     style[paint](visible(status)),
-    `${style.dim('risk'.padEnd(12))}${visible(textOf(answer, 'risk'))}${names.length === 0 ? '' : ` (${names.join(', ')})`}`,
-    `${style.dim('statement'.padEnd(12))}${visible(type)}${count === '1' || count === '0' ? '' : ` and others, ${count} in all`}`,
+    `${style.dim('risk'.padEnd(12))}${riskText(textOf(answer, 'risk'), factors)}`,
+    ...(count === '0' ? [] : [`${style.dim('statement'.padEnd(12))}${visible(textOf(classified, 'statement_type'))}${more}`]),
   ];
 }
 
-function findingLine(finding: JsonText, style: Style): string {
-  const action = textOf(finding, 'action');
-  const painted = action === 'block' ? style.red(visible(action)) : style.yellow(visible(action));
-  const statement = Number(finding.get('statement_index')?.text ?? 0) + 1;
-  return `${painted} ${visible(textOf(finding, 'code'))}, statement ${statement}: ${visible(textOf(finding, 'message'))}`;
+/** One line each, in columns; where there are several statements, with the number of the one it is about. */
+function findingLines(answer: JsonText, style: Style): string[] {
+  const findings = findingsOf(answer);
+  const width = Math.max(0, ...findings.map((finding) => textOf(finding, 'code').length));
+  const several = answer.get('classification')?.get('multi_statement')?.text === 'true';
+  return findings.map((finding) => {
+    const action = visible(textOf(finding, 'action')).padEnd(5);
+    const painted = action === 'block' ? style.red(action) : style.yellow(action);
+    const place = several ? `statement ${Number(finding.get('statement_index')?.text ?? 0) + 1}: ` : '';
+    return `${painted}  ${visible(textOf(finding, 'code')).padEnd(width)}  ${place}${visible(textOf(finding, 'message'))}`;
+  });
 }
 
 /** Who has to approve, step by step; nothing in the blocked form, which knows no workflow policy. */
-function approvalLines(policy: JsonText | undefined): string[] {
+function approvalLines(policy: JsonText | undefined, style: Style): string[] {
   const workflow = policy?.get('workflow_id')?.string();
   if (policy === undefined || workflow == null) return [];
   const says = (key: string) => policy.get(key)?.text === 'true';
   const steps = policy.get('approvers')?.items() ?? [];
+  const isAuto = says('would_auto_approve');
+  const needed = steps.map((entry) => {
+    const step = Number(entry.get('step')?.text ?? 0) + 1;
+    return `step ${step}  ${visible(textOf(entry, 'selector'))}, ${entry.get('min')?.text ?? '?'} needed`;
+  });
   return [
-    says('would_auto_approve') ? 'would be approved at once' : 'needs approval',
-    ...steps.map(
-      (entry) =>
-        `step ${Number(entry.get('step')?.text ?? 0) + 1}: ${visible(textOf(entry, 'selector'))}, ${entry.get('min')?.text ?? '?'} needed`,
-    ),
-    ...(says('caller_can_submit') ? [] : ['you may not submit it']),
+    isAuto ? style.green('approved at once') : 'needs approval',
+    // A text of higher risk would need them.
+    ...(isAuto ? needed.map((line) => style.dim(`not asked: ${line}`)) : needed),
+    ...(says('caller_can_submit') ? [] : [style.red('you may not submit it')]),
     ...(says('require_reason') ? ['a reason is required'] : []),
     ...(says('break_glass_allowed') ? ['you may break glass'] : []),
   ];
 }
 
+/** What helps; the reason of a refusal, which is a hint too (PF-20), stands among the findings already. */
+function hintLines(answer: JsonText): string[] {
+  const messages = new Set(findingsOf(answer).map((finding) => textOf(finding, 'message')));
+  return ['fix_hints', 'next_actions']
+    .flatMap((key) => answer.get(key)?.items() ?? [])
+    .map((item) => item.string() ?? '')
+    .filter((hint) => !messages.has(hint))
+    .map(visible);
+}
+
 const findingsOf = (answer: JsonText) => answer.get('review')?.get('findings')?.items() ?? [];
-const textsOf = (list: JsonText | undefined) => list?.items().map((item) => visible(item.string() ?? '')) ?? [];
 const textOf = (object: JsonText | undefined, key: string): string => object?.get(key)?.string() ?? '';

@@ -4,6 +4,7 @@ import { describeQueueHint, viewRequest } from '../follow/request-view.js';
 import { showDuration, showInstant } from '../output/instant.js';
 import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
+import { explainLines } from '../output/plan.js';
 import { approvalLines, contextLines, traceLines } from '../output/request-parts.js';
 import { highlightSql } from '../output/sql.js';
 import { paintStatus } from '../output/style.js';
@@ -44,6 +45,7 @@ function page(context: Context, request: JsonText, executions: readonly JsonText
     ['SQL', highlightSql(textOf(request, 'detail'), style).split('\n')],
     ['Approval', approvalLines(request.get('approval_progress'), textOf(request, 'status'), style)],
     ['Context', contextLines(request.get('context'))],
+    ['Plan', explainLines(request.get('context'), style)],
     ['Decision', traceLines(request.get('decision_trace'))],
     ['Executions', executions === null ? ['not available'] : executionsTable(context, executions).trimEnd().split('\n')],
   ];

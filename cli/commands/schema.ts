@@ -2,8 +2,9 @@ import { databaseName } from '../config/target.js';
 import type { Context } from '../context.js';
 import { showInstant } from '../output/instant.js';
 import type { JsonText } from '../output/json-text.js';
+import { count } from '../output/numbers.js';
 import type { Answer } from '../output/output.js';
-import { count, headLine, tablePage } from '../output/schema-parts.js';
+import { headLine, tablePage } from '../output/schema-parts.js';
 import { renderTable } from '../output/table.js';
 import { visible } from '../output/visible.js';
 

@@ -1,6 +1,8 @@
 import type { JsonText } from './json-text.js';
+import { count } from './numbers.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';
+import { cutToWidth } from './width.js';
 
 const maxLines = 20;
 const maxDepth = 12;
@@ -17,15 +19,46 @@ export function planLines(impact: JsonText | undefined, style: Style): string[] 
   const status = impact?.get('status')?.string() ?? '';
   if (impact === undefined || status === '' || status === 'skipped') return [];
   if (status !== 'completed') return [states[status] ?? visible(status)];
-  const value = (key: string) => impact.get(key)?.text ?? 'null';
-  const known = (key: string, label: string) => (value(key) === 'null' ? [] : [`${label} ${value(key)}`]);
-  const index = { true: ['an index is used'], false: ['no index is used'] }[value('index_used')] ?? [];
-  const summary = [...known('estimated_rows', 'rows'), ...known('estimated_cost', 'cost'), ...index].join(', ');
+  const rows = count(impact.get('estimated_rows'));
+  const cost = impact.get('estimated_cost');
+  const index = { true: 'an index is used', false: 'no index is used' }[impact.get('index_used')?.text ?? ''] ?? '';
+  const parts = [
+    rows && `about ${rows} ${rows === '1' ? 'row' : 'rows'}`,
+    cost?.kind === 'number' ? `cost ${cost.text}` : '',
+    index,
+  ];
+  const summary = parts.filter((part) => part !== '').join(', ');
+  return [...(summary === '' ? [] : [summary]), ...planTree(impact.get('explain_plan'), style)];
+}
+
+/** The plans of a request's statements, or why there are none (RQ-43): each under its statement when there are several. */
+export function explainLines(context: JsonText | undefined, style: Style): string[] {
+  const plans = context?.get('explain')?.items() ?? [];
+  const status = context?.get('status')?.string();
+  if (plans.length === 0 && context?.get('explain_enabled')?.text === 'true')
+    return [status === 'collecting' ? 'an agent is asked for it' : 'no agent answered in time'];
+  return plans.flatMap((entry) => {
+    const sql = cutToWidth(visible((entry.get('sql')?.string() ?? '').replace(/\s+/g, ' ').trim()), 76);
+    const lines = explained(entry, style);
+    return plans.length === 1 ? lines : [sql, ...lines.map((line) => `  ${line}`)];
+  });
+}
+
+function explained(entry: JsonText, style: Style): string[] {
+  const error = entry.get('error')?.string();
+  if (error == null) {
+    const tree = planTree(entry.get('plan'), style);
+    return tree.length === 0 ? ['nothing that is known of'] : tree;
+  }
+  const hint = entry.get('hint')?.string();
+  return [visible(error), ...(hint == null ? [] : [`${style.cyan('hint:')} ${visible(hint)}`])];
+}
+
+function planTree(plan: JsonText | undefined, style: Style): string[] {
   const nodes: string[] = [];
-  collect(impact.get('explain_plan'), 0, 0, nodes);
+  collect(plan, 0, 0, nodes);
   const shown = nodes.slice(0, maxLines).map((line) => style.dim(line));
-  const more = nodes.length > maxLines ? [style.dim(`... ${nodes.length - maxLines} more`)] : [];
-  return [...(summary === '' ? [] : [summary]), ...shown, ...more];
+  return nodes.length > maxLines ? [...shown, style.dim(`... ${nodes.length - maxLines} more`)] : shown;
 }
 
 /** Lines of nodes, indented by how deep they are among nodes; `level` also counts what stands between them. */
@@ -41,12 +74,15 @@ function collect(value: JsonText | undefined, depth: number, level: number, line
 
 function nodeLine(node: JsonText): string | null {
   const text = (key: string) => visible(node.get(key)?.string() ?? '');
-  if (text('Node Type') !== '') {
-    const on = text('Relation Name') === '' ? '' : ` on ${text('Relation Name')}`;
-    const by = text('Index Name') === '' ? '' : ` by ${text('Index Name')}`;
-    return `${text('Node Type')}${by}${on}`;
-  }
+  const part = (word: string, key: string) => (text(key) === '' ? '' : ` ${word} ${text(key)}`);
+  if (text('Node Type') !== '')
+    return `${text('Node Type')}${part('by', 'Index Name')}${part('on', 'Relation Name')}${rowsOf(node, 'Plan Rows')}`;
   if (text('table_name') === '') return null;
-  const key = text('key') === '' ? '' : ` by ${text('key')}`;
-  return `${text('access_type') || 'scan'}${key} on ${text('table_name')}`;
+  const rows = rowsOf(node, 'rows_produced_per_join') || rowsOf(node, 'rows') || rowsOf(node, 'rows_examined_per_scan');
+  return `${text('access_type') || 'scan'}${part('by', 'key')} on ${text('table_name')}${rows}`;
+}
+
+function rowsOf(node: JsonText, key: string): string {
+  const rows = count(node.get(key));
+  return rows === '' ? '' : `, ${rows} ${rows === '1' ? 'row' : 'rows'}`;
 }

@@ -1,5 +1,7 @@
 import { showInstant } from './instant.js';
 import type { JsonText } from './json-text.js';
+import { count } from './numbers.js';
+import { riskText } from './risk.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';
 
@@ -30,21 +32,20 @@ export function contextLines(context: JsonText | undefined): string[] {
       ?.items()
       .map((table) => visible(table.string() ?? tableName(table))) ?? [];
   const risk = context.get('risk');
-  const factors =
-    risk
-      ?.get('factors')
-      ?.items()
-      .map((factor) => visible(factor.string() ?? factor.get('name')?.string() ?? '')) ?? [];
+  const seen = context.get('schema_snapshot_collected_at')?.string();
   const findings = context.get('sql_review')?.get('findings')?.items() ?? [];
   const status = context.get('status')?.string() ?? '';
   return [
     ...(status === 'ready' ? [] : [`status   ${visible(status)}`]),
     ...(tables.length === 0 ? [] : [`tables   ${tables.join(', ')}`]),
-    ...(risk?.kind === 'object' ? [`risk     ${visible(risk.get('level')?.string() ?? '')}${listed(factors)}`] : []),
+    ...(risk?.kind === 'object'
+      ? [`risk     ${riskText(risk.get('level')?.string() ?? '', risk.get('factors')?.items() ?? [])}`]
+      : []),
     ...findings.map(
       (finding) =>
         `finding  ${visible(['level', 'rule', 'message'].flatMap((key) => finding.get(key)?.string() ?? []).join(' '))}`,
     ),
+    ...(seen == null ? [] : [`schema   seen at ${showInstant(visible(seen))}`]),
   ];
 }
 
@@ -58,9 +59,13 @@ export function traceLines(trace: JsonText | undefined): string[] {
       ?.items()
       .map((reason) => visible(reason.string() ?? '')) ?? [];
   const workflow = trace?.get('workflow')?.get('matched')?.get('id')?.string();
+  const review = trace?.get('sql_review')?.get('policy_id')?.string();
+  const threshold = decisionPart.get('auto_approve_threshold')?.string();
   return [
     `${visible(decisionPart.get('outcome')?.string() ?? '')}${listed(reasons)}`,
     workflow == null ? 'no workflow policy matched' : `workflow policy ${visible(workflow)}`,
+    ...(review == null ? [] : [`review policy ${visible(review)}`]),
+    ...(threshold == null ? [] : [`passes by itself up to risk ${visible(threshold)}`]),
   ];
 }
 
@@ -74,8 +79,18 @@ function decision(approval: JsonText): string {
   return `${text('user')} ${verb} ${showInstant(text('at'))}${text('comment') ? `: ${text('comment')}` : ''}`;
 }
 
+/** `billing.invoices (4,000 rows; deletes from order_items)`: the schema is named unless it is `public`. */
 function tableName(table: JsonText): string {
-  return [table.get('schema')?.string(), table.get('name')?.string()].filter(Boolean).join('.');
+  const name = (one: JsonText) =>
+    [one.get('schema_name')?.string(), one.get('name')?.string()].filter((part) => part && part !== 'public').join('.');
+  const rows = count(table.get('estimated_rows'));
+  const children = table.get('cascade_children')?.items().map(name) ?? [];
+  const more = table.get('cascade_children_truncated')?.text === 'true' ? ' and more' : '';
+  const details = [
+    rows === '' ? '' : `${rows} rows`,
+    children.length === 0 ? '' : `a DELETE takes rows of ${children.join(', ')}${more} along`,
+  ].filter(Boolean);
+  return `${name(table)}${details.length === 0 ? '' : ` (${details.join('; ')})`}`;
 }
 
 function listed(names: readonly string[]): string {

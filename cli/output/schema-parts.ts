@@ -1,8 +1,10 @@
 import { showInstant } from './instant.js';
 import type { JsonText } from './json-text.js';
+import { count } from './numbers.js';
 import type { Style } from './style.js';
 import { renderTable } from './table.js';
 import { visible } from './visible.js';
+import { displayWidth, padToWidth } from './width.js';
 
 /** `shop/production, postgresql, 3 tables, seen at 2026-05-01 08:00:00 UTC`. */
 export function headLine(answer: JsonText, tables: number): string {
@@ -20,18 +22,11 @@ export function tablePage(table: JsonText, style: Style): string {
   const header = ['COLUMN', 'TYPE', 'NULL', 'DEFAULT', 'KEY'];
   const parts = [
     columns.length === 0 ? 'no columns\n' : renderTable(header, columns, { paintHeader: style.bold }),
-    block('Constraints', (table.get('constraints')?.items() ?? []).map(constraintLine), style),
-    block('Indexes', (table.get('indexes')?.items() ?? []).map(indexLine), style),
+    block('Constraints', (table.get('constraints')?.items() ?? []).map(constraintRow), style),
+    block('Indexes', (table.get('indexes')?.items() ?? []).map(indexRow), style),
   ];
   const title = [text('schema_name'), text('name')].filter((part) => part !== '').join('.');
   return `${style.bold(title)}${size}\n${parts.map(indented).join('')}`;
-}
-
-/** An estimate with separated thousands; nothing when it is unknown. */
-export function count(value: JsonText | undefined): string {
-  const number = Number(value?.text ?? -1);
-  if (!Number.isFinite(number) || number < 0) return '';
-  return number.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 function columnRow(column: JsonText): string[] {
@@ -53,24 +48,27 @@ const kinds: Record<string, string> = {
   check: 'check',
 };
 
-function constraintLine(constraint: JsonText): string {
+/** Its name, and what it says. */
+function constraintRow(constraint: JsonText): [string, string] {
   const text = textOf(constraint);
   const kind = kinds[text('constraint_type')] ?? text('constraint_type');
-  const line = `${text('name')}: ${kind} (${list(constraint.get('columns'))})`;
-  if (constraint.get('referenced_table')?.string() == null) return line;
+  const line = `${kind} (${list(constraint.get('columns'))})`;
+  if (constraint.get('referenced_table')?.string() == null) return [text('name'), line];
   const action = text('on_delete').replace('_', ' ').toLowerCase();
-  const target = `${text('referenced_schema')}.${text('referenced_table')}`.replace(/^\./, '');
-  return `${line} to ${target} (${list(constraint.get('referenced_columns'))}), on delete ${action}`;
+  const target = [text('referenced_schema'), text('referenced_table')].filter((part) => part !== '').join('.');
+  return [text('name'), `${line} to ${target} (${list(constraint.get('referenced_columns'))}), on delete ${action}`];
 }
 
-function indexLine(index: JsonText): string {
+function indexRow(index: JsonText): [string, string] {
   const text = textOf(index);
   const unique = index.get('is_unique')?.text === 'true' ? 'unique ' : '';
-  return `${text('name')}: ${unique}${text('index_type')} (${list(index.get('columns'))})`;
+  return [text('name'), `${unique}${text('index_type')} (${list(index.get('columns'))})`];
 }
 
-function block(title: string, lines: readonly string[], style: Style): string {
-  return lines.length === 0 ? '' : `${style.dim(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`;
+function block(title: string, rows: readonly [string, string][], style: Style): string {
+  const width = Math.max(0, ...rows.map(([name]) => displayWidth(name)));
+  const lines = rows.map(([name, what]) => `  ${padToWidth(name, width)}  ${what}\n`);
+  return lines.length === 0 ? '' : `${style.dim(title)}\n${lines.join('')}`;
 }
 
 const indented = (text: string) => text.replace(/^(?=.)/gm, '  ');

@@ -20,7 +20,7 @@ const answer = {
     findings: [{ code: 'large_in_list', action: 'warn', message: 'a list of 200\u001b[31m elements', statement_index: 0 }],
     blocked: false,
   },
-  risk_assessment: { level: 'medium', factors: [{ name: 'large_table', rows: 5 }] },
+  risk_assessment: { level: 'medium', factors: [{ name: 'large_table', rows: 50_000 }] },
   policy: {
     ...{ caller_can_submit: true, would_auto_approve: false, workflow_id: 'wf:*:staging:e3b0c44298fc', require_reason: true },
     approvers: [
@@ -39,7 +39,7 @@ const postgres = [
       ...{ 'Node Type': 'Hash Join', 'Total Cost': 12.5 },
       Plans: [
         { 'Node Type': 'Seq Scan', 'Relation Name': 'orders' },
-        { 'Node Type': 'Index Scan', 'Index Name': 'parts_pkey', 'Relation Name': 'parts' },
+        { 'Node Type': 'Index Scan', 'Index Name': 'parts_pkey', 'Plan Rows': 1, 'Relation Name': 'parts' },
       ],
     },
   },
@@ -47,7 +47,7 @@ const postgres = [
 const mysql = {
   query_block: {
     nested_loop: [
-      { table: { table_name: 'parts', access_type: 'ref', key: 'by_name' } },
+      { table: { table_name: 'parts', access_type: 'ref', key: 'by_name', rows_produced_per_join: 7 } },
       { table: { table_name: 'tags', access_type: 'ALL' } },
     ],
   },
@@ -60,16 +60,16 @@ describe('svc preflight (CL-30)', () => {
     expect(code).toBe(0);
     expect(stdout).toBe(`Verdict
   warning
-  risk        medium (large_table)
+  risk        medium (large_table: 50,000 rows)
   statement   DELETE
 
 Findings
-  warn large_in_list, statement 1: a list of 200\\u001b[31m elements
+  warn   large_in_list  a list of 200\\u001b[31m elements
 
 Approval
   needs approval
-  step 1: role:dba, 2 needed
-  step 2: user:erin, 1 needed
+  step 1  role:dba, 2 needed
+  step 2  user:erin, 1 needed
   a reason is required
 
 Hints
@@ -80,13 +80,47 @@ Hints
   });
 
   it.each([
-    ['PostgreSQL', postgres, ['Hash Join', '  Seq Scan on orders', '  Index Scan by parts_pkey on parts']],
-    ['MySQL', mysql, ['ref by by_name on parts', 'ALL on tags']],
+    ['PostgreSQL', postgres, ['Hash Join', '  Seq Scan on orders', '  Index Scan by parts_pkey on parts, 1 row']],
+    ['MySQL', mysql, ['ref by by_name on parts, 7 rows', 'ALL on tags']],
   ])('sums up the plan of %s', async (_name, plan, lines) => {
     const impact = { status: 'completed', estimated_rows: 12034, estimated_cost: 12.5, index_used: true, explain_plan: plan };
     api.on(route, { body: { ...answer, impact } });
     const { stdout } = await svc('select 1');
-    expect(stdout).toContain(['Plan', 'rows 12034, cost 12.5, an index is used', ...lines].join('\n  '));
+    expect(stdout).toContain(['Plan', 'about 12,034 rows, cost 12.5, an index is used', ...lines].join('\n  '));
+  });
+
+  it('numbers the findings of several statements, and keeps them in columns', async () => {
+    const findings = [
+      { code: 'drop_index', action: 'warn', message: 'an index goes', statement_index: 1 },
+      { code: 'no_where_delete', action: 'block', message: 'DELETE without WHERE', statement_index: 2 },
+    ];
+    const classification = { statement_type: 'UPDATE', statement_count: 3, multi_statement: true };
+    api.on(route, { body: { ...answer, status: 'blocked', classification, review: { findings, blocked: true } } });
+    const { stdout } = await svc('delete from parts');
+    expect(stdout).toContain('  statement   UPDATE and others, 3 in all\n');
+    expect(stdout).toContain(`Findings
+  warn   drop_index       statement 2: an index goes
+  block  no_where_delete  statement 3: DELETE without WHERE
+`);
+  });
+
+  it('says who is not asked when it passes by itself, and the reason of a refusal once', async () => {
+    const policy = { ...answer.policy, would_auto_approve: true, require_reason: false };
+    api.on(route, { body: { ...answer, status: 'requestable', policy } });
+    expect((await svc('select 1')).stdout).toContain('Approval\n  approved at once\n  not asked: step 1  role:dba, 2 needed\n');
+    const findings = [{ code: 'rejected', action: 'block', message: 'privileges: GRANT', statement_index: 0 }];
+    const refused = { status: 'blocked', risk: 'unknown', classification: { statement_type: 'unknown', statement_count: 0 } };
+    api.on(route, { body: { ...refused, review: { findings }, fix_hints: ['privileges: GRANT', 'use a migration'] } });
+    expect((await svc('grant all on t to public')).stdout).toBe(`Verdict
+  blocked
+  risk        unknown
+
+Findings
+  block  rejected  privileges: GRANT
+
+Hints
+  use a migration
+`);
   });
 
   it.each([
@@ -105,7 +139,7 @@ Hints
     api.on(route, { body: blocked });
     const human = await svc('delete from parts');
     expect(human).toMatchObject({ code: 1, stderr: 'error: preflight: blocked: DELETE without WHERE\n' });
-    expect(human.stdout).toContain('block no_where_delete, statement 1: DELETE without WHERE');
+    expect(human.stdout).toContain('block  no_where_delete  DELETE without WHERE');
     const json = await svc('delete from parts', '--json');
     expect(json.code).toBe(1);
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, data: blocked, error: { code: 'blocked' } });

@@ -103,6 +103,49 @@ describe('request list and show', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
+  it('shows tables of the snapshot, what a DELETE takes along, the risk with its factors, and the plans (RQ-43, CL-31)', async () => {
+    const context = {
+      ...{ status: 'partial', explain_enabled: true, schema_snapshot_collected_at: '2026-05-01T08:00:00.000Z' },
+      tables: [
+        {
+          ...{ schema_name: 'public', name: 'users', estimated_rows: 1200, cascade_children_truncated: true },
+          cascade_children: [{ schema_name: 'billing', name: 'invoices', depth: 1 }],
+        },
+        { schema_name: 'audit', name: 'log', estimated_rows: -1 },
+        'elsewhere',
+      ],
+      risk: {
+        level: 'High',
+        factors: [
+          { name: 'cascade_delete', targets: ['users'] },
+          { name: 'large_table', rows: 50_000 },
+        ],
+      },
+      explain: [
+        { sql: 'delete from users\n where id = 1', plan: [{ Plan: { 'Node Type': 'Seq Scan', 'Relation Name': 'users' } }] },
+        { sql: 'select 1', error: 'permission denied (SQLSTATE 42501)', hint: 'ask for a right' },
+      ],
+    };
+    api.on(paths.show, shown('pending', { context })).on(paths.executions, { body: { executions: [] } });
+    const { stdout } = await svc('request', 'show', requestId);
+    expect(stdout).toContain(`Context
+  status   partial
+  tables   users (1,200 rows; a DELETE takes rows of billing.invoices and more along), audit.log, elsewhere
+  risk     High (cascade_delete: users, large_table: 50,000 rows)
+  schema   seen at 2026-05-01 08:00:00 UTC
+
+Plan
+  delete from users where id = 1
+    Seq Scan on users
+  select 1
+    permission denied (SQLSTATE 42501)
+    hint: ask for a right
+`);
+    const still = { ...context, status: 'collecting', explain: null };
+    api.on(paths.show, shown('pending', { context: still }));
+    expect((await svc('request', 'show', requestId)).stdout).toContain('Plan\n  an agent is asked for it\n');
+  });
+
   it('colours on a terminal only, and not with NO_COLOR or --no-color (CL-13)', async () => {
     api.on(paths.show, shown('pending')).on(paths.executions, { body: { executions: [] } });
     const run = (environment: Record<string, string>, ...argv: string[]) =>

@@ -65,10 +65,10 @@ describe('svc schema', () => {
         '  id      bigint  no                           primary',
         "  state   text    yes   'new\\u001b[31m'::text",
         '  Constraints',
-        '    orders_pkey: primary key (id)',
-        '    orders_buyer_fk: foreign key (buyer_id) to public.buyers (id), on delete set null',
+        '    orders_pkey      primary key (id)',
+        '    orders_buyer_fk  foreign key (buyer_id) to public.buyers (id), on delete set null',
         '  Indexes',
-        '    orders_pkey: unique btree (id)',
+        '    orders_pkey  unique btree (id)',
         '',
       ].join('\n'),
     );

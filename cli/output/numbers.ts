@@ -1,0 +1,8 @@
+import type { JsonText } from './json-text.js';
+
+/** A count with separated thousands; nothing when it is absent, negative (unknown) or no number. */
+export function count(value: JsonText | undefined): string {
+  const number = Number(value?.kind === 'number' ? value.text : -1);
+  if (!Number.isFinite(number) || number < 0) return '';
+  return number.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ',');
+}
