@@ -8,6 +8,7 @@ import { footprint } from './footprint.js';
 import { get } from './get.js';
 import { lifecycle } from './lifecycle.js';
 import { lists } from './lists.js';
+import { preflight } from './preflight.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
 import { temporalOutage } from './temporal-outage.js';
 
@@ -21,6 +22,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   lists,
   footprint,
   'temporal-outage': temporalOutage,
+  preflight,
 };
 
 /**

@@ -11,6 +11,7 @@ import { loadPasswords } from '../dev/passwords.js';
 import { planDemo } from '../dev/plan.js';
 import { freePort } from '../dev/ports.js';
 import { createReport } from '../dev/report.js';
+import { awaitSchemas } from '../dev/schemas.js';
 import { createSession } from '../dev/session.js';
 import { prepareUsers, userToken } from '../dev/users.js';
 import { type Caller, createCaller } from './caller.js';
@@ -53,6 +54,7 @@ export async function startSystem(folder: string, profileFolder: string | null):
     const plan = await planDemo(layout, { apiPort: await freePort(), postgres, passwords, databaseUrl, temporal });
     await addGateway(observed, layout, profileFolder === null ? plan : profiled(plan, profileFolder), report);
     await prepareUsers(layout, plan.serverUrl);
+    await awaitSchemas(layout, plan.serverUrl, session.signal, report);
     const database = new pg.Pool({ connectionString: databaseUrl, max: 2 });
     const callers = [
       createCaller(plan.serverUrl, userToken(layout, 'alice')),

@@ -27,6 +27,7 @@ async function commands(stage: Stage): Promise<string[][]> {
   return [
     as('alice', 'whoami'),
     as('alice', 'execute', 'select status, count(*) from orders group by status'),
+    as('alice', 'preflight', change),
     as('alice', '--yes', 'execute', change),
     as('bob', 'request', 'list', '--pending-for-me'),
     ...(waiting === null ? [] : [as('bob', 'request', 'approve', waiting), as('alice', 'request', 'resume', waiting)]),

@@ -6,6 +6,7 @@ import { loadPasswords } from './passwords.js';
 import { planDemo } from './plan.js';
 import type { Stage } from './play.js';
 import type { Report } from './report.js';
+import { awaitSchemas } from './schemas.js';
 import type { Session } from './session.js';
 import { prepareUsers } from './users.js';
 
@@ -25,6 +26,7 @@ export async function startDemo(session: Session, layout: Layout, ports: DemoPor
   const plan = await planDemo(layout, { apiPort: ports.api, postgres, passwords, databaseUrl, temporal });
   await addGateway(session, layout, plan, report);
   await prepareUsers(layout, plan.serverUrl);
+  await awaitSchemas(layout, plan.serverUrl, session.signal, report);
   const stage: Stage = { layout, serverUrl: plan.serverUrl, uiUrl: temporal.uiUrl, signal: session.signal, report };
   return stage;
 }

@@ -23,6 +23,10 @@ describe('npm run demo', () => {
   }, startWaitMs + 10_000);
   afterAll(() => void demo.kill('SIGKILL'));
 
+  it('waits for the schemas, so that the first UPDATE on staging is judged by them (SQ-85)', () => {
+    expect(output).toMatch(/ {2}schemas +ready in .*shop\/staging, shop\/production.*Alice asks:/s);
+  });
+
   it('plays a change from request to result (DV-9)', () => {
     expect(output).toMatch(/Alice asks:.*\$ npx svc --config \S+alice\.toml execute 'update products/s);
     expect(output).toContain('waits for approval by group:dba-team');

@@ -1,0 +1,23 @@
+import { callApi } from './api-call.js';
+import type { Layout } from './layout.js';
+import type { Report } from './report.js';
+import { userToken } from './users.js';
+import { waitFor } from './wait-for.js';
+
+const environments = ['staging', 'production'];
+const schemaWaitMs = 60_000;
+
+/**
+ * Waits until the gateway has a schema of each shop database: before that the risk of every write is unknown, and the first UPDATE on staging
+ * would wait for an approval. Throws when none comes.
+ */
+export async function awaitSchemas(layout: Layout, server: string, signal: AbortSignal, report: Report): Promise<void> {
+  const done = report.begin('schemas');
+  const isKnown = async (environment: string) =>
+    (await callApi(server, userToken(layout, 'alice'), 'GET', `/api/schemas/shop?environment=${environment}`)).status === 200;
+  await waitFor('the schema of the shop databases', schemaWaitMs, signal, async () => {
+    const known = await Promise.all(environments.map(isKnown));
+    return known.every(Boolean);
+  });
+  done(environments.map((environment) => `shop/${environment}`).join(', '));
+}

@@ -1,0 +1,111 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { untilActive } from '../support/active-statement.js';
+import { type Answer, startTestApi, type TestApi } from '../support/api.js';
+import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { startTestAgent } from '../support/test-agent.js';
+
+const toml = `
+[[databases]]
+name = "shop"
+environments = ["staging"]
+dialect = "postgresql"
+
+[[auth.groups]]
+name = "dba-team"
+roles = ["approver"]
+
+[[workflows]]
+operations = ["execute_select"]
+auto_approve = { mode = "always" }
+
+[[workflows]]
+operations = ["execute_dml"]
+[[workflows.steps]]
+[[workflows.steps.approvers]]
+group = "dba-team"
+`;
+
+let api: TestApi;
+let target: TestDatabase;
+let dana: string;
+let bob: string;
+beforeAll(async () => {
+  [api, target] = await Promise.all([startTestApi({ toml }), createEmptyDatabase()]);
+  dana = await api.createUser('dana', { roles: ['requester'] });
+  bob = await api.createUser('bob', { groups: ['dba-team'] });
+});
+afterAll(async () => {
+  await api?.close();
+  await target?.drop();
+});
+
+const update = 'update parts set id = 2 where id = 1';
+const post = (path: string, token: string, body: object = {}) => api.call('POST', path, { token, body });
+const pair = { database: 'shop', environment: 'staging' };
+const create = async (detail: string) => (await post('/api/requests', dana, { ...pair, detail })).body.id as string;
+const approve = (id: string) => post(`/api/requests/${id}/approve`, bob);
+const show = async (id: string) => (await api.call('GET', `/api/requests/${id}`, { token: dana })).body;
+const jobOf = async (id: string) =>
+  (
+    await api.services.database.query<{ id: string; state: string }>('select id, state from dry_run_jobs where request_id = $1', [
+      id,
+    ])
+  )[0]!;
+
+describe('a fault in EXPLAIN never holds up its request (RQ-29)', () => {
+  it('no agent is there: created, approved and resumed all the same', async () => {
+    const id = await create(update);
+    expect((await show(id)).context).toMatchObject({ status: 'collecting', explain_enabled: true, explain: null });
+    expect((await approve(id)).body.status).toBe('approved');
+    expect((await post(`/api/requests/${id}/resume`, dana)).body.status).toBe('dispatched');
+    expect((await post(`/api/requests/${id}/cancel`, dana)).status).toBe(200);
+    expect(await show(id)).toMatchObject({ status: 'cancelled', context: { status: 'partial' } });
+  });
+
+  it('an agent answers nonsense: it is shown as it is, and nothing else changes', async () => {
+    const agent = (path: string, body?: object): Promise<Answer> =>
+      api.call('POST', `/api/agent/${path}`, { token: api.tokens.agent, ...(body ? { body } : {}) });
+    await agent('poll', { capabilities: { scopes: [{ ...pair, marker: true }], features: ['fence'] }, limit: 0 });
+    const answers = ['no plan', 5, [null, { Plan: 7 }], { query_block: { table: [] } }, false];
+    for (const result of answers) {
+      const id = await create(update);
+      const { id: job } = await jobOf(id);
+      const { claim_token } = (await agent(`dry-run/${job}/claim`)).body;
+      expect((await agent(`dry-run/${job}/result`, { claim_token, result })).status).toBe(200);
+      const { context, status } = await show(id);
+      expect([status, context.status, context.explain[0].plan]).toEqual(['pending', 'ready', result]);
+      expect((await approve(id)).body.status).toBe('approved');
+      await post(`/api/requests/${id}/cancel`, dana);
+    }
+  });
+
+  it('a table is locked: other requests run, a preflight ends in time, and the plan is told as missing', async () => {
+    const holder = new pg.Client({ connectionString: target.url });
+    await holder.connect();
+    await holder.query('create table parts (id int primary key)');
+    const agent = startTestAgent({ gateway: api, token: api.tokens.agent, url: target.url });
+    try {
+      await holder.query('begin; lock table parts in access exclusive mode');
+      const id = await create(update);
+      const looker = new pg.Client({ connectionString: target.url });
+      await looker.connect();
+      await untilActive(looker, 'explain (format json) update parts');
+      await looker.end();
+      const read = await create('select 1 as a');
+      const result = await api.call('GET', `/api/requests/${read}/result/stream`, { token: dana });
+      expect([result.status, result.body.success]).toEqual([200, true]);
+      const asked = await post('/api/preflight', dana, { ...pair, sql: 'select * from parts', explain_timeout_ms: 100 });
+      expect(asked.status).toBe(200);
+      expect(['timeout', 'error']).toContain(asked.body.impact.status);
+      expect((await approve(id)).body.status).toBe('approved');
+      await expect.poll(async () => (await show(id)).context.status, { timeout: 15_000 }).toBe('partial');
+      expect((await show(id)).context.explain[0].error).toContain('57014');
+    } finally {
+      await holder.query('rollback');
+      agent.stop();
+      expect(await agent.exit).toBe(0);
+      await holder.end();
+    }
+  });
+});
