@@ -19,14 +19,10 @@ export function planLines(impact: JsonText | undefined, style: Style): string[] 
   const status = impact?.get('status')?.string() ?? '';
   if (impact === undefined || status === '' || status === 'skipped') return [];
   if (status !== 'completed') return [states[status] ?? visible(status)];
-  const rows = count(impact.get('estimated_rows'));
+  const rows = rowsOf(impact, 'estimated_rows');
   const cost = impact.get('estimated_cost');
   const index = { true: 'an index is used', false: 'no index is used' }[impact.get('index_used')?.text ?? ''] ?? '';
-  const parts = [
-    rows && `about ${rows} ${rows === '1' ? 'row' : 'rows'}`,
-    cost?.kind === 'number' ? `cost ${cost.text}` : '',
-    index,
-  ];
+  const parts = [rows && `about ${rows}`, cost?.kind === 'number' ? `cost ${cost.text}` : '', index];
   const summary = parts.filter((part) => part !== '').join(', ');
   return [...(summary === '' ? [] : [summary]), ...planTree(impact.get('explain_plan'), style)];
 }
@@ -76,13 +72,16 @@ function nodeLine(node: JsonText): string | null {
   const text = (key: string) => visible(node.get(key)?.string() ?? '');
   const part = (word: string, key: string) => (text(key) === '' ? '' : ` ${word} ${text(key)}`);
   if (text('Node Type') !== '')
-    return `${text('Node Type')}${part('by', 'Index Name')}${part('on', 'Relation Name')}${rowsOf(node, 'Plan Rows')}`;
+    return `${text('Node Type')}${part('by', 'Index Name')}${part('on', 'Relation Name')}${after(rowsOf(node, 'Plan Rows'))}`;
   if (text('table_name') === '') return null;
   const rows = rowsOf(node, 'rows_produced_per_join') || rowsOf(node, 'rows') || rowsOf(node, 'rows_examined_per_scan');
-  return `${text('access_type') || 'scan'}${part('by', 'key')} on ${text('table_name')}${rows}`;
+  return `${text('access_type') || 'scan'}${part('by', 'key')} on ${text('table_name')}${after(rows)}`;
 }
 
+const after = (rows: string) => (rows === '' ? '' : `, ${rows}`);
+
+/** Nothing for 0: PostgreSQL says that of every write that returns no rows, whatever it changes. */
 function rowsOf(node: JsonText, key: string): string {
   const rows = count(node.get(key));
-  return rows === '' ? '' : `, ${rows} ${rows === '1' ? 'row' : 'rows'}`;
+  return rows === '' || rows === '0' ? '' : `${rows} ${rows === '1' ? 'row' : 'rows'}`;
 }
