@@ -37,7 +37,10 @@ export function createMetrics(version: string) {
       attempted: counter('svc_break_glass_ddl_attempted_total', 'Creations with allow_ddl'),
       allowed: counter('svc_break_glass_ddl_allowed_total', 'Creations with allow_ddl that were accepted'),
       denied: counter('svc_break_glass_ddl_denied_total', 'Creations with allow_ddl that were refused'),
-      auditFailure: counter('svc_break_glass_audit_failure_total', 'Creations with allow_ddl whose audit events were not written'),
+      auditFailure: counter(
+        'svc_break_glass_audit_failure_total',
+        'Creations with allow_ddl whose audit events were not written',
+      ),
     },
     executions: counter('svc_agent_executions_total', 'Ended executions', 'status'),
     executionDuration: histogram('svc_execution_duration_seconds', 'Duration of executions', 'database', 'environment'),

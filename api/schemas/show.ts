@@ -68,6 +68,9 @@ async function oneTable(services: Services, pair: Pair, text: string): Promise<S
   const [schema, name] = dot < 0 ? [null, text] : [text.slice(0, dot), text.slice(dot + 1)];
   const found = await findTables(services.database, pair, name, schema);
   if (found.length === 1) return found[0]!;
-  const hint = found.length === 0 ? 'names are compared exactly; leave table out for the list' : `found in the schemas ${found.map((table) => table.schema_name).join(', ')}`;
+  const hint =
+    found.length === 0
+      ? 'names are compared exactly; leave table out for the list'
+      : `found in the schemas ${found.map((table) => table.schema_name).join(', ')}`;
   throw refusal('table.not_found', 'table not found', hint);
 }
