@@ -22,5 +22,11 @@ export async function showGroup(context: Context, args: readonly string[]): Prom
     ['roles', 'roles'],
     ['members', 'members'],
   ] as const;
-  return { data: reply.text, human: () => renderDetails(reply.json(), rows, context.output.style) };
+  const answer = reply.json();
+  const isEmpty = answer.get('members')?.items().length === 0;
+  return {
+    data: reply.text,
+    human: () => renderDetails(answer, rows, context.output.style),
+    ...(isEmpty ? { note: 'no members' } : {}),
+  };
 }

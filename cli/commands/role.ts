@@ -18,9 +18,22 @@ function roleText(context: Context, role: JsonText): string {
   const lines = [
     `${style.bold(visible(role.get('name')?.string() ?? ''))}  ${style.dim(kind)}`,
     `  ${style.dim('on')} ${showValue(role.get('databases'))} / ${showValue(role.get('environments'))}`,
-    ...permissions.map((text) => `  ${text}`),
+    ...linesOf(permissions).map((line) => `  ${line}`),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+const lineWidth = 100;
+
+/** Texts side by side, a new line when one would be too long. */
+function linesOf(texts: readonly string[]): string[] {
+  const lines: string[] = [];
+  for (const text of texts) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + text.length + 2 > lineWidth) lines.push(text);
+    else lines[lines.length - 1] = `${last}, ${text}`;
+  }
+  return lines;
 }
 
 /** As it is spelt in `server.toml`. */

@@ -78,19 +78,16 @@ export async function reissueInitialToken(context: Context, args: readonly strin
 }
 
 function endedText(context: Context, answer: JsonText, label: 'suspended' | 'deleted'): string {
-  const { style } = context.output;
-  const head = renderDetails(
-    answer,
-    [
-      [label, 'id'],
-      ['revoked tokens', 'revoked_tokens'],
-    ],
-    style,
-  );
   const requests = answer.get('cancelled_requests')?.items() ?? [];
+  const rows = [
+    [label, answer.get('id')?.string() ?? ''],
+    ['revoked tokens', answer.get('revoked_tokens')?.text ?? ''],
+    ['cancelled requests', String(requests.length)],
+  ] as const;
   const shown = requests.slice(0, maxShown).map((id) => `  ${visible(id.string() ?? '')}\n`);
   const more = requests.length > maxShown ? [`  and ${requests.length - maxShown} more (--json has all)\n`] : [];
-  return [head, `${style.dim('cancelled requests')}  ${requests.length}\n`, ...shown, ...more].join('');
+  const lines = rows.map(([name, value]) => `${context.output.style.dim(name.padEnd(20))}${visible(value)}\n`);
+  return [...lines, ...shown, ...more].join('');
 }
 
 /** A screen; somebody who automates reads the JSON. */

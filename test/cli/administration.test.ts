@@ -125,7 +125,12 @@ describe('changing users', () => {
       .on('POST /api/users/mira/suspend', { body: { id: 'mira', revoked_tokens: 2, cancelled_requests: ids } })
       .on('POST /api/users/mira/activate', { body: { id: 'mira', status: 'active' } });
     const lines = (await svc('user', 'suspend', 'mira')).stdout.split('\n');
-    expect(lines.slice(0, 4)).toEqual(['suspended       mira', 'revoked tokens  2', 'cancelled requests  22', '  request-0']);
+    expect(lines.slice(0, 4)).toEqual([
+      'suspended           mira',
+      'revoked tokens      2',
+      'cancelled requests  22',
+      '  request-0',
+    ]);
     expect(lines.slice(-3)).toEqual(['  request-19', '  and 2 more (--json has all)', '']);
     expect((await svc('user', 'activate', 'mira')).stderr).toContain('svc user reissue-initial-token mira');
   });
@@ -134,7 +139,7 @@ describe('changing users', () => {
     api.on('DELETE /api/users/mira', { body: { id: 'mira', deleted: true, revoked_tokens: 0, cancelled_requests: [] } });
     const refused = await svc('user', 'rm', 'mira', '--json');
     expect([refused.code, JSON.parse(refused.stdout).error.code, api.calls.length]).toEqual([1, 'confirmation_required', 0]);
-    expect((await svc('user', 'rm', 'mira', '--yes')).stdout).toContain('deleted         mira');
+    expect((await svc('user', 'rm', 'mira', '--yes')).stdout).toContain('deleted             mira');
   });
 
   it('reissues the first token and prints it alone, or says that Slack has it', async () => {
@@ -176,7 +181,7 @@ describe('groups and roles', () => {
     ];
     api.on('GET /api/roles', { body: { roles } });
     expect((await svc('role', 'list')).stdout).toBe(
-      'admin  built-in\n  on * / *\n  *\n\ndesk  custom\n  on ledger / staging, production\n  request.view:any\n  request.dml\n',
+      'admin  built-in\n  on * / *\n  *\n\ndesk  custom\n  on ledger / staging, production\n  request.view:any, request.dml\n',
     );
   });
 });
