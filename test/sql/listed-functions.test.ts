@@ -1,0 +1,94 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isListedCall } from '../../sql/listed-calls.js';
+import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+
+let database: TestDatabase;
+let client: pg.Client;
+beforeAll(async () => {
+  database = await createEmptyDatabase();
+  client = new pg.Client({ connectionString: database.adminUrl });
+  await client.connect();
+});
+afterAll(async () => {
+  await client?.end();
+  await database?.drop();
+});
+
+/** Functions that SQL can call and that the server itself says may do more than compute; what only the server calls is left out. */
+const volatileFunctions = `select distinct p.proname as name from pg_proc p
+  where p.provolatile = 'v' and p.prokind in ('f', 'p') and not 'internal'::regtype = any (p.proargtypes)
+    and p.prorettype::regtype::text !~ '^(internal|trigger|event_trigger|.*_handler)$'
+    and p.proname !~ '_validator$' order by 1`;
+
+const unlisted = async (): Promise<string[]> => {
+  const { rows } = await client.query<{ name: string }>(volatileFunctions);
+  return rows.map(({ name }) => name).filter((name) => !isListedCall(name));
+};
+
+describe('SQ-45: every volatile function of the server is listed or known to change nothing', () => {
+  it('of PostgreSQL itself', async () => {
+    expect((await unlisted()).filter((name) => !harmless.has(name))).toEqual([]);
+  });
+
+  it('of the extensions that come with it', async () => {
+    const { rows } = await client.query<{ name: string }>(
+      `select name from pg_available_extensions where name !~ '^.*(plperl|plpython|pltcl)'`,
+    );
+    for (const { name } of rows) await client.query(`create extension if not exists "${name}" cascade`);
+    expect((await unlisted()).filter((name) => !harmless.has(name) && !harmlessInExtensions.has(name))).toEqual([]);
+  });
+
+  it('and none is called harmless that is listed', () => {
+    expect([...harmless, ...harmlessInExtensions].filter(isListedCall)).toEqual([]);
+  });
+
+  it.each([
+    ['takes a transaction id', 'select pg_current_xact_id()'],
+    ['takes a transaction id by its former name', 'select txid_current()'],
+    ['writes an index', `select brin_summarize_new_values('summarized')`],
+  ])('a call that %s is listed, because a read-only transaction lets it', async (_what, text) => {
+    await client.query('create table if not exists indexed (a int)');
+    await client.query('create index if not exists summarized on indexed using brin (a)');
+    await client.query('begin read only');
+    await expect(client.query(text)).resolves.toBeDefined();
+    await client.query('rollback');
+    expect(isListedCall(/select (\w+)/.exec(text)?.[1] ?? '')).toBe(true);
+  });
+});
+
+/** They read, compute or draw random numbers; `setseed` is felt by its own session only. */
+const harmless = new Set(
+  `amvalidate array_sample array_shuffle clock_timestamp current_query currtid2 currval gen_random_uuid lastval
+  pg_available_wal_summaries pg_blocking_pids pg_collation_actual_version pg_control_checkpoint pg_control_init pg_control_recovery
+  pg_control_system pg_current_wal_flush_lsn pg_current_wal_insert_lsn pg_current_wal_lsn pg_database_collation_actual_version
+  pg_database_size pg_get_aios pg_get_backend_memory_contexts pg_get_loaded_modules pg_get_multixact_members pg_get_sequence_data
+  pg_get_shmem_allocations pg_get_shmem_allocations_numa pg_get_wait_events pg_get_wal_replay_pause_state
+  pg_get_wal_resource_managers pg_get_wal_summarizer_state pg_indexes_size pg_is_in_recovery pg_is_wal_replay_paused
+  pg_isolation_test_session_is_blocked pg_jit_available pg_last_committed_xact pg_last_wal_receive_lsn pg_last_wal_replay_lsn
+  pg_last_xact_replay_timestamp pg_lock_status pg_notification_queue_usage pg_partition_ancestors pg_partition_tree pg_prepared_xact
+  pg_relation_size pg_safe_snapshot_blocking_pids pg_sequence_last_value pg_show_replication_origin_status pg_stat_clear_snapshot
+  pg_stat_force_next_flush pg_stat_get_backend_io pg_stat_get_backend_wal pg_stat_get_io pg_stat_get_recovery_prefetch
+  pg_stat_get_xact_blocks_fetched pg_stat_get_xact_blocks_hit pg_stat_get_xact_function_calls pg_stat_get_xact_function_self_time
+  pg_stat_get_xact_function_total_time pg_stat_get_xact_numscans pg_stat_get_xact_tuples_deleted pg_stat_get_xact_tuples_fetched
+  pg_stat_get_xact_tuples_hot_updated pg_stat_get_xact_tuples_inserted pg_stat_get_xact_tuples_newpage_updated
+  pg_stat_get_xact_tuples_returned pg_stat_get_xact_tuples_updated pg_stat_have_stats pg_table_size pg_tablespace_size
+  pg_total_relation_size pg_xact_commit_timestamp pg_xact_commit_timestamp_origin pg_xact_status random random_normal setseed
+  timeofday txid_status uuidv4 uuidv7`.split(/\s+/),
+);
+
+/** They look at pages, locks, statistics and the log, encrypt, or draw random numbers. */
+const harmlessInExtensions = new Set(
+  `bt_index_check gin_index_check verify_heapam brin_metapage_info brin_page_items brin_page_type brin_revmap_data bt_metap
+  bt_multi_page_stats bt_page_items bt_page_stats fsm_page_contents get_raw_page gin_leafpage_items gin_metapage_info
+  gin_page_opaque_info gist_page_items gist_page_items_bytea gist_page_opaque_info hash_bitmap_info hash_metapage_info
+  hash_page_items hash_page_stats hash_page_type heap_page_item_attrs heap_page_items heap_tuple_infomask_flags page_checksum
+  page_header tuple_data_split pg_buffercache_numa_pages pg_buffercache_pages pg_buffercache_summary pg_buffercache_usage_counts
+  pg_freespace pg_get_logical_snapshot_info pg_get_logical_snapshot_meta pg_stat_statements pg_stat_statements_info
+  pg_check_frozen pg_check_visible pg_visibility pg_visibility_map pg_visibility_map_summary pg_get_wal_block_info
+  pg_get_wal_record_info pg_get_wal_records_info pg_get_wal_stats fips_mode gen_random_bytes gen_salt pgp_pub_encrypt
+  pgp_pub_encrypt_bytea pgp_sym_encrypt pgp_sym_encrypt_bytea pgrowlocks pg_relpages pgstatginindex pgstathashindex pgstatindex
+  pgstattuple pgstattuple_approx postgres_fdw_get_connections ssl_cipher ssl_client_cert_present ssl_client_dn
+  ssl_client_dn_field ssl_client_serial ssl_extension_info ssl_is_used ssl_issuer_dn ssl_issuer_field ssl_version normal_rand
+  uuid_generate_v1 uuid_generate_v1mc uuid_generate_v4 xslt_process`.split(/\s+/),
+);
