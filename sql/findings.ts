@@ -38,7 +38,7 @@ function note(found: Findings, field: string, child: Tree): void {
   else if (field === 'LockingClause') found.locksRows = true;
   else if (field === 'intoClause') found.intoTable = true;
   else if (field === 'funcname') found.listedCall ||= isListedCall(lastName(child));
-  else if (statementTag.test(field) && field !== 'SelectStmt') found.stranger ??= field;
+  else if (statementTag.test(field) && !parts.has(field)) found.stranger ??= field;
 }
 
 function lastName(parts: Tree): string {
@@ -46,5 +46,7 @@ function lastName(parts: Tree): string {
 }
 
 const rowChanges = new Set(['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt']);
+/** A query stands anywhere; REPLICA IDENTITY is a part of ALTER TABLE in spite of its tag. */
+const parts = new Set(['SelectStmt', 'ReplicaIdentityStmt']);
 /** Tags begin with a capital letter, fields do not. */
 const statementTag = /^[A-Z].*Stmt$/;

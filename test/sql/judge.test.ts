@@ -38,6 +38,7 @@ describe('what the agent needs of a statement', () => {
     ['CREATE INDEX CONCURRENTLY i ON t(c)', 'ddl', 'ddl', 'CREATE', false, false, true, false],
     ['ALTER TABLE t DETACH PARTITION p CONCURRENTLY', 'ddl', 'ddl', 'ALTER', false, false, true, false],
     ['ALTER TABLE t DETACH PARTITION p', 'ddl', 'ddl', 'ALTER', false, false, false, false],
+    ['ALTER TABLE t REPLICA IDENTITY FULL', 'ddl', 'ddl', 'ALTER', false, false, false, false],
     ['TRUNCATE t', 'ddl', 'ddl', 'TRUNCATE', false, false, false, false],
     ['COMMENT ON TABLE t IS NULL', 'ddl', 'ddl', 'DDL', false, false, false, false],
   ])('%s', async (text, kind, statementClass, type, producesRows, countsRows, outsideTransaction, explainable) => {

@@ -1,0 +1,160 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JudgedStatement, SqlJudge, Verdict } from '../../sql/judge.js';
+import { cutScript, type ScriptStatement } from './psql-script.js';
+import type { Trace, Watched, WatchedSession } from './watched-session.js';
+
+export interface SuiteReport {
+  /** Statements by verdict; refusals by their reason. */
+  verdicts: Record<string, number>;
+  /** Reads that ran to their end, and those that the server refused for reasons of its own. */
+  ran: number;
+  failed: number;
+  /** Reads that wrote or locked through functions and views that somebody had put into the database (SQ-45). */
+  byOwnCode: number;
+  /** Reads that left something behind: `file: what: statement`. */
+  holes: string[];
+  /** Reads that ended the server: the suite of a newer release knows faults that this one still has. */
+  crashes: number;
+}
+
+/**
+ * Runs the suite's files in their order on one session: reads are watched, everything else sets the stage for them. Statements that control
+ * transactions are passed over, because each read has its own; so are settings that change how text is read, which the agent fixes.
+ */
+export async function runSuite(
+  suite: string,
+  environment: Readonly<Record<string, string>>,
+  judge: SqlJudge,
+  session: WatchedSession,
+): Promise<SuiteReport> {
+  const report: SuiteReport = { verdicts: {}, ran: 0, failed: 0, byOwnCode: 0, holes: [], crashes: 0 };
+  for (const file of scheduleOf(suite)) {
+    await session.run(`set statement_timeout = 2000; set track_functions = 'all'`);
+    const script = readFileSync(join(suite, 'sql', `${file}.sql`), 'utf8');
+    const holes = await runFile(cutScript(script, environment), judge, session, report);
+    report.holes.push(...holes.map((hole) => `${file}: ${hole}`));
+    for (const reset of ['reset session authorization', 'reset role', 'discard all']) await session.run(reset);
+  }
+  return report;
+}
+
+async function runFile(
+  statements: readonly ScriptStatement[],
+  judge: SqlJudge,
+  session: WatchedSession,
+  report: SuiteReport,
+): Promise<string[]> {
+  const holes: string[] = [];
+  let before: string | null = null;
+  for (const { text, data } of statements) {
+    const verdict = await judge.judge(text, { dialect: 'postgresql', statementTimeoutSecs: 0 });
+    count(report, verdict);
+    const read = readOf(verdict);
+    if (read !== null) {
+      const { ran, failed, crashes } = report;
+      if (before === null && (ran + failed) % stateEvery === 0) before = await stateOf(session);
+      holes.push(...(await holesOf(session, read, report)).map((hole) => `${hole}: ${read.text}`));
+      if (report.crashes > crashes) before = null;
+      continue;
+    }
+    const after = before === null ? null : await stateOf(session);
+    if (after !== before) holes.push(`left ${after} behind instead of ${before}, before ${text}`);
+    before = null;
+    if (!passedOver.test(reasonOf(verdict)) && !changesReading.test(text)) await session.run(text, data);
+  }
+  return holes;
+}
+
+function scheduleOf(suite: string): string[] {
+  const lines = readFileSync(join(suite, 'parallel_schedule'), 'utf8').split('\n');
+  return lines.filter((line) => line.startsWith('test:')).flatMap((line) => line.slice('test:'.length).trim().split(/\s+/));
+}
+
+/** Of so many reads one begins a look at the state, which costs as much as ten reads; it ends with the next statement that is none. */
+const stateEvery = 5;
+const passedOver = /^transaction control/;
+const changesReading = /standard_conforming_strings|client_encoding/i;
+
+const reasonOf = (verdict: Verdict): string => (verdict.verdict === 'refused' ? verdict.reason : '');
+
+function count({ verdicts }: SuiteReport, verdict: Verdict): void {
+  const words = verdict.verdict === 'accepted' ? classOf(verdict) : verdict.verdict;
+  const what = verdict.verdict === 'refused' ? (verdict.parseFailure ? 'does not parse' : verdict.reason) : words;
+  verdicts[what] = (verdicts[what] ?? 0) + 1;
+}
+
+function classOf({ read, write, ddl }: { read: boolean; write: boolean; ddl: boolean }): string {
+  if (read) return 'read';
+  return write && ddl ? 'write+ddl' : write ? 'write' : 'ddl';
+}
+
+/** The one query of a read, as the judge cut it out; null for everything else. */
+function readOf(verdict: Verdict): Read | null {
+  if (verdict.verdict !== 'accepted' || !verdict.read) return null;
+  const [only, ...more] = verdict.statements;
+  const tables = verdict.facts.flatMap(({ named }) => named.map(({ name }) => name));
+  return only?.class === 'read' && more.length === 0 ? { ...only, tables } : null;
+}
+
+export interface Read extends Pick<JudgedStatement, 'text' | 'kind'> {
+  tables: readonly string[];
+}
+
+/** What a read left behind, watched in all three transactions. */
+export async function holesOf(session: WatchedSession, read: Read, report: SuiteReport): Promise<string[]> {
+  const watched = await session.watch(read.text);
+  if (watched.error !== null && watched.error.code === undefined && (await session.reconnect())) report.crashes += 1;
+  if (watched.writable === undefined) report.failed += 1;
+  else report.ran += 1;
+  const holes: string[] = [];
+  for (const [where, trace] of tracesOf(watched)) {
+    if (trace.transactionId !== null) holes.push(`took a transaction id, ${where}`);
+    else if (locksToo(trace, read)) holes.push(`locked ${trace.locks}, ${where}`);
+    else if (trace.movedLog && (await movesLogAgain(session, read.text))) holes.push(`wrote to the log, ${where}`);
+  }
+  if (holes.length === 0 || !(await runsOwnCode(session, read))) return holes;
+  report.byOwnCode += 1;
+  return [];
+}
+
+/** Whether the statement calls functions or reads views that do not belong to PostgreSQL; functions put in line are not seen. */
+async function runsOwnCode(session: WatchedSession, { text, tables }: Read): Promise<boolean> {
+  const called = await session.run(`begin;\n${text}\n;select count(*) from pg_catalog.pg_stat_xact_user_functions
+    where schemaname <> 'pg_catalog'`);
+  await session.run('rollback');
+  const names = tables.map((name) => `'${name.replaceAll("'", "''")}'`);
+  const viewed = await session.run(`select count(*) from pg_catalog.pg_class c where c.relkind = 'v' and c.oid >= 16384
+    and c.relname in (${['null', ...names].join(', ')})`);
+  return Number(called.firstRows[2]?.[0] ?? 0) + Number(viewed.firstRows[0]?.[0] ?? 0) > 0;
+}
+
+function tracesOf({ writable, readOnly, reader }: Watched): [string, Trace][] {
+  const all = { 'with all rights': writable, 'in a read-only transaction': readOnly, 'by one who may not write': reader };
+  return Object.entries(all).flatMap(([where, trace]) => (trace === undefined ? [] : [[where, trace]]));
+}
+
+/** A plan takes the locks of the statement that it is of. */
+function locksToo({ locks }: Trace, { kind }: Read): boolean {
+  if (locks === null) return false;
+  return kind !== 'explain' || locks.split(', ').some((lock) => !/^relation Row(Share|Exclusive)Lock$/.test(lock));
+}
+
+/** Other processes write to the log at times, and a page that is read may be tidied once; a statement that writes does so each time. */
+async function movesLogAgain(session: WatchedSession, text: string): Promise<boolean> {
+  for (let again = 0; again < 3; again += 1)
+    if (!tracesOf(await session.watch(text)).some(([, { movedLog }]) => movedLog)) return false;
+  return true;
+}
+
+/** What a session keeps behind its transactions: settings, sequences, prepared statements, cursors, advisory locks. */
+async function stateOf(session: WatchedSession): Promise<string> {
+  const { firstRows, error } =
+    await session.run(`select (select pg_catalog.md5(pg_catalog.string_agg(name || setting, ',' order by name))
+      from pg_catalog.pg_settings where source = 'session'),
+    (select pg_catalog.string_agg(c.oid || '=' || coalesce(pg_catalog.pg_sequence_last_value(c.oid), 0), ',' order by c.oid)
+      from pg_catalog.pg_class c where c.relkind = 'S' and c.relpersistence = 'u'),
+    (select count(*) from pg_catalog.pg_prepared_statements), (select count(*) from pg_catalog.pg_cursors),
+    (select count(*) from pg_catalog.pg_locks where locktype = 'advisory')`);
+  return JSON.stringify(error?.message ?? firstRows[0]);
+}

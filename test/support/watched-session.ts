@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg, { type Connection, type Submittable } from 'pg';
+
+/** What a statement had done to its transaction at its end, before that was rolled back. */
+export interface Trace {
+  /** Null when it took no transaction id: no row, logged sequence, catalog entry or lock of a row was written. */
+  transactionId: string | null;
+  /** Locks stronger than those of a read, and advisory ones, unless they were held before; `currval` locks its sequence like a writer. */
+  locks: string | null;
+  /** Somebody wrote to the log of the server meanwhile. */
+  movedLog: boolean;
+}
+
+/** A statement run in three transactions, one after the other; those from the first error on are missing. */
+export interface Watched {
+  error: ServerError | null;
+  /** With all rights, in a transaction that may write. */
+  writable: Trace | undefined;
+  /** With all rights, in the transaction that the agent opens for reads. */
+  readOnly: Trace | undefined;
+  /** By a role that may read everything and write nothing, in a transaction that may write. */
+  reader: Trace | undefined;
+}
+type ServerError = Error & { code?: string };
+type Row = readonly (string | null)[];
+
+const probe = `select pg_catalog.pg_current_xact_id_if_assigned()::text, pg_catalog.pg_current_wal_insert_lsn()::text,
+  (select pg_catalog.string_agg(l.locktype || ' ' || l.mode, ', ') from pg_catalog.pg_locks l
+   where l.pid = pg_catalog.pg_backend_pid() and (l.locktype = 'advisory' or l.mode not in ('AccessShareLock', 'ExclusiveLock'))
+   and not exists (select from pg_catalog.pg_class c where c.oid = l.relation and c.relkind = 'S' and l.mode = 'RowExclusiveLock'))`;
+
+/** Waits for a server that comes back after a crash. */
+async function connect(url: string): Promise<pg.Client> {
+  for (let left = 100; ; left -= 1) {
+    const client = new pg.Client({ connectionString: url });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      if (left === 0) throw error;
+      await sleep(100);
+    }
+  }
+}
+
+export type WatchedSession = Awaited<ReturnType<typeof openWatchedSession>>;
+
+/** One connection that runs statements as they stand: to set things up, or watched, in transactions that are rolled back. */
+export async function openWatchedSession(url: string) {
+  let client = await connect(url);
+  const send = (text: string, data = '') => new Promise<Answer>((resolve) => void client.query(new Message(text, data, resolve)));
+  let watching = false;
+  return {
+    /** Runs a text outside the watched transactions; answers the first row of each of its statements and the error that ended it. */
+    async run(text: string, data?: string): Promise<Answer> {
+      if (watching) await send('rollback');
+      watching = false;
+      return send(text, data);
+    },
+    async watch(statement: string): Promise<Watched> {
+      watching = true;
+      const texts = begins.map((begin) => `rollback; ${begin}; ${probe};\n${statement}\n;${probe}`);
+      const { firstRows, error } = await send(texts.join(';'));
+      const [writable, readOnly, reader] = begins.map((_, index) =>
+        traceOf(firstRows.slice(index * perBegin, (index + 1) * perBegin)),
+      );
+      return { error, writable, readOnly, reader };
+    },
+    /** Connects anew when a statement ended the connection or the server; answers whether it did. */
+    async reconnect(): Promise<boolean> {
+      const probed = await send('select 1');
+      if (probed.error === null || probed.error.code !== undefined) return false;
+      client = await connect(url);
+      watching = false;
+      return true;
+    },
+    close: () => client.end(),
+  };
+}
+
+/** A role that a server of these tests must have. */
+export const readerRole = 'svc_reader';
+const limit = 'set local statement_timeout = 250';
+/** As many statements in each, so that the answers can be told apart. */
+const begins = [
+  `begin; ${limit}; set local lock_timeout = 500`,
+  `begin read only; ${limit}; set local lock_timeout = 500`,
+  `begin; ${limit}; set local role ${readerRole}`,
+];
+/** ROLLBACK, what begins, a probe, the statement, a probe. */
+const perBegin = 7;
+
+function traceOf(rows: readonly (Row | null)[]): Trace | undefined {
+  const [before, after] = [rows.at(-3), rows.at(-1)];
+  if (rows.length < perBegin || !before || !after) return undefined;
+  const locks = after[2] === before[2] ? null : (after[2] ?? null);
+  return { transactionId: after[0] ?? null, locks, movedLog: before[1] !== after[1] };
+}
+
+export interface Answer {
+  firstRows: readonly (Row | null)[];
+  error: ServerError | null;
+}
+
+/** A message of the simple protocol; of the rows of each statement only the first is kept. */
+class Message implements Submittable {
+  readonly #rows: (Row | null)[] = [];
+  #row: Row | null = null;
+
+  constructor(
+    readonly text: string,
+    readonly data: string,
+    readonly done: (answer: Answer) => void,
+  ) {}
+
+  submit(connection: Connection): void {
+    (connection as unknown as { query(text: string): void }).query(this.text);
+  }
+  handleRowDescription(): void {}
+  handleDataRow({ fields }: { fields: Row }): void {
+    this.#row ??= fields;
+  }
+  handleCommandComplete(): void {
+    this.#rows.push(this.#row);
+    this.#row = null;
+  }
+  handleEmptyQuery(): void {}
+  handleCopyInResponse(connection: Connection): void {
+    const wire = connection as unknown as { sendCopyFromChunk(chunk: Buffer): void; endCopyFrom(): void };
+    wire.sendCopyFromChunk(Buffer.from(this.data));
+    wire.endCopyFrom();
+  }
+  handleCopyData(): void {}
+  /** The client tells no more of a message after its error. */
+  handleError(error: ServerError): void {
+    this.done({ firstRows: this.#rows, error });
+  }
+  handleReadyForQuery(): void {
+    this.done({ firstRows: this.#rows, error: null });
+  }
+}
