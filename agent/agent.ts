@@ -56,7 +56,8 @@ async function open(options: AgentOptions, release: Release) {
   await probes.listen();
   const client = createClient(options);
   release.push(() => client.close());
-  const judge = await createSqlJudge();
+  // Every job of the agent may hold a long text.
+  const judge = await createSqlJudge(config.maxConcurrentTasks + config.maxConcurrentExplains);
   release.push(() => judge.close());
   const databases = createDatabases(options);
   release.push(() => databases.close());

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { classification } from './classification.js';
 import { closedLoop } from './closed-loop.js';
 import { decision } from './decision.js';
 import { footprint } from './footprint.js';
@@ -25,6 +26,9 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   preflight,
 };
 
+/** Benches of code alone, which need no system. */
+const alone: Record<string, (options: BenchOptions) => Promise<Record<string, unknown>>> = { classification };
+
 /**
  * `node bench/run.mjs <name> [key=number ...]`: runs one bench on a system of its own and prints one JSON line. `quiet=0.7` waits first until
  * the machine's load is below that; `profile=1` writes the CPU profile of each process and the statements of PostgreSQL to a folder that is
@@ -32,20 +36,27 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
  */
 export async function main([name = '', ...settings]: string[]): Promise<number> {
   const bench = benches[name];
-  if (bench === undefined) {
-    process.stderr.write(`usage: node bench/run.mjs ${Object.keys(benches).join('|')} [key=number ...]\n`);
+  const solo = alone[name];
+  if (bench === undefined && solo === undefined) {
+    const names = Object.keys({ ...benches, ...alone }).join('|');
+    process.stderr.write(`usage: node bench/run.mjs ${names} [key=number ...]\n`);
     return 2;
   }
   const options: BenchOptions = Object.fromEntries(settings.map(readSetting));
   if (options.quiet) await untilQuiet(options.quiet);
   const [loadBefore = 0] = loadavg();
+  const print = (measured: object) =>
+    process.stdout.write(`${JSON.stringify({ bench: name, ...measured, load_before: loadBefore })}\n`);
+  if (solo !== undefined) {
+    print(await solo(options));
+    return 0;
+  }
   const profileFolder = options.profile ? mkdtempSync(join(tmpdir(), 'svc-profile-')) : null;
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   mkdirSync(join(folder, 'run'));
   const system = await startSystem(folder, profileFolder);
   try {
-    const measured = await bench(system, options);
-    process.stdout.write(`${JSON.stringify({ bench: name, ...measured, load_before: loadBefore })}\n`);
+    print(await bench!(system, options));
     return 0;
   } finally {
     await system.stop();

@@ -1,28 +1,54 @@
 import { Worker } from 'node:worker_threads';
 import type { Answer, Task } from './engine.js';
+import { createFairQueue } from './fair-queue.js';
 
-export type ThreadAnswer = { ok: true; answer: Answer } | { ok: false; why: string };
+export type ThreadAnswer = { ok: true; answer: Answer } | Failed;
+export interface Failed {
+  ok: false;
+  why: string;
+  /** The text was not looked at, because too many wait. */
+  busy?: true;
+}
 export interface JudgeThread {
-  /** Runs the task on the thread, one at a time; a task that runs over or crashes the thread costs only itself (SQ-7). */
-  run(task: Task): Promise<ThreadAnswer>;
+  /**
+   * Runs the task on the thread, one at a time and the callers in turn; a task that runs over or crashes the thread costs only itself
+   * (SQ-7).
+   */
+  run(task: Task, caller: string): Promise<ThreadAnswer>;
   close(): Promise<void>;
 }
 export interface ThreadLimits {
   /** Time for one text (SQ-7). */
   textMs: number;
   startMs: number;
-  /** Tasks in hand, the running one included. */
-  tasks: number;
+  /** What has waited longer is not looked at any more. */
+  waitMs: number;
+  /** Tasks that wait. */
+  total: number;
+  /** Of one caller. */
+  perCaller: number;
 }
 
-/** 32 waiting texts at their worst hold 32 MiB and a minute; 100,000 bytes usually take under 100 ms. */
-const defaultLimits: ThreadLimits = { textMs: 2_000, startMs: 10_000, tasks: 32 };
+/** 64 waiting texts of 1 MiB hold 64 MiB. Each caller with a text of the worst kind keeps the others waiting for 2 s. */
+const defaultLimits: ThreadLimits = { textMs: 2_000, startMs: 10_000, waitMs: 20_000, total: 64, perCaller: 16 };
+
+const busy: Failed = { ok: false, why: 'too many long texts are being judged', busy: true };
+
+interface Waiting {
+  task: Task;
+  since: number;
+  resolve: (answer: ThreadAnswer) => void;
+}
 
 /** A thread started by the first task and replaced after a failure. */
-export function createJudgeThread(limits: ThreadLimits = defaultLimits): JudgeThread {
+export function createJudgeThread(given: Partial<ThreadLimits> = {}): JudgeThread {
+  const limits = { ...defaultLimits, ...given };
+  const judging = createFairQueue<Waiting>(limits);
+  // A text is redacted after it was judged, by a call that waits for it: these are bounded by the others, and end what was begun.
+  const redacting = createFairQueue<Waiting>({ total: Number.POSITIVE_INFINITY, perCaller: Number.POSITIVE_INFINITY });
+  const next = () => redacting.next() ?? judging.next();
   let worker: Worker | null = null;
-  let last: Promise<unknown> = Promise.resolve();
-  let tasks = 0;
+  let working = false;
   let closed = false;
 
   const stop = async (): Promise<void> => {
@@ -50,16 +76,23 @@ export function createJudgeThread(limits: ThreadLimits = defaultLimits): JudgeTh
     running.unref();
     return { ok: true, answer };
   };
+  const work = async (): Promise<void> => {
+    if (working) return;
+    working = true;
+    for (let one = next(); one !== undefined; one = next()) {
+      const late = performance.now() - one.since > limits.waitMs;
+      one.resolve(late ? busy : await runNow(one.task).catch(() => ({ ok: false, why: 'the judging thread failed' })));
+    }
+    working = false;
+  };
+  const run = (task: Task, caller: string): Promise<ThreadAnswer> =>
+    new Promise((resolve) => {
+      const queue = task.kind === 'redact' ? redacting : judging;
+      queue.add(caller, { task, since: performance.now(), resolve })?.resolve(busy);
+      void work();
+    });
   return {
-    run: async (task) => {
-      if (tasks >= limits.tasks) return { ok: false, why: 'too many long texts are being judged' };
-      tasks += 1;
-      const mine = last.then(() => runNow(task));
-      last = mine.catch(() => null);
-      return mine.finally(() => {
-        tasks -= 1;
-      });
-    },
+    run,
     close: async () => {
       closed = true;
       await stop();

@@ -25,7 +25,7 @@ export async function preflight(call: PreflightCall, services: Services): Promis
   if (!can(caller, 'request.preflight', body)) throw forbidden();
   if (registered(generation, body) === undefined) throw notRegistered(generation, caller, body);
   const dialect = await pairDialect(services.database, generation, body);
-  const { verdict, known } = await judgeText(services, generation, { ...body, dialect });
+  const { verdict, known } = await judgeText(services, generation, { ...body, dialect }, caller);
   if (verdict.verdict === 'empty') throw invalid('sql holds no statement', 'body.sql');
   if (verdict.verdict === 'refused') {
     const code = verdict.parseFailure ? 'parse_failure' : 'rejected';

@@ -1,6 +1,7 @@
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Actor, AuditDraft } from '../../domain/audit.js';
 import { invalid } from '../../domain/errors.js';
+import type { Caller } from '../../domain/permissions.js';
 import type { CreationInput } from '../../domain/request/creation.js';
 import type { Dialect } from '../../sql/judge.js';
 import type { Review, ReviewFinding } from '../../sql/review.js';
@@ -15,11 +16,15 @@ interface Reviewed {
 }
 
 /** Audits and throws 400 when the review blocks a creation and `allow_ddl` does not lift it (RQ-20, SQ-76, BG-2, BG-3). */
-export async function refuseBlocked(call: { actor: Actor }, services: Services, reviewed: Reviewed): Promise<void> {
+export async function refuseBlocked(
+  call: { actor: Actor; caller: Caller },
+  services: Services,
+  reviewed: Reviewed,
+): Promise<void> {
   const { input, review } = reviewed;
   if (!review.blocked || (input.allowDdl && review.bypassable)) return;
   const blocking = review.findings.filter(({ action }) => action === 'block');
-  await auditBlocked(call.actor, services, reviewed, blocking);
+  await auditBlocked(call, services, reviewed, blocking);
   const messages = blocking
     .map(({ message }) => message)
     .join('; ')
@@ -34,7 +39,7 @@ const bypassHint = 'in an emergency, allow_ddl lifts this when every statement c
 
 /** AU-11: in its own transaction; a failure to write it changes nothing. */
 async function auditBlocked(
-  actor: Actor,
+  { actor, caller }: { actor: Actor; caller: Caller },
   services: Services,
   { input, dialect, operation }: Reviewed,
   blocking: ReviewFinding[],
@@ -53,7 +58,7 @@ async function auditBlocked(
     },
   };
   try {
-    const { detailFingerprint, detailRaw } = await redactedTexts(services, input.detail, dialect);
+    const { detailFingerprint, detailRaw } = await redactedTexts(services, input.detail, dialect, caller);
     const subject = { requestId: null, operation, database, environment, detailFingerprint, detailRaw };
     await services.database.transaction((tx) => insertAuditEvents(tx, [draft], subject));
   } catch (error) {

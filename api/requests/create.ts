@@ -84,7 +84,7 @@ async function judgeCreation(
   if (registered(generation, input) === undefined) throw notRegistered(generation, caller, input);
   if (input.asked.startsWith('migrate_')) throw invalid('migrations are not available in this version', 'body.operation');
   const dialect = await pairDialect(services.database, generation, input);
-  const judgedText = await judgeText(services, generation, { ...input, sql: input.detail, dialect });
+  const judgedText = await judgeText(services, generation, { ...input, sql: input.detail, dialect }, caller);
   const verdict = accepted(judgedText.verdict);
   const judged = judgeAccepted(generation, input, verdict, judgedText.known);
   const { matched, risk, review } = judged;
@@ -157,7 +157,7 @@ function smallestRole(caller: Caller): string {
 }
 
 async function store(call: CreateCall, services: Services, creation: Creation, fingerprint: string): Promise<Reply> {
-  const redacted = await redactedTexts(services, creation.input.detail, creation.dialect);
+  const redacted = await redactedTexts(services, creation.input.detail, creation.dialect, call.caller);
   try {
     const request = await services.database.transaction(async (tx) => {
       const owner = await lockOwner(tx, creation.requester);

@@ -1,6 +1,8 @@
 import { BUILTIN_REVIEW } from '../../config/shared.js';
 import type { WorkflowConfig } from '../../config/shared-types.js';
+import { outsideDatabaseWork } from '../../db/call-limit.js';
 import { iso } from '../../db/row-types.js';
+import { refusal } from '../../domain/errors.js';
 import { type Caller, can, type Pair, type Permission } from '../../domain/permissions.js';
 import { type NamedTable, namedTables } from '../../domain/request/named-tables.js';
 import { assessRisk, type Risk } from '../../domain/risk.js';
@@ -29,26 +31,36 @@ export async function judgeText(
   services: Services,
   generation: Generation,
   text: Pair & { sql: string; dialect: Dialect | null },
+  caller: Caller,
 ): Promise<{ verdict: Verdict; known: KnownSnapshot | null }> {
-  const [verdict, known] = await Promise.all([classify(services, generation, text), currentSnapshot(services.database, text)]);
+  const [verdict, known] = await Promise.all([
+    classify(services, generation, text, caller),
+    currentSnapshot(services.database, text),
+  ]);
   return { verdict, known };
 }
 
 /**
  * The verdict under the statement timeout in force. The effective timeout of SQ-51 depends on the operation that the verdict itself decides: what
- * passes under the longer one is judged again under its own.
+ * passes under the longer one is judged again under its own. A text that was not looked at for want of room is 503, never a verdict.
  */
 async function classify(
   services: Services,
   generation: Generation,
   text: Pair & { sql: string; dialect: Dialect | null },
+  caller: Caller,
 ): Promise<Verdict> {
   const timeoutOf = (operation: Operation) =>
     effectiveStatementTimeoutSecs(
       executionPolicy(generation, text),
       matchWorkflow(generation.shared.workflows, { ...text, operation }),
     );
-  const judge = (statementTimeoutSecs: number) => services.judge.judge(text.sql, { dialect: text.dialect, statementTimeoutSecs });
+  const judge = async (statementTimeoutSecs: number) => {
+    const options = { dialect: text.dialect, statementTimeoutSecs };
+    const verdict = await outsideDatabaseWork(() => services.judge.judge(text.sql, options, caller.id));
+    if ('busy' in verdict) throw refusal('service.unavailable', 'too many long SQL texts are being judged', 'try again later');
+    return verdict;
+  };
   const assumed = Math.max(timeoutOf('execute_select'), timeoutOf('execute_dml'));
   const verdict = await judge(assumed);
   if (verdict.verdict !== 'accepted') return verdict;

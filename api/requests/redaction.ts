@@ -1,12 +1,14 @@
 import { sha256Hex } from '../../crypto/hash.js';
+import { outsideDatabaseWork } from '../../db/call-limit.js';
+import type { Caller } from '../../domain/permissions.js';
 import type { Dialect } from '../../sql/judge.js';
 import type { Services } from '../context.js';
 
 const fingerprintBytes = 1024;
 
 /** What audit events may say of the SQL, by `[audit] redaction` (AU-50). */
-export async function redactedTexts(services: Services, detail: string, dialect: Dialect | null) {
-  const redactedDetail = await services.judge.redact(detail, dialect);
+export async function redactedTexts(services: Services, detail: string, dialect: Dialect | null, caller: Caller) {
+  const redactedDetail = await outsideDatabaseWork(() => services.judge.redact(detail, dialect, caller.id));
   const literals = { redactedDetail, detailFingerprint: cutBytes(redactedDetail, fingerprintBytes), detailRaw: redactedDetail };
   const byMode = {
     literals: () => literals,

@@ -161,3 +161,103 @@ describe('SQ-I5: the same input gives the same verdict', () => {
     await other.close();
   });
 });
+
+describe('nothing around a write makes it a read', () => {
+  const writes = fc.constantFrom(
+    'DELETE FROM t WHERE a = 1',
+    "SELECT nextval('s')",
+    'SELECT * FROM t FOR UPDATE',
+    'WITH d AS (UPDATE t SET a = 1 RETURNING *) SELECT * FROM d',
+    'DROP TABLE t',
+    'EXPLAIN ANALYZE DELETE FROM t',
+  );
+  const tag = fc.stringMatching(/^[a-z_]{0,8}$/);
+  /** Texts that a careless reader could take for the end of a quote or a comment. */
+  const decoy = fc
+    .tuple(fc.constantFrom('*/', "'", '"', ';', '--', '\\', '$$', "E'", '/*', 'SELECT 1'), tag)
+    .map((pair) => pair.join(' '));
+  const around = fc.oneof(
+    decoy.map((text) => `/* ${text.replaceAll(/\*\/|\/\*/g, ' ')} /* ${text.replaceAll(/\*\/|\/\*/g, ' ')} */ */`),
+    decoy.map((text) => `-- ${text}\n`),
+    fc.constantFrom(';', ' ', '\t\r\n\f\v', '-- \r', '/**/', '/*\u{1f600}é\u00a0*/', '-- \u2028 \u0085\n'),
+  );
+
+  it('neither comments, nested ones, other scripts, semicolons nor white space before and behind it', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(around, { maxLength: 12 }),
+        writes,
+        fc.array(around, { maxLength: 12 }),
+        async (before, text, behind) => {
+          const verdict = await judge([...before, '\n', text, '\n', ...behind].join(''));
+          expect(verdict).not.toMatchObject({ read: true });
+        },
+      ),
+      runs,
+    );
+  });
+
+  it('nor a quote of any kind that ends before it', async () => {
+    const quotes = fc
+      .tuple(fc.constantFrom('plain', 'escape', 'dollar', 'unicode', 'name'), tag, decoy)
+      .map(([kind, name, text]) => {
+        if (kind === 'dollar') return `$${name}$${text.replaceAll('$', '')}$${name}$`;
+        if (kind === 'name') return `1 AS "${text.replaceAll('"', '""')}"`;
+        const inner = text.replaceAll("'", "''");
+        if (kind === 'plain') return `'${inner}'`;
+        return `${kind === 'escape' ? 'E' : 'U&'}'${inner.replaceAll('\\', '\\\\')}'`;
+      });
+    await fc.assert(
+      fc.asyncProperty(fc.array(quotes, { minLength: 1, maxLength: 5 }), writes, async (values, text) => {
+        const verdict = await judge(`SELECT ${values.join(', ')};\n${text}`);
+        expect(verdict).toMatchObject({ verdict: 'accepted', read: false });
+      }),
+      runs,
+    );
+  });
+
+  it('nor U+0000, half a surrogate or cut bytes in it: that text is refused', async () => {
+    const broken = fc.constantFrom('\0', '\ud800', '\udc00', '\ufffe\0');
+    await fc.assert(
+      fc.asyncProperty(writes, broken, fc.nat(), async (text, character, position) => {
+        const at = position % (text.length + 1);
+        expect((await judge(text.slice(0, at) + character + text.slice(at))).verdict).toBe('refused');
+      }),
+      runs,
+    );
+  });
+
+  it('nor 100,000 bytes of anything before, behind and in it', async () => {
+    const filler = fc.constantFrom(
+      (n: number) => ' '.repeat(n),
+      (n: number) => `/*${'/**/'.repeat(Math.floor(n / 4))}*/`,
+      (n: number) => `${'-- x\n'.repeat(Math.floor(n / 5))}`,
+      (n: number) => ';'.repeat(n),
+    );
+    await fc.assert(
+      fc.asyncProperty(writes, filler, filler, async (text, before, behind) => {
+        const verdict = await judge(`${before(49_000)}\n${text}\n${behind(49_000)}`);
+        expect(verdict).not.toMatchObject({ read: true });
+        expect(verdict.verdict).not.toBe('empty');
+      }),
+      { numRuns: 30 },
+    );
+  }, 60_000);
+
+  it('nor nesting, up to where the grammar gives up', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("nextval('s')", 'pg_sleep(1)'),
+        fc.integer({ min: 1, max: 3_000 }),
+        async (call, depth) => {
+          for (const text of [
+            `SELECT ${'('.repeat(depth)}${call}${')'.repeat(depth)}`,
+            `SELECT ${'(SELECT '.repeat(depth)}${call}${')'.repeat(depth)}`,
+          ])
+            expect(await judge(text)).not.toMatchObject({ read: true });
+        },
+      ),
+      { numRuns: 20 },
+    );
+  }, 60_000);
+});
