@@ -31,7 +31,8 @@ async function readBytes(request: IncomingMessage, limitBytes: number): Promise<
   if (media !== null && !chunked) throw media;
   if (declared > limitBytes) throw tooLarge(limitBytes);
   // Of a chunked body of the wrong type only its being there matters: zero bytes count as no body.
-  return collect(request, media === null ? limitBytes : 0, () => media ?? tooLarge(limitBytes));
+  if (chunked) return collectChunked(request, media === null ? limitBytes : 0, () => media ?? tooLarge(limitBytes));
+  return collectDeclared(request, declared);
 }
 
 function mediaProblem(request: IncomingMessage): Error | null {
@@ -54,21 +55,45 @@ function isJsonType(header: string): boolean {
 
 const tooLarge = (limitBytes: number) => refusal('payload.too_large', `the body has more than ${limitBytes} bytes`);
 
-function collect(request: IncomingMessage, limitBytes: number, over: () => Error): Promise<Uint8Array> {
+/** Straight into one piece of memory of the declared length, which Node sees to. */
+async function collectDeclared(request: IncomingMessage, declared: number): Promise<Uint8Array> {
+  const body = new Uint8Array(declared);
+  let length = 0;
+  const take = (chunk: Uint8Array) => {
+    body.set(chunk, length);
+    length += chunk.length;
+  };
+  await collect(request, take);
+  return body;
+}
+
+async function collectChunked(request: IncomingMessage, limitBytes: number, over: () => Error): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  await collect(request, (chunk) => {
+    length += chunk.length;
+    if (length > limitBytes) throw over();
+    chunks.push(chunk);
+  });
+  return joined(chunks, length);
+}
+
+/** Gives each piece of the body to `take`, whose refusal ends it. */
+function collect(request: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = [];
-    let length = 0;
     const stop = (act: () => void) => {
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken);
       act();
     };
     const onData = (chunk: Uint8Array) => {
-      length += chunk.length;
-      if (length <= limitBytes) chunks.push(chunk);
-      // What still comes is read and dropped, or the client could not read the answer while it sends.
-      else stop(() => reject(request.resume() && over()));
+      try {
+        take(chunk);
+      } catch (refused) {
+        // What still comes is read and dropped, or the client could not read the answer while it sends.
+        stop(() => reject(request.resume() && refused));
+      }
     };
-    const onEnd = () => stop(() => resolve(joined(chunks, length)));
+    const onEnd = () => stop(resolve);
     const onBroken = () => stop(() => reject(invalid('the body ended early', 'body')));
     request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
   });

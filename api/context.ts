@@ -6,8 +6,8 @@ import type { Notifications } from '../db/notifications.js';
 import type { Generation } from '../runtime/generation.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
 import type { Metrics } from '../runtime/metrics.js';
+import type { ResultStore } from '../runtime/result-store.js';
 import type { SqlJudge } from '../sql/judge.js';
-import type { ResultStore } from './result-store.js';
 import type { TemporalReader } from './temporal.js';
 
 export type { Generation } from '../runtime/generation.js';

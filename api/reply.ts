@@ -1,8 +1,16 @@
 import type { SuccessStatus } from './route.js';
 
+/** A part of an answer that is read while it is sent; `bytes` is its length. */
+export interface StreamedChunk {
+  bytes: number;
+  read: () => AsyncIterable<Uint8Array>;
+}
+
+export type JsonChunk = string | Uint8Array | StreamedChunk;
+
 type ReplyBody =
   | { kind: 'value'; value: unknown }
-  | { kind: 'json'; chunks: readonly (string | Uint8Array)[] }
+  | { kind: 'json'; chunks: readonly JsonChunk[] }
   | { kind: 'text'; contentType: string; text: string | Uint8Array }
   | { kind: 'empty' };
 
@@ -21,8 +29,7 @@ export class Reply {
 export const reply = (status: SuccessStatus, value: unknown) => new Reply(status, { kind: 'value', value });
 
 /** JSON text that is passed through as stored, neither parsed nor printed again (C6); the chunks are sent one after the other. */
-export const rawJson = (status: SuccessStatus, chunks: readonly (string | Uint8Array)[]) =>
-  new Reply(status, { kind: 'json', chunks });
+export const rawJson = (status: SuccessStatus, chunks: readonly JsonChunk[]) => new Reply(status, { kind: 'json', chunks });
 
 /** 204 without body and `Content-Type` (HT-30). */
 export const noContent = () => new Reply(204, { kind: 'empty' });

@@ -4,7 +4,7 @@ import { isWriteRefused } from '../db/errors.js';
 import { GatewayError } from '../domain/errors.js';
 import type { Services } from './context.js';
 import { type ErrorBody, errorBody, errorHeaders, httpStatus } from './errors.js';
-import type { Reply } from './reply.js';
+import type { JsonChunk, Reply } from './reply.js';
 import type { LongPollKind } from './route.js';
 
 /** Above this the parts of an answer are sent one by one instead of being copied together. */
@@ -39,7 +39,7 @@ export function send(ctx: Koa.Context, { status, body }: Reply): void {
   } else if (body.kind === 'json') sendJson(ctx, body.chunks);
 }
 
-function sendJson(ctx: Koa.Context, chunks: readonly (string | Uint8Array)[]): void {
+function sendJson(ctx: Koa.Context, chunks: readonly JsonChunk[]): void {
   ctx.set('Content-Type', 'application/json; charset=utf-8');
   const [first] = chunks;
   if (chunks.length === 1 && typeof first === 'string') {
@@ -47,9 +47,20 @@ function sendJson(ctx: Koa.Context, chunks: readonly (string | Uint8Array)[]): v
     return;
   }
   const parts = chunks.map((chunk) => (typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk));
-  const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
-  ctx.body = length <= joinUpToBytes ? Buffer.concat(parts) : Readable.from(parts, { objectMode: false });
+  const length = parts.reduce((sum, part) => sum + (part instanceof Uint8Array ? part.byteLength : part.bytes), 0);
+  const held = parts.filter((part) => part instanceof Uint8Array);
+  ctx.body =
+    length <= joinUpToBytes && held.length === parts.length
+      ? Buffer.concat(held)
+      : Readable.from(inOrder(parts), { objectMode: false });
   ctx.length = length;
+}
+
+async function* inOrder(parts: readonly Exclude<JsonChunk, string>[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts) {
+    if (part instanceof Uint8Array) yield part;
+    else yield* part.read();
+  }
 }
 
 /** Sends the error object of HT-90; what is no `GatewayError` is a fault of ours, and its cause only in the log (HT-94, AU-10). */

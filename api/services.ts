@@ -4,6 +4,7 @@ import { openGatewayDatabase } from '../runtime/gateway-database.js';
 import { syncGeneration, watchGeneration } from '../runtime/generation.js';
 import { createLifecycle } from '../runtime/lifecycle.js';
 import { createMetrics } from '../runtime/metrics.js';
+import { openResultStore } from '../runtime/open-result-store.js';
 import { makePrivateFolder } from '../runtime/private-files.js';
 import type { Releases } from '../runtime/releases.js';
 import { createReloader } from '../runtime/reload.js';
@@ -13,7 +14,6 @@ import { version } from '../runtime/version.js';
 import { createSqlJudge } from '../sql/judge.js';
 import { bootstrap } from './bootstrap.js';
 import type { Services, SigningKeys } from './context.js';
-import { openLocalResultStore } from './result-store.js';
 import { createTemporalReader } from './temporal.js';
 
 export interface ServicesOptions {
@@ -64,7 +64,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   });
   releases.add(reloader.close);
   const { lifecycle, drain } = createLifecycle();
-  const results = await openLocalResultStore(config.resultStorage.rootDir);
+  const results = await openResultStore(config);
   const services: Services = {
     database,
     notifications,

@@ -11,17 +11,27 @@ export interface Footprint {
 
 /** CPU time and memory of a process with its children, living and ended (Linux). */
 export function footprintOf(pid: number): Footprint {
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((other) => statOf(other)?.parent === pid)
-    .map(footprintOf);
+  const children = childrenOf(pid).map(footprintOf);
   const own = statOf(pid);
   const sum = (pick: (one: Footprint) => number) => children.reduce((total, child) => total + pick(child), 0);
   return {
     cpuSeconds: hundredths((own?.ticks ?? 0) / ticksPerSecond + sum((child) => child.cpuSeconds)),
     memoryMib: hundredths(memoryKib(pid) / 1024 + sum((child) => child.memoryMib)),
   };
+}
+
+/** A process with all its descendants. */
+export const processesOf = (pid: number): number[] => [pid, ...childrenOf(pid).flatMap(processesOf)];
+
+/** One of the sizes in `/proc/<pid>/status`. */
+export const statusKib = (pid: number, field: 'VmRSS' | 'VmHWM'): number =>
+  Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(read(`/proc/${pid}/status`) ?? '')?.[1] ?? 0);
+
+function childrenOf(pid: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((other) => statOf(other)?.parent === pid);
 }
 
 /** Fields of `/proc/<pid>/stat` after the name: parent is the 2nd, own and reaped children's ticks the 12th to 15th. */

@@ -10,6 +10,7 @@ import { get } from './get.js';
 import { lifecycle } from './lifecycle.js';
 import { lists } from './lists.js';
 import { preflight } from './preflight.js';
+import { resultSize } from './result-size.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
 import { temporalOutage } from './temporal-outage.js';
 
@@ -24,6 +25,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   footprint,
   'temporal-outage': temporalOutage,
   preflight,
+  'result-size': resultSize,
 };
 
 /** Benches of code alone, which need no system. */

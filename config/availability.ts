@@ -1,4 +1,3 @@
-import { readText } from './expansion.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
@@ -20,8 +19,6 @@ export function warnNotAvailable(file: unknown, findings: Findings): void {
   for (const path of NOT_AVAILABLE) {
     if (valueAt(file, path) !== undefined) findings.warning({ path, message: 'not available in this version', at: 'key' });
   }
-  if (readText(valueAt(file, ['result_storage', 'backend']))?.text === 's3')
-    findings.warning({ path: ['result_storage', 'backend'], message: 's3 is not available in this version', at: 'key' });
 }
 
 function valueAt(value: unknown, path: Path): unknown {

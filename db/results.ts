@@ -4,6 +4,7 @@ import { at } from './row-types.js';
 export interface StoredResult {
   executionId: string;
   requestId: string;
+  backend: string;
   key: string;
   length: number;
   sha256: string;
@@ -14,11 +15,13 @@ export interface StoredResult {
 /** The record of a stored object, in the transaction that ends its run (RS-47, RS-48). */
 export function insertResult(tx: Transaction, result: StoredResult, now: number): void {
   tx.send(
-    `insert into results (execution_id, request_id, backend, object_key, content_length, sha256, valid_json, stored_at, retention_days, expires_at)
-     values ($1, $2, 'local', $3, $4, $5, $6, $7, $8, $9)`,
+    `insert into results (execution_id, request_id, backend, object_key, content_length, sha256, valid_json, stored_at, retention_days, expires_at,
+       requester, database, environment, share_selectors)
+     select $1, r.id, $3, $4, $5, $6, $7, $8, $9, $10, r.requester, r.database, r.environment, r.share_selectors from requests r where r.id = $2`,
     [
       result.executionId,
       result.requestId,
+      result.backend,
       result.key,
       result.length,
       result.sha256,
@@ -67,6 +70,7 @@ export interface ExecutionResult {
   rows_affected: string | null;
   truncated: boolean | null;
   result_kept: 'object' | 'empty' | 'relay' | null;
+  backend: string | null;
   object_key: string | null;
   content_length: number | null;
   sha256: string | null;
@@ -85,7 +89,7 @@ export async function findExecutionResult(
   // Two texts: one with `$2 is null or …` would be planned anew each time.
   const [row] = await db.query<ExecutionResult>(
     `select e.id, e.finished_at, e.success, e.error_message, e.rows_affected::text as rows_affected, e.truncated, e.result_kept,
-       s.object_key, s.content_length, s.sha256, s.valid_json, s.stored_at, s.expires_at as result_expires_at,
+       s.backend, s.object_key, s.content_length, s.sha256, s.valid_json, s.stored_at, s.expires_at as result_expires_at,
        (extract(epoch from clock_timestamp()) * 1000)::bigint as now
      from executions e left join results s on s.execution_id = e.id
      where e.request_id = $1 ${executionId === null ? '' : 'and e.id = $2'} order by e.fence desc limit 1`,

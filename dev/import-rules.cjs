@@ -5,7 +5,7 @@
 const rules = {
   domain: { folders: [], packages: [], builtins: false },
   crypto: { folders: ['domain'], packages: [] },
-  runtime: { folders: ['config', 'crypto', 'db', 'domain'], packages: ['pino', 'prom-client'] },
+  runtime: { folders: ['config', 'crypto', 'db', 'domain'], packages: ['@aws-sdk/client-s3', 'pino', 'prom-client'] },
   config: { folders: ['domain', 'crypto'], packages: ['smol-toml', 'zod'] },
   sql: { folders: ['domain'], packages: ['libpg-query', 'tsx'] },
   db: { folders: ['domain', 'crypto'], packages: ['node-pg-migrate', 'pg'] },

@@ -11,6 +11,7 @@ export {
   matchesSelector,
   normaliseShareWith,
   parseSelector,
+  selectorsOf,
 } from './selectors.js';
 
 /** A database and an environment; in a policy row either may be `*`. */

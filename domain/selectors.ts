@@ -15,6 +15,13 @@ export function matchesSelector(caller: Caller, selector: string, pair: Pair): b
   return caller.roles.some((role) => role.name === parsed.name && coversPair(role, pair));
 }
 
+/** Every selector that names the caller on the pair: exactly those that `matchesSelector` accepts. */
+export function selectorsOf(caller: Caller, pair: Pair): string[] {
+  if (caller.kind === 'agent') return [];
+  const roles = caller.roles.filter((role) => coversPair(role, pair)).map(({ name }) => `role:${name}`);
+  return [`user:${caller.id}`, ...caller.groups.map((group) => `group:${group}`), ...roles];
+}
+
 /** Splits at the first `:` and checks the name by the rule of its kind; null for anything that is no selector. */
 export function parseSelector(text: string): { kind: SelectorKind; name: string } | null {
   const colon = text.indexOf(':');

@@ -1,6 +1,7 @@
 import type {
   AutoApproveConfig,
   ExecutionPolicyConfig,
+  ResultPolicyConfig,
   RiskThreshold,
   WorkflowConfig,
   WorkflowStep,
@@ -134,6 +135,10 @@ export const DEFAULT_EXECUTION_POLICY: Readonly<Omit<ExecutionPolicyConfig, 'id'
 export function defaultResultPolicy(resultTtlDays: number) {
   return { id: null, retentionDays: resultTtlDays, deliveryMode: 'both' as const, access: [] as string[] };
 }
+
+/** The result policy in force for a pair (RS-58). */
+export const resultPolicyOf = (policies: readonly ResultPolicyConfig[], pair: Pair, resultTtlDays: number) =>
+  matchPolicy(policies, pair) ?? defaultResultPolicy(resultTtlDays);
 
 /** Later entries lose against earlier ones of equal score; the configuration makes ties impossible. */
 function best<T extends Pair>(candidates: readonly T[], pair: Pair, bonus: (candidate: T) => number): T | null {

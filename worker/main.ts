@@ -8,15 +8,19 @@ import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-da
 import { createLifecycle } from '../runtime/lifecycle.js';
 import { createLog } from '../runtime/log.js';
 import { createMetrics } from '../runtime/metrics.js';
+import { openResultStore } from '../runtime/open-result-store.js';
 import { StartError } from '../runtime/start-error.js';
 import { stopSignals } from '../runtime/stop-signals.js';
 import { version } from '../runtime/version.js';
 import { countMoves } from './count-moves.js';
+import { createResultCleaner } from './expired-results.js';
 import { createExplainKeeper } from './explain-keeper.js';
 import { createHeartbeat } from './heartbeat.js';
 import { type Job, keepDoing } from './job.js';
+import { createOrphanCleaner } from './orphans.js';
 import { startProbes } from './probes.js';
 import { createPublisher } from './publisher.js';
+import { createPurge } from './purge.js';
 import { createReconciler } from './reconciler.js';
 import { createRelayCleaner } from './relay-cleaner.js';
 import { createSweeper } from './sweeper.js';
@@ -69,7 +73,8 @@ async function work(
   const identity = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   installRuntime(log);
   const temporal = createTemporalLink({ namespace, callTimeoutMs: callTimeoutSecs * 1000, metrics, log });
-  const probes = await startProbes({ config, database, temporal, metrics, lifecycle });
+  const results = await openResultStore(config);
+  const probes = await startProbes({ config, database, temporal, metrics, lifecycle, results });
   const onStepFailure = (error: unknown) =>
     log.warn({ error: describeError(error) }, 'a step of a workflow failed; it is tried again');
   const activities = createStep({ database, onMoved, onFailure: onStepFailure });
@@ -90,6 +95,9 @@ async function work(
     }),
     createHeartbeat({ database, identity, taskQueue, isWorking: worker.isWorking }),
     createRelayCleaner({ database }),
+    createResultCleaner({ database, results, resultTtlDays: () => config.retention.resultTtlDays }),
+    createOrphanCleaner({ database, results, signal }),
+    createPurge({ database, results, requestTtlDays: () => config.retention.requestTtlDays }),
     createExplainKeeper({ database }),
   ];
   const onFailure = (name: string, error: unknown, unexpected: boolean) => {

@@ -1,4 +1,3 @@
-import { access, constants } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { Config } from '../config/types.js';
 import type { Database } from '../db/client.js';
@@ -6,6 +5,7 @@ import type { Lifecycle } from '../runtime/lifecycle.js';
 import { listen } from '../runtime/listen-address.js';
 import type { Metrics } from '../runtime/metrics.js';
 import { createReadiness } from '../runtime/readiness.js';
+import type { ResultStore } from '../runtime/result-store.js';
 import { scrape } from '../runtime/scrape.js';
 import { version } from '../runtime/version.js';
 import type { TemporalLink } from './temporal-link.js';
@@ -16,6 +16,7 @@ export interface ProbeOptions {
   temporal: TemporalLink;
   metrics: Metrics;
   lifecycle: Lifecycle;
+  results: ResultStore;
 }
 
 interface Answer {
@@ -58,13 +59,20 @@ function createProbeServer(options: ProbeOptions): Server {
   });
 }
 
-function probeAnswers({ config, database, temporal, metrics, lifecycle }: ProbeOptions): Map<string, () => Promise<Answer>> {
+function probeAnswers({
+  config,
+  database,
+  temporal,
+  metrics,
+  lifecycle,
+  results,
+}: ProbeOptions): Map<string, () => Promise<Answer>> {
   const ready = createReadiness({
     database,
     taskQueue: config.temporal.taskQueue,
     lifecycle,
     temporalReachable: async () => temporal.isUsable(),
-    resultsHealthy: () => isStoreReadable(config),
+    resultsHealthy: () => results.healthy(),
   });
   const health = { status: 'ok', version, min_agent_version: config.agents.minVersion };
   return new Map<string, () => Promise<Answer>>([
@@ -93,12 +101,3 @@ const json = (status: number, body: unknown): Answer => ({
 });
 
 const failed = (code: string) => ({ error: code, code, hint: null });
-
-/** A folder that the first server has not made yet is no fault. */
-function isStoreReadable({ resultStorage }: Config): Promise<boolean> {
-  if (resultStorage.backend !== 'local') return Promise.resolve(true);
-  return access(resultStorage.rootDir, constants.R_OK).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
-  );
-}

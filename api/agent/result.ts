@@ -3,18 +3,19 @@ import { type FoundExecution, findExecution } from '../../db/executions.js';
 import { type Moved, move } from '../../db/move.js';
 import { insertRelay, insertResult } from '../../db/results.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { isJsonText } from '../../domain/json-text.js';
 import { judge } from '../../domain/request/judge.js';
 import type { Submission } from '../../domain/request/moves.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import { nothing } from '../../domain/request/verdict.js';
+import { type PutObject, reachResults } from '../../runtime/result-store.js';
 import type { Services } from '../context.js';
 import { commitMove } from '../requests/decide.js';
 import { isUuid } from '../requests/facts.js';
-import { reachResults } from '../result-store.js';
-import { envelope, isJson } from '../results/envelope.js';
+import { envelope } from '../results/envelope.js';
 import { resultPolicy } from '../results/policy.js';
 import type { Call } from '../route.js';
-import { type ResultBody, readSubmission, type Submitted, tooLarge } from './submission.js';
+import { type ResultBody, readSubmission, replaceTooLarge, type Submitted } from './submission.js';
 
 type ResultCall = Call<{ id: string }, undefined, ResultBody>;
 
@@ -40,7 +41,13 @@ export async function submitUnread(call: Omit<ResultCall, 'body'>, services: Ser
   const execution = await ownExecution(call, services);
   const body: ResultBody = execution.mutating ? { success: false, outcome: 'unknown' } : { success: true };
   const { submission } = readSubmission(body, '', execution, services);
-  const submitted = tooLarge(submission, execution.mutating, bytes, services.config().resultStorage.maxPersistBytes, services);
+  const submitted = replaceTooLarge(
+    submission,
+    execution.mutating,
+    bytes,
+    services.config().resultStorage.maxPersistBytes,
+    services,
+  );
   await keepAndMove(call, services, execution, submitted);
 }
 
@@ -63,15 +70,18 @@ async function keepAndMove(
   const key = `${execution.requestId}/${execution.id}`;
   const newest = execution.fence === execution.newestFence;
   const wanted = kept === 'object' && submitted.data !== null && execution.submission === null && newest;
-  const object = wanted ? await reachResults(services, services.results.put(key, submitted.data!)) : null;
+  const object = wanted ? await keepObject(services, key, submitted.data!) : null;
+  const validJson = submitted.data !== null && isJsonText(submitted.data);
   const moved = await commitMove(services, async (tx) => {
     const done = await moveByResult(tx, call, execution, submission);
     if (done.refusal !== null || !done.changed) return done;
-    const validJson = submitted.data !== null && isJson(submitted.data);
+    // The cleaner removes orphans under the lock that is held here (RS-49), so an object found now stays.
+    if (object?.existed && !(await reachResults(services, () => services.results.has(key)))) throw lostMeanwhile();
     if (object !== null) {
       const stored = {
         executionId: execution.id,
         requestId: execution.requestId,
+        backend: services.results.backend,
         key,
         ...object,
         validJson,
@@ -82,7 +92,7 @@ async function keepAndMove(
     if (kept === 'relay') relay(tx, services, execution, submitted, validJson, done.now);
     return done;
   });
-  count(services, execution, submission, kept, moved);
+  count(services, execution, submitted, kept, moved);
   return moved;
 }
 
@@ -105,13 +115,25 @@ async function moveByResult(
   return move(tx, execution.requestId, (request, now) => by(reported, request, now));
 }
 
+/** The agent repeats its submission, and the object is written anew. */
+const lostMeanwhile = () => refusal('service.unavailable', 'the result has to be sent again');
+
+async function keepObject(services: Services, key: string, text: string): Promise<PutObject> {
+  try {
+    return await reachResults(services, () => services.results.put(key, text));
+  } catch (error) {
+    services.metrics.resultStorage.inc({ status: 'failed' });
+    throw error;
+  }
+}
+
 /** RS-43: where the data of this outcome goes. */
 function placeOf(
   execution: FoundExecution,
   { submission, data }: Submitted,
   delivery: 'both' | 'stream',
 ): 'object' | 'empty' | 'relay' {
-  if (!submission.success) return 'empty';
+  if (!submission.success) return data === null ? 'empty' : 'object';
   if (execution.noResultStore || delivery === 'stream') return 'relay';
   return data === null ? 'empty' : 'object';
 }
@@ -144,7 +166,7 @@ function relay(
 function count(
   services: Services,
   execution: FoundExecution,
-  submission: Submitted['submission'],
+  { submission, tooLarge }: Submitted,
   kept: string,
   moved: Moved,
 ): void {
@@ -153,7 +175,7 @@ function count(
   const status =
     { executed: 'completed', cancelled: 'cancelled', execution_lost: 'lost' }[moved.after.status as string] ?? 'failed';
   metrics.executions.inc({ status });
-  metrics.resultStorage.inc({ status: kept === 'object' ? 'stored' : 'skipped' });
+  metrics.resultStorage.inc({ status: tooLarge ? 'too_large' : kept === 'object' ? 'stored' : 'skipped' });
   if (submission.durationMs === null) return;
   metrics.executionDuration.observe(
     { database: execution.database, environment: execution.environment },

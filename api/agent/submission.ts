@@ -43,20 +43,19 @@ export type ResultBody = z.output<typeof resultBody>;
 export interface Submitted {
   submission: Submission;
   data: string | null;
+  /** The agent is told 413 (AG-47). */
+  tooLarge: boolean;
 }
 
 /** The submission as rules judge it, with the size rule applied (AG-47, RS-55): too large is told apart by `tooLarge`. */
-export function readSubmission(
-  body: ResultBody,
-  bodyText: string,
-  execution: FoundExecution,
-  services: Services,
-): Submitted & { tooLarge: boolean } {
-  const outcome = body.outcome ?? (body.success ? 'committed' : 'rolled_back');
+export function readSubmission(body: ResultBody, bodyText: string, execution: FoundExecution, services: Services): Submitted {
+  const sent = wellFormed(body.result_data);
+  // Of a failure only what tells of applied migrations is kept (RS-13).
+  const data = body.success || isPartial(execution.operation, sent) ? sent : null;
+  const outcome = body.outcome ?? (body.success ? 'committed' : data === null ? 'rolled_back' : 'partial');
   if (succeeded.has(outcome) !== body.success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
   // Also judged under the lock; here it keeps the data of a refused call out of the store, which takes one text per execution.
   if (body.fence != null && body.fence !== execution.fence) throw otherFence();
-  const data = wellFormed(body.result_data);
   const errorMessage = body.error_message == null ? null : cutBytes(wellFormed(body.error_message) ?? '', maxErrorBytes);
   const rowsAffected = body.rows_affected == null ? null : exactDigits(body.rows_affected, bodyText);
   const submission: Submission = {
@@ -69,24 +68,41 @@ export function readSubmission(
     durationMs: body.duration_ms == null ? null : Math.min(body.duration_ms, Number.MAX_SAFE_INTEGER),
     truncated: body.truncated ?? null,
     errorMessage: body.success ? null : (errorMessage ?? 'the agent gave no reason'),
-    kept: data === null || !body.success ? 'empty' : 'object',
-    text: sha256Hex(JSON.stringify([body.success, data, errorMessage, rowsAffected, outcome, body.cancelled ?? null])),
+    kept: data === null ? 'empty' : 'object',
+    // The hash of the data stands for it: a copy of it with escapes would be the largest thing in memory.
+    text: sha256Hex(
+      JSON.stringify([
+        body.success,
+        sent === null ? null : sha256Hex(sent),
+        errorMessage,
+        rowsAffected,
+        outcome,
+        body.cancelled ?? null,
+      ]),
+    ),
     auditError: auditError(services, errorMessage),
   };
-  const bytes = data === null ? 0 : Buffer.byteLength(data);
+  const bytes = sent === null ? 0 : Buffer.byteLength(sent);
   const { maxPersistBytes } = services.config().resultStorage;
   const grace = execution.operation === 'execute_select' && body.truncated === true ? 1_048_576 : 0;
   if (bytes <= maxPersistBytes + grace) return { submission, data, tooLarge: false };
-  return { ...tooLarge(submission, execution.mutating, bytes, maxPersistBytes, services), tooLarge: true };
+  return replaceTooLarge(submission, execution.mutating, bytes, maxPersistBytes, services);
 }
 
 /** AG-47: a read fails; a change that is real is kept with its row count. A failure keeps its own outcome and loses its data. */
-export function tooLarge(submission: Submission, mutating: boolean, bytes: number, limit: number, services: Services): Submitted {
+export function replaceTooLarge(
+  submission: Submission,
+  mutating: boolean,
+  bytes: number,
+  limit: number,
+  services: Services,
+): Submitted {
   const errorMessage = `result too large: ${bytes} bytes, limit ${limit}`;
   if (mutating && submission.success) {
     return {
       submission: { ...submission, errorMessage },
       data: `{"rows_affected":${submission.rowsAffected ?? 0}}`,
+      tooLarge: true,
     };
   }
   const failed = { success: false, errorMessage, kept: 'empty', auditError: auditError(services, errorMessage) } as const;
@@ -95,8 +111,25 @@ export function tooLarge(submission: Submission, mutating: boolean, bytes: numbe
       ? { ...submission, ...failed, outcome: 'rolled_back', cancelled: false }
       : { ...submission, ...failed },
     data: null,
+    tooLarge: true,
   };
 }
+
+/** Whether the data of a failed migration names steps that were done before it failed (MI-40). */
+function isPartial(operation: string, data: string | null): boolean {
+  if (data === null || (operation !== 'migrate_up' && operation !== 'migrate_down')) return false;
+  try {
+    const told = partialData.safeParse(JSON.parse(data));
+    return told.success && (told.data.applied_before_failure ?? told.data.reverted_before_failure ?? []).length > 0;
+  } catch {
+    return false;
+  }
+}
+
+const partialData = z.object({
+  applied_before_failure: z.array(z.unknown()).optional(),
+  reverted_before_failure: z.array(z.unknown()).optional(),
+});
 
 /** The digits as sent: JSON numbers hold no count above 2^53 - 1 exactly (AG-50a). */
 function exactDigits(rows: number, bodyText: string): string {

@@ -1,3 +1,5 @@
+import type { JsonChunk } from '../reply.js';
+
 /** The head of an envelope as readers get it (results.md section 2). */
 export interface EnvelopeHead {
   executionId: string;
@@ -8,7 +10,7 @@ export interface EnvelopeHead {
 }
 
 /** The answer in pieces; `data` is JSON text passed through byte for byte (RS-10), null = `null`. */
-export function envelope(head: EnvelopeHead, data: string | Uint8Array | null): (string | Uint8Array)[] {
+export function envelope(head: EnvelopeHead, data: JsonChunk | null): JsonChunk[] {
   const { executionId, success, rowsAffected, truncated, errorMessage } = head;
   const fields = [
     '"_svc_result":true',
@@ -19,14 +21,4 @@ export function envelope(head: EnvelopeHead, data: string | Uint8Array | null): 
     `"error_message":${JSON.stringify(errorMessage)}`,
   ];
   return [`{${fields.join(',')},"result_data":`, data ?? 'null', '}'];
-}
-
-/** Whether text is one JSON text (RFC 8259) that may be passed through; any other is answered as a JSON string of itself (RS-11). */
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

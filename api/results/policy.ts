@@ -1,12 +1,12 @@
 import type { Pair } from '../../domain/permissions.js';
-import { defaultResultPolicy, matchPolicy } from '../../domain/workflow-policy.js';
+import { resultPolicyOf } from '../../domain/workflow-policy.js';
 import type { Generation, Services } from '../context.js';
 
 const dayMs = 86_400_000;
 
 /** The result policy in force for a pair (RS-58). */
 export function resultPolicy(services: Pick<Services, 'config'>, generation: Generation, pair: Pair) {
-  return matchPolicy(generation.shared.resultPolicies, pair) ?? defaultResultPolicy(services.config().retention.resultTtlDays);
+  return resultPolicyOf(generation.shared.resultPolicies, pair, services.config().retention.resultTtlDays);
 }
 
 export interface KeptResult {
@@ -34,6 +34,11 @@ export function readable(services: Services, generation: Generation, pair: Pair,
   if (row.finished_at === null) return false;
   if (row.success !== true) return true;
   if (row.result_kept === 'empty') return true;
+  return isDataOpen(services, generation, pair, row);
+}
+
+/** Whether the text itself is stored and not expired; partial data of a failure turns null then (RS-38, RS-60). */
+export function isDataOpen(services: Services, generation: Generation, pair: Pair, row: KeptResult): boolean {
   const expiry = expiresAt(services, generation, pair, row);
   return row.result_kept === 'object' && expiry !== null && row.now < expiry;
 }

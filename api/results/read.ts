@@ -1,4 +1,3 @@
-import { sha256Hex } from '../../crypto/hash.js';
 import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
 import { type ExecutionResult, findExecutionResult, findRelay } from '../../db/results.js';
@@ -10,10 +9,10 @@ import type { Services } from '../context.js';
 import { longPoll } from '../long-poll.js';
 import { noContent, type Reply, rawJson } from '../reply.js';
 import { isUuid, requestId } from '../requests/facts.js';
-import { reachResults } from '../result-store.js';
 import type { Call } from '../route.js';
 import { envelope } from './envelope.js';
-import { readable, resultPolicy } from './policy.js';
+import { isDataOpen, readable, resultPolicy } from './policy.js';
+import { storedText } from './stored-text.js';
 
 type ReadCall<Q> = Call<{ id: string }, Q, undefined>;
 
@@ -63,7 +62,7 @@ async function contentOf(
   if (!readable(services, call.generation, request, execution)) {
     throw refusal('result.gone', 'result not stored for this request', 'it was not to be stored, or its time is over');
   }
-  const data = execution.result_kept === 'object' ? await readObject(services, execution) : null;
+  const data = isDataOpen(services, call.generation, request, execution) ? await storedText(services, execution) : null;
   const head = {
     executionId: execution.id,
     success: execution.success ?? false,
@@ -72,15 +71,6 @@ async function contentOf(
     errorMessage: execution.error_message,
   };
   return rawJson(200, envelope(head, data));
-}
-
-/** RS-36: what is read is what was recorded, or it is a bug that the log names. */
-async function readObject(services: Services, execution: ExecutionResult): Promise<string | Uint8Array> {
-  const bytes = execution.object_key === null ? null : await reachResults(services, services.results.get(execution.object_key));
-  if (bytes === null || bytes.length !== execution.content_length || sha256Hex(bytes) !== execution.sha256) {
-    throw new Error(`stored result of execution ${execution.id} is missing or changed`);
-  }
-  return execution.valid_json ? bytes : JSON.stringify(bytes.toString());
 }
 
 const ended = {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { textParam } from '../query.js';
+import { limitParam, textParam } from '../query.js';
+import { showResults } from '../results/list.js';
 import { awaitResult, readContent } from '../results/read.js';
 import { type Route, route } from '../route.js';
 
@@ -15,9 +16,33 @@ const resultEnvelope = z.object({
   result_data: z.unknown(),
 });
 
+const listedResult = z.object({
+  request_id: z.string(),
+  execution_id: z.string(),
+  database: z.string(),
+  environment: z.string(),
+  operation: z.string(),
+  stored_at: z.string(),
+  expires_at: z.string(),
+  content_length: z.number().int(),
+});
+
 /** The routes that read results (results.md); `waitMs` is how long the stream waits. */
 export function resultRoutes({ waitMs }: { waitMs: number }): Route[] {
   return [
+    route({
+      operationId: 'listResults',
+      method: 'get',
+      path: '/api/results',
+      summary: 'List the stored results that you may read, newest first',
+      tag: 'results',
+      access: 'result.view',
+      query: z.object({ limit: limitParam(50, 100) }),
+      status: 200,
+      response: z.object({ results: z.array(listedResult) }),
+      errors: ['validation.failed', 'auth.forbidden'],
+      handle: showResults,
+    }),
     route({
       operationId: 'awaitResult',
       method: 'get',

@@ -72,6 +72,11 @@ function defineRuns(request: Command, bind: Bind): void {
     .addOption(outputOption())
     .addOption(resultFormatOption());
   bind(result, async () => (await import('../commands/request-run.js')).requestResult);
+  const results = request
+    .command('results')
+    .description('the stored results you may read, newest first')
+    .option('--limit <n>', 'how many', wholeNumber);
+  bind(results, async () => (await import('../commands/request-results.js')).listResults);
   const executions = request
     .command('executions')
     .description('its runs, newest first')

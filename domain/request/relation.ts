@@ -1,4 +1,4 @@
-import { type Caller, can, matchesSelector } from '../permissions.js';
+import { type Caller, can, matchesSelector, type Pair } from '../permissions.js';
 import { currentSelectors } from './approval.js';
 import type { StoredRequest } from './types.js';
 
@@ -39,11 +39,13 @@ export function maySee(caller: Caller, request: Related): boolean {
 
 /** RS-1: whether results open to the caller; `access` is the list of the result policy in force now. */
 export function mayReadResult(caller: Caller, request: Related, access: readonly string[]): boolean {
-  if (!can(caller, 'result.view', request)) return false;
-  return (
-    isOwner(caller, request) ||
-    can(caller, 'result.view', request, 'any') ||
-    isShared(caller, request) ||
-    access.some((selector) => matchesSelector(caller, selector, request))
-  );
+  const reach = resultReach(caller, request, access);
+  return reach === 'all' || (reach === 'related' && (isOwner(caller, request) || isShared(caller, request)));
+}
+
+/** RS-1 for a whole pair: every result of it opens, only those of own and shared requests, or none. */
+export function resultReach(caller: Caller, pair: Pair, access: readonly string[]): 'all' | 'related' | 'none' {
+  if (!can(caller, 'result.view', pair)) return 'none';
+  const all = can(caller, 'result.view', pair, 'any') || access.some((selector) => matchesSelector(caller, selector, pair));
+  return all ? 'all' : 'related';
 }

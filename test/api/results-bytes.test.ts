@@ -89,6 +89,11 @@ describe('the bytes of a result (RS-10, RS-I1)', () => {
       expect(await passThrough(data, {})).toEqual({ stream: data, content: data });
   });
 
+  it('that are no JSON come as one JSON string however large they are (RS-11)', async () => {
+    const data = `no "json" \u0001 ${'é🚀\n'.repeat(300_000)}`;
+    expect(await passThrough(data, {})).toEqual({ stream: JSON.stringify(data), content: JSON.stringify(data) });
+  });
+
   it('hold U+FFFD where the agent sent U+0000 or half a surrogate pair (AG-50a)', async () => {
     const { id } = await calls.run(owner, {}, { success: true, result_data: '["a\u0000b\ud800c"]' });
     expect(rawData((await calls.content(owner, id)).text)).toBe('["a\ufffdb\ufffdc"]');

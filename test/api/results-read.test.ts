@@ -114,6 +114,34 @@ describe('stored content (RS-31 to RS-40)', () => {
     }
   });
 
+  it('of a migration that failed half-way is what was done, until its expiry; of other failures nothing (RS-13, RS-38, RS-43f)', async () => {
+    const partial = '{"applied_before_failure":["0001"],"failed_version":"0002","error":"no"}';
+    const asMigration = async (over: object, result: object) => {
+      const id = await calls.created(owner(), { environment: 'staging', ...write, ...over });
+      await calls.sql(`update requests set operation = 'migrate_up' where id = $1`, [id]);
+      const { executionId } = await calls.claimed(id);
+      expect((await calls.submit(executionId, { success: false, error_message: 'no', ...result })).status).toBe(200);
+      return id;
+    };
+    for (const over of [{}, { no_result_store: true }, { database: 'ledger' }]) {
+      const id = await asMigration(over, { result_data: partial });
+      for (const answer of [await calls.content(owner(), id), await calls.stream(owner(), id)]) {
+        expect(answer.body).toMatchObject({ success: false, error_message: 'no' });
+        expect(answer.text).toContain(`"result_data":${partial}}`);
+      }
+      const [{ outcome }] = (await calls.executions(owner(), id)).body.executions;
+      expect(outcome).toBe('partial');
+      expect((await api.call('GET', '/api/results', { token: owner() })).body.results[0].request_id).toBe(id);
+      await calls.sql('update results set expires_at = clock_timestamp() where request_id = $1', [id]);
+      expect((await calls.content(owner(), id)).body).toMatchObject({ success: false, result_data: null });
+    }
+    for (const data of ['{"applied_before_failure":[]}', '{"rows":[1]}', 'no json "applied_before_failure"']) {
+      const id = await asMigration({}, { result_data: data });
+      expect((await calls.content(owner(), id)).body.result_data).toBeNull();
+      expect((await calls.executions(owner(), id)).body.executions[0].outcome).toBe('rolled_back');
+    }
+  });
+
   it('keeps 4096 bytes of an error message, cut between characters (RS-44)', async () => {
     const { id } = await calls.run(owner(), {}, { success: false, error_message: `x${'é'.repeat(4000)}` });
     const { error_message: message } = (await calls.content(owner(), id)).body;

@@ -156,6 +156,27 @@ Plan
   });
 });
 
+describe('request results', () => {
+  const item = {
+    ...{ request_id: requestId, execution_id: other, database: 'shop', environment: 'staging', operation: 'execute_select' },
+    ...{ stored_at: '2026-05-01T09:31:02.900Z', expires_at: '2026-05-31T09:31:02.900Z', content_length: 182 },
+  };
+
+  it('lists what the server answers, with its bytes, and says when there is nothing', async () => {
+    api.on('GET /api/results', { body: { results: [item] } }, { body: { results: [] } });
+    const { stdout, code } = await svc('request', 'results', '--limit', '7');
+    expect([code, api.calls[0]!.query.get('limit')]).toEqual([0, '7']);
+    for (const text of [requestId, other, 'shop/staging', '182']) expect(stdout).toContain(text);
+    const none = await svc('request', 'results');
+    expect([none.code, none.stdout, none.stderr]).toEqual([0, '', expect.stringContaining('no stored results')]);
+  });
+
+  it('passes the answer through as JSON', async () => {
+    api.on('GET /api/results', { body: { results: [item] } });
+    expect(JSON.parse((await svc('request', 'results', '--json')).stdout)).toEqual({ ok: true, data: { results: [item] } });
+  });
+});
+
 describe('decisions', () => {
   it('approves as a selector and says what comes next', async () => {
     const answer = {

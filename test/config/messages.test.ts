@@ -57,7 +57,6 @@ describe('warnings', () => {
       'mcp.default_environment: no database has the environment development',
       'slack: not available in this version',
       'auth.oidc: not available in this version',
-      'result_storage.backend: s3 is not available in this version',
       'auth.mode: has no effect',
     ]);
   });

@@ -9,13 +9,20 @@ import { startMariadb } from '../../dev/mariadb/server.js';
 import { type PostgresServer, startPostgres } from '../../dev/postgres.js';
 import { findTemporalProgram } from '../../dev/temporal/program.js';
 import { startTemporal, type TemporalServer } from '../../dev/temporal/server.js';
+import { startS3 } from './versitygw.js';
 
 /** Addresses that test files ask for; a server starts with the first question for it. */
 export interface EngineAnswers {
   '/postgres': { url: string };
   '/template': { database: string };
   '/temporal': { address: string };
-  '/mysql': { url: string } | { missing: string };
+  '/mysql': { url: string } | Missing;
+  '/s3': { url: string } | Missing;
+}
+
+/** An engine that this machine does not have, and why. */
+interface Missing {
+  missing: string;
 }
 
 /**
@@ -27,21 +34,27 @@ export async function openEngines(folder: string): Promise<{ address: string; cl
   const postgres = once(() => openPostgres(folder, giveUp.signal));
   const temporal = once(() => openTemporal(folder, giveUp.signal));
   const mysql = once(() => openMysql(folder, giveUp.signal));
+  const s3 = once(() => startS3({ environment: process.env, folder, report, signal: giveUp.signal }));
   const template = once(async () => makeTemplate(await postgres.get()));
   const server = await serve({
     '/postgres': async () => ({ url: (await postgres.get()).url('postgres') }),
     '/template': async () => ({ database: await template.get() }),
     '/temporal': async () => ({ address: (await temporal.get()).address }),
     '/mysql': async () => (await mysql.get()).answer,
+    '/s3': () => s3.get().then(({ url }) => ({ url }), missing),
   });
   const close = async () => {
     server.close();
     giveUp.abort();
-    const running = await Promise.allSettled([postgres.started(), temporal.started(), mysql.started()]);
+    const running = await Promise.allSettled([postgres.started(), temporal.started(), mysql.started(), s3.started()]);
     await Promise.all(running.map((one) => (one.status === 'fulfilled' ? one.value?.stop() : undefined)));
   };
   return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
+
+const report = (line: string) => console.error(line);
+
+const missing = (error: Error): Missing => ({ missing: error.message.split('\n', 1)[0] ?? '' });
 
 function openPostgres(folder: string, signal: AbortSignal): Promise<PostgresServer> {
   const clone = fileURLToPath(new URL('../..', import.meta.url));
@@ -52,7 +65,6 @@ function openPostgres(folder: string, signal: AbortSignal): Promise<PostgresServ
 }
 
 async function openTemporal(folder: string, signal: AbortSignal): Promise<TemporalServer> {
-  const report = (line: string) => console.error(line);
   const { file } = await findTemporalProgram({ environment: process.env, report, signal });
   return startTemporal({ program: file, dbFile: null, uiPort: null, logFile: join(folder, 'temporal.log'), signal });
 }

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import type { ExecutionResult } from '../../db/results.js';
+import { reachResults } from '../../runtime/result-store.js';
+import type { Services } from '../context.js';
+import type { JsonChunk } from '../reply.js';
+
+/** Up to this a result is held while it is checked; a larger one is read twice, so that no reader costs more than this (RS-I8). */
+const heldBytes = 1024 * 1024;
+
+/** A recorded object, of which it is known that it is there. */
+type Recorded = Pick<ExecutionResult, 'id' | 'backend' | 'object_key' | 'content_length' | 'sha256' | 'valid_json'>;
+
+/** The stored text as JSON, passed through or as a JSON string of itself (RS-10, RS-11); what was recorded of it is compared first (RS-36). */
+export async function storedText(services: Services, recorded: Recorded): Promise<JsonChunk> {
+  const { held, stringBytes } = await check(services, recorded);
+  if (recorded.valid_json === true)
+    return held ?? { bytes: recorded.content_length ?? 0, read: () => pieces(services, recorded) };
+  if (held !== null) return JSON.stringify(Buffer.from(held).toString());
+  return { bytes: stringBytes, read: () => asJsonString(pieces(services, recorded)) };
+}
+
+/** Throws when the object is missing or not what was recorded, which is a bug that the log names. */
+async function check(services: Services, recorded: Recorded): Promise<{ held: Uint8Array | null; stringBytes: number }> {
+  const { content_length: length, sha256, valid_json: isJson } = recorded;
+  const holds = (length ?? 0) <= heldBytes;
+  const hash = createHash('sha256');
+  const parts: Uint8Array[] = [];
+  let stringBytes = 0;
+  const look = async () => {
+    let read = 0;
+    const counted = count(pieces(services, recorded), (piece) => {
+      hash.update(piece);
+      read += piece.length;
+      if (holds && read <= heldBytes) parts.push(piece);
+    });
+    if (isJson === true || holds) for await (const _ of counted);
+    else for await (const piece of asJsonString(counted)) stringBytes += piece.length;
+    return read;
+  };
+  const read = await reachResults(services, look);
+  if (read !== length || hash.digest('hex') !== sha256) throw missing(recorded);
+  return { held: holds ? Buffer.concat(parts) : null, stringBytes };
+}
+
+const missing = ({ id, backend }: Recorded) =>
+  new Error(`stored result of execution ${id} (backend ${backend}) is missing or changed`);
+
+async function* count(pieces: AsyncIterable<Uint8Array>, see: (piece: Uint8Array) => void): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    see(piece);
+    yield piece;
+  }
+}
+
+/** What is not there has no pieces: its length and hash are not those recorded. */
+async function* pieces({ results }: Services, { backend, object_key: key }: Recorded): AsyncGenerator<Uint8Array> {
+  const found = key === null || backend !== results.backend ? null : await results.read(key);
+  if (found !== null) yield* found;
+}
+
+async function* asJsonString(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  const escaped = (text: string) => Buffer.from(JSON.stringify(text).slice(1, -1));
+  yield Buffer.from('"');
+  for await (const piece of pieces) yield escaped(decoder.decode(piece, { stream: true }));
+  yield Buffer.from(`${JSON.stringify(decoder.decode()).slice(1)}`);
+}

@@ -1,0 +1,52 @@
+import { writeFileSync } from 'node:fs';
+import { footprintOf, processesOf, statusKib } from './footprint-of.js';
+import { awaitResult, create } from './requests.js';
+import { hundredths, timed } from './statistics.js';
+import type { BenchOptions, BenchSystem } from './system.js';
+
+const rowBytes = 1040;
+
+/** Results of `mib` MiB, one after the other through agent, server and back to `readers` callers: how long each takes and by how much each process's memory rises at its peak. */
+export async function resultSize(system: BenchSystem, { mib = 10, count = 5, readers = 1, warmup = 50 }: BenchOptions) {
+  const { alice, processes } = system;
+  // A little below the limit, which counts bytes of the agent's JSON.
+  const rows = Math.floor((mib * 1_048_576 * 0.98) / rowBytes);
+  const detail = `select g as id, repeat('x', 1000) as text from generate_series(1, ${rows}) g`;
+  for (let left = warmup; left > 0; left -= 1) await awaitResult(alice, await create(alice, 'staging'));
+  const before = processes.map(({ pid }) => {
+    for (const one of processesOf(pid)) forgetPeak(one);
+    return sum(pid, 'VmRSS');
+  });
+  const times: number[] = [];
+  let bytes = 0;
+  const once = async () => {
+    const id = await create(alice, 'staging', detail);
+    const answers = await Promise.all(Array.from({ length: readers }, () => awaitResult(alice, id)));
+    bytes = JSON.stringify(answers[0].result_data).length;
+    if (answers[0].result_data.rows.length !== rows)
+      throw new Error(`${answers[0].result_data.rows.length} rows instead of ${rows}`);
+  };
+  await system.measure(async () => {
+    while (times.length < count) times.push(await timed(once));
+  });
+  const grown = processes.map(({ name, pid }, index) => [
+    name,
+    {
+      before_mib: hundredths(before[index]! / 1024),
+      peak_growth_mib: hundredths((sum(pid, 'VmHWM') - before[index]!) / 1024),
+      after_mib: footprintOf(pid).memoryMib,
+    },
+  ]);
+  return {
+    ...{ bytes, rows, count, readers },
+    ms: { first: hundredths(times[0] ?? Number.NaN), best: hundredths(Math.min(...times)) },
+    processes: Object.fromEntries(grown),
+  };
+}
+
+const sum = (pid: number, field: 'VmRSS' | 'VmHWM') => processesOf(pid).reduce((total, one) => total + statusKib(one, field), 0);
+
+/** The peak is counted from here on (Linux). */
+function forgetPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+}

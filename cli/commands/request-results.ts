@@ -1,0 +1,30 @@
+import type { Context } from '../context.js';
+import { showInstant } from '../output/instant.js';
+import type { Answer } from '../output/output.js';
+import { renderTable } from '../output/table.js';
+import { visible } from '../output/visible.js';
+
+/** `svc request results`: the stored results that the caller may read, newest first. */
+export async function listResults(context: Context, _: readonly string[], options: { limit?: number }): Promise<Answer> {
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'results'], query: { limit: options.limit } });
+  const results = reply.json().get('results')?.items() ?? [];
+  const rows = results.map((result) => {
+    const text = (key: string) => visible(result.get(key)?.string() ?? '');
+    return [
+      text('request_id'),
+      text('execution_id'),
+      `${text('database')}/${text('environment')}`,
+      text('operation'),
+      showInstant(text('stored_at')),
+      showInstant(text('expires_at')),
+      visible(result.get('content_length')?.text ?? ''),
+    ];
+  });
+  const header = ['REQUEST', 'EXECUTION', 'DATABASE', 'OPERATION', 'STORED', 'KEPT UNTIL', 'BYTES'];
+  return {
+    data: reply.text,
+    human: () =>
+      rows.length === 0 ? '' : renderTable(header, rows, { rightAligned: new Set([6]), paintHeader: context.output.style.bold }),
+    ...(rows.length === 0 ? { note: 'no stored results' } : {}),
+  };
+}

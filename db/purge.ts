@@ -1,0 +1,52 @@
+import type { Queryable, Transaction } from './client.js';
+import type { CleanedResult } from './result-cleaning.js';
+
+const over = `r.status in ('executed', 'failed', 'rejected', 'cancelled', 'expired', 'execution_lost')
+  and r.updated_at <= clock_timestamp() - $1::int * interval '1 day'`;
+
+/** ST-20 of up to `limit` requests that have no stored result, with all their rows; answers how many. */
+export async function purgeRequests(tx: Transaction, days: number, limit: number): Promise<number> {
+  const gone = await tx.query(
+    `with gone as materialized (
+       select r.id from requests r where ${over} and not exists (select 1 from results s where s.request_id = r.id)
+       order by r.updated_at limit $2 for update skip locked
+     ), news as (
+       delete from outbox o using gone where o.request_id = gone.id
+     )
+     delete from requests r using gone where r.id = gone.id returning r.id`,
+    [days, limit],
+  );
+  return gone.length;
+}
+
+/** Requests to be purged whose stored results all lie in the backend. */
+export async function listPurgeableWithResults(db: Queryable, days: number, backend: string, limit: number): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select r.id from requests r where ${over} and exists (select 1 from results s where s.request_id = r.id)
+       and not exists (select 1 from results s where s.request_id = r.id and s.backend <> $2)
+     order by r.updated_at limit $3`,
+    [days, backend, limit],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Holds the request and answers stored results of it; null when it is not to be purged any more, or another process holds it. */
+export async function lockPurgeable(tx: Transaction, days: number, id: string, limit: number): Promise<CleanedResult[] | null> {
+  const held = await tx.query(`select 1 from requests r where ${over} and r.id = $2 for update skip locked`, [days, id]);
+  if (held.length === 0) return null;
+  return tx.query<CleanedResult>(
+    'select execution_id as "executionId", object_key as key from results where request_id = $1 limit $2',
+    [id, limit],
+  );
+}
+
+/** Deletes revoked tokens after their time (IM-17); answers how many. */
+export async function purgeTokens(db: Queryable, days: number, limit: number): Promise<number> {
+  const gone = await db.query(
+    `delete from tokens where id in (
+       select id from tokens where revoked_at <= clock_timestamp() - $1::int * interval '1 day' order by revoked_at limit $2
+     ) returning id`,
+    [days, limit],
+  );
+  return gone.length;
+}

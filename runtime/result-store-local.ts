@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, link, mkdir, open, opendir, readFile, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import { sha256Hex } from '../crypto/hash.js';
+import { otherText, type PutObject, type ResultStore } from './result-store.js';
+
+const readBytes = 256 * 1024;
+/** A folder can be removed as empty between its making and the first file in it. */
+const folderTries = 3;
+
+/** Results as files below one directory that all processes share. */
+export async function openLocalResultStore(rootDir: string): Promise<ResultStore> {
+  // What cannot be made is told by readiness, and each write tries again.
+  await mkdir(rootDir, { recursive: true, mode: 0o700 }).catch(() => {});
+  const pathOf = (key: string) => safePath(rootDir, key);
+  return {
+    backend: 'local',
+    put: (key, text) => put(pathOf(key), new TextEncoder().encode(text)),
+    read: async (key) => {
+      const file = await open(pathOf(key)).catch(ignoreMissing);
+      return file && chunks(file);
+    },
+    has: async (key) => (await stat(pathOf(key)).catch(ignoreMissing)) !== null,
+    remove: (key) => remove(rootDir, pathOf(key)),
+    objects: () => objects(rootDir),
+    healthy: async () =>
+      opendir(rootDir).then(
+        (directory) => directory.close().then(() => true),
+        () => false,
+      ),
+  };
+}
+
+async function put(path: string, bytes: Uint8Array): Promise<PutObject> {
+  const written = { sha256: sha256Hex(bytes), length: bytes.length };
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  let existed = false;
+  try {
+    const file = await createIn(dirname(path), temporary);
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    existed = await linkOnce(temporary, path, bytes);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+  // Without this a crash of the machine can lose the name although the bytes are on disk.
+  await syncDirectory(dirname(path));
+  return { ...written, existed };
+}
+
+async function createIn(folder: string, path: string): Promise<FileHandle> {
+  for (let tried = 1; ; tried += 1) {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    try {
+      return await open(path, 'wx', 0o600);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT' || tried >= folderTries) throw error;
+    }
+  }
+}
+
+/** Whether the key was taken: by the same text after a lost answer; by another submission it is a conflict. */
+async function linkOnce(temporary: string, path: string, bytes: Uint8Array): Promise<boolean> {
+  try {
+    await link(temporary, path);
+    return false;
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+  if (Buffer.compare(bytes, await readFile(path)) !== 0) throw otherText();
+  return true;
+}
+
+async function* chunks(file: FileHandle): AsyncGenerator<Uint8Array> {
+  try {
+    yield* file.createReadStream({ highWaterMark: readBytes, autoClose: false });
+  } finally {
+    await file.close();
+  }
+}
+
+async function remove(rootDir: string, path: string): Promise<void> {
+  await rm(path, { force: true });
+  // The folder of a request goes with its last result.
+  if (dirname(path) !== rootDir) await rmdir(dirname(path)).catch(() => {});
+}
+
+async function* objects(rootDir: string): AsyncGenerator<{ key: string; modifiedAt: number }> {
+  for await (const folder of await opendir(rootDir)) {
+    if (!folder.isDirectory()) continue;
+    const inside = await opendir(join(rootDir, folder.name)).catch(ignoreMissing);
+    for await (const file of inside ?? []) {
+      const found = await stat(join(rootDir, folder.name, file.name)).catch(ignoreMissing);
+      if (found?.isFile()) yield { key: `${folder.name}/${file.name}`, modifiedAt: found.mtimeMs };
+    }
+  }
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+function safePath(rootDir: string, key: string): string {
+  const path = join(rootDir, key);
+  if (!path.startsWith(rootDir.endsWith(sep) ? rootDir : rootDir + sep)) throw new Error('result key outside the store');
+  return path;
+}
+
+const codeOf = (error: unknown) => (error as { code?: unknown }).code;
+
+function ignoreMissing(error: unknown): null {
+  if (codeOf(error) === 'ENOENT') return null;
+  throw error;
+}

@@ -1,0 +1,42 @@
+import type { Database } from '../db/client.js';
+import { latestGeneration } from '../db/generations.js';
+import { deleteResult, listExpiredResults } from '../db/result-cleaning.js';
+import { listResultPairs } from '../db/result-list.js';
+import { resultPolicyOf } from '../domain/workflow-policy.js';
+import type { ResultStore } from '../runtime/result-store.js';
+import type { Job } from './job.js';
+import { removeEach } from './removals.js';
+import { inRounds } from './rounds.js';
+
+/** A quarter of the hour within which an object must be gone (RS-60). */
+const everyMs = 15 * 60_000;
+const batch = 500;
+
+/** Removes results whose time is over: the object first, then its record (RS-60). */
+export function createResultCleaner(options: {
+  database: Database;
+  results: ResultStore;
+  /** `retention.result_ttl_days`. */
+  resultTtlDays: () => number;
+  everyMs?: number;
+}): Job {
+  const { database, results, resultTtlDays } = options;
+  return inRounds(database, {
+    name: 'result cleaner',
+    everyMs: options.everyMs ?? everyMs,
+    async part() {
+      const generation = await latestGeneration(database);
+      const policies = generation?.content.resultPolicies ?? [];
+      const pairs = (await listResultPairs(database)).map((pair) => ({
+        ...pair,
+        retentionDays: resultPolicyOf(policies, pair, resultTtlDays()).retentionDays,
+      }));
+      const expired = await listExpiredResults(database, results.backend, pairs, batch);
+      await removeEach(expired, async ({ executionId, key }) => {
+        await results.remove(key);
+        await deleteResult(database, executionId);
+      });
+      return expired.length === batch;
+    },
+  });
+}

@@ -1,0 +1,79 @@
+import type { Database } from '../db/client.js';
+import { listRecorded, lockUnrecorded } from '../db/result-cleaning.js';
+import type { ResultStore } from '../runtime/result-store.js';
+import type { Job } from './job.js';
+import { removeEach } from './removals.js';
+import { inRounds } from './rounds.js';
+
+const everyMs = 6 * 3_600_000;
+/** Its submission may still be going on; also more than clocks of a store and of ours differ. */
+const youngestMs = 3_600_000;
+const batch = 200;
+
+interface Found {
+  key: string;
+  requestId: string;
+  executionId: string;
+  /** Left by a write that was cut off: nothing ever refers to it. */
+  isPiece: boolean;
+}
+
+/**
+ * Removes objects without a record, left by a crash or a lost race, within 24 h (RS-49). Only names that the gateway makes are touched; a
+ * round goes through the whole store, and one that is cut off begins anew.
+ */
+export function createOrphanCleaner(options: {
+  database: Database;
+  results: ResultStore;
+  signal: AbortSignal;
+  everyMs?: number;
+  youngestMs?: number;
+}): Job {
+  const { database, results, signal } = options;
+  const oldest = () => Date.now() - (options.youngestMs ?? youngestMs);
+  return inRounds(database, {
+    name: 'orphan cleaner',
+    everyMs: options.everyMs ?? everyMs,
+    async part(goOn) {
+      let found: Found[] = [];
+      for await (const { key, modifiedAt } of results.objects()) {
+        if (signal.aborted) return true;
+        const own = modifiedAt < oldest() ? parseKey(key) : null;
+        if (own !== null) found.push(own);
+        if (found.length < batch) continue;
+        await clean(database, results, found);
+        await goOn();
+        found = [];
+      }
+      await clean(database, results, found);
+      return false;
+    },
+  });
+}
+
+const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+const ownKey = new RegExp(`^(${uuid})/(${uuid})(\\.${uuid}\\.tmp)?$`);
+
+function parseKey(key: string): Found | null {
+  const [, requestId, executionId, piece] = ownKey.exec(key) ?? [];
+  if (requestId === undefined || executionId === undefined) return null;
+  return { key, requestId, executionId, isPiece: piece !== undefined };
+}
+
+async function clean(database: Database, results: ResultStore, found: readonly Found[]): Promise<void> {
+  if (found.length === 0) return;
+  const recorded = new Set(
+    await listRecorded(
+      database,
+      found.map(({ executionId }) => executionId),
+    ),
+  );
+  const orphans = found.filter(({ executionId, isPiece }) => isPiece || !recorded.has(executionId));
+  await removeEach(orphans, async ({ key, requestId, executionId, isPiece }) => {
+    if (isPiece) return results.remove(key);
+    // Under the lock that a submission takes before it writes the record; it looks for its object under the same lock (RS-48).
+    await database.transaction(async (tx) => {
+      if (await lockUnrecorded(tx, requestId, executionId)) await results.remove(key);
+    });
+  });
+}

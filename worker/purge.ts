@@ -1,0 +1,53 @@
+import type { Database } from '../db/client.js';
+import { listPurgeableWithResults, lockPurgeable, purgeRequests, purgeTokens } from '../db/purge.js';
+import { deleteResult } from '../db/result-cleaning.js';
+import type { ResultStore } from '../runtime/result-store.js';
+import type { Job } from './job.js';
+import { removeEach } from './removals.js';
+import { inRounds } from './rounds.js';
+
+const everyMs = 3_600_000;
+/** Rows of one transaction (section 9 of the operations rules). */
+const batch = 1000;
+/** Requests with objects, each in a transaction of its own. */
+const batchWithResults = 100;
+/** Objects removed while a request is held. */
+const objectsAtOnce = 20;
+
+/** Purges what has been over for long: requests with all their rows and objects (ST-20, RS-61) and revoked tokens (IM-17). */
+export function createPurge(options: {
+  database: Database;
+  results: ResultStore;
+  /** `retention.request_ttl_days`. */
+  requestTtlDays: () => number;
+  everyMs?: number;
+}): Job {
+  const { database, results, requestTtlDays } = options;
+  return inRounds(database, {
+    name: 'purge',
+    everyMs: options.everyMs ?? everyMs,
+    async part() {
+      const days = requestTtlDays();
+      const tokens = await purgeTokens(database, days, batch);
+      const plain = await database.transaction((tx) => purgeRequests(tx, days, batch));
+      const others = await listPurgeableWithResults(database, days, results.backend, batchWithResults);
+      let removed = 0;
+      await removeEach(others, async (id) => {
+        removed += await purgeWithResults(database, results, days, id);
+      });
+      // The requests themselves are purged by the next part, as ones without results.
+      return tokens === batch || plain === batch || removed > 0;
+    },
+  });
+}
+
+/** Removes objects while the request is held, so that nobody runs it again meanwhile (RS-61); answers how many. */
+async function purgeWithResults(database: Database, results: ResultStore, days: number, id: string): Promise<number> {
+  return database.transaction(async (tx) => {
+    const stored = await lockPurgeable(tx, days, id, objectsAtOnce);
+    if (stored === null) return 0;
+    await Promise.all(stored.map(({ key }) => results.remove(key)));
+    for (const { executionId } of stored) await deleteResult(tx, executionId);
+    return stored.length;
+  });
+}
