@@ -118,8 +118,9 @@ describe('stored content (RS-31 to RS-40)', () => {
     const partial = '{"applied_before_failure":["0001"],"failed_version":"0002","error":"no"}';
     const asMigration = async (over: object, result: object) => {
       const id = await calls.created(owner(), { environment: 'staging', ...write, ...over });
-      await calls.sql(`update requests set operation = 'migrate_up' where id = $1`, [id]);
       const { executionId } = await calls.claimed(id);
+      // The digest binds the operation, so it changes after the claim.
+      await calls.sql(`update requests set operation = 'migrate_up' where id = $1`, [id]);
       expect((await calls.submit(executionId, { success: false, error_message: 'no', ...result })).status).toBe(200);
       return id;
     };
