@@ -3,9 +3,10 @@ import Koa from 'koa';
 import compress from 'koa-compress';
 import { limitDatabaseWork, outsideDatabaseWork } from '../db/call-limit.js';
 import { invalid, refusal } from '../domain/errors.js';
+import { admit, senderOf } from './admission.js';
 import type { Authenticate } from './authentication.js';
 import type { Services } from './context.js';
-import { checkFence, perform, stranger } from './perform.js';
+import { perform } from './perform.js';
 import type { Reply } from './reply.js';
 import type { Route } from './route.js';
 import { createRouter, type Match, type Router, splitPath } from './router.js';
@@ -79,26 +80,22 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
   const segments = splitPath(path);
   const generation = services.generation();
   const match = router.find(ctx.method, segments);
-  const open = isOpen(match, services);
+  const sender = senderOf(ctx, services);
   const startedAt = performance.now();
-  const who = open ? stranger : await limitDatabaseWork(databaseWorkMs, () => authenticate(ctx.req, generation));
-  const databaseMs = databaseWorkMs - (performance.now() - startedAt);
-  if (!open) {
-    trace.subjectId = who.caller.id;
-    trace.clientIp = who.actor.clientIp;
-    checkFence(who.caller, segments);
-  }
+  const limited = match.kind !== 'route' || match.route.unlimited !== true;
+  const open = isOpen(match, services);
+  const who = await limitDatabaseWork(databaseWorkMs, () => admit(authenticate, sender, { generation, segments, limited, open }));
   trace.template = templateOf(match);
   if (match.kind !== 'route') return refuseRoute(ctx, match, segments);
   trace.longPoll = match.route.longPoll ?? null;
   return perform(services, authenticate, match.route, who, {
-    request: ctx.req,
+    ...sender,
     requestId: trace.requestId,
     search,
     params: match.params,
     generation,
     signal: goneSignal(ctx),
-    databaseMs,
+    databaseMs: databaseWorkMs - (performance.now() - startedAt),
     whileWaiting: (wait) => countWaiting(services, trace, wait),
   });
 }

@@ -49,7 +49,7 @@ export function createAuthFailureLog(services: Pick<Services, 'database' | 'metr
       const address = failure.address.clientIp ?? '';
       const key = windows.has(address) || windows.size < maxAddresses ? address : '';
       const window = windows.get(key) ?? open(key, failure.address);
-      if (window.written >= eventsPerWindow) {
+      if (window.written >= eventsPerWindow || failure.error.code === 'rate.limited') {
         window.suppressed += 1;
         return;
       }

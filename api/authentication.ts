@@ -5,8 +5,10 @@ import type { Actor } from '../domain/audit.js';
 import { type ErrorCode, type GatewayError, refusal } from '../domain/errors.js';
 import { applyCeiling, type Caller, resolveRoles } from '../domain/permissions.js';
 import { prefixOf, tokenStatus } from '../domain/token-rules.js';
-import { type ClientAddress, clientAddress } from './client-address.js';
+import type { ClientAddress } from './client-address.js';
 import type { Generation, Services } from './context.js';
+import { httpStatus } from './errors.js';
+import type { Meter } from './rate-limits/meter.js';
 
 export interface Authenticated {
   caller: Caller;
@@ -23,28 +25,36 @@ export interface AuthFailure {
   address: ClientAddress;
 }
 
-export type Authenticate = (request: IncomingMessage, generation: Generation) => Promise<Authenticated>;
+/** A call as far as its credential is concerned. */
+export interface Sender {
+  request: IncomingMessage;
+  address: ClientAddress;
+  meter: Pick<Meter, 'failure'>;
+}
 
-/** Checks credentials in the order of IM-13 with one query and nothing remembered; throws 401, 403 or 503, after `onFailure` was told. */
+export type Authenticate = (sender: Sender, generation: Generation) => Promise<Authenticated>;
+
+/**
+ * Checks credentials in the order of IM-13 with one query and nothing remembered; throws 401, 403, 429 (OP-33) or 503, after
+ * `onFailure` was told.
+ */
 export function createAuthenticate(
-  services: Pick<Services, 'database' | 'config'>,
+  services: Pick<Services, 'database'>,
   onFailure: (failure: AuthFailure) => Promise<void>,
 ): Authenticate {
-  return async (request, generation) => {
-    const address = addressOf(request, services.config().trustedProxies);
+  return async ({ request, address, meter }, generation) => {
     const verdict = await judgeCredential(services, request, generation);
     if (!('refused' in verdict)) return { caller: verdict.caller, actor: actorOf(verdict.caller, address) };
     const { code, text, ...failure } = verdict.refused;
-    const error = refusal(code, text);
+    const tooMany = isGuess(code) ? await meter.failure() : null;
+    const error = tooMany ?? refusal(code, text);
     await onFailure({ ...failure, error, address });
     throw error;
   };
 }
 
-const addressOf = (request: IncomingMessage, trustedProxies: readonly string[]): ClientAddress => {
-  const forwarded = request.headers['x-forwarded-for'];
-  return clientAddress(request.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trustedProxies);
-};
+/** What counts against an address: a credential that was refused for what it is, not a missing one, nor one without roles (OP-31). */
+const isGuess = (code: ErrorCode) => code !== 'auth.missing_token' && httpStatus(code) === 401;
 
 const actorOf = (caller: Caller, address: ClientAddress): Actor => ({
   id: caller.id,

@@ -1,9 +1,16 @@
+import type { IncomingMessage } from 'node:http';
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
 export interface ClientAddress {
   peerIp: string | null;
   clientIp: string | null;
   clientIpSource: 'peer' | 'xff' | null;
+}
+
+/** The address of a call: its peer's, or the forwarded one. */
+export function addressOf(request: IncomingMessage, trustedProxies: readonly string[]): ClientAddress {
+  const forwarded = request.headers['x-forwarded-for'];
+  return clientAddress(request.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trustedProxies);
 }
 
 /** OP-30: the forwarded address counts only when the peer is a trusted proxy. */

@@ -8,6 +8,7 @@ import type { Lifecycle } from '../runtime/lifecycle.js';
 import type { Metrics } from '../runtime/metrics.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { SqlJudge } from '../sql/judge.js';
+import type { RateLimiter } from './rate-limits/limiter.js';
 import type { TemporalReader } from './temporal.js';
 
 export type { Generation } from '../runtime/generation.js';
@@ -38,6 +39,7 @@ export interface Services {
   results: ResultStore;
   metrics: Metrics;
   log: Logger;
+  limiter: RateLimiter;
   lifecycle: Lifecycle;
   temporal: TemporalReader;
   /** `MAJOR.MINOR.PATCH`, the value of `x-svc-version`. */

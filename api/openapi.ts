@@ -122,6 +122,7 @@ function errorsOf(route: Route): ErrorCode[] {
     for (const code of more) codes.add(code);
   };
   if (route.access !== 'public') add(credentialErrors);
+  if (route.unlimited !== true) add(['rate.limited']);
   if (route.body !== undefined) add(bodyErrors);
   if (route.query !== undefined || route.params !== undefined) add(['validation.failed']);
   add(route.errors);
@@ -156,7 +157,7 @@ function readOnlyOperation(path: string, method: string): Json {
     summary: 'Managed in server.toml',
     tags: ['configuration'],
     ...optional('parameters', pathParameters(path)),
-    responses: failures([...credentialErrors, ...anyErrors, 'config.read_only']),
+    responses: failures([...credentialErrors, ...anyErrors, 'rate.limited', 'config.read_only']),
   };
 }
 

@@ -1,8 +1,7 @@
-import type { IncomingMessage } from 'node:http';
 import { limitDatabaseWork } from '../db/call-limit.js';
-import type { Actor } from '../domain/audit.js';
-import { forbidden, GatewayError, invalid, refusal } from '../domain/errors.js';
+import { forbidden, GatewayError, invalid } from '../domain/errors.js';
 import { type Caller, can, PERMISSIONS } from '../domain/permissions.js';
+import type { AdmittedSender } from './admission.js';
 import type { Authenticate, Authenticated } from './authentication.js';
 import { readJsonBody } from './body.js';
 import type { Generation, Services } from './context.js';
@@ -12,8 +11,7 @@ import type { Call, Route } from './route.js';
 import { parsePart } from './shape.js';
 
 /** What is known of a call before its route's own rules are applied. */
-export interface Incoming {
-  request: IncomingMessage;
+export interface Incoming extends AdmittedSender {
   requestId: string;
   search: string;
   /** null = a bad percent escape. */
@@ -24,12 +22,6 @@ export interface Incoming {
   databaseMs: number;
   whileWaiting: Call<unknown, unknown, unknown>['whileWaiting'];
 }
-
-/** Whoever calls a public route. */
-export const stranger: Authenticated = {
-  caller: { kind: 'user', id: 'anonymous', roles: [], groups: [], tokenId: null },
-  actor: { id: 'anonymous', type: 'user', tokenId: null, peerIp: null, clientIp: null, clientIpSource: null } satisfies Actor,
-};
 
 const defaultBodyLimitBytes = 2 * 1024 * 1024;
 
@@ -49,8 +41,9 @@ export async function perform(
     requestId: incoming.requestId,
     generation: incoming.generation,
     signal: incoming.signal,
+    meter: incoming.meter,
     whileWaiting: incoming.whileWaiting,
-    recheck: async () => (await authenticate(incoming.request, services.generation())).caller,
+    recheck: async () => (await authenticate(incoming, services.generation())).caller,
   });
   const json = route.body === undefined ? null : await readBody(services, route, incoming.request, readCall);
   const call: Call<unknown, unknown, unknown> = {
@@ -59,15 +52,6 @@ export async function perform(
     bodyText: json?.text ?? '',
   };
   return toReply(route, await limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services)));
-}
-
-/** HT-11: agents and users have paths of their own. */
-export function checkFence(caller: Caller, segments: readonly (string | null)[]): void {
-  const forAgents =
-    segments[0] === 'api' &&
-    (segments.length > 2 ? segments[1] === 'agent' : segments.length === 2 && segments[1] === 'public-key');
-  if (caller.kind === 'agent' && !forAgents) throw refusal('auth.forbidden', 'agent tokens cannot access this endpoint');
-  if (caller.kind === 'user' && forAgents) throw refusal('auth.forbidden', 'agent token required');
 }
 
 function checkAccess({ access }: Route, caller: Caller): void {
@@ -83,7 +67,7 @@ function checkAccess({ access }: Route, caller: Caller): void {
 async function readBody(
   services: Services,
   route: Route,
-  request: IncomingMessage,
+  request: Incoming['request'],
   readCall: () => Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyText'>,
 ) {
   const limit = route.bodyLimit ?? defaultBodyLimitBytes;

@@ -4,6 +4,7 @@ import type { Actor } from '../domain/audit.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { Caller, Permission } from '../domain/permissions.js';
 import type { Generation, Services } from './context.js';
+import type { Meter } from './rate-limits/meter.js';
 import type { Reply } from './reply.js';
 
 /**
@@ -31,6 +32,8 @@ export interface Call<P, Q, B> {
   generation: Generation;
   /** Aborts when the client goes away. */
   signal: AbortSignal;
+  /** For limits of the route's own. */
+  meter: Pick<Meter, 'preflight'>;
   /** Authenticates the same credential again after a long wait (HT-103); throws its 401 or 403. */
   recheck(): Promise<Caller>;
   /** For `longPoll`: runs a wait that is counted as waiting, not as work, in the metrics. */
@@ -47,6 +50,8 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   summary: string;
   tag: Tag;
   access: Access;
+  /** Not counted by address (OP-31). */
+  unlimited?: true;
   /** Opens the route to callers without credential while it answers true (HT-98). */
   openWhen?: (config: Config) => boolean;
   params?: P;

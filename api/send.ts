@@ -66,7 +66,7 @@ async function* inOrder(parts: readonly Exclude<JsonChunk, string>[]): AsyncGene
 /** Sends the error object of HT-90; what is no `GatewayError` is a fault of ours, and its cause only in the log (HT-94, AU-10). */
 export function sendError(ctx: Koa.Context, services: Services, error: unknown): void {
   const { status, body } = describe(ctx, services, error);
-  for (const [name, value] of Object.entries(errorHeaders(status))) ctx.set(name, value);
+  for (const [name, value] of Object.entries(errorHeaders(status))) if (!ctx.res.hasHeader(name)) ctx.set(name, value);
   ctx.status = status;
   sendJson(ctx, [JSON.stringify(body)]);
 }

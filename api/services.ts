@@ -14,6 +14,7 @@ import { version } from '../runtime/version.js';
 import { createSqlJudge } from '../sql/judge.js';
 import { bootstrap } from './bootstrap.js';
 import type { Services, SigningKeys } from './context.js';
+import { createRateLimiter } from './rate-limits/limiter.js';
 import { createTemporalReader } from './temporal.js';
 
 export interface ServicesOptions {
@@ -75,6 +76,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     results,
     metrics,
     log,
+    limiter: createRateLimiter({ database, metrics, log }, () => config),
     lifecycle,
     temporal,
     version,

@@ -29,7 +29,12 @@ export function createTemporalReader(config: Pick<Config, 'temporal'>): Temporal
   const connection = Connection.lazy({ ...temporalConnection(config), channelArgs });
   const client = new Client({ connection, namespace });
   const limitMs = Math.min(deadlineMs, callTimeoutSecs * 1000);
-  const within = <T>(work: () => Promise<T>) => connection.withDeadline(Date.now() + limitMs, work);
+  const asking = new Set<Promise<unknown>>();
+  const within = async <T>(work: () => Promise<T>): Promise<T> => {
+    const asked = connection.withDeadline(Date.now() + limitMs, work);
+    asking.add(asked);
+    return asked.finally(() => asking.delete(asked));
+  };
   return {
     reachable: () =>
       within(() => client.workflowService.describeNamespace({ namespace })).then(
@@ -37,7 +42,11 @@ export function createTemporalReader(config: Pick<Config, 'temporal'>): Temporal
         () => false,
       ),
     requestWorkflow: (id) => within(() => readWorkflow(client, id)),
-    close: () => connection.close(),
+    close: async () => {
+      // The library throws, where nobody can catch it, when it tries a call again on a closed connection.
+      await Promise.allSettled(asking);
+      await connection.close();
+    },
   };
 }
 

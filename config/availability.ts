@@ -10,8 +10,6 @@ const NOT_AVAILABLE: readonly Path[] = [
   ['auth', 'oidc'],
   ['license'],
   ['tracing'],
-  ['rate_limits'],
-  ['preflight', 'rate_limit_per_minute'],
 ];
 
 /** One warning for each section of the file that has no effect in this version. */

@@ -21,6 +21,7 @@ import { createOrphanCleaner } from './orphans.js';
 import { startProbes } from './probes.js';
 import { createPublisher } from './publisher.js';
 import { createPurge } from './purge.js';
+import { createRateWindowCleaner } from './rate-window-cleaner.js';
 import { createReconciler } from './reconciler.js';
 import { createRelayCleaner } from './relay-cleaner.js';
 import { createSweeper } from './sweeper.js';
@@ -98,6 +99,7 @@ async function work(
     createResultCleaner({ database, results, resultTtlDays: () => config.retention.resultTtlDays }),
     createOrphanCleaner({ database, results, signal }),
     createPurge({ database, results, requestTtlDays: () => config.retention.requestTtlDays }),
+    createRateWindowCleaner({ database }),
     createExplainKeeper({ database }),
   ];
   const onFailure = (name: string, error: unknown, unexpected: boolean) => {

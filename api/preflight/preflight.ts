@@ -23,6 +23,7 @@ const afterWaitMs = 4000;
 export async function preflight(call: PreflightCall, services: Services): Promise<Reply> {
   const { caller, generation, body } = call;
   if (!can(caller, 'request.preflight', body)) throw forbidden();
+  await call.meter.preflight(caller);
   if (registered(generation, body) === undefined) throw notRegistered(generation, caller, body);
   const dialect = await pairDialect(services.database, generation, body);
   const { verdict, known } = await judgeText(services, generation, { ...body, dialect }, caller);

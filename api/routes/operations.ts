@@ -22,6 +22,7 @@ const probeRoutes = (ready: () => Promise<Readiness>): Route[] => [
     summary: 'Whether the process runs',
     tag: 'operations',
     access: 'public',
+    unlimited: true,
     status: 200,
     response: z.object({ status: z.literal('ok'), version: z.string(), min_agent_version: z.string() }),
     errors: [],
@@ -38,6 +39,7 @@ const probeRoutes = (ready: () => Promise<Readiness>): Route[] => [
     summary: 'Whether calls can be served now',
     tag: 'operations',
     access: 'public',
+    unlimited: true,
     status: 200,
     response: z.object({
       status: z.enum(['ok', 'degraded', 'unavailable', 'draining']),

@@ -1,0 +1,111 @@
+import { LRUCache } from 'lru-cache';
+import { blockOf, grantedOf, type Limit, type LimitVerdict, windowMs } from '../../domain/rate-limit.js';
+
+/** Keys one process remembers; what is forgotten has reserved calls for nothing in a shared window, and begins anew in memory. */
+const maxKeys = 50_000;
+/** After a failure calls pass uncounted for so long, instead of waiting for a store that is away (OP-34). */
+const pauseMs = 1000;
+
+/** Takes calls out of a window: the answer of `reserveCalls`. */
+export type Reserve = (key: string, amount: number) => Promise<{ taken: number; windowEnd: number; leftMs: number }>;
+
+/** Calls that this process may let pass without asking. */
+interface Held {
+  perWindow: number;
+  windowEnd: number;
+  /** By `performance.now()`: never later than the end by the store's clock. */
+  endsAt: number;
+  taken: number;
+  left: number;
+}
+
+export interface Counters {
+  /** Counts one call. Asks the store once for each block of calls; a store that fails lets the call pass. */
+  count(limit: Limit): Promise<LimitVerdict>;
+}
+
+/** Counts calls in blocks reserved of `reserve`, so that no more than the limit pass in a window, whoever else reserves (OP-I2). */
+export function createCounters(options: {
+  reserve: Reserve;
+  blockOf: (perWindow: number) => number;
+  onFailure: (error: unknown) => void;
+}): Counters {
+  const windows = new LRUCache<string, Held>({ max: maxKeys });
+  const asking = new Map<string, Promise<Held>>();
+  let pausedUntil = 0;
+
+  const reserve = async (key: string, perWindow: number): Promise<Held> => {
+    const amount = options.blockOf(perWindow);
+    // From before the question: the window of the store then ends later than ours, never earlier.
+    const askedAt = performance.now();
+    const { taken, windowEnd, leftMs } = await options.reserve(key, amount);
+    const granted = grantedOf(perWindow, amount, taken);
+    const before = windows.get(key);
+    // The same object for one window: whoever still holds it must not spend a call twice.
+    if (before?.windowEnd === windowEnd && before.perWindow === perWindow) {
+      before.taken = taken;
+      before.left += granted;
+      return before;
+    }
+    const held = { perWindow, windowEnd, endsAt: askedAt + leftMs, taken, left: granted };
+    windows.set(key, held);
+    return held;
+  };
+  /** One question at a time for each key; whoever comes meanwhile waits for the same answer. */
+  const ask = (key: string, perWindow: number): Promise<Held> => {
+    const known = asking.get(key);
+    if (known !== undefined) return known;
+    const asked = reserve(key, perWindow).finally(() => asking.delete(key));
+    asked.catch((error: unknown) => {
+      pausedUntil = performance.now() + pauseMs;
+      options.onFailure(error);
+    });
+    asking.set(key, asked);
+    return asked;
+  };
+  const find = (key: string, perWindow: number): Held | undefined => {
+    const held = windows.get(key);
+    return held !== undefined && held.perWindow === perWindow && held.endsAt > performance.now() ? held : undefined;
+  };
+  const take = (key: string, held: Held): LimitVerdict | null => {
+    if (held.left > 0) {
+      held.left -= 1;
+      const goesOn = held.taken < held.perWindow && performance.now() >= pausedUntil;
+      if (goesOn && held.left * 2 < options.blockOf(held.perWindow)) void ask(key, held.perWindow).catch(() => {});
+      return verdictOf(held, true);
+    }
+    return held.taken >= held.perWindow ? verdictOf(held, false) : null;
+  };
+  return {
+    async count({ kind, subject, perWindow }) {
+      const key = `${kind}:${subject}`;
+      for (let held = find(key, perWindow); ; held = undefined) {
+        const verdict = held && take(key, held);
+        if (verdict) return verdict;
+        if (performance.now() < pausedUntil) return uncounted(perWindow);
+        const asked = await ask(key, perWindow).catch(() => null);
+        if (asked === null) return uncounted(perWindow);
+        const late = take(key, asked);
+        if (late) return late;
+      }
+    },
+  };
+}
+
+/** The counters of one process alone (`store = "memory"`): a window is reserved whole. */
+export function memoryCounters(onFailure: (error: unknown) => void): Counters {
+  const reserve: Reserve = async (_key, amount) => ({ taken: amount, windowEnd: performance.now() + windowMs, leftMs: windowMs });
+  return createCounters({ reserve, blockOf: (perWindow) => perWindow, onFailure });
+}
+
+/** The counters of all processes on one store. */
+export const sharedCounters = (reserve: Reserve, onFailure: (error: unknown) => void): Counters =>
+  createCounters({ reserve, blockOf, onFailure });
+
+function verdictOf(held: Held, passes: boolean): LimitVerdict {
+  const { perWindow, taken, left, endsAt } = held;
+  const remaining = Math.max(0, perWindow - taken) + left;
+  return { passes, perWindow, remaining, resetMs: Math.max(0, endsAt - performance.now()) };
+}
+
+const uncounted = (perWindow: number): LimitVerdict => ({ passes: true, perWindow, remaining: perWindow, resetMs: windowMs });

@@ -1,0 +1,49 @@
+import type { Config } from '../../config/types.js';
+import { limitDatabaseWork } from '../../db/call-limit.js';
+import { reserveCalls } from '../../db/rate-windows.js';
+import { GatewayError } from '../../domain/errors.js';
+import { type Limit, type LimitKind, type LimitVerdict, windowMs } from '../../domain/rate-limit.js';
+import type { Services } from '../context.js';
+import { memoryCounters, sharedCounters } from './counters.js';
+
+/** What a call waits for the shared counters at most; then it passes (OP-34). */
+const storeWaitMs = 1000;
+
+export interface RateLimiter {
+  /** Counts one call where the configuration says. */
+  count(limit: Limit): Promise<LimitVerdict>;
+}
+
+/** 429 with the text that says which limit (HT-121); the headers are the meter's. */
+export const rateLimited = (kind: LimitKind, perWindow: number): GatewayError =>
+  new GatewayError('rate.limited', textOf[kind](perWindow), null);
+
+const textOf: Record<LimitKind, (perWindow: number) => string> = {
+  address: (perWindow) => `more than ${perWindow} calls per minute from this address`,
+  token: (perWindow) => `more than ${perWindow} calls per minute with this token`,
+  auth: () => 'too many failed authentications',
+  preflight: (perWindow) => `more than ${perWindow} preflights per minute`,
+};
+
+/** The counters of this process, following `rate_limits.store` as it is now (D17, OP-34). */
+export function createRateLimiter(
+  { database, metrics, log }: Pick<Services, 'database' | 'metrics' | 'log'>,
+  config: () => Config,
+): RateLimiter {
+  const onFailure = (error: unknown) => {
+    metrics.backgroundPanics.inc();
+    log.error({ error: String(error) }, 'calls are not counted: the store of the rate limits failed');
+  };
+  const inMemory = memoryCounters(onFailure);
+  const shared = sharedCounters(
+    (key, amount) => limitDatabaseWork(storeWaitMs, () => reserveCalls(database, key, amount, windowMs)),
+    onFailure,
+  );
+  return {
+    count: async (limit) => {
+      const verdict = await (config().rateLimits.store === 'memory' ? inMemory : shared).count(limit);
+      if (!verdict.passes) metrics.rateLimited.inc({ limit: limit.kind });
+      return verdict;
+    },
+  };
+}

@@ -1,0 +1,9 @@
+-- Up Migration
+
+-- How many calls of a window have been given to the servers (OP-31, OP-34); unlogged, because no window outlives a minute.
+create unlogged table rate_windows (
+  key text primary key,
+  ends_at timestamptz(3) not null,
+  taken bigint not null
+);
+create index rate_windows_ends on rate_windows (ends_at);

@@ -1,0 +1,37 @@
+import type { Queryable } from './client.js';
+
+export interface Reservation {
+  /** Calls given out in this window, those of this reservation included; may exceed the limit. */
+  taken: number;
+  /** Names the window: its end by Postgres's clock, in milliseconds since the epoch. */
+  windowEnd: number;
+  /** How long the window still has. */
+  leftMs: number;
+}
+
+/** Takes `amount` calls out of the window of `key`, beginning a new one where there is none or it is over (OP-31): one statement on one row. */
+export async function reserveCalls(db: Queryable, key: string, amount: number, windowMs: number): Promise<Reservation> {
+  const [row] = await db.query<Reservation>(
+    `insert into rate_windows as held (key, ends_at, taken)
+     values ($1, statement_timestamp() + $3::int * interval '1 millisecond', $2::int)
+     on conflict (key) do update set
+       ends_at = case when held.ends_at > statement_timestamp() then held.ends_at else excluded.ends_at end,
+       taken = case when held.ends_at > statement_timestamp() then held.taken else 0 end + excluded.taken
+     returning taken, ends_at as "windowEnd",
+       (extract(epoch from ends_at - statement_timestamp()) * 1000)::float8 as "leftMs"`,
+    [key, amount, windowMs],
+  );
+  if (row === undefined) throw new Error('upsert without a row');
+  return row;
+}
+
+/** Forgets windows that are over, at most `limit`; answers how many. */
+export async function deleteEndedWindows(db: Queryable, limit: number): Promise<number> {
+  const rows = await db.query(
+    `delete from rate_windows where key = any(array(
+       select key from rate_windows where ends_at <= clock_timestamp() order by ends_at limit $1 for update skip locked
+     )) and ends_at <= clock_timestamp() returning 1`,
+    [limit],
+  );
+  return rows.length;
+}

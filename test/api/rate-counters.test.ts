@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { memoryCounters, sharedCounters } from '../../api/rate-limits/counters.js';
+import { type Database, openDatabase } from '../../db/client.js';
+import { deleteEndedWindows, reserveCalls } from '../../db/rate-windows.js';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+
+let made: TestDatabase;
+let databases: Database[];
+beforeAll(async () => {
+  made = await createTestDatabase();
+  databases = Array.from({ length: 3 }, () =>
+    openDatabase({
+      url: made.url,
+      poolMax: 3,
+      connectTimeoutMs: 3000,
+      statementTimeoutMs: 10_000,
+      applicationName: 'test',
+    }),
+  );
+});
+afterAll(async () => {
+  await Promise.all((databases ?? []).map((database) => database.close()));
+  await made?.drop();
+});
+
+const fail = (error: unknown) => {
+  throw error;
+};
+
+/** Counters of as many processes, with windows of `windowMs`. */
+const processes = (windowMs: number, asked = () => {}) =>
+  databases.map((database) =>
+    sharedCounters((key, amount) => {
+      asked();
+      return reserveCalls(database, key, amount, windowMs);
+    }, fail),
+  );
+
+const times = async <T>(count: number, act: (n: number) => Promise<T>) =>
+  Promise.all(Array.from({ length: count }, (_, n) => act(n)));
+
+describe('counters of several processes on one Postgres', () => {
+  it.each([1, 7, 300, 2000])('let exactly %d of more concurrent calls pass in a window (OP-I2, OP-34)', async (perWindow) => {
+    const counters = processes(60_000);
+    const limit = { kind: 'token', subject: `concurrent-${perWindow}`, perWindow } as const;
+    const verdicts = await times(perWindow * 2 + 10, (n) => counters[n % 3]!.count(limit));
+    expect(verdicts.filter(({ passes }) => passes)).toHaveLength(perWindow);
+    expect(verdicts.filter(({ passes }) => !passes).every(({ remaining }) => remaining === 0)).toBe(true);
+  });
+
+  it('ask once for a block of calls, and once for all that come meanwhile', async () => {
+    let asked = 0;
+    const [one] = processes(60_000, () => {
+      asked += 1;
+    });
+    const limit = { kind: 'address', subject: 'a', perWindow: 60_000 } as const;
+    await times(100, () => one!.count(limit));
+    for (let n = 0; n < 100; n += 1) await one!.count(limit);
+    expect(asked).toBe(1);
+    await times(5000, () => one!.count(limit));
+    expect(asked).toBeLessThan(5200 / 500 + 3);
+  });
+
+  it('ask no more once a window is used up, and begin anew with the next', async () => {
+    let asked = 0;
+    const [one, other] = processes(400, () => {
+      asked += 1;
+    });
+    const limit = { kind: 'token', subject: 'ends', perWindow: 2 } as const;
+    const count = async (counters = one!) => (await counters.count(limit)).passes;
+    expect([await count(), await count(), await count(), await count(other)]).toEqual([true, true, false, false]);
+    const before = asked;
+    const refused = await one!.count(limit);
+    expect([refused.passes, asked]).toEqual([false, before]);
+    expect(refused.resetMs).toBeLessThanOrEqual(400);
+    await expect.poll(() => count(other)).toBe(true);
+  });
+
+  it('let every call pass while the store fails, without asking for each (OP-34)', async () => {
+    let asked = 0;
+    const failures: unknown[] = [];
+    const broken = sharedCounters(
+      async () => {
+        asked += 1;
+        throw new Error('away');
+      },
+      (error) => failures.push(error),
+    );
+    const limit = { kind: 'token', subject: 'x', perWindow: 1 } as const;
+    const verdicts = await times(50, () => broken.count(limit));
+    expect(verdicts.every(({ passes }) => passes)).toBe(true);
+    expect([asked, failures.length]).toEqual([1, 1]);
+  });
+
+  it('leave no row of a window that is over', async () => {
+    const [database] = databases;
+    await reserveCalls(database!, 'over', 1, 0);
+    await reserveCalls(database!, 'open', 1, 60_000);
+    while ((await deleteEndedWindows(database!, 1)) > 0);
+    const rows = await database!.query<{ key: string }>(`select key from rate_windows where key in ('over', 'open')`);
+    expect(rows.map(({ key }) => key)).toEqual(['open']);
+  });
+});
+
+describe('counters of one process alone', () => {
+  it('let exactly the limit pass, each key by itself', async () => {
+    const counters = memoryCounters(fail);
+    const of = (subject: string, perWindow: number) => ({ kind: 'token', subject, perWindow }) as const;
+    const verdicts = await times(20, () => counters.count(of('a', 12)));
+    expect(verdicts.map(({ passes, remaining }) => [passes, remaining])).toEqual(
+      Array.from({ length: 20 }, (_, n) => [n < 12, Math.max(0, 11 - n)]),
+    );
+    expect((await counters.count(of('b', 12))).passes).toBe(true);
+  });
+});
