@@ -15,6 +15,9 @@ export async function runHostCommand(argv: readonly string[]): Promise<number> {
   return start ? start() : 2;
 }
 
+/** The tree of these commands, for who wants to know their words. */
+export const hostCommands = (): Command => createProgram(() => {});
+
 type Choose = (start: () => Promise<number>) => void;
 
 interface ServerOptions {

@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { Context } from './context.js';
 import { defineAdministration } from './define/administration.js';
+import { defineCompletion } from './define/completion.js';
 import { defineExecute } from './define/execute.js';
 import { defineHost } from './define/host.js';
 import { definePolicy } from './define/policy.js';
@@ -82,6 +83,7 @@ function createProgram(version: string, bind: Bind): Command {
   defineRequest(program, bind);
   definePolicy(program, bind);
   defineAdministration(program, bind);
+  defineCompletion(program, bind);
   defineHost(program);
   forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));
   return program;

@@ -1,0 +1,95 @@
+import type { Command, Option } from 'commander';
+import { STATUSES } from '../../domain/request/types.js';
+
+/** Names that the configuration files hold. */
+export interface Known {
+  databases: readonly string[];
+  environments: readonly string[];
+}
+
+/** What may follow an option: words, a file, or free text. */
+export type Value = readonly string[] | 'file' | 'text';
+
+export interface OptionWords {
+  /** `-d`, `--database`. */
+  flags: readonly string[];
+  /** null = it takes no value. */
+  value: Value | null;
+  description: string;
+}
+
+/** One command: what may stand after its words. */
+export interface CommandWords {
+  /** Its words with a slash before each, `/request/list`; empty for `svc` itself. */
+  path: string;
+  commands: readonly { name: string; description: string }[];
+  /** Fixed values of its arguments. */
+  values: readonly string[];
+  options: readonly OptionWords[];
+}
+
+/** Every command of the client's tree and of the host's, with the options that it takes (CL-46). */
+export function wordTable(client: Command, host: Command, known: Known): CommandWords[] {
+  const general = client.options.map((option) => optionWords('', option, known));
+  const hostNames = host.commands.map((command) => command.name());
+  return [
+    ...client.commands
+      .filter((command) => !hostNames.includes(command.name()))
+      .flatMap((command) => walk(command, '', known, general)),
+    ...host.commands.flatMap((command) => walk(command, '', known, [])),
+    { path: '', commands: children(client), values: [], options: general },
+  ];
+}
+
+function walk(command: Command, parent: string, known: Known, general: readonly OptionWords[]): CommandWords[] {
+  const path = `${parent}/${command.name()}`;
+  const options = [...command.options.map((option) => optionWords(path, option, known)), ...general];
+  const values = argumentValues(command, known);
+  return [
+    { path, commands: children(command), values, options },
+    ...command.commands.flatMap((child) => walk(child, path, known, general)),
+  ];
+}
+
+const children = (command: Command) =>
+  command.commands.map((child) => ({ name: child.name(), description: child.description() }));
+
+function argumentValues(command: Command, known: Known): string[] {
+  return command.registeredArguments.flatMap((argument) => argument.argChoices ?? namesFor(argument.name(), known) ?? []);
+}
+
+/** Fixed values that the client leaves to the server to check. */
+const fixed: Record<string, readonly string[]> = {
+  '/request/list --status': STATUSES,
+  '/audit/list --outcome': ['success', 'denied', 'failure', 'info'],
+};
+
+function optionWords(path: string, option: Option, known: Known): OptionWords {
+  const flags = [option.short, option.long].filter((flag) => flag != null);
+  return {
+    flags,
+    value: option.required || option.optional ? optionValue(path, option, known) : null,
+    description: option.description,
+  };
+}
+
+function optionValue(path: string, option: Option, known: Known): Value {
+  const words = option.argChoices ?? fixed[`${path} ${option.long}`] ?? namesFor(option.name(), known);
+  if (words !== undefined) return words;
+  return ['config', 'file', 'output', 'data'].includes(option.name()) ? 'file' : 'text';
+}
+
+function namesFor(name: string, known: Known): readonly string[] | undefined {
+  if (name === 'database') return known.databases;
+  return name === 'environment' ? known.environments : undefined;
+}
+
+/** Words as one shell word list; none of them needs quoting. */
+export const list = (words: readonly string[]) => words.join(' ');
+
+/** What may stand where no option waits for its value. */
+export const nextWords = ({ commands, values, options }: CommandWords): string[] => [
+  ...commands.map(({ name }) => name),
+  ...values,
+  ...options.flatMap(({ flags }) => flags),
+];
