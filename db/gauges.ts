@@ -10,6 +10,9 @@ export interface SharedGauges {
   agentsSaturated: number;
   auditUnsealed: number;
   workflowBacklog: number;
+  activeUsers: number;
+  /** Names of registered databases (OP-40). */
+  databases: number;
 }
 
 /** One statement, every part of it on an index, for a scrape. */
@@ -27,7 +30,10 @@ export async function readSharedGauges(db: Queryable): Promise<SharedGauges> {
        coalesce((select held from open where status = 'running'), 0) as running,
        active.all as "agentsActive", active.full as "agentsSaturated",
        (select count(*) from audit_events where seq is null) as "auditUnsealed",
-       (select count(distinct request_id) from outbox where not yields) as "workflowBacklog"
+       (select count(distinct request_id) from outbox where not yields) as "workflowBacklog",
+       (select count(*) from users where status = 'active') as "activeUsers",
+       (select count(distinct entry ->> 'name')
+        from (select content from config_generations order by number desc limit 1) newest, jsonb_array_elements(content -> 'databases') entry) as databases
      from active`,
   );
   if (row === undefined) throw new Error('select without a row');

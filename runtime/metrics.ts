@@ -42,6 +42,10 @@ export function createMetrics(version: string) {
         'Creations with allow_ddl whose audit events were not written',
       ),
     },
+    breakGlassAuditFailure: counter(
+      'svc_break_glass_audit_failure_total',
+      'Refused emergencies whose audit event was not written',
+    ),
     executions: counter('svc_agent_executions_total', 'Ended executions', 'status'),
     executionDuration: histogram('svc_execution_duration_seconds', 'Duration of executions', 'database', 'environment'),
     leaseExpirations: counter('svc_agent_lease_expirations_total', 'Leases that ran out'),
@@ -56,6 +60,9 @@ export function createMetrics(version: string) {
     workflowRepairs: counter('svc_workflow_repairs_total', 'Workflows that were started again'),
     dbPool: gauge('svc_db_pool_connections', 'Connections of the pool', 'state'),
     configGeneration: gauge('svc_config_generation', 'Generation in force in this process'),
+    planLimit: gauge('svc_plan_limit', 'What the plan allows, -1 = no limit', 'resource'),
+    planUsage: gauge('svc_plan_usage', 'What of it is used', 'resource'),
+    licenseExpires: gauge('svc_license_expires_timestamp_seconds', 'End of the licence, 0 = no key'),
     configReloads: counter('svc_config_reloads_total', 'Reloads', 'outcome'),
   };
 }

@@ -1,9 +1,16 @@
+import { readLicense } from '../config/license.js';
+import type { Config } from '../config/types.js';
 import type { Database } from '../db/client.js';
-import { readSharedGauges } from '../db/gauges.js';
+import { readSharedGauges, type SharedGauges } from '../db/gauges.js';
 import type { Metrics } from './metrics.js';
+import { planLimits } from './plan.js';
 
 /** The text of `/metrics` (OP-20), with the shared gauges and the pool as they are now. */
-export async function scrape(metrics: Metrics, database: Database): Promise<{ contentType: string; text: string }> {
+export async function scrape(
+  metrics: Metrics,
+  database: Database,
+  config: Config,
+): Promise<{ contentType: string; text: string }> {
   const shared = await readSharedGauges(database);
   for (const status of ['pending', 'approved', 'dispatched', 'running'] as const)
     metrics.requestsCurrent.set({ status }, shared[status]);
@@ -11,9 +18,22 @@ export async function scrape(metrics: Metrics, database: Database): Promise<{ co
   metrics.agentsSaturated.set(shared.agentsSaturated);
   metrics.auditUnsealed.set(shared.auditUnsealed);
   metrics.workflowBacklog.set(shared.workflowBacklog);
+  showPlan(metrics, config, shared);
   const { totalCount, idleCount, waitingCount } = database.pool;
   metrics.dbPool.set({ state: 'idle' }, idleCount);
   metrics.dbPool.set({ state: 'used' }, totalCount - idleCount);
   metrics.dbPool.set({ state: 'waiting' }, waitingCount);
   return { contentType: metrics.registry.contentType, text: await metrics.registry.metrics() };
+}
+
+/** OP-40, OP-45: what the plan in force allows, -1 = no limit, beside what is used. */
+function showPlan({ planLimit, planUsage, licenseExpires }: Metrics, config: Config, used: SharedGauges): void {
+  const { maxUsers, maxDatabases } = planLimits(config, Date.now());
+  planLimit.set({ resource: 'users' }, maxUsers ?? -1);
+  planLimit.set({ resource: 'databases' }, maxDatabases ?? -1);
+  planUsage.set({ resource: 'users' }, used.activeUsers);
+  planUsage.set({ resource: 'databases' }, used.databases);
+  const { key, publicKey } = config.license;
+  const license = key === null || publicKey === null ? null : readLicense(key, publicKey);
+  licenseExpires.set(license === null || typeof license === 'string' ? 0 : license.expiresAt.getTime() / 1000);
 }

@@ -1,9 +1,12 @@
-import { createServer, type Server } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Config } from '../config/types.js';
 import type { Database } from '../db/client.js';
+import type { ErrorCode } from '../domain/errors.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
 import { listen } from '../runtime/listen-address.js';
 import type { Metrics } from '../runtime/metrics.js';
+import { judgeMetricsReader } from '../runtime/metrics-access.js';
 import { createReadiness } from '../runtime/readiness.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import { scrape } from '../runtime/scrape.js';
@@ -24,6 +27,8 @@ interface Answer {
   type: string;
   text: string;
 }
+
+type Answers = Map<string, (request: IncomingMessage) => Promise<Answer>>;
 
 /** OP-3: `/health`, `/ready` and `/metrics` of a worker on `worker.listen`; null when that is off. */
 export async function startProbes(options: ProbeOptions): Promise<{ close(): Promise<void> } | null> {
@@ -47,26 +52,18 @@ function createProbeServer(options: ProbeOptions): Server {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const answer = isRead ? answers.get(path) : undefined;
-    const unknown = () =>
-      Promise.resolve(json(isRead ? 404 : 405, failed(isRead ? 'route.not_found' : 'route.method_not_allowed')));
-    (answer ?? unknown)()
-      .catch(() => json(503, failed('service.unavailable')))
+    const unknown = async () => (isRead ? refusals.unknownPath : refusals.otherMethod);
+    (answer ?? unknown)(request)
+      .catch(() => refusals.unavailable)
       .then(({ status, type, text }) => {
-        response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
+        response.writeHead(status, { ...headersOf(status), 'Content-Type': type });
         response.end(request.method === 'HEAD' ? undefined : text);
       })
       .catch(() => response.destroy());
   });
 }
 
-function probeAnswers({
-  config,
-  database,
-  temporal,
-  metrics,
-  lifecycle,
-  results,
-}: ProbeOptions): Map<string, () => Promise<Answer>> {
+function probeAnswers({ config, database, temporal, metrics, lifecycle, results }: ProbeOptions): Answers {
   const ready = createReadiness({
     database,
     taskQueue: config.temporal.taskQueue,
@@ -75,7 +72,7 @@ function probeAnswers({
     resultsHealthy: () => results.healthy(),
   });
   const health = { status: 'ok', version, min_agent_version: config.agents.minVersion };
-  return new Map<string, () => Promise<Answer>>([
+  return new Map<string, (request: IncomingMessage) => Promise<Answer>>([
     ['/health', async () => json(200, health)],
     [
       '/ready',
@@ -86,8 +83,10 @@ function probeAnswers({
     ],
     [
       '/metrics',
-      async () => {
-        const { contentType, text } = await scrape(metrics, database);
+      async (request) => {
+        const verdict = await judgeMetricsReader(database, config.shared.auth, request.headers.authorization);
+        if (verdict !== 200) return verdict === 401 ? refusals.noCredential : refusals.forbidden;
+        const { contentType, text } = await scrape(metrics, database, config);
         return { status: 200, type: contentType, text };
       },
     ],
@@ -100,4 +99,21 @@ const json = (status: number, body: unknown): Answer => ({
   text: JSON.stringify(body),
 });
 
-const failed = (code: string) => ({ error: code, code, hint: null });
+const failed = (status: number, code: ErrorCode, error: string) => json(status, { error, code, hint: null });
+const refusals = {
+  noCredential: failed(401, 'auth.invalid_token', 'invalid token'),
+  forbidden: failed(403, 'auth.forbidden', 'forbidden'),
+  unknownPath: failed(404, 'route.not_found', 'no such path'),
+  otherMethod: failed(405, 'route.method_not_allowed', 'method not allowed'),
+  unavailable: failed(503, 'service.unavailable', 'the gateway database is not reachable'),
+};
+
+const headersOf = (status: number): Record<string, string> => ({
+  'x-svc-version': version,
+  'x-request-id': randomUUID(),
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  ...(status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}),
+  ...(status === 405 ? { Allow: 'GET, HEAD' } : {}),
+  ...(status === 503 ? { 'Retry-After': '1' } : {}),
+});

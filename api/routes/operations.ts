@@ -66,8 +66,8 @@ const metricsRoute = route({
   status: 200,
   response: page,
   errors: ['auth.forbidden'],
-  handle: async (_call, { metrics, database }) => {
-    const scraped = await scrape(metrics, database);
+  handle: async (_call, { metrics, database, config }) => {
+    const scraped = await scrape(metrics, database, config());
     return text(200, scraped.contentType, scraped.text);
   },
 });

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -68,8 +69,22 @@ function run(file: string) {
   return { child, exited, errors: () => errors };
 }
 
-const ask = async (listen: string, path: string) => {
-  const response = await fetch(`http://${listen}${path}`).catch(() => null);
+/** A user with these roles; answers the token. */
+async function userWith(id: string, roles: string[]): Promise<string> {
+  const token = `svc_${randomBytes(16).toString('hex')}`;
+  const database = openTestDatabase(stored.url);
+  await database.query(`insert into users (id, roles, source) values ($1, $2, 'api')`, [id, roles]);
+  await database.query(
+    `insert into tokens (id, subject_type, subject_id, token_prefix, token_hash, scope_ceiling) values (gen_random_uuid(), 'user', $1, $2, $3, $4)`,
+    [id, token.slice(4, 12), createHash('sha256').update(token).digest('hex'), roles],
+  );
+  await database.close();
+  return token;
+}
+
+const ask = async (listen: string, path: string, token?: string) => {
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(`http://${listen}${path}`, { headers }).catch(() => null);
   return response === null ? null : { status: response.status, text: await response.text() };
 };
 
@@ -86,13 +101,17 @@ describe('svc worker', () => {
     const worker = start({ listen, temporal: await temporalAddress() });
     await untilReady(worker, listen, 'ok');
     expect(await ask(listen, '/health')).toMatchObject({ status: 200, text: expect.stringContaining('"status":"ok"') });
-    expect((await ask(listen, '/metrics'))?.text).toContain('svc_workflow_repairs_total 0');
+    const token = await userWith('scraper', ['admin']);
+    expect((await ask(listen, '/metrics'))?.status).toBe(401);
+    expect((await ask(listen, '/metrics', `svc_${'0'.repeat(32)}`))?.status).toBe(401);
+    expect((await ask(listen, '/metrics', await userWith('other', ['requester'])))?.status).toBe(403);
+    expect((await ask(listen, '/metrics', token))?.text).toContain('svc_workflow_repairs_total 0');
     expect((await ask(listen, '/other'))?.status).toBe(404);
     expect((await fetch(`http://${listen}/health`, { method: 'POST' })).status).toBe(405);
     const database = openTestDatabase(stored.url);
     const id = await storeRequest(database, { pendingSecs: 1 });
     await untilStored({ database }, id, 'expired');
-    await eventually(async () => (await ask(listen, '/metrics'))?.text.includes('svc_requests_total{status="expired"'));
+    await eventually(async () => (await ask(listen, '/metrics', token))?.text.includes('svc_requests_total{status="expired"'));
     worker.child.kill('SIGTERM');
     expect(await worker.exited).toBe(0);
     expect(await database.query('select 1 from workers')).toEqual([]);

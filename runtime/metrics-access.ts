@@ -1,0 +1,31 @@
+import type { SharedConfig } from '../config/types.js';
+import { equalHex, sha256Hex } from '../crypto/hash.js';
+import type { Queryable } from '../db/client.js';
+import { latestGeneration } from '../db/generations.js';
+import { findCredentials } from '../db/tokens.js';
+import { applyCeiling, can, resolveRoles } from '../domain/permissions.js';
+import { prefixOf, tokenStatus } from '../domain/token-rules.js';
+
+/**
+ * Whether an `Authorization` header opens the metrics of a worker (OP-3, OP-20): an API token of an active user who holds
+ * `metrics.view`. 401 or 403 otherwise.
+ */
+export async function judgeMetricsReader(
+  database: Queryable,
+  own: SharedConfig['auth'],
+  header: string | undefined,
+): Promise<200 | 401 | 403> {
+  const credential = /^bearer (\S+)$/i.exec(header ?? '')?.[1] ?? '';
+  const prefix = prefixOf(credential);
+  if (prefix === null) return 401;
+  const hash = sha256Hex(credential);
+  const found = (await findCredentials(database, prefix)).find((row) => equalHex(row.tokenHash, hash));
+  if (found === undefined || tokenStatus(found, found.now) !== 'active') return 401;
+  if (found.subjectType === 'agent') return 403;
+  if (found.userStatus !== 'active') return 401;
+  const config = (await latestGeneration(database))?.content.auth ?? own;
+  const ceiling = found.scopeCeiling === null ? null : { roles: found.scopeCeiling };
+  const roles = applyCeiling('user', resolveRoles({ direct: found.roles, groups: found.groups, config }), ceiling);
+  const caller = { kind: 'user', id: found.subjectId, roles, groups: found.groups, tokenId: found.id } as const;
+  return can(caller, 'metrics.view', 'everywhere') ? 200 : 403;
+}
