@@ -1,26 +1,20 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { eventually, isAlive } from '../support/processes.js';
+import { demoWaitMs, startDemo } from '../support/demo.js';
+import { isAlive } from '../support/processes.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const startWaitMs = 120_000;
 
 describe('npm run demo', () => {
   let demo: ChildProcess;
   let output = '';
   beforeAll(async () => {
-    demo = spawn(process.execPath, ['dev/demo.mjs', '--keep'], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-    const ended = new Promise((resolve) => demo.once('exit', resolve));
-    for (const stream of [demo.stdout!, demo.stderr!]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        output += text;
-      });
-    }
-    const isReady = () => output.includes('Ctrl-C stops everything');
-    await Promise.race([eventually(isReady, startWaitMs), ended.then(() => Promise.reject(new Error(output)))]);
-  }, startWaitMs + 10_000);
+    const started = await startDemo();
+    demo = started.child;
+    output = started.output();
+  }, demoWaitMs + 10_000);
   afterAll(() => void demo.kill('SIGKILL'));
 
   it('waits for the schemas, so that the first UPDATE on staging is judged by them (SQ-85)', () => {

@@ -1,0 +1,21 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { eventually } from './processes.js';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+export const demoWaitMs = 120_000;
+
+/** The demo as `npm run demo -- --keep` runs it, ready; whoever starts it kills it. */
+export async function startDemo(): Promise<{ child: ChildProcess; output(): string }> {
+  const child = spawn(process.execPath, ['dev/demo.mjs', '--keep'], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const isReady = () => output.includes('Ctrl-C stops everything');
+  await Promise.race([eventually(isReady, demoWaitMs), ended.then(() => Promise.reject(new Error(output)))]);
+  return { child, output: () => output };
+}
