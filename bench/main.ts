@@ -13,6 +13,7 @@ import { preflight } from './preflight.js';
 import { resultSize } from './result-size.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
 import { temporalOutage } from './temporal-outage.js';
+import { waiting } from './waiting.js';
 
 const quietWaitMs = 30 * 60_000;
 
@@ -22,6 +23,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   decision,
   get,
   lists,
+  waiting,
   footprint,
   'temporal-outage': temporalOutage,
   preflight,

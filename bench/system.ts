@@ -25,6 +25,7 @@ export interface BenchSystem {
   alice: Caller;
   bob: Caller;
   admin: Caller;
+  serverUrl: string;
   /** The gateway's own database, for looks that no caller has. */
   database: pg.Pool;
   processes: readonly Child[];
@@ -66,6 +67,7 @@ export async function startSystem(folder: string, profileFolder: string | null):
       alice: callers[0]!,
       bob: callers[1]!,
       admin: callers[2]!,
+      serverUrl: plan.serverUrl,
       database,
       processes,
       measure: profiling.measure,
