@@ -42,10 +42,6 @@ export function createMetrics(version: string) {
         'Creations with allow_ddl whose audit events were not written',
       ),
     },
-    breakGlassAuditFailure: counter(
-      'svc_break_glass_audit_failure_total',
-      'Refused emergencies whose audit event was not written',
-    ),
     executions: counter('svc_agent_executions_total', 'Ended executions', 'status'),
     executionDuration: histogram('svc_execution_duration_seconds', 'Duration of executions', 'database', 'environment'),
     leaseExpirations: counter('svc_agent_lease_expirations_total', 'Leases that ran out'),

@@ -63,7 +63,6 @@ async function auditBlocked(
     await services.database.transaction((tx) => insertAuditEvents(tx, [draft], subject));
   } catch (error) {
     services.metrics.auditWriteFailures.inc();
-    if (input.emergency) services.metrics.breakGlassAuditFailure.inc();
     services.log.error({ error: String(error) }, 'request.blocked_by_review not written');
   }
 }
