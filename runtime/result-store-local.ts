@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, link, mkdir, open, opendir, readFile, rm, rmdir, stat } from 'node:fs/promises';
+import { type FileHandle, link, mkdir, open, opendir, readFile, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { sha256Hex } from '../crypto/hash.js';
 import { otherText, type PutObject, type ResultStore } from './result-store.js';
@@ -15,7 +15,7 @@ export async function openLocalResultStore(rootDir: string): Promise<ResultStore
   const pathOf = (key: string) => safePath(rootDir, key);
   return {
     backend: 'local',
-    put: (key, text) => put(pathOf(key), new TextEncoder().encode(text)),
+    put: (key, text) => put(rootDir, pathOf(key), new TextEncoder().encode(text)),
     read: async (key) => {
       const file = await open(pathOf(key)).catch(ignoreMissing);
       return file && chunks(file);
@@ -31,32 +31,29 @@ export async function openLocalResultStore(rootDir: string): Promise<ResultStore
   };
 }
 
-async function put(path: string, bytes: Uint8Array): Promise<PutObject> {
+async function put(rootDir: string, path: string, bytes: Uint8Array): Promise<PutObject> {
   const written = { sha256: sha256Hex(bytes), length: bytes.length };
+  const folder = dirname(path);
   const temporary = `${path}.${randomUUID()}.tmp`;
+  const { file, madeFolder } = await createIn(folder, temporary);
   let existed = false;
   try {
-    const file = await createIn(dirname(path), temporary);
-    try {
-      await file.writeFile(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await file.writeFile(bytes);
+    await file.sync();
     existed = await linkOnce(temporary, path, bytes);
   } finally {
-    await rm(temporary, { force: true });
+    await Promise.all([file.close(), unlink(temporary).catch(ignoreMissing)]);
   }
-  // Without this a crash of the machine can lose the name although the bytes are on disk.
-  await syncDirectory(dirname(path));
+  // Without this a crash of the machine can lose a name although the bytes are on disk.
+  await Promise.all([syncDirectory(folder), madeFolder && syncDirectory(rootDir)]);
   return { ...written, existed };
 }
 
-async function createIn(folder: string, path: string): Promise<FileHandle> {
+async function createIn(folder: string, path: string): Promise<{ file: FileHandle; madeFolder: boolean }> {
   for (let tried = 1; ; tried += 1) {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const madeFolder = (await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined;
     try {
-      return await open(path, 'wx', 0o600);
+      return { file: await open(path, 'wx', 0o600), madeFolder };
     } catch (error) {
       if (codeOf(error) !== 'ENOENT' || tried >= folderTries) throw error;
     }
