@@ -2,11 +2,12 @@ import { findRole, type Pair } from '../domain/permissions.js';
 import { matchPolicy } from '../domain/workflow-policy.js';
 import { refusedHost } from './addresses.js';
 import type { Draft, Entry } from './draft.js';
+import { UNREAD } from './fields.js';
 import { checkDefinedNames } from './name-checks.js';
 import type { Findings } from './problems.js';
 import { checkWorkflows } from './workflow-checks.js';
 
-/** CF-10 and the duplicates of CF-5: what entries say about each other. Only entries that could be read take part. */
+/** CF-10 and the duplicates of CF-5: what entries say about each other, as far as they could be read. */
 export function checkReferences(draft: Draft, findings: Findings): void {
   checkDuplicates(draft, findings);
   checkDefinedNames(draft, findings);
@@ -19,6 +20,7 @@ function checkDuplicates({ lists }: Draft, findings: Findings): void {
   for (const list of ['execution_policies', 'sql_review', 'result_policies', 'notification_policies'] as const) {
     const seen = new Set<string>();
     for (const { path, value } of lists[list] as Entry<Pair>[]) {
+      if (value.database === UNREAD || value.environment === UNREAD) continue;
       const pair = `${value.database} ${value.environment}`;
       if (seen.has(pair)) findings.error({ path, message: 'is a second entry for one pair' });
       seen.add(pair);
@@ -33,6 +35,7 @@ function checkDuplicates({ lists }: Draft, findings: Findings): void {
 /** NT-41 and NT-44 as far as the address is spelt out; names are looked up when a delivery is sent (NT-43). */
 function checkWebhooks({ sections, lists }: Draft, findings: Findings): void {
   for (const { path, value } of lists.webhooks) {
+    if (value.url === UNREAD) continue;
     const { hostname } = new URL(value.url);
     const refused = refusedHost(hostname, sections.root?.allow_private_networks === true);
     if (refused !== null)
@@ -47,11 +50,17 @@ function checkWebhooks({ sections, lists }: Draft, findings: Findings): void {
 }
 
 function checkPairs({ sections, lists }: Draft, findings: Findings): void {
-  const workflows = lists.workflows.map(({ value }) => value);
+  // A workflow whose pair has an error may be meant for any.
+  const orAny = (name: string) => (name === UNREAD ? '*' : name);
+  const workflows = lists.workflows.map(({ value }) => ({
+    database: orAny(value.database),
+    environment: orAny(value.environment),
+  }));
   const environments = new Set<string>();
   for (const { path, value } of lists.databases) {
     for (const [index, environment] of value.environments.entries()) {
       environments.add(environment);
+      if (value.name === UNREAD || environment === UNREAD) continue;
       if (matchPolicy(workflows, { database: value.name, environment }) !== null) continue;
       findings.warning({
         path: [...path, 'environments', index],
@@ -60,7 +69,7 @@ function checkPairs({ sections, lists }: Draft, findings: Findings): void {
     }
   }
   const mcp = sections.mcp;
-  if (mcp?.enabled && !environments.has(mcp.default_environment))
+  if (mcp?.enabled && mcp.default_environment !== UNREAD && !environments.has(mcp.default_environment))
     findings.warning({
       path: ['mcp', 'default_environment'],
       message: `no database has the environment ${mcp.default_environment}`,

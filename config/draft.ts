@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { readText } from './expansion.js';
 import { authSection, featureSections } from './feature-schema.js';
-import { MISSING, optionalSection } from './fields.js';
+import { MISSING, optionalSection, readPartly } from './fields.js';
 import { dropUnknownKeys } from './known-keys.js';
 import { listEntries } from './policy-schema.js';
 import type { Path } from './positions.js';
@@ -20,9 +20,14 @@ export interface Entry<T> {
   value: T;
 }
 
-/** What of a file could be read: sections and list entries with errors are missing, so that the others are checked all the same. */
+/**
+ * What of a file could be read. Keys with errors have stand-ins (null, a default, an empty text), and what is no table at all is missing, so
+ * that everything else is checked all the same.
+ */
 export interface Draft {
   sections: Partial<Sections>;
+  /** Sections with an error: what they say about themselves cannot be judged. */
+  broken: ReadonlySet<keyof Sections>;
   lists: Entries;
   /** `id` or `name` of every entry, readable or not: what other entries may refer to. */
   names: Record<ListPath, Set<string>>;
@@ -53,10 +58,12 @@ export function readDraft(file: Record<string, unknown>, findings: Findings): Dr
     auth: isTable(known.auth) ? auth : known.auth,
   };
   const read: Record<string, unknown> = {};
+  const broken = new Set<string>();
   for (const [name, schema] of Object.entries(sections)) {
     const value = raw[name] === undefined ? {} : raw[name];
     const parsed = readValue(schema, value, name === 'root' ? [] : [name], findings);
-    if (parsed !== undefined) read[name] = parsed.value;
+    if (parsed.partial !== undefined) read[name] = parsed.partial;
+    if (!parsed.isValid) broken.add(name);
   }
   const lists: Record<string, Entry<unknown>[]> = {};
   const names: Record<string, Set<string>> = {};
@@ -66,7 +73,7 @@ export function readDraft(file: Record<string, unknown>, findings: Findings): Dr
     names[name] = readNames(value, name.split('.'), findings);
   }
   // The loops above cannot carry the type of each name; the tables `sections` and `listEntries` are the same ones the types come from.
-  return { sections: read, lists, names } as unknown as Draft;
+  return { sections: read, broken, lists, names } as unknown as Draft;
 }
 
 function readEntries(schema: z.ZodType, value: unknown, path: Path, findings: Findings): Entry<unknown>[] {
@@ -75,17 +82,19 @@ function readEntries(schema: z.ZodType, value: unknown, path: Path, findings: Fi
     findings.error({ path, message: 'must be a list of tables', hint: `write [[${path.join('.')}]]` });
     return [];
   }
-  return value.flatMap((item, index) => readValue(schema, item, [...path, index], findings) ?? []);
+  return value.flatMap((item, index) => {
+    const { partial } = readValue(schema, item, [...path, index], findings);
+    return partial === undefined ? [] : { path: [...path, index], value: partial };
+  });
 }
 
-function readValue(schema: z.ZodType, value: unknown, path: Path, findings: Findings): Entry<unknown> | undefined {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return { path, value: parsed.data };
-  for (const issue of parsed.error.issues) {
+function readValue(schema: z.ZodType, value: unknown, path: Path, findings: Findings): { partial?: unknown; isValid: boolean } {
+  const { issues, partial } = readPartly(schema, value);
+  for (const issue of issues) {
     const at = issue.path.map((part) => (typeof part === 'symbol' ? '' : part));
     findings.error({ path: [...path, ...at], message: describe(issue) });
   }
-  return undefined;
+  return { partial, isValid: issues.length === 0 };
 }
 
 function describe(issue: z.core.$ZodIssue): string {

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { bool, choice, int, list, optionalSection, optionalText, text, textOr, textOrEmpty } from './fields.js';
+import { bool, choice, int, list, optionalSection, optionalText, text, textOr, textOrEmpty, UNREAD, withRule } from './fields.js';
 import * as rules from './text-rules.js';
 
-const resultStorage = z
-  .strictObject({
+const resultStorage = withRule(
+  z.strictObject({
     backend: choice(['local', 's3'], 'local'),
     root_dir: optionalText(),
     bucket: textOr('svc'),
@@ -14,47 +14,52 @@ const resultStorage = z
     secret_access_key: optionalText(),
     path_style: bool(false),
     max_persist_bytes: int(10_485_760, 1024, 1_073_741_824),
-  })
-  .refine((keys) => (keys.access_key_id === null) === (keys.secret_access_key === null), {
-    message: 'access_key_id and secret_access_key must be set together',
-  });
+  }),
+  ['access_key_id', 'secret_access_key'],
+  (keys, tell) => {
+    if ((keys.access_key_id === null) !== (keys.secret_access_key === null))
+      tell('access_key_id and secret_access_key must be set together');
+  },
+);
 
 const onboarding = optionalSection(
-  z
-    .strictObject({
+  withRule(
+    z.strictObject({
       enabled: bool(false),
       assignable_roles: list(rules.roleName),
       restricted_roles: list(rules.roleName),
       assignable_groups: list(rules.groupName),
       request_ttl_hours: int(72, 1, 8760),
-    })
-    .superRefine((keys, context) => {
-      keys.restricted_roles.forEach((role, index) => {
-        if (keys.assignable_roles.includes(role)) return;
-        context.addIssue({ code: 'custom', message: 'must be one of assignable_roles', path: ['restricted_roles', index] });
-      });
     }),
+    ['assignable_roles', 'restricted_roles'],
+    ({ assignable_roles: assignable, restricted_roles: restricted }, tell) => {
+      if (assignable.includes(UNREAD)) return;
+      restricted.forEach((role, index) => {
+        if (role !== UNREAD && !assignable.includes(role)) tell('must be one of assignable_roles', ['restricted_roles', index]);
+      });
+    },
+  ),
 );
 
-const oidc = z
-  .strictObject({
-    issuer: optionalText(rules.guardedUrl),
-    issuer_url: optionalText(rules.guardedUrl),
-    client_id: optionalText(),
-    audience: optionalText(),
-    jwks_uri: optionalText(rules.guardedUrl),
-    default_role: textOrEmpty('approver', rules.roleName),
-    subject_claim: textOr('sub'),
-    groups_claim: textOr('groups'),
-    link_existing_users: bool(false),
-    role_mappings: z.array(z.strictObject({ claim: text(), value: text(), role: text(rules.roleName) })).default([]),
-  })
-  .superRefine((keys, context) => {
-    const issue = (message: string, path: string[]) => context.addIssue({ code: 'custom', message, path });
-    if (keys.issuer === null && keys.issuer_url === null) issue('is required', ['issuer']);
-    if (keys.issuer !== null && keys.issuer_url !== null) issue('is there twice: issuer and issuer_url', ['issuer_url']);
-    if (keys.client_id === null && keys.audience === null) issue('client_id or audience is required', []);
-  });
+const oidcKeys = z.strictObject({
+  issuer: optionalText(rules.guardedUrl),
+  issuer_url: optionalText(rules.guardedUrl),
+  client_id: optionalText(),
+  audience: optionalText(),
+  jwks_uri: optionalText(rules.guardedUrl),
+  default_role: textOrEmpty('approver', rules.roleName),
+  subject_claim: textOr('sub'),
+  groups_claim: textOr('groups'),
+  link_existing_users: bool(false),
+  role_mappings: z.array(z.strictObject({ claim: text(), value: text(), role: text(rules.roleName) })).default([]),
+});
+const oidcWithIssuer = withRule(oidcKeys, ['issuer', 'issuer_url'], ({ issuer, issuer_url: other }, tell) => {
+  if (issuer === null && other === null) tell('is required', ['issuer']);
+  if (issuer !== null && other !== null) tell('is there twice: issuer and issuer_url', ['issuer_url']);
+});
+const oidc = withRule(oidcWithIssuer, ['client_id', 'audience'], (keys, tell) => {
+  if (keys.client_id === null && keys.audience === null) tell('client_id or audience is required');
+});
 
 /** Section 4 of the key table. */
 export const featureSections = {

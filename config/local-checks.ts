@@ -1,6 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Draft } from './draft.js';
+import { UNREAD } from './fields.js';
 import { PLANS, readLicense } from './license.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
@@ -31,7 +32,7 @@ function checkFiles({ sections: { database, temporal } }: Draft, directory: stri
 
 /** ET-21, ET-21a, ET-22: without `SVC_SECRET_KEY` a named file must be there, and no key file may be readable by others. */
 function checkSecretKey(
-  { sections: { root, security } }: Draft,
+  { sections: { root, security }, broken }: Draft,
   directory: string,
   environment: Variables,
   findings: Findings,
@@ -43,8 +44,9 @@ function checkSecretKey(
       findings.error({ path: ['SVC_SECRET_KEY'], message: 'environment variable must be 64 hex characters' });
     return;
   }
+  if (broken.has('security')) return;
   const named = security?.secret_key_file ?? null;
-  const file = named ?? (root === undefined ? null : `${root.state_dir}/secret.key`);
+  const file = named ?? (root === undefined || root.state_dir === UNREAD ? null : `${root.state_dir}/secret.key`);
   const mode = file === null ? null : modeOf(resolve(directory, file));
   if (mode === null) {
     if (named !== null) findings.error({ path, message: 'file is missing' });
@@ -52,9 +54,9 @@ function checkSecretKey(
 }
 
 /** OP-44 and the warning of OP-42. */
-function checkLicense({ sections, names }: Draft, environment: Variables, findings: Findings): void {
+function checkLicense({ sections, broken, names }: Draft, environment: Variables, findings: Findings): void {
   const path = ['license', 'key'];
-  if (sections.license === undefined) return;
+  if (sections.license === undefined || broken.has('license')) return;
   const key = sections.license.key ?? (environment.SVC_LICENSE_KEY || null);
   const publicKey = sections.license.public_key;
   let maxDatabases: number | null = PLANS.free.maxDatabases;
@@ -81,7 +83,7 @@ function checkLogging(environment: Variables, findings: Findings): void {
   }
 }
 
-function warn({ sections: { audit, auth, slack } }: Draft, findings: Findings): void {
+function warn({ sections: { audit, auth, slack }, broken }: Draft, findings: Findings): void {
   if (audit?.redaction === 'none')
     findings.warning({ path: ['audit', 'redaction'], message: 'none keeps SQL with its values in the audit log' });
   if (auth?.oidc?.link_existing_users)
@@ -90,7 +92,8 @@ function warn({ sections: { audit, auth, slack } }: Draft, findings: Findings): 
       message: 'lets the identity provider act as any local user',
     });
   const blank = [slack?.bot_token, slack?.signing_secret].filter((secret) => secret?.trim() === '');
-  if (blank.length === 1) findings.warning({ path: ['slack'], message: 'is off: bot_token and signing_secret must both be set' });
+  if (blank.length === 1 && !broken.has('slack'))
+    findings.warning({ path: ['slack'], message: 'is off: bot_token and signing_secret must both be set' });
 }
 
 /** The permission bits of a file, null when there is none. */

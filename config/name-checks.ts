@@ -1,5 +1,6 @@
 import { findRole, parseSelector } from '../domain/permissions.js';
 import type { Draft } from './draft.js';
+import { UNREAD } from './fields.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
@@ -17,7 +18,7 @@ export function checkDefinedNames(draft: Draft, findings: Findings): void {
   }
   for (const { path, value } of draft.lists.notification_policies) {
     for (const [index, id] of value.webhooks.entries()) {
-      if (!draft.names.webhooks.has(id))
+      if (id !== UNREAD && !draft.names.webhooks.has(id))
         findings.error({ path: [...path, 'webhooks', index], message: `webhook ${id} is not defined` });
     }
   }
@@ -25,13 +26,13 @@ export function checkDefinedNames(draft: Draft, findings: Findings): void {
 
 /** Reports a role that is neither built in nor in `[[auth.roles]]`. */
 export function requireRole(role: string, path: Path, { names }: Draft, findings: Findings): void {
-  if (findRole(role, []) !== undefined || names['auth.roles'].has(role)) return;
+  if (role === UNREAD || findRole(role, []) !== undefined || names['auth.roles'].has(role)) return;
   findings.error({ path, message: `role ${role} is not defined`, hint: 'define it in [[auth.roles]]' });
 }
 
 /** Reports a group that is not in `[[auth.groups]]`; with an identity provider, which may know it, as a warning. */
 export function requireGroup(group: string, path: Path, { names, sections }: Draft, findings: Findings): void {
-  if (names['auth.groups'].has(group)) return;
+  if (group === UNREAD || names['auth.groups'].has(group)) return;
   const message = `group ${group} is not defined`;
   if (sections.auth?.oidc) findings.warning({ path, message, hint: 'only the identity provider can give it' });
   else findings.error({ path, message, hint: 'define it in [[auth.groups]]' });
@@ -54,7 +55,7 @@ function checkOnboarding(draft: Draft, findings: Findings): void {
   for (const [index, role] of (onboarding?.assignable_roles ?? []).entries())
     requireUserRole(role, [...path, 'assignable_roles', index], draft, findings);
   for (const [index, group] of (onboarding?.assignable_groups ?? []).entries()) {
-    if (draft.names['auth.groups'].has(group)) continue;
+    if (group === UNREAD || draft.names['auth.groups'].has(group)) continue;
     findings.error({
       path: [...path, 'assignable_groups', index],
       message: `group ${group} is not defined`,

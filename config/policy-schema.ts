@@ -13,6 +13,7 @@ import {
   requiredList,
   text,
   textOr,
+  withRule,
 } from './fields.js';
 import * as rules from './text-rules.js';
 
@@ -21,28 +22,32 @@ const pair = { database: textOr('*', rules.nameOrStar), environment: textOr('*',
 const operation = (text: string) =>
   OPERATIONS.some((known) => known === text) ? null : `must be one of ${OPERATIONS.join(', ')}`;
 
-const autoApprove = z
-  .strictObject({
+const autoApprove = withRule(
+  z.strictObject({
     mode: requiredChoice(['always', 'risk_based']),
     risk: optionalChoice(['low', 'medium', 'high']),
     allow_read_only: bool(true),
     allow_safe_ddl: bool(true),
     max_estimated_rows: int(1000, 0),
-  })
-  .refine((keys) => keys.mode === 'always' || keys.risk !== null, { message: 'is required for risk_based', path: ['risk'] });
+  }),
+  ['mode', 'risk'],
+  ({ mode, risk }, tell) => {
+    if (mode === 'risk_based' && risk === null) tell('is required for risk_based', ['risk']);
+  },
+);
 
-const approver = z
-  .strictObject({
-    role: optionalText(rules.roleName),
-    group: optionalText(rules.groupName),
-    user: optionalText(rules.userId),
-    min: int(1, 1),
-  })
-  .superRefine((keys, context) => {
-    const named = [keys.role, keys.group, keys.user].filter((value) => value !== null);
-    if (named.length !== 1) context.addIssue({ code: 'custom', message: 'must have exactly one of role, group, user' });
-    if (keys.user !== null && keys.min > 1) context.addIssue({ code: 'custom', message: 'must be 1 for a user', path: ['min'] });
-  });
+const approverKeys = z.strictObject({
+  role: optionalText(rules.roleName),
+  group: optionalText(rules.groupName),
+  user: optionalText(rules.userId),
+  min: int(1, 1),
+});
+const namedApprover = withRule(approverKeys, ['role', 'group', 'user'], ({ role, group, user }, tell) => {
+  if ([role, group, user].filter((value) => value !== null).length !== 1) tell('must have exactly one of role, group, user');
+});
+const approver = withRule(namedApprover, ['user', 'min'], ({ user, min }, tell) => {
+  if (user !== null && min > 1) tell('must be 1 for a user', ['min']);
+});
 
 const step = z.strictObject({
   type: choice(['approval'], 'approval'),
@@ -52,49 +57,45 @@ const step = z.strictObject({
     .refine((entries) => entries.length > 0, { message: 'must not be empty' }),
 });
 
-const workflow = z
-  .strictObject({
-    ...pair,
-    operations: list(operation),
-    auto_approve: autoApprove.nullable().default(null),
-    steps: z.array(step).default([]),
-    require_reason: bool(false),
-    allow_self_approve: bool(false),
-    allow_same_approver_across_steps: bool(false),
-    explain: bool(true),
-    pending_ttl_secs: optionalInt(1),
-    approval_ttl_secs: optionalInt(1),
-    statement_timeout_secs: optionalInt(1),
-  })
-  .superRefine(({ auto_approve: rule, steps }, context) => {
-    const issue = (message: string, path: string[]) => context.addIssue({ code: 'custom', message, path });
-    if (rule === null && steps.length === 0) issue('must have auto_approve or steps', []);
-    if (rule?.mode === 'always' && steps.length > 0) issue('always takes no steps', ['auto_approve', 'mode']);
-    if (rule?.mode === 'risk_based' && steps.length === 0) issue('risk_based needs steps', ['auto_approve', 'mode']);
-  });
+const workflowKeys = z.strictObject({
+  ...pair,
+  operations: list(operation),
+  auto_approve: autoApprove.nullable().default(null),
+  steps: z.array(step).default([]),
+  require_reason: bool(false),
+  allow_self_approve: bool(false),
+  allow_same_approver_across_steps: bool(false),
+  explain: bool(true),
+  pending_ttl_secs: optionalInt(1),
+  approval_ttl_secs: optionalInt(1),
+  statement_timeout_secs: optionalInt(1),
+});
+const workflow = withRule(workflowKeys, ['auto_approve.mode', 'steps'], ({ auto_approve: rule, steps }, tell) => {
+  if (rule === null && steps.length === 0) tell('must have auto_approve or steps');
+  if (rule?.mode === 'always' && steps.length > 0) tell('always takes no steps', ['auto_approve', 'mode']);
+  if (rule?.mode === 'risk_based' && steps.length === 0) tell('risk_based needs steps', ['auto_approve', 'mode']);
+});
 
-const executionPolicy = z
-  .strictObject({
-    ...pair,
-    max_executions: int(1, 1),
-    execution_window_secs: int(86_400, 1),
-    retry_on_failure: bool(false),
-    statement_timeout_secs: int(30, 1),
-    max_statement_timeout_secs: int(600, 1),
-    max_rows: optionalInt(1),
-    migration_lease_duration_secs: optionalInt(5),
-    migration_statement_timeout_secs: optionalInt(0),
-  })
-  .superRefine((keys, context) => {
-    for (const key of ['statement_timeout_secs', 'migration_statement_timeout_secs'] as const) {
-      if ((keys[key] ?? 0) <= keys.max_statement_timeout_secs) continue;
-      context.addIssue({
-        code: 'custom',
-        message: `must not exceed max_statement_timeout_secs (${keys.max_statement_timeout_secs})`,
-        path: [key],
-      });
-    }
-  });
+const timeouts = ['statement_timeout_secs', 'migration_statement_timeout_secs'] as const;
+const executionPolicyKeys = z.strictObject({
+  ...pair,
+  max_executions: int(1, 1),
+  execution_window_secs: int(86_400, 1),
+  retry_on_failure: bool(false),
+  statement_timeout_secs: int(30, 1),
+  max_statement_timeout_secs: int(600, 1),
+  max_rows: optionalInt(1),
+  migration_lease_duration_secs: optionalInt(5),
+  migration_statement_timeout_secs: optionalInt(0),
+});
+const executionPolicy = timeouts.reduce(
+  (schema, key) =>
+    withRule(schema, [key, 'max_statement_timeout_secs'], (keys, tell) => {
+      if ((keys[key] ?? 0) > keys.max_statement_timeout_secs)
+        tell(`must not exceed max_statement_timeout_secs (${keys.max_statement_timeout_secs})`, [key]);
+    }),
+  executionPolicyKeys,
+);
 
 const reviewAction = (fallback: 'block' | 'warn' | 'off') => choice(['block', 'warn', 'off'], fallback);
 

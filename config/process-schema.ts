@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { bool, choice, int, list, optionalSection, optionalText, ratio, text, textOr, textOrEmpty } from './fields.js';
+import { bool, choice, int, list, optionalSection, optionalText, ratio, text, textOr, textOrEmpty, withRule } from './fields.js';
 import * as rules from './text-rules.js';
 
 /** The sections that CF-50 guards, as they are named in `allow_empty`. */
@@ -26,17 +26,23 @@ export const rootKeys = {
 };
 
 const tlsFiles = optionalSection(
-  z
-    .strictObject({ ca: optionalText(), cert: optionalText(), key: optionalText(), server_name: optionalText() })
-    .refine((files) => (files.cert === null) === (files.key === null), { message: 'cert and key must be set together' }),
+  withRule(
+    z.strictObject({ ca: optionalText(), cert: optionalText(), key: optionalText(), server_name: optionalText() }),
+    ['cert', 'key'],
+    ({ cert, key }, tell) => {
+      if ((cert === null) !== (key === null)) tell('cert and key must be set together');
+    },
+  ),
 );
 
-const bootstrap = z
-  .strictObject({ admin_token: optionalText(rules.apiToken), agent_token: optionalText(rules.apiToken) })
-  .refine((tokens) => tokens.admin_token === null || tokens.admin_token !== tokens.agent_token, {
-    message: 'must differ from admin_token',
-    path: ['agent_token'],
-  });
+const bootstrap = withRule(
+  z.strictObject({ admin_token: optionalText(rules.apiToken), agent_token: optionalText(rules.apiToken) }),
+  ['admin_token', 'agent_token'],
+  (tokens, tell) => {
+    if (tokens.admin_token !== null && tokens.admin_token === tokens.agent_token)
+      tell('must differ from admin_token', ['agent_token']);
+  },
+);
 
 /** Sections 2 and 3 of the key table, without `[auth]`. */
 export const processSections = {

@@ -1,5 +1,6 @@
-import { coversPair } from '../domain/permissions.js';
+import { coversPair, type Pair } from '../domain/permissions.js';
 import type { Draft, Entry } from './draft.js';
+import { UNREAD } from './fields.js';
 import { requireGroup, requireRole } from './name-checks.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
@@ -25,21 +26,25 @@ export function selectorOf({ role, group, user }: Approver): string {
 
 /** Two workflows of one pair must differ in operations, so that WF-1 never has a tie. */
 function checkOverlaps(workflows: Entry<Workflow>[], findings: Findings): void {
-  for (const [index, { path, value }] of workflows.entries()) {
-    const earlier = workflows.slice(0, index).filter((other) => samePair(other.value, value));
-    if (earlier.length === 0) continue;
-    if (value.operations.length === 0 || earlier.some((other) => other.value.operations.length === 0)) {
+  const operationsOf = new Map<string, Set<string>>();
+  for (const { path, value } of workflows) {
+    if (isUnread(value)) continue;
+    const pair = `${value.database} ${value.environment}`;
+    const earlier = operationsOf.get(pair);
+    // An empty set is an entry for all operations.
+    if (earlier !== undefined && (value.operations.length === 0 || earlier.size === 0))
       findings.error({ path, message: 'a workflow for all operations next to another one of the same pair' });
-      continue;
-    }
     for (const [at, operation] of value.operations.entries()) {
-      if (earlier.some((other) => other.value.operations.includes(operation)))
+      if (operation !== UNREAD && earlier?.has(operation))
         findings.error({ path: [...path, 'operations', at], message: `${operation} has another workflow of the same pair` });
     }
+    const isForAll = value.operations.length === 0 || earlier?.size === 0;
+    operationsOf.set(pair, new Set(isForAll ? [] : [...(earlier ?? []), ...value.operations]));
   }
 }
 
 function checkRegistered({ path, value }: Entry<Workflow>, { lists, names }: Draft, findings: Findings): void {
+  if (isUnread(value)) return;
   if (value.database !== '*' && !names.databases.has(value.database))
     findings.warning({ path: [...path, 'database'], message: `database ${value.database} is not defined` });
   if (value.environment === '*') return;
@@ -80,9 +85,12 @@ function checkDefined({ role, group }: Approver, path: Path, workflow: Workflow,
 
 function forEachApprover({ path, value }: Entry<Workflow>, visit: (approver: Approver, path: Path, step: number) => void): void {
   for (const [step, { approvers }] of value.steps.entries()) {
-    for (const [index, approver] of approvers.entries()) visit(approver, [...path, 'steps', step, 'approvers', index], step);
+    for (const [index, approver] of approvers.entries()) if (isNamed(approver)) visit(approver, [...path, 'steps', step, 'approvers', index], step);
   }
 }
+
+/** An approver that could be read names one of the three. */
+const isNamed = ({ role, group, user }: Approver) => [role, group, user].filter((name) => name !== null).length === 1;
 
 /** Empty lists mean all (IM-50). */
 const scopeOf = (role: { databases: string[]; environments: string[] }) => ({
@@ -90,4 +98,4 @@ const scopeOf = (role: { databases: string[]; environments: string[] }) => ({
   environments: role.environments.length === 0 ? ['*'] : role.environments,
 });
 
-const samePair = (a: Workflow, b: Workflow) => a.database === b.database && a.environment === b.environment;
+const isUnread = ({ database, environment }: Pair) => database === UNREAD || environment === UNREAD;
