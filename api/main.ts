@@ -1,4 +1,5 @@
 import { formatProblem, loadConfig } from '../config/index.js';
+import { hangUpSignal } from '../runtime/hang-up.js';
 import { createLog } from '../runtime/log.js';
 import { StartError } from '../runtime/start-error.js';
 import { stopSignals } from '../runtime/stop-signals.js';
@@ -21,9 +22,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
   const { config } = loaded;
   const log = createLog({ process: 'server', version, ...config.logging });
   const stop = stopSignals();
-  let reload = () => {};
-  const onHangUp = () => reload();
-  process.on('SIGHUP', onHangUp);
+  const hangUp = hangUpSignal();
   try {
     const server = await createServer({
       config,
@@ -32,7 +31,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
       log,
       signal: stop.signal,
     });
-    reload = server.reload;
+    hangUp.connect(server.reload);
     await server.stopped;
     return 0;
   } catch (error) {
@@ -42,7 +41,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
     log.error({ error: String(error), stack: error instanceof Error ? error.stack : undefined }, 'the server failed');
     return 1;
   } finally {
-    process.off('SIGHUP', onHangUp);
+    hangUp.release();
     stop.release();
   }
 }

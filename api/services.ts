@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
+import { openConfiguration } from '../runtime/configuration.js';
 import { openGatewayDatabase } from '../runtime/gateway-database.js';
-import { syncGeneration, watchGeneration } from '../runtime/generation.js';
 import { createLifecycle } from '../runtime/lifecycle.js';
 import { createMetrics } from '../runtime/metrics.js';
 import { openResultStore } from '../runtime/open-result-store.js';
 import { makePrivateFolder } from '../runtime/private-files.js';
 import type { Releases } from '../runtime/releases.js';
-import { createReloader } from '../runtime/reload.js';
+import { type ReloadRecord, writeReloadRecord } from '../runtime/reload-record.js';
 import { loadSecretKey } from '../runtime/secret-key.js';
 import { type KeyRing, openKeyRing } from '../runtime/signing-keys.js';
 import { version } from '../runtime/version.js';
@@ -34,44 +34,27 @@ export interface OpenedServices {
 
 /** Opens what handlers work with, in the order of OP-50 up to the listening. */
 export async function openServices(options: ServicesOptions, releases: Releases): Promise<OpenedServices> {
-  const { log } = options;
-  let { config } = options;
+  const { config, log } = options;
   await makePrivateFolder(config.stateDir);
   const gateway = await openGatewayDatabase(config, log, 'server', options.signal);
   releases.add(gateway.close);
   const { database, notifications } = gateway;
   const signingKeys = await openIdentity(options, database, releases);
   const metrics = createMetrics(version);
-  const first = await syncGeneration(database, config);
-  const onChange = ({ number }: { number: number }) => metrics.configGeneration.set(number);
-  const generations = watchGeneration({ database, notifications, log, first, onChange });
-  releases.add(generations.close);
+  const onEnd = (record: ReloadRecord) => writeReloadRecord(config.stateDir, record);
+  const configuration = await openConfiguration({ config, gateway, metrics, log, onEnd }, releases);
   const judge = await createSqlJudge();
   releases.add(() => judge.close());
   const temporal = createTemporalReader(config);
   releases.add(() => temporal.close());
-  const apply = (next: Config) => {
-    config = next;
-    log.level = next.logging.level;
-  };
-  const reloader = createReloader({
-    database,
-    generations,
-    metrics,
-    log,
-    environment: process.env,
-    current: () => config,
-    apply,
-  });
-  releases.add(reloader.close);
   const { lifecycle, drain } = createLifecycle();
   const results = await openResultStore(config);
   const services: Services = {
     database,
     notifications,
     judge,
-    config: () => config,
-    generation: generations.current,
+    config: configuration.config,
+    generation: configuration.generation,
     signingKeys,
     results,
     metrics,
@@ -81,7 +64,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     temporal,
     version,
   };
-  return { services, reload: reloader.request, drain };
+  return { services, reload: configuration.reload, drain };
 }
 
 /** Signing keys, then the first user and tokens (OP-50). */

@@ -57,7 +57,8 @@ export const isComplete = (draft: Draft, errors: number): draft is CompleteDraft
 
 const oneOf = <T extends string>(values: readonly T[], text: string | undefined) => values.find((value) => value === text);
 
-function deepFreeze<T>(value: T): T {
+/** Freezes an object and all it holds. */
+export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null) {
     for (const item of Object.values(value)) deepFreeze(item);
     Object.freeze(value);

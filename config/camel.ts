@@ -17,4 +17,5 @@ function convert(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [toCamel(key), convert(item)]));
 }
 
-const toCamel = (key: string) => key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+/** `some_key` as `someKey`. */
+export const toCamel = (key: string) => key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

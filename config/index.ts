@@ -1,26 +1,23 @@
-import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { parse, TomlError } from 'smol-toml';
 import { warnNotAvailable } from './availability.js';
 import { buildConfig, isComplete } from './build.js';
 import { checkReferences } from './cross-checks.js';
 import { readDraft } from './draft.js';
 import { expandTree } from './expansion.js';
 import { checkLocal } from './local-checks.js';
-import { locate, MAX_DEPTH } from './positions.js';
+import { locate } from './positions.js';
 import { createFindings, type Findings, toProblems } from './problems.js';
 import { dropRetiredKeys } from './retired.js';
-import type { ConfigProblem, LoadedConfig } from './types.js';
+import { parseToml, readSource } from './source.js';
+import type { LoadedConfig } from './types.js';
 
 export { findLostSections } from './guard.js';
 export { formatProblem } from './problems.js';
+export { keepRestartKeys, listRestartKeys } from './reload.js';
 export { changedSections, sharedContent } from './shared.js';
 export type * from './types.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;
-
-/** A configuration is a few kilobytes; more is another file given by mistake. */
-const MAX_BYTES = 1_048_576;
 
 /**
  * Reads and checks `server.toml` (CF-1 to CF-10): the frozen configuration, or all errors in file order, at most 50; never throws for what a file or the
@@ -58,32 +55,4 @@ function fillIn(file: Record<string, unknown>, section: string, key: string, val
   const table = file[section] ?? {};
   if (value === undefined || typeof table !== 'object' || Object.hasOwn(table, key)) return;
   file[section] = { ...table, [key]: value };
-}
-
-type Problem = { problem: ConfigProblem };
-
-function readSource(file: string): { text: string } | Problem {
-  try {
-    if (statSync(file).size > MAX_BYTES) return problem(file, 'is larger than 1 MiB');
-    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(new Uint8Array(readFileSync(file))) };
-  } catch (error) {
-    if (error instanceof TypeError) return problem(file, 'is not UTF-8');
-    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
-    return problem(file, code === 'ENOENT' ? 'there is no such file' : `cannot be read: ${code}`);
-  }
-}
-
-/** CF-62; only the first line of the parser's message is told, the rest quotes the file, secrets included. */
-function parseToml(file: string, text: string): { table: Record<string, unknown> } | Problem {
-  try {
-    return { table: parse(text, { integersAsBigInt: true, maxDepth: MAX_DEPTH }) };
-  } catch (error) {
-    if (!(error instanceof TomlError)) throw error;
-    const message = error.message.split('\n', 1)[0]?.replace(/^Invalid TOML document: /, '') ?? '';
-    return problem(file, message, { line: error.line, column: error.column });
-  }
-}
-
-function problem(file: string, message: string, { line, column } = { line: 1, column: 1 }): Problem {
-  return { problem: { file, line, column, key: '', message, hint: null } };
 }

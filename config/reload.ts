@@ -1,50 +1,66 @@
+import { deepFreeze } from './build.js';
+import { toCamel } from './camel.js';
 import type { Config } from './types.js';
 
-/** CF-42: the `–` keys that differ between two configurations, as dotted paths of the file; each is a warning `needs a restart: <key>`. */
-export function listRestartKeys(before: Config, after: Config): string[] {
-  return Object.entries(RESTART_KEYS).flatMap(([key, read]) =>
-    JSON.stringify(read(before)) === JSON.stringify(read(after)) ? [] : [key],
-  );
+/** The `–` keys of the key tables: read at the start only (CF-42). */
+export const RESTART_KEYS = [
+  'state_dir',
+  'server.listen',
+  'worker.listen',
+  'worker.max_concurrent_activities',
+  'database.url',
+  'database.pool_max',
+  'database.connect_timeout_secs',
+  'database.pool_wait_secs',
+  'database.statement_timeout_secs',
+  'database.start_wait_secs',
+  'database.ca_file',
+  'temporal.address',
+  'temporal.namespace',
+  'temporal.task_queue',
+  'temporal.tls',
+  'temporal.tls_files.ca',
+  'temporal.tls_files.cert',
+  'temporal.tls_files.key',
+  'temporal.tls_files.server_name',
+  'temporal.api_key',
+  'temporal.call_timeout_secs',
+  'temporal.max_backlog',
+  'temporal.ui_url',
+  'security.secret_key_file',
+  'security.audit_public_keys',
+  'bootstrap.admin_token',
+  'bootstrap.agent_token',
+  'logging.format',
+  'tracing.endpoint',
+  'tracing.sample_ratio',
+  'result_storage.backend',
+  'result_storage.root_dir',
+  'result_storage.bucket',
+  'result_storage.region',
+  'result_storage.prefix',
+  'result_storage.endpoint',
+  'result_storage.access_key_id',
+  'result_storage.secret_access_key',
+  'result_storage.path_style',
+] as const;
+
+/** CF-42: the `–` keys that differ between what a process runs with and its file; each is a warning `needs a restart: <key>`. */
+export function listRestartKeys(running: Config, file: Config): string[] {
+  return RESTART_KEYS.filter((key) => JSON.stringify(at(running, ...key.split('.'))) !== JSON.stringify(at(file, ...key.split('.'))));
 }
 
-const RESTART_KEYS: Readonly<Record<string, (config: Config) => unknown>> = {
-  state_dir: (config) => config.stateDir,
-  'server.listen': (config) => config.server.listen,
-  'worker.listen': (config) => config.worker.listen,
-  'worker.max_concurrent_activities': (config) => config.worker.maxConcurrentActivities,
-  'database.url': (config) => config.database.url,
-  'database.pool_max': (config) => config.database.poolMax,
-  'database.connect_timeout_secs': (config) => config.database.connectTimeoutSecs,
-  'database.pool_wait_secs': (config) => config.database.poolWaitSecs,
-  'database.statement_timeout_secs': (config) => config.database.statementTimeoutSecs,
-  'database.start_wait_secs': (config) => config.database.startWaitSecs,
-  'database.ca_file': (config) => config.database.caFile,
-  'temporal.address': (config) => config.temporal.address,
-  'temporal.namespace': (config) => config.temporal.namespace,
-  'temporal.task_queue': (config) => config.temporal.taskQueue,
-  'temporal.tls': (config) => config.temporal.tls,
-  'temporal.tls_files.ca': (config) => config.temporal.tlsFiles.ca,
-  'temporal.tls_files.cert': (config) => config.temporal.tlsFiles.cert,
-  'temporal.tls_files.key': (config) => config.temporal.tlsFiles.key,
-  'temporal.tls_files.server_name': (config) => config.temporal.tlsFiles.serverName,
-  'temporal.api_key': (config) => config.temporal.apiKey,
-  'temporal.call_timeout_secs': (config) => config.temporal.callTimeoutSecs,
-  'temporal.max_backlog': (config) => config.temporal.maxBacklog,
-  'temporal.ui_url': (config) => config.temporal.uiUrl,
-  'security.secret_key_file': (config) => config.security.secretKeyFile,
-  'security.audit_public_keys': (config) => config.security.auditPublicKeys,
-  'bootstrap.admin_token': (config) => config.bootstrap.adminToken,
-  'bootstrap.agent_token': (config) => config.bootstrap.agentToken,
-  'logging.format': (config) => config.logging.format,
-  'tracing.endpoint': (config) => config.tracing.endpoint,
-  'tracing.sample_ratio': (config) => config.tracing.sampleRatio,
-  'result_storage.backend': (config) => config.resultStorage.backend,
-  'result_storage.root_dir': (config) => config.resultStorage.rootDir,
-  'result_storage.bucket': (config) => config.resultStorage.bucket,
-  'result_storage.region': (config) => config.resultStorage.region,
-  'result_storage.prefix': (config) => config.resultStorage.prefix,
-  'result_storage.endpoint': (config) => config.resultStorage.endpoint,
-  'result_storage.access_key_id': (config) => config.resultStorage.accessKeyId,
-  'result_storage.secret_access_key': (config) => config.resultStorage.secretAccessKey,
-  'result_storage.path_style': (config) => config.resultStorage.pathStyle,
-};
+/** The file's configuration with the `–` keys that the process runs with, so that nothing takes over half of a change (CF-42). */
+export function keepRestartKeys(running: Config, file: Config): Config {
+  const next = structuredClone(file);
+  for (const key of RESTART_KEYS) {
+    const path = key.split('.');
+    const table = at(next, ...path.slice(0, -1)) as Record<string, unknown>;
+    table[toCamel(path.at(-1) ?? '')] = at(running, ...path);
+  }
+  return deepFreeze({ ...next, security: running.security });
+}
+
+/** What was made of a key or table of the file. */
+const at = (config: Config, ...path: string[]): unknown =>
+  path.map(toCamel).reduce<unknown>((value, part) => (value as Record<string, unknown>)[part], config);

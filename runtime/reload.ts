@@ -1,14 +1,15 @@
 import type { Logger } from 'pino';
-import { formatProblem, loadConfig } from '../config/index.js';
-import { listRestartKeys } from '../config/reload.js';
+import { formatProblem, keepRestartKeys, listRestartKeys, loadConfig } from '../config/index.js';
 import type { Config, SharedConfig } from '../config/types.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
 import { listActiveHolders } from '../db/users.js';
 import { systemActor } from '../domain/audit.js';
+import { GatewayError } from '../domain/errors.js';
 import { hasAdmin } from '../domain/last-admin.js';
 import { type GenerationWatch, syncGeneration } from './generation.js';
 import type { Metrics } from './metrics.js';
+import type { ReloadRecord } from './reload-record.js';
 import { StartError } from './start-error.js';
 
 const atMostEveryMs = 5000;
@@ -17,12 +18,14 @@ const maxErrors = 50;
 
 export interface ReloadOptions {
   database: Database;
-  generations: GenerationWatch;
+  generations: Pick<GenerationWatch, 'current' | 'use'>;
   metrics: Metrics;
   log: Logger;
   environment: Record<string, string | undefined>;
   current(): Config;
   apply(next: Config): void;
+  /** Hears how each reload ended. */
+  onEnd?: (record: ReloadRecord) => Promise<void>;
   /** Between two reloads (CF-40); 5 s if absent. */
   everyMs?: number;
 }
@@ -44,10 +47,7 @@ export function createReloader(options: ReloadOptions): Reloader {
     lastAt = performance.now();
     running = running
       .then(() => reload(options))
-      .catch((error: unknown) => {
-        options.metrics.backgroundPanics.inc();
-        options.log.error({ error: String(error) }, 'reload failed');
-      });
+      .catch((error: unknown) => options.log.error({ error: String(error) }, 'the outcome of a reload is not recorded'));
   };
   return {
     request: () => {
@@ -61,36 +61,61 @@ export function createReloader(options: ReloadOptions): Reloader {
 }
 
 async function reload(options: ReloadOptions): Promise<void> {
+  const startedAt = Date.now();
+  const outcome = await attempt(options);
+  options.metrics.configReloads.inc({ outcome: outcome.outcome });
+  const generation = options.generations.current().number;
+  await options.onEnd?.({ pid: process.pid, startedAt, generation, ...outcome });
+}
+
+type Outcome = Pick<ReloadRecord, 'outcome' | 'errors' | 'warnings'>;
+
+async function attempt(options: ReloadOptions): Promise<Outcome> {
   const before = options.current();
   const loaded = loadConfig(before.file, options.environment);
-  for (const warning of loaded.warnings) options.log.warn({}, formatProblem(warning));
-  if (!loaded.ok) return reject(options, loaded.errors.map(formatProblem));
+  const warnings = loaded.warnings.map(formatProblem);
+  if (!loaded.ok) return reject(options, loaded.errors.map(formatProblem), warnings);
   const { config } = loaded;
+  const inForce = options.generations.current().number;
   try {
-    const inForce = options.generations.current().number;
-    const generation = await syncGeneration(options.database, config, (tx) => requireAdmin(tx, config.shared));
-    for (const key of listRestartKeys(before, config)) options.log.warn({}, `needs a restart: ${key}`);
-    options.apply(config);
+    const generation = await syncGeneration(options.database, config, (tx) => requireAdmin(tx, config));
+    warnings.push(...listRestartKeys(before, config).map((key) => `needs a restart: ${key}`));
+    options.apply(keepRestartKeys(before, config));
     options.generations.use(generation);
-    options.metrics.configReloads.inc({ outcome: generation.number === inForce ? 'unchanged' : 'applied' });
+    for (const warning of warnings) options.log.warn({}, warning);
     options.log.info({ generation: generation.number }, 'configuration reloaded');
+    return { outcome: generation.number === inForce ? 'unchanged' : 'applied', errors: [], warnings };
   } catch (error) {
-    if (!(error instanceof StartError)) throw error;
-    await reject(options, error.lines);
+    return reject(options, linesOf(options, config.file, error), warnings);
   }
 }
 
-/** CF-43: nobody locks everybody out. The sync holds the generations' lock, so no change of a user is under way (IM-64). */
-async function requireAdmin(tx: Transaction, shared: SharedConfig): Promise<void> {
+/** What is told of an error; its own words only when they are meant for people. */
+function linesOf({ metrics, log }: ReloadOptions, file: string, error: unknown): readonly string[] {
+  if (error instanceof StartError) return error.lines;
+  if (error instanceof GatewayError) return [`${file}: the gateway database is not reachable`];
+  metrics.backgroundPanics.inc();
+  log.error({ error: String(error), stack: error instanceof Error ? error.stack : undefined }, 'reload failed');
+  return [`${file}: the reload failed; the log says why`];
+}
+
+/** CF-43: nobody locks everybody out; a `StartError` when no active user would be an admin any more. The caller holds the generations' lock, so no change of a user is under way (IM-64). */
+export async function requireAdmin(tx: Transaction, { file, shared }: Pick<Config, 'file'> & { shared: SharedConfig }): Promise<void> {
   const known = new Set(shared.auth.groups.map((group) => group.name));
   const holders = await listActiveHolders(tx);
   const after = holders.map(({ roles, groups }) => ({ roles, groups: groups.filter((name) => known.has(name)) }));
-  if (!hasAdmin(after, shared.auth)) throw new StartError('auth: no active user would be an admin any more');
+  if (hasAdmin(after, shared.auth)) return;
+  const message = 'no active user would be an admin any more';
+  const hint = 'give somebody the role admin first, or keep the roles and groups that make them one';
+  throw new StartError(formatProblem({ file, line: 1, column: 1, key: 'auth', message, hint }));
 }
 
-async function reject({ database, metrics, log }: ReloadOptions, errors: readonly string[]): Promise<void> {
+async function reject(
+  { database, metrics, log }: ReloadOptions,
+  errors: readonly string[],
+  warnings: readonly string[],
+): Promise<Outcome> {
   for (const error of errors) log.error({}, error);
-  metrics.configReloads.inc({ outcome: 'rejected' });
   try {
     await database.transaction((tx) =>
       insertAuditEvents(tx, [
@@ -109,4 +134,5 @@ async function reject({ database, metrics, log }: ReloadOptions, errors: readonl
     metrics.auditWriteFailures.inc();
     log.error({ error: String(error) }, 'config.rejected not written');
   }
+  return { outcome: 'rejected', errors, warnings };
 }

@@ -3,12 +3,14 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { createStep } from '../activities/step.js';
 import { formatProblem, loadConfig } from '../config/index.js';
-import type { Config } from '../config/types.js';
+import { type Configuration, openConfiguration } from '../runtime/configuration.js';
 import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-database.js';
+import { hangUpSignal } from '../runtime/hang-up.js';
 import { createLifecycle } from '../runtime/lifecycle.js';
 import { createLog } from '../runtime/log.js';
-import { createMetrics } from '../runtime/metrics.js';
+import { createMetrics, type Metrics } from '../runtime/metrics.js';
 import { openResultStore } from '../runtime/open-result-store.js';
+import { createReleases } from '../runtime/releases.js';
 import { StartError } from '../runtime/start-error.js';
 import { stopSignals } from '../runtime/stop-signals.js';
 import { version } from '../runtime/version.js';
@@ -37,7 +39,7 @@ const reconcileGraceMs = 30_000;
 /** Runs a worker until SIGTERM or SIGINT (`svc worker`); answers its exit code: 0 after a clean stop, 1 when it cannot start (OP-51, OP-63). */
 export async function runWorker(options: { config: string }): Promise<number> {
   const loaded = loadConfig(options.config, process.env);
-  for (const warning of loaded.warnings) say(formatProblem(warning));
+  for (const warning of loaded.warnings) say(`warning: ${formatProblem(warning)}`);
   if (!loaded.ok) {
     for (const problem of loaded.errors) say(formatProblem(problem));
     return 1;
@@ -45,37 +47,46 @@ export async function runWorker(options: { config: string }): Promise<number> {
   const { config } = loaded;
   const log = createLog({ process: 'worker', version, level: config.logging.level, format: config.logging.format });
   const { signal, release } = stopSignals();
+  const hangUp = hangUpSignal();
+  const releases = createReleases(log);
   try {
-    const opened = await openGatewayDatabase(config, log, 'worker', signal);
-    await work(config, log, opened, signal).finally(opened.close);
+    const gateway = await openGatewayDatabase(config, log, 'worker', signal);
+    releases.add(gateway.close);
+    const metrics = createMetrics(version);
+    const configuration = await openConfiguration({ config, gateway, metrics, log }, releases);
+    hangUp.connect(configuration.reload);
+    await work(configuration, log, gateway, metrics, signal);
     return 0;
   } catch (error) {
     if (signal.aborted) return 0;
     if (!(error instanceof StartError)) throw error;
-    for (const line of error.lines) say(`error: ${line}`);
+    for (const line of error.lines) say(line);
     return 1;
   } finally {
+    await releases.all();
+    hangUp.release();
     release();
   }
 }
 
 /** Works until the signal; what was begun is finished before the database closes. */
 async function work(
-  config: Config,
+  configuration: Configuration,
   log: Logger,
   { database, notifications }: GatewayDatabase,
+  metrics: Metrics,
   signal: AbortSignal,
 ): Promise<void> {
   const { lifecycle, drain } = createLifecycle();
   signal.addEventListener('abort', drain, { once: true });
-  const metrics = createMetrics(version);
+  const config = configuration.config();
   const onMoved = countMoves(metrics);
   const { namespace, taskQueue, callTimeoutSecs, maxBacklog } = config.temporal;
   const identity = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   installRuntime(log);
   const temporal = createTemporalLink({ namespace, callTimeoutMs: callTimeoutSecs * 1000, metrics, log });
   const results = await openResultStore(config);
-  const probes = await startProbes({ config, database, temporal, metrics, lifecycle, results });
+  const probes = await startProbes({ config: configuration.config, database, temporal, metrics, lifecycle, results });
   const onStepFailure = (error: unknown) =>
     log.warn({ error: describeError(error) }, 'a step of a workflow failed; it is tried again');
   const activities = createStep({ database, onMoved, onFailure: onStepFailure });
@@ -96,9 +107,9 @@ async function work(
     }),
     createHeartbeat({ database, identity, taskQueue, isWorking: worker.isWorking }),
     createRelayCleaner({ database }),
-    createResultCleaner({ database, results, resultTtlDays: () => config.retention.resultTtlDays }),
+    createResultCleaner({ database, results, resultTtlDays: () => configuration.config().retention.resultTtlDays }),
     createOrphanCleaner({ database, results, signal }),
-    createPurge({ database, results, requestTtlDays: () => config.retention.requestTtlDays }),
+    createPurge({ database, results, requestTtlDays: () => configuration.config().retention.requestTtlDays }),
     createRateWindowCleaner({ database }),
     createExplainKeeper({ database }),
   ];

@@ -14,7 +14,7 @@ import { version } from '../runtime/version.js';
 import type { TemporalLink } from './temporal-link.js';
 
 export interface ProbeOptions {
-  config: Config;
+  config(): Config;
   database: Database;
   temporal: TemporalLink;
   metrics: Metrics;
@@ -32,7 +32,7 @@ type Answers = Map<string, (request: IncomingMessage) => Promise<Answer>>;
 
 /** OP-3: `/health`, `/ready` and `/metrics` of a worker on `worker.listen`; null when that is off. */
 export async function startProbes(options: ProbeOptions): Promise<{ close(): Promise<void> } | null> {
-  const address = options.config.worker.listen;
+  const address = options.config().worker.listen;
   if (address === null) return null;
   const server = createProbeServer(options);
   await listen(server, address);
@@ -66,14 +66,14 @@ function createProbeServer(options: ProbeOptions): Server {
 function probeAnswers({ config, database, temporal, metrics, lifecycle, results }: ProbeOptions): Answers {
   const ready = createReadiness({
     database,
-    taskQueue: config.temporal.taskQueue,
+    taskQueue: config().temporal.taskQueue,
     lifecycle,
     temporalReachable: async () => temporal.isUsable(),
     resultsHealthy: () => results.healthy(),
   });
-  const health = { status: 'ok', version, min_agent_version: config.agents.minVersion };
+  const health = () => ({ status: 'ok', version, min_agent_version: config().agents.minVersion });
   return new Map<string, (request: IncomingMessage) => Promise<Answer>>([
-    ['/health', async () => json(200, health)],
+    ['/health', async () => json(200, health())],
     [
       '/ready',
       async () => {

@@ -59,7 +59,7 @@ describe('reloading server.toml (CF-40 to CF-43)', () => {
     const generation = api.services.generation();
     const reloader = createReloader({
       database,
-      generations: { current: () => generation, use: () => {}, close: async () => {} },
+      generations: { current: () => generation, use: () => {} },
       metrics,
       log,
       environment: { SVC_SECRET_KEY: '5e'.repeat(32) },

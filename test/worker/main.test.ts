@@ -139,7 +139,7 @@ describe('svc worker', () => {
     const away = `postgres://svc:secret-password@127.0.0.1:${await freePort()}/svc`;
     const noDatabase = start({ listen: '127.0.0.1:0', temporal: '127.0.0.1:1', database: away });
     expect(await noDatabase.exited).toBe(1);
-    expect(noDatabase.errors()).toContain('error: the gateway database was not reachable');
+    expect(noDatabase.errors()).toContain('the gateway database was not reachable');
     expect(noDatabase.errors()).not.toContain('secret-password');
     const taken = createServer();
     const port = await freePort();

@@ -1,0 +1,36 @@
+import { readFileSync, statSync } from 'node:fs';
+import { parse, TomlError } from 'smol-toml';
+import { MAX_DEPTH } from './positions.js';
+import type { ConfigProblem } from './types.js';
+
+/** A configuration is a few kilobytes; more is another file given by mistake. */
+const MAX_BYTES = 1_048_576;
+
+type Problem = { problem: ConfigProblem };
+
+/** The text of a file, or why it cannot be read. */
+export function readSource(file: string): { text: string } | Problem {
+  try {
+    if (statSync(file).size > MAX_BYTES) return problem(file, 'is larger than 1 MiB');
+    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(new Uint8Array(readFileSync(file))) };
+  } catch (error) {
+    if (error instanceof TypeError) return problem(file, 'is not UTF-8');
+    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
+    return problem(file, code === 'ENOENT' ? 'there is no such file' : `cannot be read: ${code}`);
+  }
+}
+
+/** CF-62; only the first line of the parser's message is told, the rest quotes the file, secrets included. */
+export function parseToml(file: string, text: string): { table: Record<string, unknown> } | Problem {
+  try {
+    return { table: parse(text, { integersAsBigInt: true, maxDepth: MAX_DEPTH }) };
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const message = error.message.split('\n', 1)[0]?.replace(/^Invalid TOML document: /, '') ?? '';
+    return problem(file, message, { line: error.line, column: error.column });
+  }
+}
+
+function problem(file: string, message: string, { line, column } = { line: 1, column: 1 }): Problem {
+  return { problem: { file, line, column, key: '', message, hint: null } };
+}

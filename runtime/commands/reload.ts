@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readStateDir } from '../../config/state-dir.js';
+import { readIfThere } from '../private-files.js';
+import { type ReloadRecord, readReloadRecord } from '../reload-record.js';
+import { type Say, sayAll, standardStreams } from './say.js';
+
+/** A reload begins at most 5 s after it is asked for (CF-40) and has a few seconds of database work. */
+const answerWithinMs = 30_000;
+const lookEveryMs = 100;
+
+export interface ReloadCommandOptions {
+  config: string;
+  /** How long the server may take; 30 s if absent. */
+  withinMs?: number;
+}
+
+/** `svc server reload` (OP-52): signals the server of this `server.toml` and tells how its reload ended; exit code 0 when the file is in force, else 1. */
+export async function runReload(options: ReloadCommandOptions, say: Say = standardStreams): Promise<number> {
+  const { config: file, withinMs = answerWithinMs } = options;
+  const read = readStateDir(file, process.env);
+  if ('problem' in read) return sayAll(say, [read.problem]);
+  const stateDir = resolve(dirname(resolve(file)), read.stateDir);
+  const pid = await serverOf(stateDir);
+  if (typeof pid === 'string') return sayAll(say, [pid]);
+  const askedAt = Date.now();
+  process.kill(pid, 'SIGHUP');
+  const record = await nextRecord(stateDir, pid, askedAt, withinMs);
+  if (record === null)
+    return sayAll(say, [`${file}: process ${pid} did not tell how the reload ended within ${withinMs / 1000} s; its log does`]);
+  return tell(record, say);
+}
+
+function tell({ pid, outcome, generation, errors, warnings }: ReloadRecord, { out, err }: Say): number {
+  for (const warning of warnings) err(`warning: ${warning}`);
+  if (outcome === 'rejected') {
+    errors.forEach(err);
+    err(`rejected: process ${pid} goes on with what it had, generation ${generation}`);
+    return 1;
+  }
+  const what = outcome === 'applied' ? `generation ${generation} is in force` : `generation ${generation} stays in force`;
+  out(`reloaded: ${what} (process ${pid})`);
+  return 0;
+}
+
+/** The process of `server.pid`, or why there is none to signal: a number left by a killed server may be another program's by now. */
+async function serverOf(stateDir: string): Promise<number | string> {
+  const path = join(stateDir, 'server.pid');
+  const pid = Number(await readIfThere(path));
+  if (!Number.isInteger(pid) || pid <= 0) return `${path}: no server runs with this state_dir`;
+  const isServer = await runsServer(pid);
+  return isServer ? pid : `${path}: process ${pid} is gone: no server runs with this state_dir`;
+}
+
+async function runsServer(pid: number): Promise<boolean> {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  // Only Linux tells what another process runs.
+  const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => null);
+  return commandLine === null || commandLine.split('\0').includes('server');
+}
+
+async function nextRecord(stateDir: string, pid: number, after: number, withinMs: number): Promise<ReloadRecord | null> {
+  const deadline = performance.now() + withinMs;
+  while (performance.now() < deadline) {
+    const record = await readReloadRecord(stateDir);
+    if (record !== null && record.pid === pid && record.startedAt >= after) return record;
+    if (!(await runsServer(pid))) return null;
+    await sleep(lookEveryMs);
+  }
+  return null;
+}

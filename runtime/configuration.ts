@@ -1,0 +1,48 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/types.js';
+import type { GatewayDatabase } from './gateway-database.js';
+import { type Generation, syncGeneration, watchGeneration } from './generation.js';
+import type { Metrics } from './metrics.js';
+import type { Releases } from './releases.js';
+import { createReloader, type ReloadOptions } from './reload.js';
+
+/** What a process runs under: its own file, and the generation that all share. */
+export interface Configuration {
+  config(): Config;
+  generation(): Generation;
+  /** Reads `server.toml` again (CF-40). */
+  reload(): void;
+}
+
+export interface ConfigurationOptions extends Pick<ReloadOptions, 'onEnd'> {
+  config: Config;
+  gateway: Pick<GatewayDatabase, 'database' | 'notifications'>;
+  metrics: Metrics;
+  log: Logger;
+}
+
+/** Makes the file's shared part the generation in force (CF-30), follows what others put in force, and reloads when asked. */
+export async function openConfiguration(options: ConfigurationOptions, releases: Releases): Promise<Configuration> {
+  const { metrics, log } = options;
+  const { database, notifications } = options.gateway;
+  let { config } = options;
+  const first = await syncGeneration(database, config);
+  const onChange = ({ number }: Generation) => metrics.configGeneration.set(number);
+  const generations = watchGeneration({ database, notifications, log, first, onChange });
+  releases.add(generations.close);
+  const reloader = createReloader({
+    database,
+    generations,
+    metrics,
+    log,
+    environment: process.env,
+    current: () => config,
+    apply: (next) => {
+      config = next;
+      log.level = next.logging.level;
+    },
+    ...(options.onEnd === undefined ? {} : { onEnd: options.onEnd }),
+  });
+  releases.add(reloader.close);
+  return { config: () => config, generation: generations.current, reload: reloader.request };
+}
