@@ -22,10 +22,10 @@ interface PublicKeyEntry {
 }
 
 export interface SigningKeys {
-  /** The key both signatures of an agent's tokens are made with: the one it was given while that is retiring, else the current one (ET-19). */
-  forAgent(keyId: string | null): SigningKey;
-  /** Newest first (ET-18). */
-  publicKeys(): PublicKeyEntry[];
+  /** The key both signatures of an agent's tokens are made with. */
+  signer(keyId: string): Promise<SigningKey>;
+  /** Those that are published now, newest first (ET-18). */
+  publicKeys(): Promise<PublicKeyEntry[]>;
 }
 
 /** What handlers work with; made once in `main.ts`. */

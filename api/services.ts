@@ -39,7 +39,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   const gateway = await openGatewayDatabase(config, log, 'server', options.signal);
   releases.add(gateway.close);
   const { database, notifications } = gateway;
-  const signingKeys = await openIdentity(options, database, releases);
+  const signingKeys = await openIdentity(options, database);
   const metrics = createMetrics(version);
   const onEnd = (record: ReloadRecord) => writeReloadRecord(config.stateDir, record);
   const configuration = await openConfiguration({ config, gateway, metrics, log, onEnd }, releases);
@@ -71,26 +71,22 @@ export async function openServices(options: ServicesOptions, releases: Releases)
 async function openIdentity(
   { config, forceBootstrap, log }: ServicesOptions,
   database: Services['database'],
-  releases: Releases,
 ): Promise<SigningKeys> {
   const warn = (text: string) => log.warn({}, text);
   const secretKey = await loadSecretKey(config.security, warn);
-  const keys = await openKeyRing({ database, purpose: 'execution_token', secretKey, log });
-  releases.add(keys.close);
+  const keys = await openKeyRing({ database, purpose: 'execution_token', secretKey });
   await bootstrap({ database, config, force: forceBootstrap, warn });
   return signingKeysOf(keys);
 }
 
 function signingKeysOf(keys: KeyRing): SigningKeys {
   return {
-    forAgent: (keyId) => keys.signer(keyId),
-    publicKeys: () =>
-      keys
-        .rows()
-        .flatMap(({ keyId, publicKey, status, notAfter }) =>
-          status === 'retired' || status === 'revoked'
-            ? []
-            : [{ keyId, publicKeyHex: publicKey, status, notAfter: status === 'retiring' ? notAfter : null }],
-        ),
+    signer: keys.signer,
+    publicKeys: async () =>
+      (await keys.rows()).flatMap(({ keyId, publicKey, status, notAfter }) =>
+        status === 'retired' || status === 'revoked'
+          ? []
+          : [{ keyId, publicKeyHex: publicKey, status, notAfter: status === 'retiring' ? notAfter : null }],
+      ),
   };
 }

@@ -1,4 +1,6 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import type { KeyPurpose } from '../db/signing-keys.js';
+import type { KeyCommand } from '../runtime/commands/keys.js';
 
 /** Runs a command of the gateway's own host (cli.md section 13) and answers its exit code; a bad command line is 2 (OP-51). */
 export async function runHostCommand(argv: readonly string[]): Promise<number> {
@@ -50,7 +52,8 @@ function createProgram(choose: Choose): Command {
 }
 
 function defineServer(program: Command, choose: Choose): void {
-  define(program, 'server', 'run the HTTP API')
+  const server = define(program, 'server', 'run the HTTP API');
+  server
     .addOption(configOption())
     .option('--listen <addr>', 'host:port, over server.listen')
     .option('--force-bootstrap', 'make the bootstrap tokens anew')
@@ -60,6 +63,64 @@ function defineServer(program: Command, choose: Choose): void {
         return runServer({ config, listen: listen ?? null, forceBootstrap: forceBootstrap === true });
       }),
     );
+  define(server, 'reload', 'read server.toml again, all of it or nothing')
+    .addOption(configOption())
+    .action((_, command: Command) =>
+      choose(async () => (await import('../runtime/commands/reload.js')).runReload({ config: configOf(command) })),
+    );
+  defineKeys(server, choose);
+}
+
+function defineKeys(server: Command, choose: Choose): void {
+  const keys = define(server, 'keys', 'signing keys of execution tokens and of the audit log');
+  const verb = (name: string, description: string, toCommand: (options: RotateOptions, argument: string) => KeyCommand) => {
+    const command = define(keys, name, description)
+      .addOption(configOption())
+      .addOption(new Option('--purpose <name>', 'whose keys').choices(['execution_token', 'audit']).default('execution_token'));
+    const isNamed = name.includes('<');
+    return command.action((...given: unknown[]) => {
+      const { purpose, ...options } = command.opts<RotateOptions & { purpose: KeyPurpose }>();
+      choose(async () =>
+        (await import('../runtime/commands/keys.js')).runKeys({
+          config: configOf(command),
+          purpose,
+          command: toCommand(options, isNamed ? String(given[0]) : ''),
+        }),
+      );
+    });
+  };
+  verb('list', 'every key and what becomes of it', () => ({ verb: 'list' }));
+  verb('rotate', 'publish a new key that takes over in 10 minutes', ({ overlap, now }) => ({
+    verb: 'rotate',
+    overlapSecs: overlap,
+    now: now === true,
+  }))
+    .addOption(
+      new Option('--overlap <time>', 'how long the old key goes on for agents that know no other')
+        .argParser(duration)
+        .default(86_400, '24h'),
+    )
+    .option('--now', 'take over at once');
+  verb('revoke <key_id>', 'end a key at once', (_, keyId) => ({ verb: 'revoke', keyId }));
+  verb('import <file>', 'publish the key of a seed (64 hex characters) in a file', (_, file) => ({ verb: 'import', file }));
+}
+
+interface RotateOptions {
+  overlap: number;
+  now?: boolean;
+}
+
+/** Seconds of `90s`, `30m`, `24h` or `7d`; at most a year. */
+function duration(text: string): number {
+  const [, count, unit] = /^(\d{1,8})([smhd])$/.exec(text) ?? [];
+  const seconds = Number(count) * { s: 1, m: 60, h: 3600, d: 86_400 }[unit as 's' | 'm' | 'h' | 'd'];
+  if (!(seconds >= 60 && seconds <= 31_536_000)) throw new InvalidArgumentError('it must be 1m to 365d, such as 24h.');
+  return seconds;
+}
+
+/** `--config` wherever it stands: a parent command takes it from the command line before the child sees it. */
+function configOf(command: Command): string {
+  return command.optsWithGlobals<{ config: string }>().config;
 }
 
 function defineWorker(program: Command, choose: Choose): void {
@@ -86,7 +147,9 @@ function defineConfig(program: Command, choose: Choose): void {
     .option('--online', 'also against the database')
     .option('--strict', 'warnings count as errors')
     .addOption(new Option('--format <mode>', 'output').choices(['human', 'json']).default('human'))
-    .action((options: CheckOptions) => choose(async () => (await import('../config/check.js')).runConfigCheck(options)));
+    .action((options: CheckOptions) =>
+      choose(async () => (await import('../runtime/commands/config-check.js')).runConfigCheck(options)),
+    );
 }
 
 /** A bad command line is thrown, not the end of the process. */

@@ -58,7 +58,9 @@ export const choice = <T extends string>(values: readonly T[], fallback: T) =>
   field(fallback, (value, fail) => (value === undefined ? fallback : oneOf(value, values, fail)));
 
 export const optionalChoice = <T extends string>(values: readonly T[]) =>
-  field<T | null>(null, (value, fail) => (value === undefined || readText(value)?.text === '' ? null : oneOf(value, values, fail)));
+  field<T | null>(null, (value, fail) =>
+    value === undefined || readText(value)?.text === '' ? null : oneOf(value, values, fail),
+  );
 
 export const requiredChoice = <T extends string>(values: readonly [T, ...T[]]) =>
   field<T>(values[0], (value, fail) => (value === undefined ? fail(MISSING) : oneOf(value, values, fail)));
@@ -97,7 +99,10 @@ export function withRule<T extends z.ZodObject>(schema: T, keys: string[], rule:
 }
 
 /** What of a table could be read: stand-ins are where single keys have errors, undefined when tables or lists are missing in it. */
-export function readPartly<T extends z.ZodType>(schema: T, value: unknown): { issues: z.core.$ZodIssue[]; partial?: z.output<T> } {
+export function readPartly<T extends z.ZodType>(
+  schema: T,
+  value: unknown,
+): { issues: z.core.$ZodIssue[]; partial?: z.output<T> } {
   let partial: z.output<T> | undefined;
   const capture = (table: z.output<T>) => {
     partial = table;

@@ -47,7 +47,9 @@ export const RESTART_KEYS = [
 
 /** CF-42: the `–` keys that differ between what a process runs with and its file; each is a warning `needs a restart: <key>`. */
 export function listRestartKeys(running: Config, file: Config): string[] {
-  return RESTART_KEYS.filter((key) => JSON.stringify(at(running, ...key.split('.'))) !== JSON.stringify(at(file, ...key.split('.'))));
+  return RESTART_KEYS.filter(
+    (key) => JSON.stringify(at(running, ...key.split('.'))) !== JSON.stringify(at(file, ...key.split('.'))),
+  );
 }
 
 /** The file's configuration with the `–` keys that the process runs with, so that nothing takes over half of a change (CF-42). */

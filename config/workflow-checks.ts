@@ -85,7 +85,8 @@ function checkDefined({ role, group }: Approver, path: Path, workflow: Workflow,
 
 function forEachApprover({ path, value }: Entry<Workflow>, visit: (approver: Approver, path: Path, step: number) => void): void {
   for (const [step, { approvers }] of value.steps.entries()) {
-    for (const [index, approver] of approvers.entries()) if (isNamed(approver)) visit(approver, [...path, 'steps', step, 'approvers', index], step);
+    for (const [index, approver] of approvers.entries())
+      if (isNamed(approver)) visit(approver, [...path, 'steps', step, 'approvers', index], step);
   }
 }
 

@@ -8,29 +8,107 @@ export interface SigningKeyRow {
   sealedSeed: string;
   status: 'next' | 'current' | 'retiring' | 'retired' | 'revoked';
   createdAt: number;
+  /** When it became or will become the current key. */
+  activatedAt: number | null;
+  /** Set from `retiring` on. */
   notAfter: number | null;
 }
 
-/** Keys that may be used or shown, newest first (ET-18). */
+export interface NewKey {
+  keyId: string;
+  purpose: KeyPurpose;
+  publicKey: string;
+  sealedSeed: string;
+}
+
+const columns = `key_id as "keyId", public_key as "publicKey", sealed_seed as "sealedSeed", status, created_at as "createdAt",
+  coalesce(activated_at, activate_at) as "activatedAt", not_after as "notAfter"`;
+
+/** Keys that may be used or shown, newest first (ET-18); one whose overlap is over is left out though nobody has retired it yet. */
 export function listUsableKeys(db: Queryable, purpose: KeyPurpose): Promise<SigningKeyRow[]> {
   return db.query<SigningKeyRow>(
-    `select key_id as "keyId", public_key as "publicKey", sealed_seed as "sealedSeed", status, created_at as "createdAt", not_after as "notAfter"
-     from signing_keys where purpose = $1 and status in ('next', 'current', 'retiring') order by created_at desc, key_id`,
+    `select ${columns} from signing_keys
+     where purpose = $1 and (status in ('next', 'current') or (status = 'retiring' and not_after > clock_timestamp()))
+     order by created_at desc, key_id`,
     [purpose],
   );
 }
 
+/** Every key of a purpose, newest first. */
+export function listAllKeys(db: Queryable, purpose: KeyPurpose): Promise<SigningKeyRow[]> {
+  return db.query<SigningKeyRow>(`select ${columns} from signing_keys where purpose = $1 order by created_at desc, key_id`, [
+    purpose,
+  ]);
+}
+
+/** Holds back other changes of keys until the transaction ends. */
+export async function lockKeys(tx: Transaction): Promise<void> {
+  await tx.query(`select pg_advisory_xact_lock(hashtextextended('signing_keys', 0))`);
+}
+
 /** Makes a key the current one; false when there is one already (ET-23). */
-export async function insertFirstKey(
-  tx: Transaction,
-  key: { keyId: string; purpose: KeyPurpose; publicKey: string; sealedSeed: string },
-): Promise<boolean> {
+export async function insertFirstKey(tx: Transaction, key: NewKey): Promise<boolean> {
   const rows = await tx.query<{ keyId: string }>(
     `insert into signing_keys (key_id, purpose, public_key, sealed_seed, status, activated_at) values ($1, $2, $3, $4, 'current', clock_timestamp())
      on conflict (purpose) where status = 'current' do nothing returning key_id as "keyId"`,
     [key.keyId, key.purpose, key.publicKey, key.sealedSeed],
   );
   return rows.length > 0;
+}
+
+/** Publishes a key that becomes the current one after `aheadSecs` (ET-25). */
+export async function insertNextKey(tx: Transaction, key: NewKey, aheadSecs: number, overlapSecs: number): Promise<void> {
+  await tx.query(
+    `insert into signing_keys (key_id, purpose, public_key, sealed_seed, status, activate_at, overlap_secs)
+     values ($1, $2, $3, $4, 'next', clock_timestamp() + make_interval(secs => $5), $6)`,
+    [key.keyId, key.purpose, key.publicKey, key.sealedSeed, aheadSecs, overlapSecs],
+  );
+}
+
+/** Lets the key that is published ahead be due now, with another overlap. */
+export async function hastenNextKey(tx: Transaction, purpose: KeyPurpose, overlapSecs: number): Promise<void> {
+  await tx.query(
+    `update signing_keys set activate_at = clock_timestamp(), overlap_secs = $2 where purpose = $1 and status = 'next'`,
+    [purpose, overlapSecs],
+  );
+}
+
+/** Makes keys that are due the current ones of their purpose; those they replace retire after the overlap. Answers the activated keys. */
+export async function activateDueKeys(tx: Transaction): Promise<{ keyId: string; purpose: KeyPurpose }[]> {
+  const due = await tx.query<{ keyId: string; purpose: KeyPurpose }>(
+    `select key_id as "keyId", purpose from signing_keys where status = 'next' and activate_at <= clock_timestamp() for update`,
+  );
+  for (const { keyId, purpose } of due) {
+    // The old one first: two current keys of one purpose are impossible.
+    await tx.query(
+      `update signing_keys old set status = 'retiring', not_after = clock_timestamp() + make_interval(secs => next.overlap_secs)
+       from signing_keys next where next.key_id = $1 and old.purpose = $2 and old.status = 'current'`,
+      [keyId, purpose],
+    );
+    await tx.query(`update signing_keys set status = 'current', activated_at = clock_timestamp() where key_id = $1`, [keyId]);
+  }
+  return due;
+}
+
+/** Retires keys whose overlap is over; answers them. */
+export function retireDueKeys(tx: Transaction): Promise<{ keyId: string; purpose: KeyPurpose }[]> {
+  return tx.query<{ keyId: string; purpose: KeyPurpose }>(
+    `update signing_keys set status = 'retired' where status = 'retiring' and not_after <= clock_timestamp()
+     returning key_id as "keyId", purpose`,
+  );
+}
+
+export async function revokeKey(tx: Transaction, keyId: string): Promise<void> {
+  await tx.query(`update signing_keys set status = 'revoked' where key_id = $1`, [keyId]);
+}
+
+/** Milliseconds until the next key is due to begin or to end; null when none is. */
+export async function nextKeyStepMs(db: Queryable): Promise<number | null> {
+  const [row] = await db.query<{ ms: number | null }>(
+    `select (extract(epoch from min(case status when 'next' then activate_at else not_after end) - clock_timestamp()) * 1000)::float8 as ms
+     from signing_keys where status in ('next', 'retiring')`,
+  );
+  return row?.ms ?? null;
 }
 
 /** Remembers which key the agent was given (ET-19); an agent that has not polled yet has no row to remember it in. */

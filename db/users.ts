@@ -79,11 +79,23 @@ export function removeMembershipsExcept(
   );
 }
 
+/** How many members each group has that is not among `known`. */
+export function countMembersExcept(db: Queryable, known: readonly string[]): Promise<{ group: string; members: number }[]> {
+  return db.query<{ group: string; members: number }>(
+    `select group_name as "group", count(*) as members from group_members where group_name <> all($1::text[]) group by 1 order by 1`,
+    [known],
+  );
+}
+
+export async function countActiveUsers(db: Queryable): Promise<number> {
+  const [row] = await db.query<{ count: number }>(`select count(*) as count from users where status = 'active'`);
+  return row?.count ?? 0;
+}
+
 /** How many users count for the plan (IM-69); nobody else is counted or made until the transaction ends. */
 export async function lockActiveCount(tx: Transaction): Promise<number> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('active users', 0))`);
-  const [row] = await tx.query<{ count: number }>(`select count(*) as count from users where status = 'active'`);
-  return row?.count ?? 0;
+  return countActiveUsers(tx);
 }
 
 /** What decides who is an admin (IM-64), of every active user. */

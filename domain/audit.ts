@@ -51,6 +51,8 @@ export const auditCategory = {
   'config.rejected': 'policy',
   'signing_key.created': 'policy',
   'signing_key.activated': 'policy',
+  'signing_key.retired': 'policy',
+  'signing_key.revoked': 'policy',
 } as const satisfies Record<string, AuditCategory>;
 
 export type AuditType = keyof typeof auditCategory;

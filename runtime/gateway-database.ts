@@ -59,7 +59,8 @@ export async function openGatewayDatabase(
   };
 }
 
-function databaseUrl({ url, caFile }: Config['database']): string {
+/** The address with the verified TLS that a `ca_file` asks for. */
+export function databaseUrl({ url, caFile }: Config['database']): string {
   if (caFile === null) return url;
   const verified = new URL(url);
   verified.searchParams.set('sslmode', 'verify-full');
@@ -84,4 +85,5 @@ async function waitUntilReachable(database: Database, waitSecs: number, log: Log
   }
 }
 
-const firstLine = (error: unknown) => (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';
+/** What a database says, without the lines that quote statements. */
+export const firstLine = (error: unknown) => (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { changedSections, findLostSections, formatProblem, sharedContent } from '../config/index.js';
+import { changedSections, findLostSections, sharedContent } from '../config/index.js';
 import type { Config, SharedConfig } from '../config/types.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
@@ -14,7 +14,7 @@ import { type Notifications, topic } from '../db/notifications.js';
 import { removeMembershipsExcept } from '../db/users.js';
 import { type AuditDraft, systemActor } from '../domain/audit.js';
 import { repeat } from './repeat.js';
-import { StartError } from './start-error.js';
+import { ConfigError } from './start-error.js';
 
 /** One stored state of the shared configuration; a call sees one from its first to its last check (CF-32). */
 export interface Generation {
@@ -26,19 +26,15 @@ export interface Generation {
   createdAt: number;
 }
 
-/** CF-30: makes the file's shared part the generation in force, unless it is; a `StartError` when a section was probably lost (CF-50) or `check` throws one. */
+/** CF-30: makes the file's shared part the generation in force, unless it is; a `ConfigError` when a section was probably lost (CF-50) or `check` throws one. */
 export async function syncGeneration(
   database: Database,
   config: Config,
   check: (tx: Transaction) => Promise<void> = async () => {},
 ): Promise<Generation> {
-  const { content, digest } = sharedContent(config.shared);
   const stored = await database.transaction(async (tx) => {
-    await lockGenerations(tx);
-    const inForce = await latestGeneration(tx);
-    if (inForce !== undefined) refuseLostSections(config, inForce.content);
-    if (inForce?.digest === digest) return inForce;
-    await check(tx);
+    const { inForce, isNew, content, digest } = await compareGeneration(tx, config, check);
+    if (!isNew && inForce !== undefined) return inForce;
     const next = await insertGeneration(tx, digest, JSON.parse(content) as SharedConfig);
     await endLostMemberships(tx, config.shared);
     await insertAuditEvents(tx, [synced(next, inForce?.content)]);
@@ -46,6 +42,17 @@ export async function syncGeneration(
     return next;
   });
   return toGeneration(stored);
+}
+
+/** The checks of start and reload against the generation in force, which stays so until the transaction ends; a `ConfigError` when one refuses the file. */
+export async function compareGeneration(tx: Transaction, config: Config, check: (tx: Transaction) => Promise<void>) {
+  const { content, digest } = sharedContent(config.shared);
+  await lockGenerations(tx);
+  const inForce = await latestGeneration(tx);
+  if (inForce !== undefined) refuseLostSections(config, inForce.content);
+  const isNew = inForce?.digest !== digest;
+  if (isNew) await check(tx);
+  return { inForce, isNew, content, digest };
 }
 
 export interface GenerationWatch {
@@ -98,10 +105,8 @@ function toGeneration({ number, content, createdAt }: StoredGeneration): Generat
 function refuseLostSections(config: Config, inForce: SharedConfig): void {
   const lost = findLostSections(inForce, config.shared, config.allowEmpty);
   if (lost.length === 0) return;
-  throw new StartError(
-    ...lost.map(({ section, message, hint }) =>
-      formatProblem({ file: config.file, line: 1, column: 1, key: section, message, hint }),
-    ),
+  throw new ConfigError(
+    ...lost.map(({ section, message, hint }) => ({ file: config.file, line: 1, column: 1, key: section, message, hint })),
   );
 }
 

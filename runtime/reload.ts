@@ -10,7 +10,7 @@ import { hasAdmin } from '../domain/last-admin.js';
 import { type GenerationWatch, syncGeneration } from './generation.js';
 import type { Metrics } from './metrics.js';
 import type { ReloadRecord } from './reload-record.js';
-import { StartError } from './start-error.js';
+import { ConfigError, StartError } from './start-error.js';
 
 const atMostEveryMs = 5000;
 /** What `config.rejected` keeps of the errors. */
@@ -99,15 +99,21 @@ function linesOf({ metrics, log }: ReloadOptions, file: string, error: unknown):
   return [`${file}: the reload failed; the log says why`];
 }
 
-/** CF-43: nobody locks everybody out; a `StartError` when no active user would be an admin any more. The caller holds the generations' lock, so no change of a user is under way (IM-64). */
-export async function requireAdmin(tx: Transaction, { file, shared }: Pick<Config, 'file'> & { shared: SharedConfig }): Promise<void> {
+/**
+ * CF-43: nobody locks everybody out; a `ConfigError` when no active user would be an admin any more. The caller holds the generations' lock, so
+ * no change of a user is under way (IM-64).
+ */
+export async function requireAdmin(
+  tx: Transaction,
+  { file, shared }: Pick<Config, 'file'> & { shared: SharedConfig },
+): Promise<void> {
   const known = new Set(shared.auth.groups.map((group) => group.name));
   const holders = await listActiveHolders(tx);
   const after = holders.map(({ roles, groups }) => ({ roles, groups: groups.filter((name) => known.has(name)) }));
   if (hasAdmin(after, shared.auth)) return;
   const message = 'no active user would be an admin any more';
   const hint = 'give somebody the role admin first, or keep the roles and groups that make them one';
-  throw new StartError(formatProblem({ file, line: 1, column: 1, key: 'auth', message, hint }));
+  throw new ConfigError({ file, line: 1, column: 1, key: 'auth', message, hint });
 }
 
 async function reject(

@@ -15,6 +15,13 @@ export async function loadSecretKey(security: Config['security'], warn: (text: s
   return parseKey(text ?? (await readIfThere(path)) ?? '', path);
 }
 
+/** The same for a command, which makes no file: a new key would open nothing that is stored. */
+export async function loadExistingSecretKey(security: Config['security']): Promise<Uint8Array> {
+  if (security.secretKey === null && (await readIfThere(security.secretKeyFile)) === null)
+    throw new StartError(`security.secret_key_file: ${security.secretKeyFile} does not exist`);
+  return loadSecretKey(security, () => {});
+}
+
 function parseKey(text: string, source: string): Uint8Array {
   const hex = text.trim();
   if (!/^[0-9a-fA-F]{64}$/.test(hex)) throw new StartError(`${source}: a secret key has 64 hex characters`);

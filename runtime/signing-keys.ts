@@ -1,72 +1,73 @@
 import { randomBytes } from 'node:crypto';
-import type { Logger } from 'pino';
 import { type SigningKey, signingKeyFromSeed } from '../crypto/ed25519.js';
 import { openSeed, sealSeed } from '../crypto/seal.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database } from '../db/client.js';
-import { insertFirstKey, type KeyPurpose, listUsableKeys, type SigningKeyRow } from '../db/signing-keys.js';
+import { insertFirstKey, type KeyPurpose, listUsableKeys, type NewKey, type SigningKeyRow } from '../db/signing-keys.js';
 import { type AuditDraft, systemActor } from '../domain/audit.js';
-import { repeat } from './repeat.js';
 import { StartError } from './start-error.js';
 
-const refreshMs = 2000;
+/** Opened keys of one process; rotations are far rarer than this. */
+const maxOpened = 64;
 
 export interface KeyRing {
-  /** The key that signs; for a key id that is retiring, that one (ET-19). */
-  signer(keyId: string | null): SigningKey;
-  /** Newest first, without seeds. */
-  rows(): readonly Omit<SigningKeyRow, 'sealedSeed'>[];
-  close(): Promise<void>;
+  /** The key of this id, opened at first use. */
+  signer(keyId: string): Promise<SigningKey>;
+  /** What is stored now, newest first, without seeds: a key that was revoked a moment ago is not there (ET-25). */
+  rows(): Promise<Omit<SigningKeyRow, 'sealedSeed'>[]>;
 }
 
 export interface KeyRingOptions {
   database: Database;
   purpose: KeyPurpose;
   secretKey: Uint8Array;
-  log: Logger;
 }
 
-/** Makes the first key of a purpose if there is none (ET-23), opens all usable ones and follows rotations; a `StartError` when the current one cannot be opened (ET-22). */
+/** Makes the first key of a purpose if there is none (ET-23) and opens the current one; a `StartError` when it cannot be opened (ET-22). */
 export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
+  const { database, purpose, secretKey } = options;
   await makeFirstKey(options);
-  let held = await load(options, new Map());
-  const refreshing = repeat({
-    everyMs: refreshMs,
-    work: async () => {
-      held = await load(options, held.signers);
-    },
-    onError: (error) => options.log.error({ error: String(error) }, 'signing keys not refreshed'),
-  });
+  const opened = new Map<string, SigningKey>();
+  const load = async (keyId: string) => {
+    const row = (await listUsableKeys(database, purpose)).find((each) => each.keyId === keyId);
+    if (row === undefined) throw new Error(`signing key ${keyId} is no longer usable`);
+    const key = openKey(row, purpose, secretKey);
+    if (opened.size >= maxOpened) opened.clear();
+    opened.set(keyId, key);
+    return key;
+  };
+  openKey(currentOf(await listUsableKeys(database, purpose), purpose), purpose, secretKey);
   return {
-    signer: (keyId) => {
-      const retiring = held.rows.find((row) => row.keyId === keyId && row.status === 'retiring');
-      const chosen = held.signers.get(retiring?.keyId ?? held.currentId);
-      if (chosen === undefined) throw new Error('no signing key');
-      return chosen;
-    },
-    rows: () => held.rows,
-    close: refreshing.stop,
+    signer: async (keyId) => opened.get(keyId) ?? load(keyId),
+    rows: async () => (await listUsableKeys(database, purpose)).map(({ sealedSeed: _, ...row }) => row),
   };
 }
 
-async function makeFirstKey({ database, purpose, secretKey }: KeyRingOptions): Promise<void> {
-  const existing = await listUsableKeys(database, purpose);
-  if (existing.some((row) => row.status === 'current')) return;
-  const seed = new Uint8Array(randomBytes(32));
-  const { keyId, publicKeyHex } = signingKeyFromSeed(seed);
-  await database.transaction(async (tx) => {
-    const sealedSeed = sealSeed(seed, keyId, secretKey);
-    if (!(await insertFirstKey(tx, { keyId, purpose, publicKey: publicKeyHex, sealedSeed }))) return;
-    await insertAuditEvents(tx, [
-      keyEvent('signing_key.created', purpose, keyId),
-      keyEvent('signing_key.activated', purpose, keyId),
-    ]);
-  });
+/** The current key among the rows; a `StartError` without one. */
+export function currentOf(rows: readonly SigningKeyRow[], purpose: KeyPurpose): SigningKeyRow {
+  const current = rows.find((row) => row.status === 'current');
+  if (current === undefined) throw new StartError(`no current signing key for ${purpose}`);
+  return current;
 }
 
-function keyEvent(type: 'signing_key.created' | 'signing_key.activated', purpose: KeyPurpose, keyId: string): AuditDraft {
+/** The key of a row; a `StartError` that names its id when this secret key does not open it (ET-22). */
+export function openKey(row: SigningKeyRow, purpose: KeyPurpose, secretKey: Uint8Array): SigningKey {
+  const seed = openSeed(row.sealedSeed, row.keyId, secretKey);
+  const key = seed === null ? null : signingKeyFromSeed(seed);
+  if (key?.keyId === row.keyId) return key;
+  throw new StartError(`signing key ${row.keyId} (${purpose}) cannot be opened with this secret key`);
+}
+
+/** A key to store; of a random seed unless one is given. */
+export function sealedKey(purpose: KeyPurpose, secretKey: Uint8Array, seed = new Uint8Array(randomBytes(32))): NewKey {
+  const { keyId, publicKeyHex } = signingKeyFromSeed(seed);
+  return { keyId, purpose, publicKey: publicKeyHex, sealedSeed: sealSeed(seed, keyId, secretKey) };
+}
+
+/** The audit event of a step of a key (ET-25). */
+export function keyEvent(step: 'created' | 'activated' | 'retired' | 'revoked', purpose: KeyPurpose, keyId: string): AuditDraft {
   return {
-    type,
+    type: `signing_key.${step}`,
     outcome: 'success',
     actor: systemActor,
     resourceType: 'signing_key',
@@ -76,29 +77,12 @@ function keyEvent(type: 'signing_key.created' | 'signing_key.activated', purpose
   };
 }
 
-interface Held {
-  rows: readonly SigningKeyRow[];
-  currentId: string;
-  signers: ReadonlyMap<string, SigningKey>;
-}
-
-async function load({ database, purpose, secretKey }: KeyRingOptions, known: Held['signers']): Promise<Held> {
-  const rows = await listUsableKeys(database, purpose);
-  const current = rows.find((row) => row.status === 'current');
-  if (current === undefined) throw new StartError(`no current signing key for ${purpose}`);
-  const signers = new Map<string, SigningKey>();
-  for (const row of rows) {
-    const signer = known.get(row.keyId) ?? open(row, secretKey);
-    if (signer !== null) signers.set(row.keyId, signer);
-  }
-  if (!signers.has(current.keyId))
-    throw new StartError(`signing key ${current.keyId} (${purpose}) cannot be opened with this secret key`);
-  return { rows, currentId: current.keyId, signers };
-}
-
-function open(row: SigningKeyRow, secretKey: Uint8Array): SigningKey | null {
-  const seed = openSeed(row.sealedSeed, row.keyId, secretKey);
-  if (seed === null) return null;
-  const signer = signingKeyFromSeed(seed);
-  return signer.keyId === row.keyId ? signer : null;
+async function makeFirstKey({ database, purpose, secretKey }: KeyRingOptions): Promise<void> {
+  const existing = await listUsableKeys(database, purpose);
+  if (existing.some((row) => row.status === 'current')) return;
+  const key = sealedKey(purpose, secretKey);
+  await database.transaction(async (tx) => {
+    if (!(await insertFirstKey(tx, key))) return;
+    await insertAuditEvents(tx, [keyEvent('created', purpose, key.keyId), keyEvent('activated', purpose, key.keyId)]);
+  });
 }

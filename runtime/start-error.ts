@@ -1,3 +1,6 @@
+import { formatProblem } from '../config/index.js';
+import type { ConfigProblem } from '../config/types.js';
+
 /** Why a process cannot start; each line goes to stderr, and the exit code is 1 (OP-51). */
 export class StartError extends Error {
   readonly lines: readonly string[];
@@ -6,5 +9,15 @@ export class StartError extends Error {
     super(lines.join('\n'));
     this.name = 'StartError';
     this.lines = lines;
+  }
+}
+
+/** A file that start and reload refuse although it can be read; its lines are those of CF-60. */
+export class ConfigError extends StartError {
+  readonly problems: readonly ConfigProblem[];
+
+  constructor(...problems: ConfigProblem[]) {
+    super(...problems.map(formatProblem));
+    this.problems = problems;
   }
 }

@@ -19,6 +19,7 @@ import { createResultCleaner } from './expired-results.js';
 import { createExplainKeeper } from './explain-keeper.js';
 import { createHeartbeat } from './heartbeat.js';
 import { type Job, keepDoing } from './job.js';
+import { createKeyKeeper } from './key-keeper.js';
 import { createOrphanCleaner } from './orphans.js';
 import { startProbes } from './probes.js';
 import { createPublisher } from './publisher.js';
@@ -112,6 +113,7 @@ async function work(
     createPurge({ database, results, requestTtlDays: () => configuration.config().retention.requestTtlDays }),
     createRateWindowCleaner({ database }),
     createExplainKeeper({ database }),
+    createKeyKeeper({ database }),
   ];
   const onFailure = (name: string, error: unknown, unexpected: boolean) => {
     if (unexpected) metrics.backgroundPanics.inc();

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { SigningKey } from '../../crypto/ed25519.js';
 import { signExecutionToken } from '../../crypto/execution-token.js';
 import { type ClaimContext, findClaimContext, findScopes } from '../../db/agents.js';
 import { lockOwnerOf } from '../../db/creation.js';
@@ -61,6 +62,7 @@ async function commitClaim(
 ): Promise<string> {
   let answer = '';
   const executionId = randomUUID();
+  const signer = await services.signingKeys.signer(context.signingKeyId);
   await commitMove(services, async (tx) => {
     // The owner's row is locked before the request's (IM-65); all of it travels together.
     let ownerActive = false;
@@ -92,7 +94,7 @@ async function commitClaim(
         now,
       );
       if (verdict.change === null || verdict.refusal !== null) return verdict;
-      answer = claimAnswer(services, context, request, verdict.change.state.execution!, terms, now);
+      answer = claimAnswer(services, signer, request, verdict.change.state.execution!, terms, now);
       return { ...verdict, claim: { answer, leaseSecs: Math.ceil(terms.leaseMs / 1000) } };
     };
     return move(tx, call.params.id, decide, { behind });
@@ -139,7 +141,7 @@ function claimTerms(generation: Generation, request: StoredRequest, leaseFloorMs
 
 function claimAnswer(
   services: Services,
-  context: ClaimContext,
+  signer: SigningKey,
   request: StoredRequest,
   execution: NonNullable<StoredRequest['execution']>,
   terms: Terms,
@@ -171,7 +173,7 @@ function claimAnswer(
       maxResultBytes,
       issuedAt: new Date(now),
     },
-    services.signingKeys.forAgent(context.keyId),
+    signer,
   );
   return JSON.stringify({
     execution_id: execution.id,

@@ -55,8 +55,8 @@ function agentReport(call: PollCall): AgentReport {
 
 async function record(call: PollCall, services: Services, report: AgentReport): Promise<void> {
   if (await updateAgent(services.database, report)) return;
+  const current = (await services.signingKeys.publicKeys()).find(({ status }) => status === 'current');
   await services.database.transaction(async (tx) => {
-    const current = services.signingKeys.publicKeys().find(({ status }) => status === 'current');
     if (!(await insertAgent(tx, report, current?.keyId ?? null))) return;
     await insertAuditEvents(tx, [
       {

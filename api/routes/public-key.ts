@@ -26,12 +26,14 @@ export const publicKeyRoutes: Route[] = [
     }),
     errors: [],
     handle: async ({ caller }, { database, signingKeys }) => {
-      const current = signingKeys.forAgent(null);
+      const keys = await signingKeys.publicKeys();
+      const current = keys.find(({ status }) => status === 'current');
+      if (current === undefined) throw new Error('no current signing key');
       await database.transaction((tx) => rememberKeyOfAgent(tx, caller.id, current.keyId));
       return {
         public_key: current.publicKeyHex,
         key_id: current.keyId,
-        keys: signingKeys.publicKeys().map((key) => ({
+        keys: keys.map((key) => ({
           key_id: key.keyId,
           public_key: key.publicKeyHex,
           status: key.status,

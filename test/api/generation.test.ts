@@ -2,32 +2,9 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { signingKeyFromSeed } from '../../crypto/ed25519.js';
-import { sealSeed } from '../../crypto/seal.js';
-import { type Database, openDatabase } from '../../db/client.js';
 import { syncGeneration } from '../../runtime/generation.js';
-import { createLog } from '../../runtime/log.js';
 import { loadSecretKey } from '../../runtime/secret-key.js';
-import { openKeyRing } from '../../runtime/signing-keys.js';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
-
-let stored: TestDatabase;
-let database: Database;
-beforeAll(async () => {
-  stored = await createTestDatabase();
-  database = openDatabase({
-    url: stored.url,
-    poolMax: 6,
-    connectTimeoutMs: 3000,
-    statementTimeoutMs: 10_000,
-    applicationName: 'test',
-  });
-});
-afterAll(async () => {
-  await database.close();
-  await stored.drop();
-});
 
 describe('generations of the shared configuration (configuration section 7)', () => {
   let one: TestApi;
@@ -89,48 +66,6 @@ describe('generations of the shared configuration (configuration section 7)', ()
     });
     const numbers = await Promise.all(Array.from({ length: 5 }, () => syncGeneration(one.services.database, next)));
     expect(new Set(numbers.map((generation) => generation.number))).toEqual(new Set([4]));
-  });
-});
-
-describe('signing keys (ET-20 to ET-24)', () => {
-  const log = createLog({ process: 'server', version: '0', level: 'error', format: 'json', write: () => {} });
-  const secretKey = new Uint8Array(32).fill(1);
-  const ring = (secret = secretKey) => openKeyRing({ database, purpose: 'execution_token', secretKey: secret, log });
-
-  it('are made once, however many processes start, and open only with the secret key', async () => {
-    const rings = await Promise.all(Array.from({ length: 4 }, () => ring()));
-    const ids = rings.map((each) => each.signer(null).keyId);
-    expect(new Set(ids).size).toBe(1);
-    await Promise.all(rings.map((each) => each.close()));
-    await expect(ring(new Uint8Array(32).fill(2))).rejects.toThrow(new RegExp(`signing key ${ids[0]} .*cannot be opened`));
-    const events = await database.query<{ type: string }>(
-      `select event_type as type from audit_events where resource_id = $1 order by position`,
-      [ids[0]],
-    );
-    expect(events.map((event) => event.type)).toEqual(['signing_key.created', 'signing_key.activated']);
-  });
-
-  it('sign with the key an agent was given while it is retiring, else with the current one (ET-19)', async () => {
-    const first = await ring();
-    const old = first.signer(null).keyId;
-    await first.close();
-    const seed = new Uint8Array(32).fill(9);
-    const { keyId, publicKeyHex } = signingKeyFromSeed(seed);
-    await database.query(
-      `update signing_keys set status = 'retiring', not_after = clock_timestamp() + interval '1 day' where key_id = $1`,
-      [old],
-    );
-    await database.query(
-      `insert into signing_keys (key_id, purpose, public_key, sealed_seed, status) values ($1, 'execution_token', $2, $3, 'current')`,
-      [keyId, publicKeyHex, sealSeed(seed, keyId, secretKey)],
-    );
-    const second = await ring();
-    expect([null, old, keyId, 'unknown'].map((id) => second.signer(id).keyId)).toEqual([keyId, old, keyId, keyId]);
-    await second.close();
-    await database.query(`update signing_keys set status = 'retired' where key_id = $1`, [old]);
-    const third = await ring();
-    expect(third.signer(old).keyId).toBe(keyId);
-    await third.close();
   });
 });
 

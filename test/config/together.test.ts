@@ -18,7 +18,10 @@ const MISTAKES: [head: string, lines: [line: string, error: string][]][] = [
       ['operations = ["execute_dml", "drop"]', 'workflows[0].operations[1]: must be one of '],
       ['environment = "Prod"', 'workflows[0].environment: must be a name'],
       ['auto_approve = { mode = "risk_based" }', 'workflows[0].auto_approve.risk: is required for risk_based'],
-      ['steps = [{ approvers = [{ group = "nosuch" }] }]', 'workflows[0].steps[0].approvers[0].group: group nosuch is not defined'],
+      [
+        'steps = [{ approvers = [{ group = "nosuch" }] }]',
+        'workflows[0].steps[0].approvers[0].group: group nosuch is not defined',
+      ],
     ],
   ],
   [
@@ -44,7 +47,8 @@ const MISTAKES: [head: string, lines: [line: string, error: string][]][] = [
 const NEEDED: Record<string, (lines: string[]) => string> = {
   '[[workflows]]': (lines) => (lines.some((line) => /^(auto|steps)/.test(line)) ? '' : 'auto_approve = { mode = "always" }'),
   '[[execution_policies]]': () => '',
-  '[auth.oidc]': (lines) => `client_id = "x"\n${lines.some((line) => line.startsWith('issuer')) ? '' : 'issuer = "https://a.example.net"'}`,
+  '[auth.oidc]': (lines) =>
+    `client_id = "x"\n${lines.some((line) => line.startsWith('issuer')) ? '' : 'issuer = "https://a.example.net"'}`,
 };
 
 describe('all mistakes of a file', () => {
@@ -82,7 +86,9 @@ describe('all mistakes of a file', () => {
       'auth.oidc.issuer: must be a string',
       'auth.oidc.client_id: must be a string',
     ]);
-    expect(told(`${MINIMAL}[license]\nkey = "x"\npublic_key = "short"`)).toEqual(['license.public_key: must be 64 hex characters']);
+    expect(told(`${MINIMAL}[license]\nkey = "x"\npublic_key = "short"`)).toEqual([
+      'license.public_key: must be 64 hex characters',
+    ]);
     expect(told(`${MINIMAL}[[sql_review]]\ndatabase = "A"\n[[sql_review]]\ndatabase = "B"`)).toHaveLength(2);
     expect(told(`${MINIMAL}[[workflows]]\nsteps = [{ approvers = [{ role = 5 }] }]`)).toEqual([
       'workflows[0].steps[0].approvers[0].role: must be a string',

@@ -1,0 +1,79 @@
+import { formatProblem, loadConfig } from '../../config/index.js';
+import type { ConfigProblem } from '../../config/types.js';
+import { GatewayError } from '../../domain/errors.js';
+import { ConfigError, StartError } from '../start-error.js';
+import { type Changes, checkOnline } from './online-check.js';
+import { type Say, standardStreams } from './say.js';
+
+export interface ConfigCheckOptions {
+  config: string;
+  /** Against the database too. */
+  online?: boolean | undefined;
+  /** Warnings too make the exit code 1. */
+  strict?: boolean | undefined;
+  format: 'human' | 'json';
+}
+
+interface Report {
+  ok: boolean;
+  errors: readonly ConfigProblem[];
+  warnings: readonly ConfigProblem[];
+  changes: Changes | null;
+}
+
+/** `svc config check` (CF-61): prints the findings of start and reload and changes nothing; the exit code is 0 for a valid file, else 1. */
+export async function runConfigCheck(
+  options: ConfigCheckOptions,
+  environment: Record<string, string | undefined> = process.env,
+  say: Say = standardStreams,
+): Promise<number> {
+  const { config: file, strict = false, format } = options;
+  const found = await check(file, options.online === true, environment);
+  const report = { ok: found.errors.length === 0 && !(strict && found.warnings.length > 0), ...found };
+  if (format === 'json') say.out(JSON.stringify(report));
+  else tell(report, file, say);
+  return report.ok ? 0 : 1;
+}
+
+async function check(
+  file: string,
+  online: boolean,
+  environment: Record<string, string | undefined>,
+): Promise<Omit<Report, 'ok'>> {
+  const loaded = loadConfig(file, environment);
+  const { warnings } = loaded;
+  if (!loaded.ok) return { errors: loaded.errors, warnings, changes: null };
+  if (!online) return { errors: [], warnings, changes: null };
+  try {
+    const seen = await checkOnline({ ...loaded.config, file });
+    return { errors: [], warnings: [...warnings, ...seen.warnings], changes: seen.changes };
+  } catch (error) {
+    return { errors: problemsOf(error, file), warnings, changes: null };
+  }
+}
+
+function problemsOf(error: unknown, file: string): readonly ConfigProblem[] {
+  if (error instanceof ConfigError) return error.problems;
+  const at = { file, line: 1, column: 1, key: '', hint: null };
+  if (error instanceof GatewayError) return [{ ...at, message: 'the gateway database went away during the check' }];
+  if (error instanceof StartError) return error.lines.map((message) => ({ ...at, message }));
+  throw error;
+}
+
+function tell({ ok, errors, warnings, changes }: Report, file: string, { out }: Say): void {
+  for (const error of errors) out(formatProblem(error));
+  for (const warning of warnings) out(`warning: ${formatProblem(warning)}`);
+  if (changes !== null) describe(changes).forEach(out);
+  out(ok ? `${file}: valid` : `${file}: ${count(errors.length, 'error')}, ${count(warnings.length, 'warning')}`);
+}
+
+function describe({ in_force, next, sections, removed_groups }: Changes): string[] {
+  if (next === null) return [`nothing shared changes: generation ${in_force} stays in force`];
+  const from = in_force === null ? 'no generation is in force' : `generation ${in_force} is in force`;
+  return [
+    `${from}; this file makes generation ${next}: ${sections.join(', ')}`,
+    ...removed_groups.map(({ group, members }) => `group ${group} is removed: ${count(members, 'member')} will lose it`),
+  ];
+}
+
+const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;

@@ -1,0 +1,78 @@
+import { type KeyPurpose, listAllKeys, type SigningKeyRow } from '../../db/signing-keys.js';
+import { GatewayError } from '../../domain/errors.js';
+import { type KeyWork, revokeSigningKey, rotateKeys } from '../key-rotation.js';
+import { isReadableByOthers, readIfThere } from '../private-files.js';
+import { loadExistingSecretKey } from '../secret-key.js';
+import { StartError } from '../start-error.js';
+import { readConfig, requireSchema, withDatabase } from './own-database.js';
+import { type Say, sayAll, standardStreams } from './say.js';
+
+export type KeyCommand =
+  | { verb: 'list' }
+  | { verb: 'rotate'; overlapSecs: number; now: boolean }
+  | { verb: 'revoke'; keyId: string }
+  | { verb: 'import'; file: string };
+
+export interface KeysOptions {
+  config: string;
+  purpose: KeyPurpose;
+  command: KeyCommand;
+}
+
+/** ET-25: how long agents that know only the old key go on with it, unless told otherwise. */
+export const defaultOverlapSecs = 86_400;
+
+/** `svc server keys` (ET-25): works on the database, no server need run; exit code 0, or 1 with one line per error. */
+export async function runKeys({ config: file, purpose, command }: KeysOptions, say: Say = standardStreams): Promise<number> {
+  try {
+    const config = readConfig(file);
+    await withDatabase(config, async (database) => {
+      await requireSchema(database);
+      if (command.verb === 'list') return tellKeys(await listAllKeys(database, purpose), say);
+      await change(command, { database, purpose, secretKey: await loadExistingSecretKey(config.security) }, say);
+    });
+    return 0;
+  } catch (error) {
+    if (error instanceof StartError) return sayAll(say, error.lines);
+    if (error instanceof GatewayError)
+      return sayAll(say, ['the gateway database went away: svc server keys list tells what was done']);
+    throw error;
+  }
+}
+
+async function change(command: Exclude<KeyCommand, { verb: 'list' }>, work: KeyWork, { out }: Say): Promise<void> {
+  if (command.verb === 'revoke') {
+    const made = await revokeSigningKey(work, command.keyId);
+    out(`revoked ${command.keyId}: nothing is signed with it any more, and agents drop it at their next look at the keys`);
+    if (made !== null) out(`made ${made}, the current key from now on`);
+    return;
+  }
+  const now = command.verb === 'rotate' && command.now;
+  const overlapSecs = command.verb === 'rotate' ? command.overlapSecs : defaultOverlapSecs;
+  const seed = command.verb === 'import' ? { seed: await readSeed(command.file) } : {};
+  const keyId = await rotateKeys(work, { overlapSecs, now, ...seed });
+  out(now ? `${keyId} is the current key` : `${keyId} is published and becomes the current key in 10 minutes, if a worker runs`);
+}
+
+/** 64 hex characters in a file that only its owner can read; no byte of it is told. */
+async function readSeed(file: string): Promise<Uint8Array<ArrayBuffer>> {
+  const text = await readIfThere(file);
+  if (text === null) throw new StartError(`${file}: there is no such file`);
+  if (await isReadableByOthers(file)) throw new StartError(`${file}: the key is readable by others (chmod 600 ${file})`);
+  if (!/^[0-9a-fA-F]{64}$/.test(text.trim())) throw new StartError(`${file}: an Ed25519 seed has 64 hex characters`);
+  return Uint8Array.from(Buffer.from(text.trim(), 'hex'));
+}
+
+function tellKeys(rows: readonly SigningKeyRow[], { out }: Say): void {
+  const line = (cells: readonly string[]) =>
+    out(`${cells[0]!.padEnd(16)}  ${cells[1]!.padEnd(8)}  ${cells[2]!.padEnd(24)}  ${cells[3]}`);
+  line(['KEY ID', 'STATUS', 'CREATED', '']);
+  for (const row of rows) line([row.keyId, row.status, instant(row.createdAt), remark(row)]);
+}
+
+function remark({ status, activatedAt, notAfter }: SigningKeyRow): string {
+  if (status === 'next') return `current from ${instant(activatedAt)}`;
+  return status === 'retiring' ? `signs until ${instant(notAfter)} for agents that know no newer key` : '';
+}
+
+const instant = (ms: number | null) => (ms === null ? '-' : new Date(ms).toISOString());

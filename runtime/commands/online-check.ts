@@ -1,0 +1,76 @@
+import { changedSections } from '../../config/index.js';
+import type { Config, ConfigProblem } from '../../config/types.js';
+import type { Database } from '../../db/client.js';
+import { schemaVersion } from '../../db/migrate.js';
+import { listUsableKeys } from '../../db/signing-keys.js';
+import { countActiveUsers, countMembersExcept } from '../../db/users.js';
+import { compareGeneration } from '../generation.js';
+import { planLimits } from '../plan.js';
+import { requireAdmin } from '../reload.js';
+import { loadExistingSecretKey } from '../secret-key.js';
+import { currentOf, openKey } from '../signing-keys.js';
+import { StartError } from '../start-error.js';
+import { findSchema, withDatabase } from './own-database.js';
+
+/** What a start or reload with the file would change for all processes; `next` null = nothing. */
+export interface Changes {
+  in_force: number | null;
+  next: number | null;
+  sections: string[];
+  removed_groups: { group: string; members: number }[];
+}
+
+/** The checks of start and reload that need the gateway's database (CF-61); a `StartError` when one refuses the file. Nothing is written. */
+export function checkOnline(config: Config): Promise<{ warnings: ConfigProblem[]; changes: Changes }> {
+  return withDatabase(config, async (database) => {
+    const schema = await findSchema(database);
+    if (schema === null) return { warnings: [], changes: firstGeneration(config) };
+    if (numberOf(schema) > numberOf(schemaVersion))
+      throw new StartError(`the gateway database has schema ${schema}, newer than this program's ${schemaVersion}`);
+    await requireOpenableKey(config, database);
+    return { warnings: await planWarnings(config, database), changes: await compare(config, database) };
+  });
+}
+
+const numberOf = (migration: string) => Number.parseInt(migration, 10);
+
+const firstGeneration = ({ shared }: Config): Changes => ({
+  in_force: null,
+  next: 1,
+  sections: Object.keys(shared),
+  removed_groups: [],
+});
+
+/** ET-22: a start could not sign. */
+async function requireOpenableKey({ security }: Config, database: Database): Promise<void> {
+  const purpose = 'execution_token';
+  const rows = await listUsableKeys(database, purpose);
+  if (rows.length > 0) openKey(currentOf(rows, purpose), purpose, await loadExistingSecretKey(security));
+}
+
+/** Over the plan nothing is refused here (OP-42). */
+async function planWarnings(config: Config, database: Database): Promise<ConfigProblem[]> {
+  const { maxUsers } = planLimits(config, Date.now());
+  const users = await countActiveUsers(database);
+  if (maxUsers === null || users <= maxUsers) return [];
+  const message = `user limit of the plan: ${maxUsers}, active users: ${users}`;
+  return [{ file: config.file, line: 1, column: 1, key: 'license', message, hint: 'no further user can be added' }];
+}
+
+function compare(config: Config, database: Database): Promise<Changes> {
+  return database.transaction(async (tx) => {
+    const isFirst = (await countActiveUsers(tx)) === 0;
+    const { inForce, isNew } = await compareGeneration(tx, config, async () => {
+      if (!isFirst) await requireAdmin(tx, config);
+    });
+    if (inForce === undefined) return firstGeneration(config);
+    if (!isNew) return { in_force: inForce.number, next: null, sections: [], removed_groups: [] };
+    const groups = config.shared.auth.groups.map(({ name }) => name);
+    return {
+      in_force: inForce.number,
+      next: inForce.number + 1,
+      sections: changedSections(inForce.content, config.shared),
+      removed_groups: await countMembersExcept(tx, groups),
+    };
+  });
+}

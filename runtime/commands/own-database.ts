@@ -1,0 +1,55 @@
+import { formatProblem, loadConfig } from '../../config/index.js';
+import type { Config } from '../../config/types.js';
+import { type Database, openDatabase } from '../../db/client.js';
+import { schemaVersion } from '../../db/migrate.js';
+import { appliedSchemaVersion } from '../../db/workers.js';
+import { GatewayError } from '../../domain/errors.js';
+import { databaseUrl, firstLine } from '../gateway-database.js';
+import { StartError } from '../start-error.js';
+
+/** The configuration of a file without errors; a `StartError` with all of them otherwise. */
+export function readConfig(file: string): Config {
+  const loaded = loadConfig(file, process.env);
+  if (!loaded.ok) throw new StartError(...loaded.errors.map(formatProblem));
+  return loaded.config;
+}
+
+/** Gives `work` the gateway's own database for a command that does not wait for it and changes no schema; a `StartError` when it cannot be used. */
+export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
+  const { connectTimeoutSecs, statementTimeoutSecs } = config.database;
+  const database = openDatabase({
+    url: databaseUrl(config.database),
+    poolMax: 2,
+    connectTimeoutMs: connectTimeoutSecs * 1000,
+    statementTimeoutMs: statementTimeoutSecs * 1000,
+    applicationName: 'svc command',
+    onPoolError: () => {},
+  });
+  try {
+    await database.query('select 1').catch((error: unknown) => {
+      if (error instanceof GatewayError)
+        throw new StartError(`${config.file}: the gateway database is not reachable (database.url)`);
+      throw new StartError(`${config.file}: the gateway database refuses the connection: ${firstLine(error)}`);
+    });
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** A `StartError` unless the schema is the one this program was written for. */
+export async function requireSchema(database: Database): Promise<void> {
+  const found = await findSchema(database);
+  if (found === schemaVersion) return;
+  throw new StartError(
+    found === null
+      ? 'the gateway database is empty: start a server first'
+      : `the gateway database has schema ${found}, this program needs ${schemaVersion}: start a server of this version first`,
+  );
+}
+
+/** The newest migration of the database; null when no server was ever started on it. */
+export async function findSchema(database: Database): Promise<string | null> {
+  const [row] = await database.query<{ there: boolean }>(`select to_regclass('schema_migrations') is not null as there`);
+  return row?.there ? ((await appliedSchemaVersion(database)) ?? null) : null;
+}

@@ -1,0 +1,96 @@
+import { insertAuditEvents } from '../db/audit.js';
+import type { Database, Transaction } from '../db/client.js';
+import {
+  activateDueKeys,
+  hastenNextKey,
+  insertFirstKey,
+  insertNextKey,
+  type KeyPurpose,
+  listAllKeys,
+  lockKeys,
+  type NewKey,
+  retireDueKeys,
+  revokeKey,
+  type SigningKeyRow,
+} from '../db/signing-keys.js';
+import { currentOf, keyEvent, openKey, sealedKey } from './signing-keys.js';
+import { StartError } from './start-error.js';
+
+/** How long a key is published before it signs: agents read the list every 10 min (ET-27). */
+const aheadSecs = 600;
+
+export interface KeyWork {
+  database: Database;
+  purpose: KeyPurpose;
+  secretKey: Uint8Array;
+}
+
+export interface Rotation {
+  overlapSecs: number;
+  /** At once instead of after 10 minutes. */
+  now: boolean;
+  /** Of the key to take; a random one if absent. */
+  seed?: Uint8Array<ArrayBuffer>;
+}
+
+/** Publishes a key that becomes the current one after 10 min, or at once (ET-25); answers its id. `now` without a seed takes the key that is published already. */
+export async function rotateKeys(work: KeyWork, { overlapSecs, now, seed }: Rotation): Promise<string> {
+  return inKeys(work, async (tx, rows) => {
+    const { purpose, secretKey } = work;
+    openKey(currentOf(rows, purpose), purpose, secretKey);
+    const published = rows.find((row) => row.status === 'next');
+    if (published !== undefined && (!now || seed !== undefined))
+      throw new StartError(
+        `key ${published.keyId} is published already and takes over at ${instant(published)}; revoke it first, or rotate --now`,
+      );
+    const keyId = published?.keyId ?? (await publish(tx, rows, sealedKey(purpose, secretKey, seed), overlapSecs));
+    if (now) {
+      await hastenNextKey(tx, purpose, overlapSecs);
+      await stepKeys(tx);
+    }
+    return keyId;
+  });
+}
+
+/** Ends a key at once; in the place of the current one a new one is made in the same transaction (ET-26). Answers the new current key, if one was made. */
+export async function revokeSigningKey(work: KeyWork, keyId: string): Promise<string | null> {
+  return inKeys(work, async (tx, rows) => {
+    const { purpose, secretKey } = work;
+    const row = rows.find((each) => each.keyId === keyId);
+    if (row === undefined) throw new StartError(`there is no ${purpose} key ${keyId}`);
+    if (row.status === 'revoked') return null;
+    await revokeKey(tx, keyId);
+    await insertAuditEvents(tx, [keyEvent('revoked', purpose, keyId)]);
+    if (row.status !== 'current') return null;
+    const key = sealedKey(purpose, secretKey);
+    await insertFirstKey(tx, key);
+    await insertAuditEvents(tx, [keyEvent('created', purpose, key.keyId), keyEvent('activated', purpose, key.keyId)]);
+    return key.keyId;
+  });
+}
+
+/** Makes the steps of all keys that are due: next to current, retiring to retired. */
+export async function stepKeys(tx: Transaction): Promise<void> {
+  const activated = await activateDueKeys(tx);
+  const retired = await retireDueKeys(tx);
+  await insertAuditEvents(tx, [
+    ...activated.map(({ keyId, purpose }) => keyEvent('activated', purpose, keyId)),
+    ...retired.map(({ keyId, purpose }) => keyEvent('retired', purpose, keyId)),
+  ]);
+}
+
+async function publish(tx: Transaction, rows: readonly SigningKeyRow[], key: NewKey, overlapSecs: number): Promise<string> {
+  if (rows.some(({ keyId }) => keyId === key.keyId)) throw new StartError(`key ${key.keyId} is there already`);
+  await insertNextKey(tx, key, aheadSecs, overlapSecs);
+  await insertAuditEvents(tx, [keyEvent('created', key.purpose, key.keyId)]);
+  return key.keyId;
+}
+
+function inKeys<T>({ database, purpose }: KeyWork, change: (tx: Transaction, rows: SigningKeyRow[]) => Promise<T>): Promise<T> {
+  return database.transaction(async (tx) => {
+    await lockKeys(tx);
+    return change(tx, await listAllKeys(tx, purpose));
+  });
+}
+
+const instant = ({ activatedAt }: SigningKeyRow) => (activatedAt === null ? 'its time' : new Date(activatedAt).toISOString());

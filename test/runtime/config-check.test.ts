@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ConfigCheckOptions, runConfigCheck } from '../../runtime/commands/config-check.js';
+import { MINIMAL } from '../config/support.js';
+import { shopToml, startTestApi, type TestApi } from '../support/api.js';
+import { createEmptyDatabase } from '../support/postgres.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'svc-check-'));
+afterAll(() => rmSync(directory, { recursive: true }));
+let files = 0;
+
+async function check(text: string, options: Partial<ConfigCheckOptions> = {}, environment = {}) {
+  const config = join(directory, `${files++}.toml`);
+  writeFileSync(config, text);
+  const lines: string[] = [];
+  const print = (line: string) => void lines.push(line.replaceAll(config, 'server.toml'));
+  const code = await runConfigCheck({ config, format: 'human', ...options }, environment, { out: print, err: print });
+  return { code, lines };
+}
+
+const quiet = `${MINIMAL}[mcp]\nenabled = false\n`;
+
+describe('svc config check (CF-61)', () => {
+  it('tells errors in the form file:line:column: key: message (hint), and answers 1', async () => {
+    expect(await check(`${MINIMAL}pool_mx = 5`)).toEqual({
+      code: 1,
+      lines: [
+        'server.toml:4:1: database.pool_mx: unknown key (did you mean pool_max?)',
+        'warning: server.toml:1:1: mcp.default_environment: no database has the environment development',
+        'server.toml: 1 error, 1 warning',
+      ],
+    });
+  });
+
+  it('answers 0 for a valid file with warnings, and 1 with --strict', async () => {
+    expect((await check(quiet)).code).toBe(0);
+    expect((await check(quiet, { strict: true })).code).toBe(1);
+  });
+
+  it('prints one JSON object with --format json', async () => {
+    const { code, lines } = await check(`${quiet}[servr]`, { format: 'json' });
+    expect(code).toBe(1);
+    expect(JSON.parse(lines.join(''))).toMatchObject({
+      ok: false,
+      errors: [{ file: 'server.toml', line: 6, column: 1, key: 'servr', message: 'unknown key', hint: 'did you mean server?' }],
+      changes: null,
+    });
+  });
+});
+
+describe('svc config check --online (CF-61, CF-I1)', () => {
+  let api: TestApi;
+  beforeAll(async () => {
+    api = await startTestApi();
+    await api.createUser('member', { groups: ['dba-team'] });
+  });
+  afterAll(() => api?.close());
+
+  const secret = { SVC_SECRET_KEY: '5e'.repeat(32) };
+  const file = (shared: string, url = api.database.url, head = '') =>
+    `state_dir = "${api.stateDir}"\n${head}[database]\nurl = "${url}"\n[mcp]\nenabled = false\n${shared}`;
+  const online = (text: string, environment = secret) => check(text, { online: true }, environment);
+
+  it('says that nothing changes, or what would, and changes nothing', async () => {
+    expect((await online(file(shopToml))).lines).toContain('nothing shared changes: generation 1 stays in force');
+    const other = shopToml.replaceAll('dba-team', 'leads').replace('"production"]', '"production", "qa"]');
+    const { code, lines } = await online(file(other));
+    expect(code).toBe(0);
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'generation 1 is in force; this file makes generation 2: auth.groups, databases, workflows',
+        'group dba-team is removed: 1 member will lose it',
+        'server.toml: valid',
+      ]),
+    );
+    const json = await check(file(other), { online: true, format: 'json' }, secret);
+    expect(JSON.parse(json.lines.join('')).changes).toEqual({
+      in_force: 1,
+      next: 2,
+      sections: ['auth.groups', 'databases', 'workflows'],
+      removed_groups: [{ group: 'dba-team', members: 1 }],
+    });
+    const [row] = await api.services.database.query('select max(number) as number from config_generations');
+    expect(row).toEqual({ number: 1 });
+    const [member] = await api.services.database.query('select count(*) as count from group_members');
+    expect(member).toEqual({ count: 1 });
+  });
+
+  it('refuses what start and reload refuse: a lost section, no admin, another secret key, a newer schema', async () => {
+    const lost = await online(file(shopToml.slice(0, shopToml.indexOf('[[workflows]]'))));
+    expect(lost).toMatchObject({ code: 1 });
+    expect(lost.lines).toContain(
+      'server.toml:1:1: workflows: the generation in force has 2 entries, the file has none (add "workflows" to allow_empty if this is meant)',
+    );
+    const { database } = api.services;
+    await database.query(`update users set roles = '{requester}' where id = 'admin'`);
+    const changed = shopToml.replace('"production"]', '"production", "qa"]');
+    expect((await online(file(changed))).lines.join('\n')).toMatch(/server.toml:1:1: auth: no active user would be an admin/);
+    await database.query(`update users set roles = '{admin,requester}' where id = 'admin'`);
+    expect((await online(file(shopToml), { SVC_SECRET_KEY: 'ab'.repeat(32) })).lines.join('\n')).toMatch(
+      /signing key [0-9a-f]{16} \(execution_token\) cannot be opened/,
+    );
+    await database.query(`insert into schema_migrations (name, run_on) values ('999_future', now())`);
+    expect((await online(file(shopToml))).lines.join('\n')).toMatch(/schema 999_future, newer than/);
+    await database.query(`delete from schema_migrations where name = '999_future'`);
+  });
+
+  it('says when the database is not reachable, without its address, and what a first start would make of an empty one', async () => {
+    const away = await online(file(shopToml, 'postgres://svc:hunter2@127.0.0.1:1/svc'));
+    expect(away.code).toBe(1);
+    expect(away.lines.join('\n')).toMatch(/the gateway database is not reachable \(database\.url\)/);
+    expect(away.lines.join('\n')).not.toContain('hunter2');
+    const empty = await createEmptyDatabase();
+    const { code, lines } = await online(file(shopToml, empty.url));
+    await empty.drop();
+    expect([code, lines.join('\n')]).toEqual([
+      0,
+      expect.stringContaining('no generation is in force; this file makes generation 1'),
+    ]);
+  });
+});
