@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
 import type { SigningKey } from '../crypto/ed25519.js';
-import type { Database } from '../db/client.js';
+import type { Database, Queryable } from '../db/client.js';
 import type { Notifications } from '../db/notifications.js';
 import type { Generation } from '../runtime/generation.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
@@ -22,8 +22,8 @@ interface PublicKeyEntry {
 }
 
 export interface SigningKeys {
-  /** The key both signatures of an agent's tokens are made with. */
-  signer(keyId: string): Promise<SigningKey>;
+  /** The key both signatures of an agent's tokens are made with; read by `db` when it is not open yet. */
+  signer(keyId: string, db: Queryable): Promise<SigningKey>;
   /** Those that are published now, newest first (ET-18). */
   publicKeys(): Promise<PublicKeyEntry[]>;
 }

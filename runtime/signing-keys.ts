@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type SigningKey, signingKeyFromSeed } from '../crypto/ed25519.js';
 import { openSeed, sealSeed } from '../crypto/seal.js';
 import { insertAuditEvents } from '../db/audit.js';
-import type { Database } from '../db/client.js';
+import type { Database, Queryable } from '../db/client.js';
 import { insertFirstKey, type KeyPurpose, listUsableKeys, type NewKey, type SigningKeyRow } from '../db/signing-keys.js';
 import { type AuditDraft, systemActor } from '../domain/audit.js';
 import { StartError } from './start-error.js';
@@ -11,8 +11,8 @@ import { StartError } from './start-error.js';
 const maxOpened = 64;
 
 export interface KeyRing {
-  /** The key of this id, opened at first use. */
-  signer(keyId: string): Promise<SigningKey>;
+  /** The key of this id, opened at first use: read by `db`, since whoever is in a transaction must not wait for a second connection. */
+  signer(keyId: string, db: Queryable): Promise<SigningKey>;
   /** What is stored now, newest first, without seeds: a key that was revoked a moment ago is not there (ET-25). */
   rows(): Promise<Omit<SigningKeyRow, 'sealedSeed'>[]>;
 }
@@ -28,8 +28,8 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
   const { database, purpose, secretKey } = options;
   await makeFirstKey(options);
   const opened = new Map<string, SigningKey>();
-  const load = async (keyId: string) => {
-    const row = (await listUsableKeys(database, purpose)).find((each) => each.keyId === keyId);
+  const load = async (keyId: string, db: Queryable) => {
+    const row = (await listUsableKeys(db, purpose)).find((each) => each.keyId === keyId);
     if (row === undefined) throw new Error(`signing key ${keyId} is no longer usable`);
     const key = openKey(row, purpose, secretKey);
     if (opened.size >= maxOpened) opened.clear();
@@ -38,7 +38,7 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
   };
   openKey(currentOf(await listUsableKeys(database, purpose), purpose), purpose, secretKey);
   return {
-    signer: async (keyId) => opened.get(keyId) ?? load(keyId),
+    signer: async (keyId, db) => opened.get(keyId) ?? load(keyId, db),
     rows: async () => (await listUsableKeys(database, purpose)).map(({ sealedSeed: _, ...row }) => row),
   };
 }

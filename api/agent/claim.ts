@@ -62,16 +62,17 @@ async function commitClaim(
 ): Promise<string> {
   let answer = '';
   const executionId = randomUUID();
-  const signer = await services.signingKeys.signer(context.signingKeyId);
   await commitMove(services, async (tx) => {
     // The owner's row is locked before the request's (IM-65); all of it travels together.
     let ownerActive = false;
     let context!: ClaimContext;
+    let signer!: SigningKey;
     const behind = Promise.all([
       lockOwnerOf(tx, call.params.id),
       findClaimContext(tx, call.caller.id, call.params.id, claimId),
-    ]).then(([owner, found]) => {
+    ]).then(async ([owner, found]) => {
       checkContext(call, found);
+      signer = await services.signingKeys.signer(found.signingKeyId, tx);
       ownerActive = owner?.active ?? false;
       context = found;
     });

@@ -136,7 +136,7 @@ describe('svc server keys (ET-25, ET-26)', () => {
     expect((await importing()).code).toBe(0);
     expect((await listAllKeys(database, purpose))[0]).toMatchObject({ keyId: '65b60673d6ed884b', status: 'next' });
     await rotate(true);
-    expect((await (await ring()).signer('65b60673d6ed884b')).publicKeyHex).toBe(signingKeyFromSeed(seed).publicKeyHex);
+    expect((await (await ring()).signer('65b60673d6ed884b', database)).publicKeyHex).toBe(signingKeyFromSeed(seed).publicKeyHex);
     told.push(await importing());
     await writeFile(file, 'secret-looking-text');
     told.push(await importing());
