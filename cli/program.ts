@@ -3,7 +3,7 @@ import type { Context } from './context.js';
 import { defineAdministration } from './define/administration.js';
 import { defineCompletion } from './define/completion.js';
 import { defineExecute } from './define/execute.js';
-import { defineHost } from './define/host.js';
+import { defineHost, defineInit } from './define/host.js';
 import { definePolicy } from './define/policy.js';
 import { definePreflight } from './define/preflight.js';
 import { defineRequest } from './define/request.js';
@@ -84,6 +84,7 @@ function createProgram(version: string, bind: Bind): Command {
   definePolicy(program, bind);
   defineAdministration(program, bind);
   defineCompletion(program, bind);
+  defineInit(program, bind);
   defineHost(program);
   forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));
   return program;

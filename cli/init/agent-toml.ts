@@ -1,0 +1,22 @@
+/** The `agent.toml` that `svc init` writes: both environments of the `server.toml` beside it. */
+export const agentToml = `# The agent: "svc-agent --config agent.toml" runs near the databases and is the only process that holds their credentials.
+# \${NAME} and \${NAME:-default} take a variable of the environment.
+
+[server]
+url = "\${SVC_SERVER_URL:-http://127.0.0.1:3000}"
+# Written by the first start of the server; on another host, copy the token there.
+agent_token_file = "state/agent-token"
+
+# One table for each database and environment of server.toml. read_url is used for everything that only reads: give it a role that cannot write.
+[databases.shop.development]
+url = "\${SHOP_DEVELOPMENT_URL}"
+#read_url = "\${SHOP_DEVELOPMENT_READ_URL}"
+
+[databases.shop.production]
+url = "\${SHOP_PRODUCTION_URL}"
+#read_url = "\${SHOP_PRODUCTION_READ_URL}"
+
+[limits]
+# Rows of one result.
+#max_rows = 10000
+`;

@@ -1,0 +1,15 @@
+/** The `svc.toml` that `svc init` writes: the command line finds the gateway and its defaults in it. */
+export const svcToml = `# The command line: "svc" reads this file in the working directory. SVC_SERVER_URL and SVC_TOKEN stand above it.
+
+default_database = "shop"
+default_environment = "development"
+
+[server]
+url = "http://127.0.0.1:3000"
+# The token of the first start; give everybody one of their own with "svc user add".
+token_file = "state/admin-token"
+
+[results]
+# table, csv, vertical or json.
+format = "table"
+`;
