@@ -2,7 +2,7 @@ import { findRole, type Pair } from '../domain/permissions.js';
 import { matchPolicy } from '../domain/workflow-policy.js';
 import { refusedHost } from './addresses.js';
 import type { Draft, Entry } from './draft.js';
-import { UNREAD } from './fields.js';
+import { UNREAD } from './leaf.js';
 import { checkDefinedNames } from './name-checks.js';
 import type { Findings } from './problems.js';
 import { checkWorkflows } from './workflow-checks.js';

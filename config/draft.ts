@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { readText } from './expansion.js';
 import { authSection, featureSections } from './feature-schema.js';
-import { MISSING, optionalSection, readPartly } from './fields.js';
 import { dropUnknownKeys } from './known-keys.js';
+import { MISSING } from './leaf.js';
 import { listEntries } from './policy-schema.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 import { processSections, rootKeys } from './process-schema.js';
+import { optionalSection, readPartly } from './table-rules.js';
 
 const rootSection = z.strictObject(rootKeys);
 const sections = { root: rootSection, ...processSections, ...featureSections, auth: authSection };

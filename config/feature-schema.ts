@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { bool, choice, int, list, optionalSection, optionalText, text, textOr, textOrEmpty, UNREAD, withRule } from './fields.js';
+import { bool, choice, int, list, optionalText, text, textOr, textOrEmpty } from './fields.js';
+import { UNREAD } from './leaf.js';
+import { optionalSection, withRule } from './table-rules.js';
 import * as rules from './text-rules.js';
 
 const resultStorage = withRule(

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { KeyAbout } from './leaf.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
@@ -23,14 +24,22 @@ export function dropUnknownKeys(value: unknown, schema: unknown, findings: Findi
   return Object.fromEntries(kept);
 }
 
-/** Every key of a schema as a dotted path, `workflows[].steps[].mode`; in the order of the schema. */
-export function listKeys(schema: unknown, prefix = ''): string[] {
+export interface KnownKey {
+  /** Dotted, `workflows[].steps[].mode`. */
+  path: string;
+  about: KeyAbout;
+}
+
+/** Every key of a schema, in its order. */
+export function listKeys(schema: unknown, prefix = ''): KnownKey[] {
   const inner = unwrap(schema);
-  if (inner.def.type === 'array' && isObject(unwrap(inner.def.element))) return listKeys(inner.def.element, `${prefix}[]`);
-  if (!isObject(inner)) return [prefix];
-  return Object.entries(inner.def.shape ?? {}).flatMap(([key, child]) =>
-    listKeys(child, prefix === '' ? key : `${prefix}.${key}`),
-  );
+  if (inner.def.type === 'array') return listKeys(inner.def.element, `${prefix}[]`);
+  if (inner.def.type === 'object')
+    return Object.entries(inner.def.shape ?? {}).flatMap(([key, child]) =>
+      listKeys(child, prefix === '' ? key : `${prefix}.${key}`),
+    );
+  const { about } = inner.meta() as { about: KeyAbout };
+  return [{ path: prefix, about }];
 }
 
 /** The candidate with the fewest edits, the first of equals. */
@@ -57,6 +66,7 @@ function distance(a: string, b: string): number {
 }
 
 interface SchemaNode {
+  meta(): unknown;
   def: { type: z.core.$ZodTypeDef['type']; innerType?: unknown; element?: unknown; shape?: Record<string, unknown> };
 }
 
@@ -65,5 +75,3 @@ function unwrap(schema: unknown): SchemaNode {
   const node = schema as SchemaNode;
   return node.def.innerType === undefined ? node : unwrap(node.def.innerType);
 }
-
-const isObject = (node: SchemaNode) => node.def.type === 'object';

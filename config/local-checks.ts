@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Draft } from './draft.js';
-import { UNREAD } from './fields.js';
+import { UNREAD } from './leaf.js';
 import { PLANS, readLicense } from './license.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';

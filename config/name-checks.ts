@@ -1,6 +1,6 @@
 import { findRole, parseSelector } from '../domain/permissions.js';
 import type { Draft } from './draft.js';
-import { UNREAD } from './fields.js';
+import { UNREAD } from './leaf.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 

@@ -13,14 +13,16 @@ import {
   requiredList,
   text,
   textOr,
-  withRule,
 } from './fields.js';
+import { withRule } from './table-rules.js';
 import * as rules from './text-rules.js';
 
 const pair = { database: textOr('*', rules.nameOrStar), environment: textOr('*', rules.nameOrStar) };
 
-const operation = (text: string) =>
-  OPERATIONS.some((known) => known === text) ? null : `must be one of ${OPERATIONS.join(', ')}`;
+const operation = rules.told(
+  (text) => (OPERATIONS.some((known) => known === text) ? null : `must be one of ${OPERATIONS.join(', ')}`),
+  OPERATIONS.join(', '),
+);
 
 const autoApprove = withRule(
   z.strictObject({

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { bool, choice, int, list, optionalSection, optionalText, ratio, text, textOr, textOrEmpty, withRule } from './fields.js';
+import { bool, choice, int, list, optionalText, ratio, text, textOr, textOrEmpty } from './fields.js';
+import { optionalSection, withRule } from './table-rules.js';
 import * as rules from './text-rules.js';
 
 /** The sections that CF-50 guards, as they are named in `allow_empty`. */
@@ -14,8 +15,10 @@ export const GUARDED_SECTIONS = [
   'notification_policies',
 ] as const;
 
-const guardedSection = (name: string) =>
-  GUARDED_SECTIONS.some((known) => known === name) ? null : `must be one of ${GUARDED_SECTIONS.join(', ')}`;
+const guardedSection = rules.told(
+  (name) => (GUARDED_SECTIONS.some((known) => known === name) ? null : `must be one of ${GUARDED_SECTIONS.join(', ')}`),
+  GUARDED_SECTIONS.join(', '),
+);
 
 /** Keys above the first section. */
 export const rootKeys = {

@@ -1,12 +1,14 @@
 import { isGroupName, isName, isRoleName, isUserId, parsePermission, parseSelector } from '../domain/permissions.js';
 import { isAddressOrCidr, isPrivateHost } from './addresses.js';
 import { matchesEvent } from './events.js';
-import type { Check } from './fields.js';
+import type { Check } from './leaf.js';
 
-const rule =
-  (accepts: (text: string) => boolean, problem: string): Check =>
-  (text) =>
-    accepts(text) ? null : problem;
+/** The problem, without its first words, is what the table of keys says. */
+const rule = (accepts: (text: string) => boolean, problem: string): Check =>
+  told((text) => (accepts(text) ? null : problem), problem.replace(/^must be /, ''));
+
+/** A check with its rule for the table of keys. */
+export const told = (check: (text: string) => string | null, about: string): Check => Object.assign(check, { about });
 
 const matching = (pattern: RegExp, problem: string) => rule((text) => pattern.test(text), problem);
 
@@ -23,15 +25,15 @@ export const nameOrStarNotAny = rule(
 export const userId = rule(isUserId, 'must be 1 to 128 characters of A-Z a-z 0-9 - _ @ .');
 export const roleName = rule(isRoleName, 'must be 1 to 64 characters of A-Z a-z 0-9 _ . -');
 export const groupName = rule(isGroupName, 'must be 1 to 256 bytes without control characters');
-export const permission: Check = (text) => {
+export const permission = told((text) => {
   const parsed = parsePermission(text);
   return typeof parsed === 'string' ? parsed : null;
-};
+}, 'permissions, with `:own` or `:any` where they take one');
 export const accessEntry = rule(
   (text) => text === 'requester' || parseSelector(text) !== null,
   'must be requester or a selector user:, group: or role:',
 );
-export const event = rule(matchesEvent, 'matches no event');
+export const event = told((text) => (matchesEvent(text) ? null : 'matches no event'), 'names of events, `prefix.*` or `*`');
 
 export const hex64 = matching(/^[0-9a-f]{64}$/i, 'must be 64 hex characters');
 export const apiToken = matching(/^svc_[0-9a-f]{32}$/, 'must be svc_ and 32 lower-case hex characters');
@@ -55,11 +57,11 @@ export const databaseUrl = rule(
 export const httpUrl = rule((text) => parseHttp(text) !== null, 'must be an http or https address');
 
 /** Plain http only where nothing leaves the machine or the local network. */
-export const guardedUrl: Check = (text) => {
+export const guardedUrl = told((text) => {
   const url = parseHttp(text);
   if (url === null) return 'must be an http or https address';
   return url.protocol === 'https:' || isPrivateHost(url.hostname) ? null : 'must be https, except for loopback and private hosts';
-};
+}, 'an https address; http for loopback and private hosts');
 
 /** Scheme, host and port and nothing after. */
 export const origin = rule(
@@ -68,21 +70,21 @@ export const origin = rule(
 );
 
 /** NT-40; private addresses are looked at with `allow_private_networks` in hand. */
-export const webhookUrl: Check = (text) => {
+export const webhookUrl = told((text) => {
   const url = parseHttp(text);
   if (url === null) return 'must be an http or https address';
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
   return text.includes('#') ? 'must not have a fragment' : null;
-};
+}, 'an http or https address without user name and fragment');
 
 /** NT-31. */
-export const webhookSecret: Check = (text) => {
+export const webhookSecret = told((text) => {
   if (!text.startsWith('whsec_')) return null;
   const encoded = text.slice('whsec_'.length);
   const bytes = Buffer.from(encoded, 'base64');
   const isExact = bytes.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '');
   return isExact && bytes.length >= 24 && bytes.length <= 64 ? null : 'must have base64 of 24 to 64 bytes after whsec_';
-};
+}, 'at least 16 characters, or `whsec_` and base64 of 24 to 64 bytes');
 
 function parseHttp(text: string): URL | null {
   if (!/^https?:\/\/[^\s]+$/i.test(text) || !URL.canParse(text)) return null;

@@ -1,6 +1,6 @@
 import { coversPair, type Pair } from '../domain/permissions.js';
 import type { Draft, Entry } from './draft.js';
-import { UNREAD } from './fields.js';
+import { UNREAD } from './leaf.js';
 import { requireGroup, requireRole } from './name-checks.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
