@@ -1,35 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createExplainKeeper } from '../../worker/explain-keeper.js';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { databaseToml, dbaTeamToml, needsDbaToml, passesToml } from '../support/toml.js';
 import { type AgentCalls, agentCalls, type Body, coded, idsOf, pollBody, scope } from './agent-calls.js';
 
-const toml = `
-[[databases]]
-name = "shop"
-environments = ["staging", "production", "quiet"]
-dialect = "postgresql"
-
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[workflows]]
-environment = "staging"
-auto_approve = { mode = "always" }
-
-[[workflows]]
-environment = "production"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-
-[[workflows]]
-environment = "quiet"
-explain = false
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+const toml = [
+  databaseToml('shop', ['staging', 'production', 'quiet']),
+  dbaTeamToml,
+  passesToml('staging'),
+  needsDbaToml('production'),
+  needsDbaToml('quiet', 'explain = false'),
+].join('');
 
 const production = { scopes: [scope('shop', 'production')] };
 const polled = (over: Body = {}) => pollBody(over, production);

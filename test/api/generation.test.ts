@@ -67,6 +67,32 @@ describe('generations of the shared configuration (configuration section 7)', ()
     const numbers = await Promise.all(Array.from({ length: 5 }, () => syncGeneration(one.services.database, next)));
     expect(new Set(numbers.map((generation) => generation.number))).toEqual(new Set([4]));
   });
+
+  it('judges each call by exactly one generation while others follow one another (CF-I6)', async () => {
+    const token = await one.createUser('caller', { roles: ['requester'] });
+    const create = (api: TestApi) => {
+      const body = { operation: 'execute_select', environment: 'production', database: 'shop', detail: 'select 1' };
+      return api.call('POST', '/api/requests', { token, body });
+    };
+    const changing = (async () => {
+      for (let n = 0; n < 12; n += 1) {
+        const next = withShared((shared) => {
+          for (const workflow of shared.workflows) workflow.pendingTtlSecs = 5000 + n;
+        });
+        await syncGeneration(one.services.database, next);
+      }
+    })();
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => create(n % 2 === 0 ? one : other)));
+    await changing;
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+    const rows = await one.services.database.query<{ told: number | null; stored: number | null }>(
+      `select (r.workflow->>'pendingTtlSecs')::int as told,
+         (select (w->>'pendingTtlSecs')::int from jsonb_array_elements(g.content->'workflows') w where w->>'environment' = 'production') as stored
+       from requests r join config_generations g on r.policy_revision = 'r' || g.number where r.requester = 'caller'`,
+    );
+    expect(rows).toHaveLength(40);
+    for (const { told, stored } of rows) expect(told).toBe(stored ?? one.config.retention.approvalTtlSecs);
+  });
 });
 
 describe('the secret key (ET-21, ET-22)', () => {

@@ -2,49 +2,26 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SnapshotConstraint } from '../../domain/schema-snapshot.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { table } from '../support/snapshots.js';
+import { databaseToml, dbaTeamToml, needsDbaToml, passesToml, roleToml } from '../support/toml.js';
 import { type Agent, type AgentCalls, agentCalls, type Body, scope } from './agent-calls.js';
 import type { CreationOver } from './gateway-calls.js';
 
-const toml = `
-[[databases]]
-name = "shop"
-environments = ["staging", "production", "risky", "loose", "lab"]
-dialect = "postgresql"
-
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[auth.roles]]
-name = "no-ddl-bypass"
-permissions = ["request.query", "request.dml", "request.ddl", "request.break_glass_dml", "request.break_glass_query"]
-
-[[sql_review]]
-environment = "loose"
-no_where_delete = "warn"
-drop_index = "off"
-
-[[workflows]]
-environment = "staging"
-auto_approve = { mode = "always" }
-
-[[workflows]]
-environment = "loose"
-auto_approve = { mode = "always" }
-
-[[workflows]]
-environment = "production"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-
-[[workflows]]
-environment = "risky"
-auto_approve = { mode = "risk_based", risk = "low" }
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+const toml = [
+  databaseToml('shop', ['staging', 'production', 'risky', 'loose', 'lab']),
+  dbaTeamToml,
+  roleToml('no-ddl-bypass', [
+    'request.query',
+    'request.dml',
+    'request.ddl',
+    'request.break_glass_dml',
+    'request.break_glass_query',
+  ]),
+  '[[sql_review]]\nenvironment = "loose"\nno_where_delete = "warn"\ndrop_index = "off"\n\n',
+  passesToml('staging'),
+  passesToml('loose'),
+  needsDbaToml('production'),
+  needsDbaToml('risky', 'auto_approve = { mode = "risk_based", risk = "low" }'),
+].join('');
 
 const foreignKey: SnapshotConstraint = {
   name: 'orders_customer_fk',

@@ -8,45 +8,19 @@ import { createSchemaSync } from '../../agent/schema-sync.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { table } from '../support/snapshots.js';
+import { databaseToml, dbaTeamToml, needsDbaToml, passesToml, roleToml } from '../support/toml.js';
 import { type Agent, type AgentCalls, agentCalls, coded, scope } from './agent-calls.js';
 
-const toml = `
-[[databases]]
-name = "shop"
-environments = ["qa", "staging", "production", "development"]
-
-[[databases]]
-name = "fixed"
-environments = ["staging"]
-dialect = "postgresql"
-
-[[databases]]
-name = "other"
-environments = ["staging"]
-
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[auth.roles]]
-name = "shop-staging"
-permissions = ["request.view"]
-databases = ["shop"]
-environments = ["staging", "qa"]
-
-[[auth.roles]]
-name = "viewer"
-permissions = ["request.view"]
-
-[[workflows]]
-auto_approve = { mode = "always" }
-
-[[workflows]]
-environment = "production"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+const toml = [
+  databaseToml('shop', ['qa', 'staging', 'production', 'development'], null),
+  databaseToml('fixed', ['staging']),
+  databaseToml('other', ['staging'], null),
+  dbaTeamToml,
+  roleToml('shop-staging', ['request.view'], { databases: ['shop'], environments: ['staging', 'qa'] }),
+  roleToml('viewer', ['request.view']),
+  passesToml(),
+  needsDbaToml('production'),
+].join('');
 
 let api: TestApi;
 let calls: AgentCalls;

@@ -8,6 +8,7 @@ import type { Config } from '../../config/types.js';
 import { createLog } from '../../runtime/log.js';
 import { version } from '../../runtime/version.js';
 import { createTestDatabase, type TestDatabase } from './postgres.js';
+import { databaseToml, dbaTeamToml, needsDbaToml, passesToml } from './toml.js';
 
 export interface TestApiOptions {
   /** Everything of `server.toml` beside `state_dir`, `[server]` `listen` and `drain_secs`, and `[database]` `url`. */
@@ -64,26 +65,12 @@ export interface TestApi {
   close(): Promise<void>;
 }
 
-export const shopToml = `
-[[databases]]
-name = "shop"
-environments = ["staging", "production"]
-dialect = "postgresql"
-
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[workflows]]
-environment = "staging"
-auto_approve = { mode = "always" }
-
-[[workflows]]
-environment = "production"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+export const shopToml = [
+  databaseToml('shop', ['staging', 'production']),
+  dbaTeamToml,
+  passesToml('staging'),
+  needsDbaToml('production'),
+].join('');
 
 /** The real server over HTTP on a free port, with a database of its own; `close` it after the test file. */
 export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {

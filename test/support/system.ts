@@ -27,6 +27,8 @@ export interface System {
   servers: (Program & { url: string })[];
   workers: (Program & { url: string })[];
   agent: Program;
+  /** The `server.toml` of every server and worker. */
+  configFile: string;
   tokens: Record<'admin' | 'alice' | 'bob' | 'agent', string>;
   /** Looks into the gateway's database, past every program. */
   database: pg.Pool;
@@ -77,7 +79,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     await close();
     throw error;
   }
-  return { servers, workers, agent, tokens: tokensOf(layout), database, target, close };
+  return { servers, workers, agent, configFile: config, tokens: tokensOf(layout), database, target, close };
 }
 
 async function several<T>(count = 1, make: (n: number) => Promise<T>): Promise<T[]> {
