@@ -74,16 +74,17 @@ describe('generations of the shared configuration (configuration section 7)', ()
       const body = { operation: 'execute_select', environment: 'production', database: 'shop', detail: 'select 1' };
       return api.call('POST', '/api/requests', { token, body });
     };
-    const changing = (async () => {
-      for (let n = 0; n < 12; n += 1) {
-        const next = withShared((shared) => {
-          for (const workflow of shared.workflows) workflow.pendingTtlSecs = 5000 + n;
-        });
-        await syncGeneration(one.services.database, next);
-      }
-    })();
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => create(n % 2 === 0 ? one : other)));
-    await changing;
+    const calls: ReturnType<typeof create>[] = [];
+    for (let n = 0; n < 10; n += 1) {
+      calls.push(create(one), create(other));
+      const next = withShared((shared) => {
+        for (const workflow of shared.workflows) workflow.pendingTtlSecs = 5000 + n;
+      });
+      const { number } = await syncGeneration(one.services.database, next);
+      calls.push(create(one), create(other));
+      await expect.poll(() => one.services.generation().number, { timeout: 5000 }).toBe(number);
+    }
+    const answers = await Promise.all(calls);
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
     const rows = await one.services.database.query<{ told: number | null; stored: number | null }>(
       `select (r.workflow->>'pendingTtlSecs')::int as told,
@@ -91,6 +92,7 @@ describe('generations of the shared configuration (configuration section 7)', ()
        from requests r join config_generations g on r.policy_revision = 'r' || g.number where r.requester = 'caller'`,
     );
     expect(rows).toHaveLength(40);
+    expect(new Set(rows.map(({ told }) => told)).size).toBeGreaterThan(5);
     for (const { told, stored } of rows) expect(told).toBe(stored ?? one.config.retention.approvalTtlSecs);
   });
 });
