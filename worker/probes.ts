@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { Config } from '../config/types.js';
 import type { Database } from '../db/client.js';
 import type { ErrorCode } from '../domain/errors.js';
+import type { Configuration } from '../runtime/configuration.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
 import { listen } from '../runtime/listen-address.js';
 import type { Metrics } from '../runtime/metrics.js';
@@ -14,7 +14,7 @@ import { version } from '../runtime/version.js';
 import type { TemporalLink } from './temporal-link.js';
 
 export interface ProbeOptions {
-  config(): Config;
+  configuration: Pick<Configuration, 'config' | 'generation'>;
   database: Database;
   temporal: TemporalLink;
   metrics: Metrics;
@@ -32,7 +32,7 @@ type Answers = Map<string, (request: IncomingMessage) => Promise<Answer>>;
 
 /** OP-3: `/health`, `/ready` and `/metrics` of a worker on `worker.listen`; null when that is off. */
 export async function startProbes(options: ProbeOptions): Promise<{ close(): Promise<void> } | null> {
-  const address = options.config().worker.listen;
+  const address = options.configuration.config().worker.listen;
   if (address === null) return null;
   const server = createProbeServer(options);
   await listen(server, address);
@@ -63,7 +63,8 @@ function createProbeServer(options: ProbeOptions): Server {
   });
 }
 
-function probeAnswers({ config, database, temporal, metrics, lifecycle, results }: ProbeOptions): Answers {
+function probeAnswers({ configuration, database, temporal, metrics, lifecycle, results }: ProbeOptions): Answers {
+  const { config, generation } = configuration;
   const ready = createReadiness({
     database,
     taskQueue: config().temporal.taskQueue,
@@ -84,9 +85,9 @@ function probeAnswers({ config, database, temporal, metrics, lifecycle, results 
     [
       '/metrics',
       async (request) => {
-        const verdict = await judgeMetricsReader(database, config.shared.auth, request.headers.authorization);
+        const verdict = await judgeMetricsReader(database, generation().shared.auth, request.headers.authorization);
         if (verdict !== 200) return verdict === 401 ? refusals.noCredential : refusals.forbidden;
-        const { contentType, text } = await scrape(metrics, database, config);
+        const { contentType, text } = await scrape(metrics, database, config());
         return { status: 200, type: contentType, text };
       },
     ],
