@@ -12,9 +12,17 @@ export interface Findings {
   stranger: string | null;
 }
 
+interface Notes extends Findings {
+  functionInFrom: boolean;
+  listedColumn: boolean;
+}
+
 /** Visits every node, whatever the field it hangs in and whether or not it is tagged (SQ-5). */
 export function findIn(tag: string, body: Tree): Findings {
-  const found: Findings = { changesRows: false, locksRows: false, listedCall: false, intoTable: false, stranger: null };
+  const found: Notes = {
+    ...{ changesRows: false, locksRows: false, listedCall: false, intoTable: false, stranger: null },
+    ...{ functionInFrom: false, listedColumn: false },
+  };
   note(found, tag, body);
   found.stranger = null;
   const open: Tree[] = [body];
@@ -30,19 +38,27 @@ export function findIn(tag: string, body: Tree): Findings {
       open.push(child);
     }
   }
-  return found;
+  const { functionInFrom, listedColumn, ...findings } = found;
+  return { ...findings, listedCall: found.listedCall || (functionInFrom && listedColumn) };
 }
 
-function note(found: Findings, field: string, child: Tree): void {
+/**
+ * The server reads a field of a value as a call of the function of that name: `(1.5::float8).pg_sleep` sleeps. A column of a table is
+ * never one, but where a function stands in FROM its alias is its value: `d.pg_sleep FROM float8(1.5) d` (SQ-42).
+ */
+function note(found: Notes, field: string, child: Tree): void {
   if (rowChanges.has(field)) found.changesRows = true;
   else if (field === 'LockingClause') found.locksRows = true;
   else if (field === 'intoClause') found.intoTable = true;
-  else if (field === 'funcname') found.listedCall ||= isListedCall(lastName(child));
+  else if (field === 'funcname') found.listedCall ||= isListedName(listOf(child).at(-1));
+  else if (field === 'A_Indirection') found.listedCall ||= listOf(nodeOf(child).indirection).some(isListedName);
+  else if (field === 'ColumnRef') found.listedColumn ||= listOf(nodeOf(child).fields).slice(1).some(isListedName);
+  else if (field === 'RangeFunction') found.functionInFrom = true;
   else if (statementTag.test(field) && !parts.has(field)) found.stranger ??= field;
 }
 
-function lastName(parts: Tree): string {
-  return textOf(nodeOf(nodeOf(listOf(parts).at(-1)).String).sval);
+function isListedName(part: Tree | undefined): boolean {
+  return isListedCall(textOf(nodeOf(nodeOf(part).String).sval));
 }
 
 const rowChanges = new Set(['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt']);

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
 import { isListedCall } from '../../sql/listed-calls.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 
@@ -54,6 +55,43 @@ describe('SQ-45: every volatile function of the server is listed or known to cha
     await expect(client.query(text)).resolves.toBeDefined();
     await client.query('rollback');
     expect(isListedCall(/select (\w+)/.exec(text)?.[1] ?? '')).toBe(true);
+  });
+});
+
+const fieldCalls = [
+  'select (0.001::float8).pg_sleep',
+  'select d.pg_sleep from float8(0.001) d',
+  'select float8.pg_sleep from float8(0.001)',
+  'select d.pg_sleep from rows from (float8(0.001)) as d (x)',
+  'select "D".pg_sleep_until from current_timestamp "D"',
+  'select (array[0.001::float8])[1].pg_sleep',
+  'select (x).pg_sleep from (values (0.001::float8)) v (x)',
+  `select ('sequence_of_fields'::regclass).nextval`,
+  'select (7::bigint).pg_advisory_unlock, (7::bigint).pg_try_advisory_lock',
+  `select 1 order by ('PG_VERSION'::text).pg_read_file`,
+];
+
+describe('SQ-42: a call written as a field of its argument is a call', () => {
+  let sql: SqlJudge;
+  beforeAll(async () => {
+    sql = await createSqlJudge();
+    await client.query('create sequence if not exists sequence_of_fields');
+  });
+  afterAll(() => sql.close());
+  const judge = (text: string) => sql.judge(text, { dialect: 'postgresql', statementTimeoutSecs: 30 });
+
+  it.each(fieldCalls)('%s, which the server runs', async (text) => {
+    await expect(client.query(text)).resolves.toBeDefined();
+    expect(await judge(text)).toMatchObject({ verdict: 'accepted', read: false, write: true, ddl: false });
+    expect(await judge(`explain ${text}`)).toMatchObject({ read: false, write: true });
+  });
+
+  it.each([
+    'select t.lo_price, public.t.lo_price from t',
+    'select pg_sleep from t',
+    'select (t.a).b, d.x from t, generate_series(1, 2) d (x)',
+  ])('but no column of a table is: %s', async (text) => {
+    expect(await judge(text)).toMatchObject({ verdict: 'accepted', read: true });
   });
 });
 
