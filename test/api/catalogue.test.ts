@@ -90,9 +90,9 @@ async function withoutDatabase(): Promise<Answer> {
   return answer;
 }
 
-async function hidden(table: string, act: () => Promise<Answer>): Promise<Answer> {
-  await calls.sql(`alter table ${table} rename to hidden`);
-  return act().finally(() => calls.sql(`alter table hidden rename to ${table}`));
+async function unforeseen(): Promise<Answer> {
+  await calls.sql('alter table users rename column display_name to hidden');
+  return admin('GET', '/api/users').finally(() => calls.sql('alter table users rename column hidden to display_name'));
 }
 
 /** An execution of a request that runs again since. */
@@ -144,7 +144,7 @@ const seen: Partial<Record<ErrorCode, () => Promise<Answer>>> = {
       });
     }),
   'service.unavailable': withoutDatabase,
-  internal: () => hidden('group_members', () => admin('GET', '/api/users')),
+  internal: unforeseen,
   'request.not_found': () => admin('GET', `/api/requests/${nothing}`),
   'request.conflict': async () => {
     const id = await reach.rejected!(calls, who);

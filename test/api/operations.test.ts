@@ -90,9 +90,9 @@ describe('the log (operations section 10)', () => {
 
   it('answers an unforeseen failure with its request id alone, and logs the cause (HT-94)', async () => {
     const { database } = api.services;
-    await database.query('alter table users rename to hidden_users');
+    await database.query('alter table users rename column display_name to hidden');
     const answer = await api.call('GET', '/api/users', { token: api.tokens.admin });
-    await database.query('alter table hidden_users rename to users');
+    await database.query('alter table users rename column hidden to display_name');
     const id = answer.headers.get('x-request-id');
     expect([answer.status, answer.body]).toEqual([
       500,

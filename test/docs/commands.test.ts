@@ -32,7 +32,7 @@ afterAll(() => void demo?.child.kill('SIGINT'));
 describe.each(pages)('docs/%s', (page) => {
   it('shows commands that run as they stand', { timeout: 120_000 }, () => {
     for (const block of blocksOf(page)) {
-      const script = block.replaceAll('http://localhost:3000', url);
+      const script = block.replaceAll('http://localhost:3000', url).replaceAll('npx svc', 'svc');
       const result = spawnSync('bash', ['--norc', '-e', '-o', 'pipefail', '-c', script], {
         cwd: folder,
         encoding: 'utf8',
