@@ -35,6 +35,8 @@ export interface NotificationOptions {
 const channel = 'svc';
 const maxPayloadBytes = 7999;
 const maxPending = 10_000;
+/** `updated_at` is taken this long before the commit at most: a call's time for database work, with room for a suspension of thousands. */
+const longestCommitMs = 30_000;
 
 /** Listens on one connection of its own, reconnects for ever, and fans notifications out in memory (OP-71). */
 export function openNotifications(options: NotificationOptions): Notifications {
@@ -151,27 +153,41 @@ async function listenOnce(
     await client.connect();
     await client.query(`listen ${channel}`);
     wakeAll();
+    let probedAt = performance.now();
     while (!signal.aborted) {
       await Promise.race([pause(options.probeMs ?? 2000, signal), broken]);
-      if (!signal.aborted) (await recentlyMoved(client)).forEach(wakeTopic);
+      if (signal.aborted) break;
+      const since = probedAt;
+      probedAt = performance.now();
+      (await missedTopics(client, probedAt - since + longestCommitMs)).forEach(wakeTopic);
     }
   } finally {
     await client.end().catch(() => {});
   }
 }
 
-/** What moved lately, for the waiters of a sender that died between its commit and its NOTIFY. */
-async function recentlyMoved(client: pg.Client): Promise<string[]> {
-  const { rows } = await client.query<{ id: string; status: string; database: string; environment: string }>({
+/**
+ * Topics of what was committed lately, for the waiters of a sender that died between its commit and its NOTIFY (HT-102). Waiters rely on it: they look
+ * by themselves only once a minute. EXPLAIN jobs are made with their request; of preflight jobs there are few, and all of them are told.
+ */
+async function missedTopics(client: pg.Client, lastMs: number): Promise<string[]> {
+  const moved = await client.query<{ id: string; status: string; version: string; database: string; environment: string }>({
     name: 'recently-moved',
-    text: `select id, status, database, environment from requests
-           where updated_at > clock_timestamp() - interval '15 seconds' order by updated_at desc limit 10000`,
+    text: `select id, status, version::text, database, environment from requests
+           where updated_at > clock_timestamp() - $1 * interval '1 millisecond' order by updated_at desc limit 10000`,
+    values: [lastMs],
+  });
+  const asked = await client.query<{ id: string; state: string; database: string; environment: string }>({
+    name: 'preflight-jobs',
+    text: 'select id, state, database, environment from preflight_jobs where expires_at > clock_timestamp() limit 10000',
   });
   const topics = new Set<string>();
-  for (const row of rows) {
-    topics.add(topic.request(row.id)).add(topic.outcome(row.id));
-    if (row.status === 'dispatched') topics.add(topic.jobs(row.database, row.environment));
+  for (const { id, status, version, database, environment } of moved.rows) {
+    topics.add(topic.request(id)).add(topic.outcome(id));
+    if (status === 'dispatched' || version === '1') topics.add(topic.jobs(database, environment));
   }
+  for (const { id, state, database, environment } of asked.rows)
+    topics.add(state === 'pending' ? topic.jobs(database, environment) : topic.preflight(id));
   return [...topics];
 }
 
