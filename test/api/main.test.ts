@@ -63,6 +63,22 @@ describe('svc server (operations sections 6 and 7)', () => {
     expect(printed).not.toContain(token);
   }, 120_000);
 
+  it('starts with the files of svc init, and their check is online too (CF-I7, CF-I1)', async () => {
+    const svc = join(import.meta.dirname, '../../bin/svc');
+    const env = { ...process.env, SVC_DATABASE_URL: stored.url, SVC_TEMPORAL_ADDRESS: '127.0.0.1:1' };
+    const run = async (...args: string[]) => (await once(spawn(svc, args, { cwd: folder, env, stdio: 'ignore' }), 'exit'))[0];
+    expect(await run('init')).toBe(0);
+    expect(await run('config', 'check', '--online', '--strict')).toBe(0);
+    printed = '';
+    child = spawn(svc, ['server', '--listen', '127.0.0.1:0'], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
+    child.stderr?.on('data', (chunk) => {
+      printed += chunk;
+    });
+    await expect.poll(port, waitMs).toBeDefined();
+    expect(await run('config', 'check', '--online', '--strict')).toBe(0);
+    expect(await run('server', 'keys', 'list')).toBe(0);
+  }, 120_000);
+
   it('says in one line why it cannot start, and ends with 1 (OP-51)', async () => {
     const away = new URL(stored.url);
     away.port = '1';
