@@ -3,6 +3,9 @@ import { operationName, pairName } from '../names.js';
 
 const maxSqlBytes = 1_048_576;
 
+/** Any integer: what is above the configured limit is cut down to it, also where JSON's digits are no longer exact. */
+const timeoutMs = z.number().min(0).refine(Number.isInteger, 'must be an integer').meta({ type: 'integer' });
+
 /** The body of `POST /api/preflight`. */
 export const preflightBody = z.object({
   database: pairName,
@@ -10,7 +13,7 @@ export const preflightBody = z.object({
   sql: z.string().refine((text) => Buffer.byteLength(text) <= maxSqlBytes, `must be at most ${maxSqlBytes} bytes`),
   operation: operationName.nullish(),
   include_explain: z.boolean().default(true),
-  explain_timeout_ms: z.number().int().min(0).default(5000),
+  explain_timeout_ms: timeoutMs.default(5000),
 });
 
 const text = z.string();
