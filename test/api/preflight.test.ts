@@ -157,6 +157,7 @@ describe('the verdict of a preflight', () => {
     ['no sql', { sql: undefined }, 'body.sql'],
     ['a negative timeout', { explain_timeout_ms: -1 }, 'body.explain_timeout_ms'],
     ['a timeout as text', { explain_timeout_ms: '5' }, 'body.explain_timeout_ms'],
+    ['a part of a millisecond', { explain_timeout_ms: 0.5 }, 'body.explain_timeout_ms'],
     ['include_explain null', { include_explain: null }, 'body.include_explain'],
     ['empty sql', { sql: '' }, 'body.sql'],
     ['a comment', { sql: '-- x' }, 'body.sql'],
@@ -239,6 +240,15 @@ describe('the plan of a preflight', () => {
     expect(body.impact).toMatchObject({ status: 'completed', estimated_rows: 1, estimated_cost: 8.3, index_used: true });
     expect((await events()).at(-1)?.metadata).toMatchObject({ impact_status: 'completed' });
     await other.close();
+  });
+
+  it('is asked for though a rule blocks the text (PF-18)', async () => {
+    const agent = await calls.known();
+    const { answer } = await untilWaiting(api, () => ask({ sql: 'delete from parts' }));
+    const job = await taken(agent);
+    expect(job.sql).toBe('delete from parts');
+    await submit(agent, job, { result: {} });
+    expect((await answer).body).toMatchObject({ status: 'blocked', review: { blocked: true }, impact: { status: 'completed' } });
   });
 
   it('is error when the agent says so, without its text', async () => {
