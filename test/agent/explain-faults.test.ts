@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { untilActive } from '../support/active-statement.js';
@@ -40,6 +45,7 @@ afterAll(async () => {
   await target?.drop();
 });
 
+const launcher = new URL('../../bin/svc-agent', import.meta.url).pathname;
 const update = 'update parts set id = 2 where id = 1';
 const post = (path: string, token: string, body: object = {}) => api.call('POST', path, { token, body });
 const pair = { database: 'shop', environment: 'staging' };
@@ -108,4 +114,41 @@ describe('a fault in EXPLAIN never holds up its request (RQ-29)', () => {
       await holder.end();
     }
   });
+
+  it('PF-I5: the agent dies while it plans: the preflight is answered, its job is over, and the next one gets its plan', async () => {
+    const holder = new pg.Client({ connectionString: target.url });
+    const looker = new pg.Client({ connectionString: target.url });
+    await Promise.all([holder.connect(), looker.connect()]);
+    const folder = await mkdtemp(join(tmpdir(), 'svc-agent-dies-'));
+    const file = join(folder, 'agent.toml');
+    await writeFile(
+      file,
+      `poll_interval_ms = 20\n[server]\nurl = "${api.url}"\nagent_token = "${api.tokens.agent}"\n[probes]\ndir = "."\n[databases.shop.staging]\nurl = "${target.url}"\n`,
+    );
+    await holder.query('create table if not exists held (id int)');
+    const ask = (ms: number) => post('/api/preflight', dana, { ...pair, sql: 'select * from held', explain_timeout_ms: ms });
+    const start = () => spawn(process.execPath, [launcher, '--config', file], { stdio: 'ignore' });
+    const end = async (child: ReturnType<typeof start>) => {
+      const exited = child.signalCode === null ? once(child, 'exit') : null;
+      child.kill('SIGKILL');
+      await exited;
+    };
+    let agent = start();
+    try {
+      await expect.poll(async () => (await ask(5000)).body.impact.status, { timeout: 20_000 }).toBe('completed');
+      await holder.query('begin; lock table held in access exclusive mode');
+      const asked = ask(8000);
+      await untilActive(looker, 'explain (format json) select * from held');
+      await end(agent);
+      expect(await asked).toMatchObject({ status: 200, body: { status: 'requestable', impact: { status: 'timeout' } } });
+      const open = `select 1 from preflight_jobs where state in ('pending', 'claimed')`;
+      expect(await api.services.database.query(open)).toEqual([]);
+      await holder.query('rollback');
+      agent = start();
+      await expect.poll(async () => (await ask(5000)).body.impact.status, { timeout: 20_000 }).toBe('completed');
+    } finally {
+      await end(agent);
+      await Promise.all([holder.end(), looker.end(), rm(folder, { recursive: true })]);
+    }
+  }, 60_000);
 });
