@@ -1,4 +1,4 @@
-import { judgeText } from './judge-text.js';
+import { cutPostgresql, judgeText } from './judge-text.js';
 import { loadParser, type Parser } from './parser.js';
 import { redactText } from './redact-text.js';
 import type { Dialect, JudgeOptions, Verdict } from './verdict.js';
@@ -9,7 +9,10 @@ export type Task =
   | { readonly kind: 'redact'; readonly text: string; readonly dialect: Dialect | null };
 export type Answer = Verdict | string;
 
-/** Runs tasks on this thread; a parser that a text broke or blew up is replaced before the next one (SQ-I6). */
+/**
+ * Runs tasks on this thread, but judges no MySQL (`mysql/engine.ts`); a parser that a text broke or blew up is replaced before the next one
+ * (SQ-I6).
+ */
 export async function createEngine(): Promise<(task: Task) => Promise<Answer>> {
   let parser = await loadParser();
   let loading: Promise<Parser> | null = null;
@@ -20,6 +23,8 @@ export async function createEngine(): Promise<(task: Task) => Promise<Answer>> {
       });
       parser = await loading;
     }
-    return task.kind === 'judge' ? judgeText(parser, task.text, task.options) : redactText(parser, task.text, task.dialect);
+    if (task.kind === 'redact') return redactText(parser, task.text, task.dialect);
+    if (task.options.dialect === 'mysql') throw new Error('no MySQL text is judged here');
+    return judgeText((text) => cutPostgresql(parser, text), task.text, task.options);
   };
 }

@@ -1,6 +1,5 @@
 import { judgeStatement, type StatementVerdict } from './judge-statement.js';
 import { findAmbiguity } from './lexical-check.js';
-import { cutMysql } from './mysql/cut.js';
 import type { ParsedStatement, Parser } from './parser.js';
 import type { FormLimits } from './statement-forms.js';
 import { type JudgedStatement, type JudgeOptions, notUnderstood, type Refused, refused, type Verdict } from './verdict.js';
@@ -14,26 +13,27 @@ export type CutText =
   | { readonly ok: true; readonly statements: readonly ((limits: FormLimits) => StatementVerdict | Refused)[] }
   | { readonly ok: false; readonly message: string };
 
-/** The verdict of section 2 for a text, by the checks SQ-8 to SQ-15 in order; pure but for the parser's health. */
-export function judgeText(parser: Parser, text: string, options: JudgeOptions): Verdict {
+/** The verdict of section 2 for a text that `cut` takes apart, by the checks SQ-8 to SQ-15 in order; pure but for the health of a parser. */
+export function judgeText(cut: (text: string) => CutText, text: string, options: JudgeOptions): Verdict {
   const early = checkText(text);
   if (early !== null) return early;
   const ambiguity = options.dialect === null ? findAmbiguity(text) : null;
   if (ambiguity !== null) return refused(`the dialect of the database is not known, and the text holds ${ambiguity}`);
-  const cut = options.dialect === 'mysql' ? cutMysql(text) : cutPostgresql(parser, text);
-  if (!cut.ok) return notUnderstood(cut.message);
-  if (cut.statements.length === 0) return { verdict: 'empty' };
-  if (cut.statements.length > maxStatements) return refused(`more than ${maxStatements} statements`);
+  const pieces = cut(text);
+  if (!pieces.ok) return notUnderstood(pieces.message);
+  if (pieces.statements.length === 0) return { verdict: 'empty' };
+  if (pieces.statements.length > maxStatements) return refused(`more than ${maxStatements} statements`);
   const judged: StatementVerdict[] = [];
-  for (const judge of cut.statements) {
+  for (const judge of pieces.statements) {
     const one = judge(options);
-    if ('verdict' in one) return cut.statements.length > 1 ? atStatement(one, judged.length + 1) : one;
+    if ('verdict' in one) return pieces.statements.length > 1 ? atStatement(one, judged.length + 1) : one;
     judged.push(one);
   }
   return judgeBatch(judged);
 }
 
-function cutPostgresql(parser: Parser, text: string): CutText {
+/** The statements of a PostgreSQL text by the server's own grammar. */
+export function cutPostgresql(parser: Parser, text: string): CutText {
   const parsed = parser.parse(text);
   if (!parsed.ok) return parsed;
   const bytes = Buffer.from(text);

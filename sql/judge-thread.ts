@@ -17,6 +17,14 @@ export interface JudgeThread {
   run(task: Task, caller: string): Promise<ThreadAnswer>;
   close(): Promise<void>;
 }
+/** What the thread says after each task, and first of all when it is ready. */
+export interface Report {
+  answer: Answer;
+  /** It wants to be replaced before the next task. */
+  worn: boolean;
+}
+/** Which texts the thread judges: it loads the parsers of these only. */
+export type ThreadFor = 'postgresql' | 'mysql';
 export interface ThreadLimits {
   /** Time for one text (SQ-7). */
   textMs: number;
@@ -32,7 +40,7 @@ export interface ThreadLimits {
 /** 64 waiting texts of 1 MiB hold 64 MiB. Each caller with a text of the worst kind keeps the others waiting for 2 s. */
 const defaultLimits: ThreadLimits = { textMs: 2_000, startMs: 10_000, waitMs: 20_000, total: 64, perCaller: 16 };
 
-const busy: Failed = { ok: false, why: 'too many long texts are being judged', busy: true };
+const busy: Failed = { ok: false, why: 'too many texts are being judged', busy: true };
 
 interface Waiting {
   task: Task;
@@ -41,7 +49,7 @@ interface Waiting {
 }
 
 /** A thread started by the first task and replaced after a failure. */
-export function createJudgeThread(given: Partial<ThreadLimits> = {}): JudgeThread {
+export function createJudgeThread(judges: ThreadFor, given: Partial<ThreadLimits> = {}): JudgeThread {
   const limits = { ...defaultLimits, ...given };
   const judging = createFairQueue<Waiting>(limits);
   // A text is redacted after it was judged, by a call that waits for it: these are bounded by the others, and end what was begun.
@@ -57,7 +65,7 @@ export function createJudgeThread(given: Partial<ThreadLimits> = {}): JudgeThrea
     await stopping?.terminate();
   };
   const start = async (): Promise<Worker | null> => {
-    const starting = startWorker();
+    const starting = startWorker(judges);
     worker = starting;
     starting.once('exit', () => {
       if (worker === starting) worker = null;
@@ -71,10 +79,11 @@ export function createJudgeThread(given: Partial<ThreadLimits> = {}): JudgeThrea
     // Only while it works does the thread keep the process alive.
     running.ref();
     running.postMessage(task);
-    const answer: Answer | null = await receive(running, limits.textMs);
-    if (answer === null) return failed(stop, 'judging took too long or too much memory');
+    const report = await receive(running, limits.textMs);
+    if (report === null) return failed(stop, 'judging took too long or too much memory');
     running.unref();
-    return { ok: true, answer };
+    if (report.worn) await stop();
+    return { ok: true, answer: report.answer };
   };
   const work = async (): Promise<void> => {
     if (working) return;
@@ -106,12 +115,12 @@ async function failed(stop: () => Promise<void>, why: string): Promise<ThreadAns
 }
 
 /** The next message, or null when the thread ends or is silent for too long. */
-function receive(worker: Worker, timeoutMs: number): Promise<Answer | null> {
+function receive(worker: Worker, timeoutMs: number): Promise<Report | null> {
   return new Promise((resolve) => {
-    const done = (answer: Answer | null): void => {
+    const done = (report: Report | null): void => {
       clearTimeout(timer);
       worker.off('message', done).off('exit', gone);
-      resolve(answer);
+      resolve(report);
     };
     const gone = (): void => done(null);
     const timer = setTimeout(gone, timeoutMs);
@@ -120,11 +129,11 @@ function receive(worker: Worker, timeoutMs: number): Promise<Answer | null> {
 }
 
 /** A build puts `judge-worker.js` beside the file that this code ends up in. */
-function startWorker(): Worker {
+function startWorker(judges: ThreadFor): Worker {
   const file = import.meta.url.endsWith('.ts') ? './judge-worker-source.mjs' : './judge-worker.js';
-  const options = { name: 'sql-judge', execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 512 } };
+  const options = { name: 'sql-judge', workerData: judges, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 512 } };
   const worker = new Worker(new URL(file, import.meta.url), options);
   // An error is followed by `exit`, which is what is waited for; a thread that cannot start is a fault of the installation.
-  worker.on('error', (error) => process.emitWarning(`the thread that judges long SQL texts ended: ${error.message}`));
+  worker.on('error', (error) => process.emitWarning(`a thread that judges SQL texts ended: ${error.message}`));
   return worker;
 }

@@ -14,25 +14,32 @@ export interface SqlJudge {
   judge(text: string, options: JudgeOptions, caller?: string): Promise<Verdict>;
   /** The literal-free text of AU-51 (not cut), or `[unparsable SQL removed]`; never throws. */
   redact(text: string, dialect: Dialect | null, caller?: string): Promise<string>;
-  /** Ends the thread; texts that still wait on it are refused. */
+  /** Ends the threads; texts that still wait on them are refused. */
   close(): Promise<void>;
 }
 
-/** Longest text judged on the caller's thread: at its worst (one operator of 2,000 characters) it takes 10 ms there, twice as long 37. */
+/** Longest text of PostgreSQL judged on the caller's thread: at its worst (one operator of 2,000 characters) it takes 10 ms there, twice as long 37. */
 const maxLocalBytes = 2_048;
 
+/** Most MySQL texts take under a millisecond: more of them may wait than of long ones. */
+const mysqlRoom = { total: 512, perCaller: 128 };
+
 /**
- * Loads the PostgreSQL grammar once; longer texts go to a thread of their own, started when the first one comes (SQ-7). `room` is how many
- * of them may wait there, whoever asks; without it the bounds are those of a server with many callers.
+ * Loads the PostgreSQL grammar once. Longer texts go to a thread of their own, and MySQL texts of any length to another, because a short one can
+ * break a parser too (SQ-7); each is started when its first text comes. `room` is how many of either may wait there, whoever asks; without it
+ * the bounds are those of a server with many callers.
  */
 export async function createSqlJudge(room?: number): Promise<SqlJudge> {
   const engine = await createEngine();
-  const thread = createJudgeThread(room === undefined ? {} : { total: room, perCaller: room });
+  const given = room === undefined ? null : { total: room, perCaller: room };
+  const long = createJudgeThread('postgresql', given ?? {});
+  const mysql = createJudgeThread('mysql', given ?? mysqlRoom);
   const ask = async (task: Task, caller: string): Promise<ThreadAnswer> => {
     try {
+      if (task.kind === 'judge' && task.options.dialect === 'mysql') return await mysql.run(task, caller);
       const bytes = Buffer.byteLength(task.text);
       // A text above the limit is refused before it is parsed.
-      if (bytes > maxLocalBytes && bytes <= maxTextBytes) return await thread.run(task, caller);
+      if (bytes > maxLocalBytes && bytes <= maxTextBytes) return await long.run(task, caller);
       return { ok: true, answer: await engine(task) };
     } catch {
       return { ok: false, why: 'the parser failed' };
@@ -48,6 +55,8 @@ export async function createSqlJudge(room?: number): Promise<SqlJudge> {
       const asked = await ask({ kind: 'redact', text, dialect }, caller);
       return asked.ok && typeof asked.answer === 'string' ? asked.answer : unparsable;
     },
-    close: () => thread.close(),
+    close: async () => {
+      await Promise.all([long.close(), mysql.close()]);
+    },
   };
 }

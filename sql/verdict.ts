@@ -27,7 +27,7 @@ export interface Refused {
   hint: string | null;
   /** The text does not parse (SQ-11, PF-20); else it parses and is refused. */
   parseFailure?: true;
-  /** Nothing was judged, because too many long texts wait; the same text may pass later. */
+  /** Nothing was judged, because too many texts wait; the same text may pass later. */
   busy?: true;
 }
 

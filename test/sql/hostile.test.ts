@@ -65,14 +65,14 @@ describe('hostile texts (SQ-7, SQ-I6)', () => {
     const other = sql.judge(long(0), options, 'alice');
     const verdicts = await Promise.all(many);
     expect(verdicts.filter((each) => each.verdict === 'accepted').length).toBeLessThanOrEqual(17);
-    expect(verdicts.at(-1)).toMatchObject({ busy: true, reason: 'not understood: too many long texts are being judged' });
+    expect(verdicts.at(-1)).toMatchObject({ busy: true, reason: 'not understood: too many texts are being judged' });
     expect(await other).toMatchObject({ verdict: 'accepted', read: true });
   });
 });
 
 describe('the judging thread', () => {
   it('loses only the text that ran over', async () => {
-    const thread = createJudgeThread({ textMs: 200, startMs: 10_000, waitMs: 10_000, total: 8, perCaller: 8 });
+    const thread = createJudgeThread('postgresql', { textMs: 200, startMs: 10_000, waitMs: 10_000, total: 8, perCaller: 8 });
     const task = (text: string) => ({ kind: 'judge', text, options }) as const;
     const slow = thread.run(task(`SELECT 1${'+'.repeat(100_000)}1`), 'a');
     const next = thread.run(task('SELECT 1'), 'a');
@@ -83,7 +83,7 @@ describe('the judging thread', () => {
   }, 30_000);
 
   it('does not look any more at what has waited too long', async () => {
-    const thread = createJudgeThread({ textMs: 2_000, startMs: 10_000, waitMs: 0, total: 8, perCaller: 8 });
+    const thread = createJudgeThread('postgresql', { textMs: 2_000, startMs: 10_000, waitMs: 0, total: 8, perCaller: 8 });
     const slow = thread.run({ kind: 'judge', text: `SELECT 1${'+1'.repeat(8_000)}`, options }, 'a');
     const late = thread.run({ kind: 'judge', text: 'SELECT 1', options }, 'a');
     expect(await slow).toHaveProperty('ok');

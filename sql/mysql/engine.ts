@@ -1,0 +1,38 @@
+import type { Answer, Task } from '../engine.js';
+import { judgeText } from '../judge-text.js';
+import { refuseFor } from '../reasons.js';
+import type { JudgeOptions, Verdict } from '../verdict.js';
+import { cutMysql } from './cut.js';
+import { lexMysql } from './lexer.js';
+import { seesMore } from './second-opinion.js';
+import { loadSecondParser, type SecondParser } from './second-parser.js';
+import { isWithinReach } from './second-reach.js';
+
+export interface MysqlEngine {
+  /** The verdict of a MySQL text; fails when the text broke the second parser, and with it the thread. */
+  run(task: Task): Promise<Answer>;
+  /** The thread wants to be replaced before the next text. */
+  worn(): boolean;
+}
+
+/** Judges MySQL texts on a thread of its own: a second parser takes part that a text can break or keep busy (SQ-7). */
+export async function createMysqlEngine(): Promise<MysqlEngine> {
+  const second = await loadSecondParser();
+  return {
+    run: async (task) => {
+      if (task.kind !== 'judge' || task.options.dialect !== 'mysql') throw new Error('only MySQL texts are judged here');
+      return judgeMysql(second, task.text, task.options);
+    },
+    worn: () => second.worn,
+  };
+}
+
+/** The verdict of our own lexer and closed lists; what the second parser takes for more is refused (SQ-3, SQ-4). */
+function judgeMysql(second: SecondParser, text: string, options: JudgeOptions): Verdict {
+  const verdict = judgeText(cutMysql, text, options);
+  if (verdict.verdict !== 'accepted') return verdict;
+  const lexed = lexMysql(text);
+  const trees = lexed.ok && isWithinReach(text, lexed.tokens) ? second.parse(text) : null;
+  const more = trees === null ? null : seesMore(verdict, trees);
+  return more === null ? verdict : refuseFor('not understood', `it can be read in two ways, a second parser sees ${more}`);
+}
