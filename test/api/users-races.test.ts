@@ -229,7 +229,6 @@ describe('a user with thousands of open requests', () => {
     expect(pressing.map(({ requestId }) => requestId)).toContain(id);
     const rest = await database.transaction((tx) => takeNews(tx, 50));
     expect(rest).toHaveLength(50);
-    for (const { news } of rest)
-      expect(news).toMatchObject([{ signal: 'cancellation', actor: 'admin', view: { status: 'cancelled' } }]);
+    for (const { news } of rest) expect(news.at(-1)).toMatchObject({ signal: 'cancellation', actor: 'admin' });
   });
 });

@@ -26,7 +26,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     if (mode === 'cut') client.destroy();
     if (mode !== 'pass') return;
     const upstream = connect(Number(port), hostname);
-    upstream.on('error', () => client.destroy()).on('close', () => client.destroy());
+    upstream.on('error', () => client.destroy()).on('close', () => client.end());
     client.on('close', () => upstream.destroy());
     client.on('data', (chunk) => mode === 'pass' && upstream.write(chunk as unknown as Uint8Array));
     upstream.on('data', (chunk) => mode === 'pass' && client.write(chunk as unknown as Uint8Array));

@@ -35,13 +35,13 @@ describe('the publisher', () => {
   it('tells every decision in the order of versions, with who decided', async () => {
     const { database } = worker;
     const id = await storeRequest(database);
+    // Before it knows a state, a workflow reads the stored one, and may then end without hearing the rest.
+    await untilKnown(worker, id, 'pending');
     await approve(database, id);
     await resume(database, id);
     await cancel(database, id);
     await untilEnded(worker, id);
-    const names = await signalsOf(id);
-    const expected = ['approval', 'resumption', 'cancellation'];
-    expect(names).toEqual(expected.slice(expected.length - names.length));
+    expect(await signalsOf(id)).toEqual(['approval', 'resumption', 'cancellation']);
     expect(await worker.client.workflow.getHandle(requestWorkflowId(id)).result()).toBe('cancelled');
   });
 
