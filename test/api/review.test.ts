@@ -228,6 +228,12 @@ describe('the risk of a creation (section 9)', () => {
     expect([body.risk, body.policy.would_auto_approve]).toEqual([level, reason === 'risk_below_threshold']);
   });
 
+  it('SQ-95: a lifted block still counts in the risk', async () => {
+    await sync('risky');
+    const { body } = await create('drop table customers', { ...EA, environment: 'risky' });
+    expect((await shown(body.id)).decision_trace.risk).toMatchObject({ level: 'high', factors: ['drop_operation'] });
+  });
+
   it('is unknown before the first snapshot, and the tables are names (RQ-43)', async () => {
     const answer = await create('update customers set a = (select 1 from ledger.notes) where id = 1', { environment: 'risky' });
     expect(answer.body.status).toBe('pending');

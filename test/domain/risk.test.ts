@@ -31,6 +31,10 @@ const update = (...names: string[]): StatementFacts => ({
 });
 const remove = (...names: string[]): StatementFacts => ({ ...update(...names), deletedFrom: named(...names) });
 const create = (name: string): StatementFacts => ({ ...noFacts(), safeForm: true, created: named(name), named: named(name) });
+const read = (...names: string[]) => ({
+  operation: 'execute_select' as const,
+  facts: [{ ...noFacts(), named: named(...names) }],
+});
 const codes = (...list: ReviewRule[]) => list.map((code) => ({ code }));
 const rule = { allowReadOnly: true, allowSafeDdl: true, maxEstimatedRows: 1000 };
 const assess = (changes: Partial<RiskInput>) =>
@@ -199,6 +203,69 @@ describe('the steps of section 9', () => {
 
   it('are not asked for migrations (RQ-44)', () => {
     expect(assess({ operation: 'migrate_up' })).toEqual({ level: 'unavailable', factors: [], schemaStatus: 'unavailable' });
+  });
+});
+
+describe('each step for itself', () => {
+  const parent = (rows: number) => table('t', rows);
+  const child = (rows: number) => table('c', rows, ['t']);
+  const chain = [table('a', 1, ['t']), table('b', 1, ['a']), table('c', 1, ['b'])];
+  const drops = ['drop_table', 'truncate', 'drop_index', 'drop_view', 'drop_sequence'] as const;
+  const others = ['drop_column', 'create_sequence', 'not_null_without_default', 'alter_column_type', 'mixed_ddl_dml'] as const;
+  it.each<[string, Partial<RiskInput>, string, string[]]>([
+    [
+      'SQ-80: without auto_approve a read is not low by itself',
+      { ...read('t'), autoApprove: null, snapshot: null },
+      'unknown',
+      ['schema_not_synced'],
+    ],
+    ['SQ-80: nor is safe DDL', { facts: [create('t')], autoApprove: null, snapshot: null }, 'unknown', ['schema_not_synced']],
+    ['SQ-80: 1000 rows are not large', { ...read('t'), autoApprove: null, snapshot: snapshotOf(parent(1000)) }, 'low', []],
+    ['SQ-83: a read is low whatever it names', { ...read('t'), snapshot: snapshotOf(parent(90_000)) }, 'low', ['read_only']],
+    ['SQ-83: but no write is', { facts: [update('t')], snapshot: null }, 'unknown', ['schema_not_synced']],
+    ['SQ-83: nor a read when the rule says so', { ...read('t'), autoApprove: { ...rule, allowReadOnly: false } }, 'low', []],
+    ['SQ-85: before SQ-86', { facts: [update('x')], snapshot: null }, 'unknown', ['schema_not_synced']],
+    [
+      'SQ-86: before all that raises',
+      { facts: [update('x'), update('x')], findings: codes(...drops) },
+      'unknown',
+      ['table_unresolved'],
+    ],
+    ['SQ-88: two findings', { findings: codes('large_in_list', 'large_in_list') }, 'medium', []],
+    ['SQ-88: four', { findings: codes(...others.slice(0, 4)) }, 'high', ['many_warnings']],
+    ...drops.map((code): [string, Partial<RiskInput>, string, string[]] => [
+      `SQ-89: ${code}`,
+      { findings: codes(code) },
+      'high',
+      ['drop_operation'],
+    ]),
+    ...others.map((code): [string, Partial<RiskInput>, string, string[]] => [
+      `SQ-89: not ${code}`,
+      { findings: codes(code) },
+      'medium',
+      [],
+    ]),
+    ['SQ-90: no children', { facts: [remove('t')], snapshot: snapshotOf(parent(1000)) }, 'low', []],
+    ['SQ-90: small', { facts: [remove('t')], snapshot: snapshotOf(parent(1000), child(1000)) }, 'medium', ['cascade_delete']],
+    ['SQ-90: a large child', { facts: [remove('t')], snapshot: snapshotOf(parent(1), child(1001)) }, 'high', ['cascade_delete']],
+    [
+      'SQ-90: a large table',
+      { facts: [remove('t')], snapshot: snapshotOf(parent(1001), child(1)) },
+      'high',
+      ['cascade_delete', 'large_table'],
+    ],
+    ['SQ-90: depth 3', { facts: [remove('t')], snapshot: snapshotOf(parent(1), ...chain) }, 'medium', ['cascade_delete']],
+    ['SQ-90: an UPDATE takes nothing along', { facts: [update('t')], snapshot: snapshotOf(parent(1), child(1001)) }, 'low', []],
+    ['SQ-92: nothing to say', { facts: [update('t')], snapshot: snapshotOf(parent(1)) }, 'low', []],
+    [
+      'SQ-95: a block that was lifted counts',
+      { findings: codes('truncate', 'drop_column', 'drop_column') },
+      'high',
+      ['many_warnings', 'drop_operation'],
+    ],
+  ])('%s', (_what, input, level, factors) => {
+    const risk = assess(input);
+    expect([risk.level, risk.factors.map(({ name }) => name)]).toEqual([level, factors]);
   });
 });
 
