@@ -23,9 +23,9 @@ export function defineExecute(program: Command, bind: Bind): void {
   bind(execute, async () => (await import('../commands/execute.js')).execute);
   const schema = program
     .command('schema')
-    .description('the tables of a database, as an agent last saw them')
-    .option('--table <name>', 'this one in full: users, audit.log')
-    .option('--full', 'all in full');
+    .description('the tables of a database, as an agent last saw them; without -e: production, else staging, else development')
+    .option('--table <name>', 'only this one, in full: users, audit.log')
+    .option('--full', 'every table with columns, constraints and indexes');
   bind(schema, async () => (await import('../commands/schema.js')).showSchema);
   const whoami = program.command('whoami').description('who the server says you are');
   bind(whoami, async () => (await import('../commands/whoami.js')).whoami);

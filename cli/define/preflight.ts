@@ -5,10 +5,10 @@ import { wholeNumber } from './values.js';
 export function definePreflight(program: Command, bind: Bind): void {
   const preflight = program
     .command('preflight')
-    .description('what a request would come to: verdict, risk, approvers and plan; makes none')
+    .description('what a request would come to: verdict, risk, approvers and plan; makes none, exit 1 when it would be blocked')
     .argument('[sql]', 'the SQL text')
     .option('--file <path>', 'read the SQL from a file, - for stdin')
-    .option('--no-explain', 'without a plan of the database')
-    .option('--explain-timeout <ms>', 'how long to wait for the plan', wholeNumber);
+    .option('--no-explain', 'do not ask for the plan of the database')
+    .option('--explain-timeout <ms>', 'how long to wait for the plan (5000; the server has a limit)', wholeNumber);
   bind(preflight, async () => (await import('../commands/preflight.js')).preflight);
 }

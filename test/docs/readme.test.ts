@@ -24,6 +24,11 @@ describe.each(pages)('%s', (page) => {
   });
 });
 
+it('README.md links every page of docs', () => {
+  const text = textOf('README.md');
+  expect(pages.filter((page) => page.startsWith('docs/') && !text.includes(`](${page})`))).toEqual([]);
+});
+
 it('README.md draws the tree as it is', () => {
   const drawn = [...textOf('README.md').matchAll(/^([a-z]+)\/ {2,}/gm)].map(([, folder]) => folder!);
   const folders = readdirSync(root, { withFileTypes: true })
