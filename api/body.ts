@@ -1,26 +1,35 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { invalid, refusal } from '../domain/errors.js';
+import { takeString } from './json-member.js';
 
 const maxDepth = 64;
 
 export interface JsonBody {
   /** A JSON object; `{}` when an optional body is absent (HT-47). */
   value: Record<string, unknown>;
-  /** As received: what must not lose digits is read from here. */
-  text: string;
+  /** As received, but for `taken`: what must not lose digits is read from here. */
+  bytes: Uint8Array;
+  /** The text of the string member that was asked for as bytes, in UTF-8; `value` has `''` in its place. Null when it is no string. */
+  taken: Uint8Array | null;
+}
+
+interface BodyOptions {
+  limitBytes: number;
+  optional: boolean;
+  anyText: boolean;
+  /** A member to be taken as bytes when it is a string. */
+  take: string | null;
 }
 
 /** Reads a JSON object by HT-40 to HT-49; refuses with 415, 413 or 400. */
-export async function readJsonBody(
-  request: IncomingMessage,
-  options: { limitBytes: number; optional: boolean; anyText: boolean },
-): Promise<JsonBody> {
+export async function readJsonBody(request: IncomingMessage, options: BodyOptions): Promise<JsonBody> {
   const bytes = await readBytes(request, options.limitBytes);
   if (bytes.length === 0) {
-    if (options.optional) return { value: {}, text: '' };
+    if (options.optional) return { value: {}, bytes, taken: null };
     throw invalid('a JSON body is required', 'body');
   }
-  return parseJsonObject(bytes, options.anyText);
+  return parseJsonObject(bytes, options);
 }
 
 async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
@@ -110,24 +119,18 @@ function joined(chunks: Uint8Array[], length: number): Uint8Array {
   return all;
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-function parseJsonObject(bytes: Uint8Array, anyText: boolean): JsonBody {
-  const text = decodeUtf8(bytes);
+function parseJsonObject(bytes: Uint8Array, { anyText, take }: BodyOptions): JsonBody {
+  if (!isUtf8(bytes)) throw invalid('the body is not valid UTF-8', 'body');
+  const { rest, taken } = take === null ? { rest: bytes, taken: null } : takeString(bytes, take);
+  const text = utf8.decode(rest);
   if (text.charCodeAt(0) === 0xfeff) throw invalid('the body begins with a byte order mark', 'body');
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('body must be an object', 'body');
   if (isDeeper(value, maxDepth)) throw invalid(`the body is nested deeper than ${maxDepth}`, 'body');
   if (!anyText && mayHoldBadText.test(text)) refuseBadText(value, 'body');
-  return { value: value as Record<string, unknown>, text };
-}
-
-function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw invalid('the body is not valid UTF-8', 'body');
-  }
+  return { value: value as Record<string, unknown>, bytes: rest, taken };
 }
 
 function parseJson(text: string): unknown {

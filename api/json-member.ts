@@ -1,50 +1,23 @@
+import { unescapeInPlace } from '../domain/json-string.js';
+import { memberSpan } from '../domain/json-text.js';
+
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+const quote = 0x22;
+const emptyString = new TextEncoder().encode('""');
+
+/** The text of a top-level member exactly as it stands in a JSON object that has been parsed before; the last one of that name (HT-49). Null when there is none. */
+export function memberText(object: Uint8Array, key: string): string | null {
+  const value = memberSpan(object, key);
+  return value && utf8.decode(object.subarray(value.from, value.to));
+}
+
 /**
- * The text of a top-level member exactly as it stands in a JSON object that has been parsed before; the last one of that name, as HT-49 counts.
- * Null when there is none.
+ * Takes the string that counts as the member `key` out of a JSON object in UTF-8: `taken` is its text as UTF-8 (AG-50a), `rest` the object with `""`
+ * in its place, valid JSON exactly when the whole is. `taken` is null, and `rest` the whole, when there is no such string. The bytes given are written over.
  */
-export function memberText(object: string, key: string): string | null {
-  let found: string | null = null;
-  let at = skipBlanks(object, object.indexOf('{') + 1);
-  while (object[at] === '"') {
-    const keyEnd = stringEnd(object, at);
-    const start = skipBlanks(object, skipBlanks(object, keyEnd) + 1);
-    const end = valueEnd(object, start);
-    if (JSON.parse(object.slice(at, keyEnd)) === key) found = object.slice(start, end);
-    at = skipBlanks(object, end);
-    if (object[at] === ',') at = skipBlanks(object, at + 1);
-  }
-  return found;
-}
-
-function skipBlanks(text: string, from: number): number {
-  let at = from;
-  while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at += 1;
-  return at;
-}
-
-function stringEnd(text: string, start: number): number {
-  let at = start + 1;
-  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-  return at + 1;
-}
-
-function valueEnd(text: string, start: number): number {
-  if (text[start] === '"') return stringEnd(text, start);
-  let at = start;
-  let depth = 0;
-  for (; at < text.length; at += 1) {
-    const character = text[at];
-    if (character === '"') at = stringEnd(text, at) - 1;
-    else if (character === '{' || character === '[') depth += 1;
-    else if (character === '}' || character === ']') {
-      if (depth === 0) return at;
-      depth -= 1;
-      if (depth === 0) return at + 1;
-    } else if (
-      depth === 0 &&
-      (character === ',' || character === ' ' || character === '\n' || character === '\r' || character === '\t')
-    )
-      return at;
-  }
-  return at;
+export function takeString(object: Uint8Array, key: string): { rest: Uint8Array; taken: Uint8Array | null } {
+  const value = memberSpan(object, key);
+  if (value === null || object[value.from] !== quote) return { rest: object, taken: null };
+  const rest = Buffer.concat([object.subarray(0, value.from), emptyString, object.subarray(value.to)]);
+  return { rest, taken: unescapeInPlace(object, value.from + 1, value.to - 1) };
 }

@@ -24,6 +24,7 @@ export interface Incoming extends AdmittedSender {
 }
 
 const defaultBodyLimitBytes = 2 * 1024 * 1024;
+const noBytes = new Uint8Array();
 
 /** Steps HT-9 to HT-12 of a call whose route is found: permission, body, path, query, shapes, handler, shape of the answer. */
 export async function perform(
@@ -49,7 +50,8 @@ export async function perform(
   const call: Call<unknown, unknown, unknown> = {
     ...readCall(),
     body: json === null ? undefined : parsePart('body', route.body, json.value),
-    bodyText: json?.text ?? '',
+    bodyBytes: json?.bytes ?? noBytes,
+    taken: json?.taken ?? null,
   };
   return toReply(route, await limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services)));
 }
@@ -68,16 +70,17 @@ async function readBody(
   services: Services,
   route: Route,
   request: Incoming['request'],
-  readCall: () => Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyText'>,
+  readCall: () => Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyBytes' | 'taken'>,
 ) {
   const limit = route.bodyLimit ?? defaultBodyLimitBytes;
   const limitBytes = typeof limit === 'number' ? limit : limit(services.config());
   try {
-    return await readJsonBody(request, { limitBytes, optional: route.bodyOptional ?? false, anyText: route.anyText ?? false });
+    const { bodyOptional: optional = false, anyText = false, takeBytes: take = null } = route;
+    return await readJsonBody(request, { limitBytes, optional, anyText, take });
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'payload.too_large' && route.onTooLarge !== undefined) {
       const declared = Number(request.headers['content-length'] ?? limitBytes + 1);
-      await route.onTooLarge({ ...readCall(), bodyText: '' }, services, declared);
+      await route.onTooLarge({ ...readCall(), bodyBytes: noBytes, taken: null }, services, declared);
     }
     throw error;
   }

@@ -25,8 +25,10 @@ export interface Call<P, Q, B> {
   params: P;
   query: Q;
   body: B;
-  /** The body as received, for values that JSON numbers cannot hold exactly (AG-50a); `''` without one. */
-  bodyText: string;
+  /** The body as received, but for `taken`, for values that JSON numbers cannot hold exactly (AG-50a); none without a body. */
+  bodyBytes: Uint8Array;
+  /** The text of the member that the route takes as bytes, in UTF-8; null when it is no string. */
+  taken: Uint8Array | null;
   /** The value of `x-request-id`. */
   requestId: string;
   generation: Generation;
@@ -64,6 +66,8 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   bodyLimit?: number | ((config: Config) => number);
   /** No body, or one of zero bytes, counts as `{}` (HT-47). */
   bodyOptional?: boolean;
+  /** A member of the body that may be so large that it is never made a string: `call.taken` has it, `call.body` an empty string. */
+  takeBytes?: string;
   /** Lets U+0000 and unpaired surrogates through (HT-45, AG-50a). */
   anyText?: boolean;
   /** Told of a body above the limit, by its declared or read bytes, before the 413 is answered (AG-47). */

@@ -36,7 +36,7 @@ export function insertResult(tx: Transaction, result: StoredResult, now: number)
 /** Holds an answer that is not stored for readers that come soon; above `maxSlots` the oldest goes (RS-45, RS-46). */
 export function insertRelay(
   tx: Transaction,
-  relay: { executionId: string; requestId: string; envelope: string; expiresAt: number },
+  relay: { executionId: string; requestId: string; envelope: Uint8Array; expiresAt: number },
   maxSlots: number,
 ): void {
   tx.send(

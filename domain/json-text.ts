@@ -1,38 +1,37 @@
-/** Whether a text is one JSON text (RFC 8259); builds nothing, so that a large one costs no memory. */
-export function isJsonText(text: string): boolean {
+import { unitAt } from './json-string.js';
+
+/** A piece of bytes; `to` is the place after it. */
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/**
+ * Where the value of a top-level member stands in a JSON object in UTF-8; of the last one of that name, as HT-49 counts. `key` is ASCII without
+ * quotes and backslashes. Null when there is none; in bytes that are no JSON it is at most a part that is.
+ */
+export function memberSpan(bytes: Uint8Array, key: string): Span | null {
   const open = openBrackets();
-  let at = 0;
-  for (;;) {
-    at = skipBlank(text, at);
-    const first = text.charCodeAt(at);
-    if (first === brace || first === bracket) {
-      const inside = skipBlank(text, at + 1);
-      if (text.charCodeAt(inside) !== first + 2) {
-        open.push(first);
-        at = first === brace ? skipKey(text, inside) : inside;
-        if (at < 0) return false;
-        continue;
-      }
-      at = inside + 1;
-    } else {
-      at = skipScalar(text, at);
-      if (at < 0) return false;
-    }
-    for (;;) {
-      at = skipBlank(text, at);
-      const innermost = open.last();
-      if (innermost === 0) return at === text.length;
-      const next = text.charCodeAt(at);
-      at += 1;
-      if (next === comma) {
-        if (innermost === brace) at = skipKey(text, skipBlank(text, at));
-        if (at < 0) return false;
-        break;
-      }
-      if (next !== innermost + 2) return false;
-      open.pop();
-    }
-  }
+  let found: Span | null = null;
+  let at = skipBlank(bytes, 0);
+  if (bytes[at] !== brace) return null;
+  do {
+    const start = skipBlank(bytes, at + 1);
+    const after = skipKey(bytes, start);
+    if (after < 0) return found;
+    const from = skipBlank(bytes, after);
+    const to = skipValue(bytes, from, open);
+    if (to < 0) return found;
+    if (isKey(bytes, start, key)) found = { from, to };
+    at = skipBlank(bytes, to);
+  } while (bytes[at] === comma);
+  return found;
+}
+
+/** Whether the bytes, which are UTF-8, are one JSON text (RFC 8259); builds nothing, so that a large one costs no memory. */
+export function isJsonText(bytes: Uint8Array): boolean {
+  const end = skipValue(bytes, skipBlank(bytes, 0), openBrackets());
+  return end >= 0 && skipBlank(bytes, end) === bytes.length;
 }
 
 const quote = 0x22;
@@ -40,8 +39,60 @@ const comma = 0x2c;
 const colon = 0x3a;
 const bracket = 0x5b;
 const backslash = 0x5c;
+const letterU = 0x75;
 /** Either bracket is closed by the character two further on. */
 const brace = 0x7b;
+const asBytes = (text: string) => new TextEncoder().encode(text);
+/** By first letter. */
+const words = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), asBytes(word)]));
+const escapable = new Set(asBytes('"\\/bfnrt'));
+
+/** Whether the key that begins at `from` is that name, in any spelling. */
+function isKey(bytes: Uint8Array, from: number, name: string): boolean {
+  let at = from + 1;
+  for (let index = 0; index < name.length; index += 1) {
+    const escaped = bytes[at] === backslash && bytes[at + 1] === letterU;
+    if ((escaped ? unitAt(bytes, at) : bytes[at]) !== name.charCodeAt(index)) return false;
+    at += escaped ? 6 : 1;
+  }
+  return bytes[at] === quote;
+}
+
+/** The place after the value that begins at `from`, -1 when there is none, as all below; `open` is empty before and after. */
+function skipValue(bytes: Uint8Array, from: number, open: ReturnType<typeof openBrackets>): number {
+  let at = from;
+  for (;;) {
+    at = skipBlank(bytes, at);
+    const first = bytes[at];
+    if (first === brace || first === bracket) {
+      const inside = skipBlank(bytes, at + 1);
+      if (bytes[inside] !== first + 2) {
+        open.push(first);
+        at = first === brace ? skipKey(bytes, inside) : inside;
+        if (at < 0) return -1;
+        continue;
+      }
+      at = inside + 1;
+    } else {
+      at = skipScalar(bytes, at);
+      if (at < 0) return -1;
+    }
+    for (;;) {
+      const innermost = open.last();
+      if (innermost === 0) return at;
+      at = skipBlank(bytes, at);
+      const next = bytes[at];
+      at += 1;
+      if (next === comma) {
+        if (innermost === brace) at = skipKey(bytes, skipBlank(bytes, at));
+        if (at < 0) return -1;
+        break;
+      }
+      if (next !== innermost + 2) return -1;
+      open.pop();
+    }
+  }
+}
 
 /** One byte for each bracket that is open: nesting is bounded by the text alone. */
 function openBrackets() {
@@ -64,58 +115,66 @@ function openBrackets() {
   };
 }
 
-function skipBlank(text: string, from: number): number {
+function skipBlank(bytes: Uint8Array, from: number): number {
   let at = from;
   for (;;) {
-    const code = text.charCodeAt(at);
-    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return at;
+    const byte = bytes[at];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return at;
     at += 1;
   }
 }
 
-/** The place after what is there, -1 when it is something else; so do all below. */
-function skipKey(text: string, at: number): number {
-  if (text.charCodeAt(at) !== quote) return -1;
-  const after = skipString(text, at + 1);
+function skipKey(bytes: Uint8Array, at: number): number {
+  if (bytes[at] !== quote) return -1;
+  const after = skipString(bytes, at + 1);
   if (after < 0) return -1;
-  const place = skipBlank(text, after);
-  return text.charCodeAt(place) === colon ? place + 1 : -1;
+  const place = skipBlank(bytes, after);
+  return bytes[place] === colon ? place + 1 : -1;
 }
 
-function skipScalar(text: string, at: number): number {
-  if (text.charCodeAt(at) === quote) return skipString(text, at + 1);
-  for (const word of ['true', 'false', 'null']) if (text.startsWith(word, at)) return at + word.length;
-  return skipNumber(text, at);
+function skipScalar(bytes: Uint8Array, at: number): number {
+  const first = bytes[at] ?? 0;
+  if (first === quote) return skipString(bytes, at + 1);
+  const word = words.get(first);
+  if (word === undefined) return skipNumber(bytes, at);
+  return word.every((byte, index) => bytes[at + index] === byte) ? at + word.length : -1;
 }
 
-function skipString(text: string, from: number): number {
-  for (let at = from; ; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === quote) return at + 1;
-    // Also past the end, where there is no code.
-    if (!(code >= 0x20)) return -1;
-    if (code !== backslash) continue;
+function skipString(bytes: Uint8Array, from: number): number {
+  for (let at = from; at < bytes.length; at += 1) {
+    const byte = bytes[at]!;
+    if (byte === quote) return at + 1;
+    if (byte < 0x20) return -1;
+    if (byte !== backslash) continue;
     at += 1;
-    const escaped = text[at] ?? '';
-    if (escaped === 'u') {
-      if (!/^[0-9a-fA-F]{4}$/.test(text.slice(at + 1, at + 5))) return -1;
+    const escaped = bytes[at] ?? 0;
+    if (escaped === letterU) {
+      for (let digit = 1; digit <= 4; digit += 1) if (!isHexDigit(bytes[at + digit])) return -1;
       at += 4;
-    } else if (escaped === '' || !'"\\/bfnrt'.includes(escaped)) return -1;
+    } else if (!escapable.has(escaped)) return -1;
   }
+  return -1;
 }
 
-function skipNumber(text: string, from: number): number {
-  let at = text[from] === '-' ? from + 1 : from;
-  at = text[at] === '0' ? at + 1 : skipDigits(text, at);
-  if (at >= 0 && text[at] === '.') at = skipDigits(text, at + 1);
-  if (at < 0 || (text[at] !== 'e' && text[at] !== 'E')) return at;
+function isHexDigit(byte = 0): boolean {
+  const lower = byte | 0x20;
+  return isDigit(byte) || (lower >= 0x61 && lower <= 0x66);
+}
+
+const isDigit = (byte = 0) => byte >= 0x30 && byte <= 0x39;
+
+function skipNumber(bytes: Uint8Array, from: number): number {
+  let at = bytes[from] === 0x2d ? from + 1 : from;
+  at = bytes[at] === 0x30 ? at + 1 : skipDigits(bytes, at);
+  if (at >= 0 && bytes[at] === 0x2e) at = skipDigits(bytes, at + 1);
+  if (at < 0 || ((bytes[at] ?? 0) | 0x20) !== 0x65) return at;
   at += 1;
-  if (text[at] === '+' || text[at] === '-') at += 1;
-  return skipDigits(text, at);
+  if (bytes[at] === 0x2b || bytes[at] === 0x2d) at += 1;
+  return skipDigits(bytes, at);
 }
 
-function skipDigits(text: string, from: number): number {
+function skipDigits(bytes: Uint8Array, from: number): number {
   let at = from;
-  for (let code = text.charCodeAt(at); code >= 0x30 && code <= 0x39; code = text.charCodeAt(at)) at += 1;
+  while (isDigit(bytes[at])) at += 1;
   return at === from ? -1 : at;
 }

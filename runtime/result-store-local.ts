@@ -15,7 +15,7 @@ export async function openLocalResultStore(rootDir: string): Promise<ResultStore
   const pathOf = (key: string) => safePath(rootDir, key);
   return {
     backend: 'local',
-    put: (key, text) => put(rootDir, pathOf(key), new TextEncoder().encode(text)),
+    put: (key, text) => put(rootDir, pathOf(key), text),
     read: async (key) => {
       const file = await open(pathOf(key)).catch(ignoreMissing);
       return file && chunks(file);

@@ -38,7 +38,7 @@ export function openS3ResultStore(config: Config['resultStorage']): ResultStore 
   const named = (key: string) => ({ Bucket: place.bucket, Key: place.prefix + key });
   return {
     backend: 's3',
-    put: (key, text) => put(place, key, Buffer.from(text)),
+    put: (key, text) => put(place, key, text),
     read: (key) => read(place, key),
     has: (key) => isFound(place.client.send(new HeadObjectCommand(named(key)), within(callMs))),
     remove: async (key) => {
@@ -78,7 +78,7 @@ const prefixOf = (prefix: string) => (prefix === '' || prefix.endsWith('/') ? pr
 
 const within = (ms: number) => ({ abortSignal: AbortSignal.timeout(ms) });
 
-async function put(place: Bucket, key: string, bytes: Buffer): Promise<PutObject> {
+async function put(place: Bucket, key: string, bytes: Uint8Array): Promise<PutObject> {
   const hash = createHash('sha256').update(bytes).digest();
   const sha256 = hash.toString('hex');
   const command = new PutObjectCommand({

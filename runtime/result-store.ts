@@ -7,7 +7,7 @@ import { GatewayError, refusal } from '../domain/errors.js';
 export interface ResultStore {
   readonly backend: Config['resultStorage']['backend'];
   /** Durable when it answers. A key is written once: other text under it is 409 (RS-50). */
-  put(key: string, text: string): Promise<PutObject>;
+  put(key: string, text: Uint8Array): Promise<PutObject>;
   /** The bytes piece by piece, to be read to their end or returned from; null = nothing stored under the key. */
   read(key: string): Promise<AsyncIterable<Uint8Array> | null>;
   has(key: string): Promise<boolean>;

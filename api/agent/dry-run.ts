@@ -36,7 +36,7 @@ export async function submitDryRun(call: Call<{ id: string }, undefined, z.outpu
   const end =
     error != null
       ? { error: cutBytes(error, maxErrorBytes) }
-      : { plan: result == null ? '{}' : (memberText(call.bodyText, 'result') ?? '{}') };
+      : { plan: result == null ? '{}' : (memberText(call.bodyBytes, 'result') ?? '{}') };
   if (await endDryRun(services.database, { id, agentId: call.caller.id, claimToken }, end)) return {};
   if (!(await hasDryRun(services.database, id))) throw notFound('dry_run_job');
   throw refusal('dry_run_job.conflict', 'the job is not claimed with this token');

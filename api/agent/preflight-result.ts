@@ -22,7 +22,7 @@ export async function submitPreflight(
   services: Services,
 ) {
   const { job_id: id, claim_token: claimToken, result, error } = call.body;
-  const plan = result == null ? null : memberText(call.bodyText, 'result');
+  const plan = result == null ? null : memberText(call.bodyBytes, 'result');
   if ((plan === null) === (error == null)) throw invalid('give exactly one of result and error', 'body.result');
   refuseAbove('result', plan, maxResultBytes);
   refuseAbove('error', error ?? null, maxErrorBytes);

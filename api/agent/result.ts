@@ -14,15 +14,14 @@ import { commitMove } from '../requests/decide.js';
 import { isUuid } from '../requests/facts.js';
 import { envelope } from '../results/envelope.js';
 import { resultPolicy } from '../results/policy.js';
-import type { Call } from '../route.js';
-import { type ResultBody, readSubmission, replaceTooLarge, type Submitted } from './submission.js';
+import { type ResultBody, type ResultCall, readSubmission, replaceTooLarge, type Submitted } from './submission.js';
 
-type ResultCall = Call<{ id: string }, undefined, ResultBody>;
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** `POST /api/agent/jobs/{execution id}/result` in the order of AG-42; the data is durable before the request is finished (RS-48). */
 export async function submitResult(call: ResultCall, services: Services) {
   const execution = await ownExecution(call, services);
-  const submitted = readSubmission(call.body, call.bodyText, execution, services);
+  const submitted = readSubmission(call, execution, services);
   const moved = await keepAndMove(call, services, execution, submitted);
   if (submitted.tooLarge && moved.changed)
     throw refusal('payload.too_large', `the limit is ${services.config().resultStorage.maxPersistBytes} bytes`);
@@ -40,7 +39,7 @@ function recordedStatus(execution: FoundExecution, { after }: Moved): string {
 export async function submitUnread(call: Omit<ResultCall, 'body'>, services: Services, bytes: number): Promise<void> {
   const execution = await ownExecution(call, services);
   const body: ResultBody = execution.mutating ? { success: false, outcome: 'unknown' } : { success: true };
-  const { submission } = readSubmission(body, '', execution, services);
+  const { submission } = readSubmission({ ...call, body }, execution, services);
   const submitted = replaceTooLarge(
     submission,
     execution.mutating,
@@ -118,7 +117,7 @@ async function moveByResult(
 /** The agent repeats its submission, and the object is written anew. */
 const lostMeanwhile = () => refusal('service.unavailable', 'the result has to be sent again');
 
-async function keepObject(services: Services, key: string, text: string): Promise<PutObject> {
+async function keepObject(services: Services, key: string, text: Uint8Array): Promise<PutObject> {
   try {
     return await reachResults(services, () => services.results.put(key, text));
   } catch (error) {
@@ -155,12 +154,15 @@ function relay(
     truncated: submission.truncated ?? false,
     errorMessage: submission.errorMessage,
   };
-  const text = envelope(head, data === null || validJson ? data : JSON.stringify(data)).join('');
-  insertRelay(
-    tx,
-    { executionId: execution.id, requestId: execution.requestId, envelope: text, expiresAt: now + slotTtlSecs * 1000 },
-    maxSlots,
-  );
+  const json = data === null || validJson ? data : Buffer.from(JSON.stringify(utf8.decode(data)));
+  const pieces = envelope(head, json).map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
+  const stored = {
+    executionId: execution.id,
+    requestId: execution.requestId,
+    envelope: Buffer.concat(pieces),
+    expiresAt: now + slotTtlSecs * 1000,
+  };
+  insertRelay(tx, stored, maxSlots);
 }
 
 function count(

@@ -6,7 +6,9 @@ import { otherFence } from '../../domain/request/judge-result.js';
 import type { Submission } from '../../domain/request/moves.js';
 import type { Outcome } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
+import { memberText } from '../json-member.js';
 import { auditError, cutBytes } from '../requests/redaction.js';
+import type { Call } from '../route.js';
 
 const OUTCOMES = [
   'committed',
@@ -38,26 +40,30 @@ export const resultBody = z.object({
 });
 
 export type ResultBody = z.output<typeof resultBody>;
+export type ResultCall = Call<{ id: string }, undefined, ResultBody>;
 
-/** What was submitted, and the text that is to be kept of it. */
+/** What was submitted, and the text that is to be kept of it, in UTF-8. */
 export interface Submitted {
   submission: Submission;
-  data: string | null;
+  data: Uint8Array | null;
   /** The agent is told 413 (AG-47). */
   tooLarge: boolean;
 }
 
 /** The submission as rules judge it, with the size rule applied (AG-47, RS-55): too large is told apart by `tooLarge`. */
-export function readSubmission(body: ResultBody, bodyText: string, execution: FoundExecution, services: Services): Submitted {
-  const sent = wellFormed(body.result_data);
+export function readSubmission(
+  { body, bodyBytes, taken: sent }: Pick<ResultCall, 'body' | 'bodyBytes' | 'taken'>,
+  execution: FoundExecution,
+  services: Services,
+): Submitted {
   // Of a failure only what tells of applied migrations is kept (RS-13).
   const data = body.success || isPartial(execution.operation, sent) ? sent : null;
   const outcome = body.outcome ?? (body.success ? 'committed' : data === null ? 'rolled_back' : 'partial');
   if (succeeded.has(outcome) !== body.success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
   // Also judged under the lock; here it keeps the data of a refused call out of the store, which takes one text per execution.
   if (body.fence != null && body.fence !== execution.fence) throw otherFence();
-  const errorMessage = body.error_message == null ? null : cutBytes(wellFormed(body.error_message) ?? '', maxErrorBytes);
-  const rowsAffected = body.rows_affected == null ? null : exactDigits(body.rows_affected, bodyText);
+  const errorMessage = body.error_message == null ? null : cutBytes(wellFormed(body.error_message), maxErrorBytes);
+  const rowsAffected = body.rows_affected == null ? null : exactDigits(body.rows_affected, bodyBytes);
   const submission: Submission = {
     success: body.success,
     outcome,
@@ -82,7 +88,7 @@ export function readSubmission(body: ResultBody, bodyText: string, execution: Fo
     ),
     auditError: auditError(services, errorMessage),
   };
-  const bytes = sent === null ? 0 : Buffer.byteLength(sent);
+  const bytes = sent?.length ?? 0;
   const { maxPersistBytes } = services.config().resultStorage;
   const grace = execution.operation === 'execute_select' && body.truncated === true ? 1_048_576 : 0;
   if (bytes <= maxPersistBytes + grace) return { submission, data, tooLarge: false };
@@ -101,7 +107,7 @@ export function replaceTooLarge(
   if (mutating && submission.success) {
     return {
       submission: { ...submission, errorMessage },
-      data: `{"rows_affected":${submission.rowsAffected ?? 0}}`,
+      data: Buffer.from(`{"rows_affected":${submission.rowsAffected ?? 0}}`),
       tooLarge: true,
     };
   }
@@ -116,30 +122,30 @@ export function replaceTooLarge(
 }
 
 /** Whether the data of a failed migration names steps that were done before it failed (MI-40). */
-function isPartial(operation: string, data: string | null): boolean {
+function isPartial(operation: string, data: Uint8Array | null): boolean {
   if (data === null || (operation !== 'migrate_up' && operation !== 'migrate_down')) return false;
   try {
-    const told = partialData.safeParse(JSON.parse(data));
+    const told = partialData.safeParse(JSON.parse(utf8.decode(data)));
     return told.success && (told.data.applied_before_failure ?? told.data.reverted_before_failure ?? []).length > 0;
   } catch {
     return false;
   }
 }
 
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const partialData = z.object({
   applied_before_failure: z.array(z.unknown()).optional(),
   reverted_before_failure: z.array(z.unknown()).optional(),
 });
 
 /** The digits as sent: JSON numbers hold no count above 2^53 - 1 exactly (AG-50a). */
-function exactDigits(rows: number, bodyText: string): string {
+function exactDigits(rows: number, body: Uint8Array): string {
   if (Number.isSafeInteger(rows)) return String(rows);
-  // Inside a JSON string the quotes would be escaped, so this finds keys only; the parser keeps the last of them.
-  const sent = [...bodyText.matchAll(/(?<!\\)"rows_affected"\s*:\s*(\d+)\s*[,}]/g)].map((match) => match[1] ?? '');
-  return sent.findLast((digits) => Number(digits) === rows) ?? BigInt(rows).toString();
+  const sent = memberText(body, 'rows_affected') ?? '';
+  return /^\d+$/.test(sent) ? sent : BigInt(rows).toString();
 }
 
 /** U+0000 and unpaired surrogates become U+FFFD (AG-50a). */
-function wellFormed(text: string | null | undefined): string | null {
-  return text == null ? null : text.replaceAll('\0', '\uFFFD').replace(/\p{Surrogate}/gu, '\uFFFD');
+function wellFormed(text: string): string {
+  return text.replaceAll('\0', '\uFFFD').replace(/\p{Surrogate}/gu, '\uFFFD');
 }

@@ -44,7 +44,7 @@ export interface CreationTimes {
 
 /** `POST /api/requests` by the checks RQ-12 to RQ-25, in their order; 200 for a replay of a key (RQ-32). */
 export async function createRequest(call: CreateCall, services: Services, times: CreationTimes): Promise<Reply> {
-  const input = creationInput(call.body, call.bodyText);
+  const input = creationInput(call.body, call.bodyBytes);
   if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
   checkFlags(input);
   if (!creationPermissions.some((permission) => can(call.caller, permission, input))) throw forbidden();

@@ -41,11 +41,11 @@ export const creationBody = z.object({
 export type CreationBody = z.output<typeof creationBody>;
 
 /** Defaults and aliases applied, sizes and selectors checked (RQ-12); `metadata` is taken from the text of the body, so that no digit is lost. */
-export function creationInput(body: CreationBody, bodyText: string): CreationInput & { asked: Operation } {
+export function creationInput(body: CreationBody, bodyBytes: Uint8Array): CreationInput & { asked: Operation } {
   const asked = body.operation;
   const limit = asked.startsWith('migrate_') ? detailBytes.migrate : detailBytes.execute;
   if (bytes(body.detail) > limit) throw invalid(`detail must be at most ${limit} bytes`, 'body.detail');
-  const metadata = body.metadata == null ? '{}' : (memberText(bodyText, 'metadata') ?? '{}');
+  const metadata = body.metadata == null ? '{}' : (memberText(bodyBytes, 'metadata') ?? '{}');
   if (bytes(metadata) > metadataBytes) throw invalid('metadata must be at most 64 KiB as JSON text', 'body.metadata');
   return {
     asked,

@@ -10,7 +10,7 @@ export interface EnvelopeHead {
 }
 
 /** The answer in pieces; `data` is JSON text passed through byte for byte (RS-10), null = `null`. */
-export function envelope(head: EnvelopeHead, data: JsonChunk | null): JsonChunk[] {
+export function envelope<Data extends JsonChunk>(head: EnvelopeHead, data: Data | null): (string | Data)[] {
   const { executionId, success, rowsAffected, truncated, errorMessage } = head;
   const fields = [
     '"_svc_result":true',

@@ -100,6 +100,7 @@ export function agentRoutes(times: { leaseFloorMs: number }): Route[] {
       bodyLimit: (config) => 2 * config.resultStorage.maxPersistBytes + 2_097_152,
       onTooLarge: submitUnread,
       anyText: true,
+      takeBytes: 'result_data',
       status: 200,
       response: z.object({ request_id: text, status: text }),
       errors: [

@@ -29,7 +29,7 @@ async function started(detail = 'select 1', over: Body = {}): Promise<Started> {
   return { id, executionId: await agent.run(id) };
 }
 
-const raw = (executionId: string, text: string) =>
+const raw = (executionId: string, text: string | Uint8Array) =>
   api.call('POST', `/api/agent/jobs/${executionId}/result`, {
     ...{ token: agent.token, raw: text, headers: { 'content-type': 'application/json' } },
   });
@@ -66,7 +66,23 @@ describe('the body of a result (section 15)', () => {
 
   it('is 400 or 415 when it is no JSON or of another type', async () => {
     const { executionId } = await started();
-    for (const text of ['', '{', '[]', 'null']) expect(coded(await raw(executionId, text))).toEqual([400, 'validation.failed']);
+    const deep = `${'['.repeat(64)}${']'.repeat(64)}`;
+    const bodies = [
+      ...[
+        '',
+        '{',
+        '[]',
+        'null',
+        '\ufeff{"success":true}',
+        '{"success":true,"result_data":"1"',
+        '{"success":true,"result_data":"1"} 1',
+      ],
+      ...['\\x', '\\u00g0', '\n', '\0', '"'].map((text) => `{"success":true,"result_data":"${text}"}`),
+      `{"success":true,"result_data":"1","more":${deep}}`,
+      Buffer.from('{"success":true,"result_data":"\xff"}', 'latin1'),
+      Buffer.from('{"success":true,"result_data":"\xed\xa0\x80"}', 'latin1'),
+    ];
+    for (const body of bodies) expect(coded(await raw(executionId, body)), String(body)).toEqual([400, 'validation.failed']);
     const answer = await api.call('POST', `/api/agent/jobs/${executionId}/result`, {
       ...{ token: agent.token, raw: '{"success":true}', headers: { 'content-type': 'text/plain' } },
     });
@@ -347,6 +363,19 @@ describe('the form of what was submitted (AG-50a, RS-54)', () => {
     expect((await raw(executionId, body)).status).toBe(200);
     expect((await calls.content(calls.requester, id)).text).toContain(`"rows_affected":${count},`);
     expect((await calls.executions(calls.requester, id)).text).toContain(`"rows_affected":${count},`);
+  });
+
+  it('of several result_data the last counts, however its name is spelled (HT-49)', async () => {
+    const kept = await started();
+    await raw(kept.executionId, '{"result_data":1,"success":true,"r\\u0065sult_data":"[1]","more":{"result_data":"[2]"}}');
+    expect((await calls.content(calls.requester, kept.id)).body.result_data).toEqual([1]);
+    const none = await started();
+    await raw(none.executionId, '{"result_data":"[1]","success":true,"result_data":null}');
+    expect((await calls.content(calls.requester, none.id)).body).toMatchObject({ success: true, result_data: null });
+    const wrong = await started();
+    expect((await raw(wrong.executionId, '{"success":true,"result_data":"[1]","result_data":{}}')).body).toMatchObject({
+      ...{ code: 'validation.failed', hint: 'body.result_data' },
+    });
   });
 
   it('data that is no JSON text is kept and shown as a JSON string', async () => {

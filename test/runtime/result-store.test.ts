@@ -25,7 +25,7 @@ const keysOf = async (of = store) => {
 function keepsResults(): void {
   it('gives back the bytes it was given, with their length and hash', async () => {
     const text = '{"a":"zu groß 🚫","b":12345678901234567890}';
-    const put = await store.put('r1/one', text);
+    const put = await store.put('r1/one', Buffer.from(text));
     expect(put).toEqual({ sha256: sha256Hex(text), length: Buffer.byteLength(text), existed: false });
     expect(await textOf('r1/one')).toBe(text);
     expect(await store.has('r1/one')).toBe(true);
@@ -33,23 +33,23 @@ function keepsResults(): void {
 
   it('keeps 10 MiB and the empty text', async () => {
     const text = 'ü'.repeat(5 * 1024 * 1024);
-    await store.put('r1/large', text);
+    await store.put('r1/large', Buffer.from(text));
     expect(sha256Hex(await textOf('r1/large'))).toBe(sha256Hex(text));
-    expect((await store.put('r1/empty', '')).length).toBe(0);
+    expect((await store.put('r1/empty', Buffer.from(''))).length).toBe(0);
     expect(await textOf('r1/empty')).toBe('');
   });
 
   it('takes the same text again, and no other under the same key (RS-50)', async () => {
-    expect((await store.put('r2/twice', 'a')).existed).toBe(false);
-    expect(await store.put('r2/twice', 'a')).toEqual({ sha256: sha256Hex('a'), length: 1, existed: true });
-    await expect(store.put('r2/twice', 'b')).rejects.toMatchObject({ code: 'execution.conflict' });
+    expect((await store.put('r2/twice', Buffer.from('a'))).existed).toBe(false);
+    expect(await store.put('r2/twice', Buffer.from('a'))).toEqual({ sha256: sha256Hex('a'), length: 1, existed: true });
+    await expect(store.put('r2/twice', Buffer.from('b'))).rejects.toMatchObject({ code: 'execution.conflict' });
     expect(await textOf('r2/twice')).toBe('a');
   });
 
   it('of two writers at the same time one wins, and the other learns it (RS-50)', async () => {
     for (let round = 0; round < 5; round += 1) {
       const key = `r3/race-${round}`;
-      const ends = await Promise.allSettled(['a', 'b', 'a', 'b'].map((text) => store.put(key, text)));
+      const ends = await Promise.allSettled(['a', 'b', 'a', 'b'].map((text) => store.put(key, Buffer.from(text))));
       const winner = await textOf(key);
       ends.forEach((end, index) => {
         if ('ab'[index % 2] === winner) expect(end.status).toBe('fulfilled');
@@ -61,18 +61,18 @@ function keepsResults(): void {
   it('knows what is not there, and removes it without error', async () => {
     expect(await store.read('r4/none')).toBeNull();
     expect(await store.has('r4/none')).toBe(false);
-    await store.put('r4/brief', 'x');
+    await store.put('r4/brief', Buffer.from('x'));
     await store.remove('r4/brief');
     await store.remove('r4/brief');
     expect(await store.read('r4/brief')).toBeNull();
-    await store.put('r4/brief', 'y');
+    await store.put('r4/brief', Buffer.from('y'));
     expect(await textOf('r4/brief')).toBe('y');
   });
 
   it('lists all that it holds, with the instant of writing (RS-49)', async () => {
     for (const key of await keysOf()) await store.remove(key);
     const since = Date.now() - 5000;
-    for (const key of ['r5/a', 'r5/b', 'r6/a']) await store.put(key, key);
+    for (const key of ['r5/a', 'r5/b', 'r6/a']) await store.put(key, Buffer.from(key));
     expect(await keysOf()).toEqual(['r5/a', 'r5/b', 'r6/a']);
     for await (const { modifiedAt } of store.objects()) expect(modifiedAt).toBeGreaterThan(since);
   });
@@ -93,14 +93,14 @@ describe('the local result store', () => {
   keepsResults();
 
   it('leaves nothing but the object behind, and the folder of a request goes with its last one', async () => {
-    await store.put('r7/one', 'x');
+    await store.put('r7/one', Buffer.from('x'));
     expect(await readdir(join(folder, 'results/r7'))).toEqual(['one']);
     await store.remove('r7/one');
     expect(await readdir(join(folder, 'results'))).not.toContain('r7');
   });
 
   it('shows what a broken write left, so that it can be removed (RS-49)', async () => {
-    await store.put('r8/one', 'x');
+    await store.put('r8/one', Buffer.from('x'));
     await writeFile(join(folder, 'results/r8/two.0.tmp'), 'hal');
     expect(await keysOf()).toContain('r8/two.0.tmp');
   });
@@ -109,13 +109,13 @@ describe('the local result store', () => {
     const clean = async () => {
       for (let round = 0; round < 200; round += 1) await store.remove('r9/none');
     };
-    await Promise.all([clean(), ...Array.from({ length: 50 }, (_, index) => store.put(`r9/${index}`, 'x'))]);
+    await Promise.all([clean(), ...Array.from({ length: 50 }, (_, index) => store.put(`r9/${index}`, Buffer.from('x')))]);
     expect((await keysOf()).filter((key) => key.startsWith('r9/'))).toHaveLength(50);
   });
 
   it('refuses keys that lead out of it', async () => {
     await expect(store.read('../other')).rejects.toThrow('outside');
-    await expect(async () => store.put('a/../../b', 'x')).rejects.toThrow('outside');
+    await expect(async () => store.put('a/../../b', Buffer.from('x'))).rejects.toThrow('outside');
   });
 
   it('is unhealthy once its directory is gone', async () => {
@@ -140,7 +140,7 @@ describe.skipIf(s3 === null)('the S3 result store', () => {
 
   it('sees nothing outside its prefix', async () => {
     await s3Client(config).send(new PutObjectCommand({ Bucket: config.bucket, Key: 'other/r1/one', Body: 'x' }));
-    await store.put('r1/one', 'y');
+    await store.put('r1/one', Buffer.from('y'));
     expect(await keysOf()).not.toContain('other/r1/one');
     expect(await textOf('r1/one')).toBe('y');
     const whole = openS3ResultStore({ ...config, prefix: '' });
@@ -151,7 +151,7 @@ describe.skipIf(s3 === null)('the S3 result store', () => {
     const pages = await s3Storage(import.meta.url);
     const many = openS3ResultStore(pages as S3Config);
     for (let index = 0; index < 1010; index += 101)
-      await Promise.all(Array.from({ length: 101 }, (_, place) => many.put(`r/${index + place}`, '')));
+      await Promise.all(Array.from({ length: 101 }, (_, place) => many.put(`r/${index + place}`, Buffer.from(''))));
     expect(await keysOf(many)).toHaveLength(1010);
   });
 
@@ -161,10 +161,10 @@ describe.skipIf(s3 === null)('the S3 result store', () => {
     expect(await proxied.healthy()).toBe(true);
     proxy.cut();
     expect(await proxied.healthy()).toBe(false);
-    await expect(proxied.put('r1/away', 'x')).rejects.toThrow();
+    await expect(proxied.put('r1/away', Buffer.from('x'))).rejects.toThrow();
     await expect(proxied.read('r1/away')).rejects.toThrow();
     proxy.heal();
-    await proxied.put('r1/away', 'x');
+    await proxied.put('r1/away', Buffer.from('x'));
     await proxy.close();
 
     const refused = openS3ResultStore({ ...config, secretAccessKey: 'wrong' });
@@ -175,6 +175,6 @@ describe.skipIf(s3 === null)('the S3 result store', () => {
     const without = openS3ResultStore(lost);
     await s3Client(lost).send(new DeleteBucketCommand({ Bucket: lost.bucket }));
     expect(await without.healthy()).toBe(false);
-    await expect(without.put('r1/one', 'x')).rejects.toMatchObject({ name: 'NoSuchBucket' });
+    await expect(without.put('r1/one', Buffer.from('x'))).rejects.toMatchObject({ name: 'NoSuchBucket' });
   });
 });

@@ -59,7 +59,7 @@ async function executed(agoMs = 0, retentionDays = 30): Promise<Kept> {
   const executionId = await claim(database, id);
   await finish(database, id, executionId);
   const key = `${id}/${executionId}`;
-  const { existed: _, ...object } = await results.put(key, '{"rows":[]}');
+  const { existed: _, ...object } = await results.put(key, Buffer.from('{"rows":[]}'));
   await database.transaction(async (tx) =>
     insertResult(
       tx,
@@ -289,7 +289,7 @@ describe('objects without a record (RS-49)', () => {
     const lost = await executed();
     await database.query('delete from results where execution_id = $1', [lost.executionId]);
     const purged = `${randomUUID()}/${randomUUID()}`;
-    await results.put(purged, 'x');
+    await results.put(purged, Buffer.from('x'));
     const piece = `${kept.key}.${randomUUID()}.tmp`;
     const young = await executed();
     await database.query('delete from results where execution_id = $1', [young.executionId]);
@@ -323,7 +323,7 @@ describe('objects without a record (RS-49)', () => {
   });
 
   it('go through a store of many', async () => {
-    for (let index = 0; index < 450; index += 1) await results.put(`${randomUUID()}/${randomUUID()}`, 'x');
+    for (let index = 0; index < 450; index += 1) await results.put(`${randomUUID()}/${randomUUID()}`, Buffer.from('x'));
     for (const key of await keys()) await makeOld(key);
     await toEnd(orphans());
     expect(await keys()).toEqual([]);
