@@ -59,8 +59,8 @@ const jobOf = async (id: string) =>
     ])
   )[0]!;
 
-describe('a fault in EXPLAIN never holds up its request (RQ-29)', () => {
-  it('no agent is there: created, approved and resumed all the same', async () => {
+describe('a fault in EXPLAIN never holds up its request', () => {
+  it('RQ-29: no agent is there: created, approved and resumed all the same', async () => {
     const id = await create(update);
     expect((await show(id)).context).toMatchObject({ status: 'collecting', explain_enabled: true, explain: null });
     expect((await approve(id)).body.status).toBe('approved');
@@ -69,7 +69,7 @@ describe('a fault in EXPLAIN never holds up its request (RQ-29)', () => {
     expect(await show(id)).toMatchObject({ status: 'cancelled', context: { status: 'partial' } });
   });
 
-  it('an agent answers nonsense: it is shown as it is, and nothing else changes', async () => {
+  it('RQ-29: an agent answers nonsense: it is shown as it is, and nothing else changes', async () => {
     const agent = (path: string, body?: object): Promise<Answer> =>
       api.call('POST', `/api/agent/${path}`, { token: api.tokens.agent, ...(body ? { body } : {}) });
     await agent('poll', { capabilities: { scopes: [{ ...pair, marker: true }], features: ['fence'] }, limit: 0 });
@@ -86,7 +86,7 @@ describe('a fault in EXPLAIN never holds up its request (RQ-29)', () => {
     }
   });
 
-  it('a table is locked: other requests run, a preflight ends in time, and the plan is told as missing', async () => {
+  it('RQ-29: a table is locked: other requests run, a preflight ends in time, and the plan is told as missing', async () => {
     const holder = new pg.Client({ connectionString: target.url });
     await holder.connect();
     await holder.query('create table parts (id int primary key)');

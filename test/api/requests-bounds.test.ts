@@ -47,7 +47,7 @@ describe('a database beyond the plan (RQ-22, OP-40, OP-41)', () => {
   });
 });
 
-it('an agent is given the bytes that were sent, and the digest fits what is stored (RQ-I5, RQ-28)', async () => {
+it('RQ-I5, RQ-28: an agent is given the bytes that were sent, and the digest fits what is stored', async () => {
   const text = fc.string({ unit: 'grapheme', maxLength: 60 }).map((noise) => noise.replace(/[\0'\\]/g, ''));
   const space = fc.constantFrom('', ' ', '\n', '\t\r\n', '\u00a0');
   await fc.assert(

@@ -55,6 +55,19 @@ describe('idempotency (section 3)', () => {
     }
   });
 
+  it('RQ-31: takes null as the default, and tells emergency and allow_ddl apart', async () => {
+    const dora = await api.createUser('dora', { roles: ['dba'] });
+    const plain = { idempotency_key: 'plain', reason: 'r' };
+    const id = await calls.created(dora, plain);
+    const nulls = await calls.create(dora, { ...plain, metadata: null, share_with: [], operation: 'execute', allow_ddl: false });
+    expect([nulls.status, nulls.body.id]).toEqual([200, id]);
+    expect((await calls.create(dora, { ...plain, emergency: true })).status).toBe(409);
+    const urgent = { idempotency_key: 'urgent', reason: 'r', emergency: true };
+    await calls.created(dora, urgent);
+    expect((await calls.create(dora, { ...urgent, allow_ddl: true })).status).toBe(409);
+    expect((await calls.create(dora, urgent)).status).toBe(200);
+  });
+
   it.each([
     ['environment', { environment: 'staging' }],
     ['database', { database: 'ledger' }],
@@ -126,8 +139,8 @@ describe('idempotency (section 3)', () => {
   });
 });
 
-describe('idempotency under races (RQ-34, RQ-I7)', () => {
-  it('makes one request of 50 concurrent creations on two processes', async () => {
+describe('idempotency under races (RQ-34)', () => {
+  it('RQ-I7: makes one request of 50 concurrent creations on two processes', async () => {
     const over = { idempotency_key: 'race', environment: 'staging' };
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) => (index % 2 === 0 ? calls : elsewhere).create(alice, over)),
@@ -141,7 +154,7 @@ describe('idempotency under races (RQ-34, RQ-I7)', () => {
     expect(await calls.eventTypes(answers[0]!.body.id)).toEqual(['request.auto_approved', 'request.dispatched']);
   });
 
-  it('answers 200 to the bodies that won and 409 to the others', async () => {
+  it('RQ-I7: answers 200 to the bodies that won and 409 to the others', async () => {
     const details = Array.from({ length: 50 }, (_, index) => `select ${index % 5}`);
     const answers = await Promise.all(
       details.map((detail, index) =>

@@ -66,7 +66,7 @@ async function listedIds(token: string, query: URLSearchParams): Promise<string[
 }
 
 describe('what a list holds (RQ-11)', () => {
-  it.each([...Object.keys(people), 'admin'])('is for %s exactly what show answers (RQ-I6)', async (name) => {
+  it.each([...Object.keys(people), 'admin'])('RQ-I6: is for %s exactly what show answers', async (name) => {
     const token = tokens[name]!;
     const open = [];
     for (const id of ids) if ((await calls.show(token, id)).status === 200) open.push(id);
@@ -74,7 +74,7 @@ describe('what a list holds (RQ-11)', () => {
     expect(listed.sort()).toEqual(open.sort());
   });
 
-  it('is for every caller and filter what of the unfiltered list has these values (RQ-I6, HT-84)', async () => {
+  it('RQ-I6, HT-84: is for every caller and filter what of the unfiltered list has these values', async () => {
     const all = (await calls.list(tokens.admin!, '?limit=100')).body.requests as Record<string, string>[];
     const someOf = (key: string) =>
       fc.option(fc.constantFrom(...new Set(all.map((item) => item[key]!)), 'unknown'), { nil: undefined });

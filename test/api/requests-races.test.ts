@@ -60,7 +60,7 @@ async function crowd(size: number): Promise<string[]> {
 const ofEach = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status);
 
 describe('approvals at once', () => {
-  it('takes 50 of 60 people where 50 are needed, and tells the others that it is approved (RQ-I4)', async () => {
+  it('RQ-I4: takes 50 of 60 people where 50 are needed, and tells the others that it is approved', async () => {
     const tokens = await crowd(60);
     const id = await calls.created(owner, { database: 'ledger' });
     const answers = await Promise.all(tokens.map((token, index) => both[index % 2]!.act(token, id, 'approve')));
@@ -100,9 +100,9 @@ describe('resumes at once (RQ-87)', () => {
   });
 });
 
-describe('approve, reject, cancel and expiry at once (RQ-I3)', () => {
+describe('approve, reject, cancel and expiry at once', () => {
   it.each(Array.from({ length: 12 }, (_, index) => index))(
-    'leave one outcome that every answer agrees with, round %i',
+    'RQ-I3: leave one outcome that every answer agrees with, round %i',
     async (round) => {
       const id = await calls.created(owner);
       const starts = [
@@ -184,8 +184,8 @@ describe('a move that waits for the row past its instant (TT-6, RQ-I12)', () => 
   });
 });
 
-describe('instants without a worker (RQ-I12)', () => {
-  it('refuses approve and reject from expires_at on, while cancel still works', async () => {
+describe('instants without a worker', () => {
+  it('RQ-I12: refuses approve and reject from expires_at on, while cancel still works', async () => {
     const id = await calls.created(owner);
     await calls.sql('update requests set expires_at = clock_timestamp() where id = $1', [id]);
     for (const [token, act] of [
@@ -201,7 +201,7 @@ describe('instants without a worker (RQ-I12)', () => {
     expect((await calls.act(owner, id, 'cancel')).body).toEqual({ id, status: 'cancelled' });
   });
 
-  it('refuses a claim from the dispatch deadline on', async () => {
+  it('RQ-I12: refuses a claim from the dispatch deadline on', async () => {
     const id = await calls.created(owner, { environment: 'staging' });
     await calls.sql('update requests set dispatch_deadline = clock_timestamp() where id = $1', [id]);
     expect((await calls.claim(id)).status).toBe(409);

@@ -217,7 +217,7 @@ describe('stored content (RS-31 to RS-40)', () => {
     expect((await calls.content(owner(), lost)).text).toBe(first.text);
   });
 
-  it('of an earlier run stays readable by its id (RQ-I9)', async () => {
+  it('of an earlier run stays readable by its id (RS-31)', async () => {
     const run = await calls.run(owner(), {}, { success: true, result_data: '{"rows":[1]}' });
     await calls.act(owner(), run.id, 'resume');
     const second = await calls.claimed(run.id);

@@ -41,8 +41,8 @@ const remove = (id: string, token = admin, where = api) => where.call('DELETE', 
 const openOf = (id: string) =>
   calls.sql(`select id, status from requests where requester = $1 and status in ('pending', 'approved', 'dispatched')`, [id]);
 
-describe('a suspension beside everything else a user does (IM-65, RQ-I10, IM-I4)', () => {
-  it.each([0, 1, 2, 3, 4, 5])('leaves nothing waiting and nothing untold, round %i', async (round) => {
+describe('a suspension beside everything else a user does (IM-65, IM-I4)', () => {
+  it.each([0, 1, 2, 3, 4, 5])('RQ-I10: leaves nothing waiting and nothing untold, round %i', async (round) => {
     const id = `racer-${round}`;
     const token = await api.createUser(id, { roles: ['requester'] });
     const approved = await reach.approved!(calls, { owner: token, approver });

@@ -57,6 +57,34 @@ describe('a loaded configuration', () => {
     ]);
   });
 
+  it('WF-4: has the steps of a workflow in order, each entry with its kind and the defaults of mode and min', () => {
+    const { shared } = configOf(`${MINIMAL}[[auth.groups]]
+name = "leads"
+roles = ["approver"]
+[[workflows]]
+[[workflows.steps]]
+approvers = [{ group = "leads" }, { role = "dba", min = 3 }]
+[[workflows.steps]]
+mode = "any"
+approvers = [{ user = "mira" }, { group = "leads", min = 2 }]`);
+    expect(shared.workflows[0]?.steps).toEqual([
+      {
+        mode: 'all',
+        approvers: [
+          { selector: 'group:leads', min: 1 },
+          { selector: 'role:dba', min: 3 },
+        ],
+      },
+      {
+        mode: 'any',
+        approvers: [
+          { selector: 'user:mira', min: 1 },
+          { selector: 'group:leads', min: 2 },
+        ],
+      },
+    ]);
+  });
+
   it('keeps secrets and URLs out of the shared part (CF-31)', () => {
     const text = JSON.stringify(configOf(EXAMPLE, VARIABLES).shared);
     expect(text).not.toContain('hooks.example.net');

@@ -100,6 +100,33 @@ describe('workflow rules (WF-5)', () => {
     expect(errorsOf(`${MINIMAL}[[workflows]]\nallow_same_approver_across_steps = true\n${steps}${steps}`)).toEqual([]);
   });
 
+  it.each([
+    ['mode = "some"\napprovers = [{ role = "dba" }]', 'workflows[0].steps[0].mode'],
+    ['approvers = [{ selector = "requester" }]', 'workflows[0].steps[0].approvers[0]'],
+    ['approvers = [{ requester = true }]', 'workflows[0].steps[0].approvers[0]'],
+  ])('WF-4, WF-5: refuse a step with %j', (text, place) => {
+    const errors = errorsOf(`${MINIMAL}[[workflows]]\n[[workflows.steps]]\n${text}`);
+    expect(errors.length).toBeGreaterThan(0);
+    for (const error of errors) expect(error).toContain(place);
+  });
+
+  it.each(['none', 'critical', 'High'])('WF-5: refuse the risk %s', (risk) => {
+    const rule = `auto_approve = { mode = "risk_based", risk = "${risk}" }`;
+    const errors = errorsOf(`${MINIMAL}[[workflows]]\n${rule}\n${steps}`);
+    expect(errors).toEqual([expect.stringContaining('workflows[0].auto_approve.risk')]);
+  });
+
+  it('WF-5: refuse an operation listed twice, an approval_ttl_secs of 0, and warn of a selector twice in a step', () => {
+    expect(errorsOf(`${MINIMAL}[[workflows]]\noperations = ["execute_dml", "execute_dml"]\n${steps}`)).not.toEqual([]);
+    expect(errorsOf(`${MINIMAL}[[workflows]]\napproval_ttl_secs = 0\n${steps}`)).toEqual([
+      expect.stringContaining('workflows[0].approval_ttl_secs'),
+    ]);
+    const twice = '[[workflows.steps]]\napprovers = [{ role = "dba" }, { role = "dba", min = 2 }]\n';
+    expect(warningsOf(`${MINIMAL}[[workflows]]\n${twice}`)).toEqual(
+      expect.arrayContaining([expect.stringContaining('workflows[0].steps[0].approvers[1]')]),
+    );
+  });
+
   it('refuse two workflows that could both decide', () => {
     const workflow = (operations: string) => `[[workflows]]\n${operations}\nauto_approve = { mode = "always" }\n`;
     expect(errorsOf(MINIMAL + workflow('') + workflow('operations = ["execute_dml"]'))).toEqual([

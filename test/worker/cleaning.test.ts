@@ -175,8 +175,8 @@ describe('rounds that processes share', () => {
   });
 });
 
-describe('the purge of requests (ST-20, RS-61)', () => {
-  it('removes what has been over for long, with all rows and objects, and nothing else', async () => {
+describe('the purge of requests (RS-61)', () => {
+  it('ST-20: removes what has been over for long, with all rows and objects, and nothing else', async () => {
     const gone = await executed();
     const plain = await storeRequest(database, { dispatched: true });
     await finish(database, plain, await claim(database, plain), false);
@@ -194,7 +194,7 @@ describe('the purge of requests (ST-20, RS-61)', () => {
     expect(await database.query('select 1 from audit_events where request_id = $1', [gone.id])).not.toEqual([]);
   });
 
-  it('purges each final status', async () => {
+  it('ST-20: purges each final status', async () => {
     const statuses = ['executed', 'failed', 'rejected', 'cancelled', 'expired', 'execution_lost'];
     const others = ['pending', 'approved', 'dispatched', 'running'];
     const ids = new Map<string, string>();

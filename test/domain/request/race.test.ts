@@ -24,7 +24,7 @@ describe('one pending request that many decide about at once', () => {
     return winner === 'expired' ? '410' : '409';
   };
 
-  it('has exactly one outcome, and every answer agrees with it (RQ-I3)', () => {
+  it('RQ-I3: has exactly one outcome, and every answer agrees with it', () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(rivals, { minLength: 2 }), fc.boolean(), (order, late) => {
         const at = start + (late ? 86_400_000 : 0);
@@ -49,7 +49,7 @@ describe('one pending request that many decide about at once', () => {
     );
   });
 
-  it('is approved by exactly as many as each step needs (RQ-I4)', () => {
+  it('RQ-I4: is approved by exactly as many as each step needs', () => {
     fc.assert(
       fc.property(workflows, fc.shuffledSubarray([...approvers, ...approvers]), (workflow, order) => {
         const steps = [{ mode: 'all' as const, approvers: [{ selector: 'group:reviewers', min: 3 }] }];
