@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { type Database, sessionOptions } from './client.js';
+import { sessionOptions } from './client.js';
+import { type BatchOptions, batchSender, channel } from './notification-batch.js';
 
 /** One topic per thing somebody may wait for. A wake-up is a hint only: waiters read again (D15). */
 export const topic = {
@@ -22,21 +23,17 @@ export interface Notifications {
   close(): Promise<void>;
 }
 
-export interface NotificationOptions {
+export interface NotificationOptions extends BatchOptions {
   url: string;
-  /** Where NOTIFY is sent from; never inside a transaction that makes a move. */
-  database: Database;
   applicationName: string;
-  /** How often the listening connection is probed and missed wake-ups are looked for (HT-102). */
-  probeMs?: number;
-  onError?: (error: unknown) => void;
 }
 
-const channel = 'svc';
-const maxPayloadBytes = 7999;
-const maxPending = 10_000;
 /** `updated_at` is taken this long before the commit at most: a call's time for database work, with room for a suspension of thousands. */
 const longestCommitMs = 30_000;
+/** Interval, deadline of a probe and pause together find and replace a dead connection within 5 s (HT-102). */
+const probeEveryMs = 2000;
+const probeTimeoutMs = 2300;
+const reconnectPauseMs = 500;
 
 /** Listens on one connection of its own, reconnects for ever, and fans notifications out in memory (OP-71). */
 export function openNotifications(options: NotificationOptions): Notifications {
@@ -73,42 +70,6 @@ function subscribe(subscribers: Map<string, Set<() => void>>, name: string, wake
   };
 }
 
-/** One NOTIFY at a time carries everything that was committed while the last one was under way. */
-function batchSender(options: NotificationOptions, sender: string) {
-  const pending = new Set<string>();
-  let sending: Promise<void> | undefined;
-  const drain = async () => {
-    while (pending.size > 0) {
-      const payload = takePayload(pending, sender);
-      await options.database
-        .query('select pg_notify($1, $2)', [channel, payload])
-        .catch((error: unknown) => options.onError?.(error));
-    }
-    sending = undefined;
-  };
-  return {
-    add(topics: string[]) {
-      for (const name of topics) if (pending.size < maxPending) pending.add(name);
-      sending ??= drain();
-    },
-    idle: async () => {
-      await sending;
-    },
-  };
-}
-
-function takePayload(pending: Set<string>, sender: string): string {
-  const taken = [sender];
-  let bytes = Buffer.byteLength(sender);
-  for (const name of pending) {
-    bytes += Buffer.byteLength(name) + 1;
-    if (bytes > maxPayloadBytes && taken.length > 1) break;
-    taken.push(name);
-    pending.delete(name);
-  }
-  return taken.join('\n');
-}
-
 type ListenOptions = NotificationOptions & { sender: string };
 
 function keepListening(options: ListenOptions, wakeTopic: (name: string) => void, wakeAll: () => void) {
@@ -118,7 +79,7 @@ function keepListening(options: ListenOptions, wakeTopic: (name: string) => void
       await listenOnce(options, stopping.signal, wakeTopic, wakeAll).catch((error: unknown) => {
         if (!stopping.signal.aborted) options.onError?.(error);
       });
-      await pause(500, stopping.signal);
+      await pause(reconnectPauseMs, stopping.signal);
     }
   })();
   return {
@@ -139,7 +100,7 @@ async function listenOnce(
     connectionString: options.url,
     application_name: `${options.applicationName} listen`,
     connectionTimeoutMillis: 3000,
-    query_timeout: 3000,
+    query_timeout: probeTimeoutMs,
     keepAlive: true,
     options: sessionOptions(3000),
   });
@@ -154,23 +115,35 @@ async function listenOnce(
     await client.query(`listen ${channel}`);
     wakeAll();
     let probedAt = performance.now();
+    let news: News = new Map();
     while (!signal.aborted) {
-      await Promise.race([pause(options.probeMs ?? 2000, signal), broken]);
+      await Promise.race([pause(probeEveryMs, signal), broken]);
       if (signal.aborted) break;
       const since = probedAt;
       probedAt = performance.now();
-      (await missedTopics(client, probedAt - since + longestCommitMs)).forEach(wakeTopic);
+      const told = news;
+      news = await recentNews(client, probedAt - since + longestCommitMs);
+      topicsNotIn(told, news).forEach(wakeTopic);
     }
   } finally {
     await client.end().catch(() => {});
   }
 }
 
+/** Topics by what was committed: a row in one of its states. */
+type News = Map<string, string[]>;
+
+/** What the last probe has seen is told: whoever came later has looked since. Waking all of them each time would cost 2,000 waiters of a request 15 looks each. */
+function topicsNotIn(told: News, news: News): Set<string> {
+  const fresh = [...news].filter(([key]) => !told.has(key));
+  return new Set(fresh.flatMap(([, topics]) => topics));
+}
+
 /**
- * Topics of what was committed lately, for the waiters of a sender that died between its commit and its NOTIFY (HT-102). Waiters rely on it: they look
+ * What was committed lately, for the waiters of a sender that died between its commit and its NOTIFY (HT-102). Waiters rely on it: they look
  * by themselves only once a minute. EXPLAIN jobs are made with their request; of preflight jobs there are few, and all of them are told.
  */
-async function missedTopics(client: pg.Client, lastMs: number): Promise<string[]> {
+async function recentNews(client: pg.Client, lastMs: number): Promise<News> {
   const moved = await client.query<{ id: string; status: string; version: string; database: string; environment: string }>({
     name: 'recently-moved',
     text: `select id, status, version::text, database, environment from requests
@@ -181,14 +154,14 @@ async function missedTopics(client: pg.Client, lastMs: number): Promise<string[]
     name: 'preflight-jobs',
     text: 'select id, state, database, environment from preflight_jobs where expires_at > clock_timestamp() limit 10000',
   });
-  const topics = new Set<string>();
+  const news: News = new Map();
   for (const { id, status, version, database, environment } of moved.rows) {
-    topics.add(topic.request(id)).add(topic.outcome(id));
-    if (status === 'dispatched' || version === '1') topics.add(topic.jobs(database, environment));
+    const jobs = status === 'dispatched' || version === '1' ? [topic.jobs(database, environment)] : [];
+    news.set(`${id} ${version}`, [topic.request(id), topic.outcome(id), ...jobs]);
   }
   for (const { id, state, database, environment } of asked.rows)
-    topics.add(state === 'pending' ? topic.jobs(database, environment) : topic.preflight(id));
-  return [...topics];
+    news.set(`${id} ${state}`, [state === 'pending' ? topic.jobs(database, environment) : topic.preflight(id)]);
+  return news;
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

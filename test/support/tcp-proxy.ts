@@ -7,6 +7,8 @@ export interface TcpProxy {
   cut(): void;
   /** Keeps connections open and passes nothing on. */
   freeze(): void;
+  /** Passes nothing on any more over the connections there are, as a router that has forgotten them; new ones work. */
+  strand(): void;
   /** Works as at first; frozen connections stay dead. */
   heal(): void;
   close(): Promise<void>;
@@ -16,6 +18,7 @@ export interface TcpProxy {
 export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const { hostname, port } = new URL(target);
   const open = new Set<Socket>();
+  const stranded = new WeakSet<Socket>();
   let mode: 'pass' | 'cut' | 'frozen' = 'pass';
   const breakAll = () => {
     for (const socket of open) socket.destroy();
@@ -28,8 +31,9 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     const upstream = connect(Number(port), hostname);
     upstream.on('error', () => client.destroy()).on('close', () => client.end());
     client.on('close', () => upstream.destroy());
-    client.on('data', (chunk) => mode === 'pass' && upstream.write(chunk as unknown as Uint8Array));
-    upstream.on('data', (chunk) => mode === 'pass' && client.write(chunk as unknown as Uint8Array));
+    const passes = () => mode === 'pass' && !stranded.has(client);
+    client.on('data', (chunk) => passes() && upstream.write(chunk as unknown as Uint8Array));
+    upstream.on('data', (chunk) => passes() && client.write(chunk as unknown as Uint8Array));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = new URL(target);
@@ -42,6 +46,9 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     },
     freeze: () => {
       mode = 'frozen';
+    },
+    strand: () => {
+      for (const socket of open) stranded.add(socket);
     },
     heal: () => {
       mode = 'pass';

@@ -1,0 +1,93 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { type Agent, type AgentCalls, agentCalls, type Body, idsOf, pollBody, scope } from './agent-calls.js';
+import { callsToml } from './calls-toml.js';
+import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { untilWaiting } from './until-waiting.js';
+
+const toml = `${callsToml}\n[preflight]\nmax_explain_timeout_ms = 20000\n`;
+
+let api: TestApi;
+let other: TestApi;
+let calls: AgentCalls;
+let elsewhere: GatewayCalls;
+let owner: string;
+let approver: string;
+beforeAll(async () => {
+  api = await startTestApi({ toml });
+  other = await startTestApi({ toml, database: api.database, stateDir: api.stateDir });
+  calls = await agentCalls(api);
+  elsewhere = gatewayCalls(other);
+  owner = await api.createUser('owner', { roles: ['requester'] });
+  approver = await api.createUser('approver', { roles: ['requester'], groups: ['dba-team'] });
+  await calls.poll(['shop/staging', 'shop/production']);
+});
+afterAll(async () => {
+  await other?.close();
+  await api?.close();
+});
+
+/** Changes the gateway's database as its superuser. */
+async function asAdmin(statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: api.database.adminUrl });
+  await client.connect();
+  await client.query(statement).finally(() => client.end());
+}
+
+/** Everything is committed at the other process, which can tell nobody; each wait is longer than its test may take. */
+describe('what is committed while NOTIFY never goes out', () => {
+  const agentOf = (name: string): Promise<Agent> => calls.known(pollBody({ limit: 0 }, { scopes: [scope('shop', name)] }));
+  const longPoll = (agent: Agent, name: string, over: Body = {}) =>
+    untilWaiting(api, () => agent.poll(pollBody({ wait_ms: 30_000, ...over }, { scopes: [scope('shop', name)] })));
+  beforeAll(() => asAdmin('revoke execute on function pg_notify(text, text) from public'));
+  afterAll(() => asAdmin('grant execute on function pg_notify(text, text) to public'));
+
+  it('HT-102: wakes who waits for a request', async () => {
+    const id = await elsewhere.created(owner);
+    const { answer } = await untilWaiting(api, () => calls.show(owner, id, '?wait=120'));
+    await elsewhere.act(approver, id, 'approve');
+    expect((await answer).body.status).toBe('approved');
+  });
+
+  it('HT-102: wakes who waits for a result', async () => {
+    const id = await elsewhere.created(owner, { environment: 'staging' });
+    const { executionId } = await elsewhere.claimed(id);
+    const { answer } = await untilWaiting(api, () => calls.stream(owner, id));
+    await elsewhere.submit(executionId, { success: true, result_data: '{"rows":[[1]]}' });
+    expect((await answer).body.result_data).toEqual({ rows: [[1]] });
+  });
+
+  it('HT-102: wakes an agent for a job that is dispatched at its creation, and for one that is resumed', async () => {
+    const agent = await agentOf('staging');
+    await calls.clear();
+    const first = await longPoll(agent, 'staging');
+    const created = await elsewhere.created(owner, { environment: 'staging' });
+    expect(idsOf(await first.answer)).toEqual([created]);
+    const approved = await elsewhere.created(owner);
+    await elsewhere.act(approver, approved, 'approve');
+    const second = await longPoll(await agentOf('production'), 'production', { explain_limit: 0 });
+    await elsewhere.act(owner, approved, 'resume');
+    expect(idsOf(await second.answer)).toEqual([approved]);
+  });
+
+  it('HT-102: wakes an agent for the EXPLAIN jobs that a creation brings', async () => {
+    await calls.clear();
+    const { answer } = await longPoll(await agentOf('production'), 'production', { limit: 0 });
+    const id = await elsewhere.created(owner, { detail: 'select * from parts' });
+    expect((await answer).body.dry_run_jobs).toMatchObject([{ request_id: id }]);
+  });
+
+  it('HT-102: wakes an agent for a preflight, and its caller for the answer', async () => {
+    await calls.clear();
+    const agent = await agentOf('staging');
+    const { answer: polled } = await longPoll(agent, 'staging');
+    const body = { database: 'shop', environment: 'staging', sql: 'select 1', explain_timeout_ms: 20_000 };
+    const asked = other.call('POST', '/api/preflight', { token: owner, body });
+    const [job] = (await polled).body.preflight_jobs;
+    const result = { job_id: job.id, claim_token: job.claim_token, result: [{ Plan: { 'Plan Rows': 1 } }] };
+    // Answered at the first process: the caller waits at the other one.
+    expect((await agent.post('preflight-result', result)).status).toBe(200);
+    expect((await asked).body.impact.status).toBe('completed');
+  }, 15_000);
+});

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../db/client.js';
+import { type Notifications, openNotifications, topic } from '../../db/notifications.js';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { eventually } from '../support/processes.js';
+import { approve, storeRequest } from '../support/requests.js';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+
+let stored: TestDatabase;
+let proxy: TcpProxy;
+/** Another process: what it commits goes through no proxy, and it tells nobody. */
+let mute: Database;
+let database: Database;
+let listening: Notifications;
+let errors: unknown[];
+beforeAll(async () => {
+  stored = await createTestDatabase();
+  proxy = await startTcpProxy(stored.url);
+  const shared = { url: stored.url, poolMax: 3, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test' };
+  mute = openDatabase(shared);
+  database = openDatabase(shared);
+  errors = [];
+  listening = openNotifications({
+    url: proxy.url,
+    database,
+    applicationName: 'listener',
+    onError: (error) => errors.push(error),
+  });
+  await eventually(async () => (await sessions()).length > 0);
+});
+afterAll(async () => {
+  await listening?.close();
+  await Promise.all([database?.close(), mute?.close()]);
+  await proxy?.close();
+  await stored?.drop();
+});
+
+const sessions = () => mute.query<{ pid: number }>(`select pid from pg_stat_activity where application_name = 'listener listen'`);
+
+/** Resolves at the next wake-up of the topic; a test's own timeout ends what never comes. */
+const woken = (name: string) =>
+  new Promise<void>((resolve) => {
+    const release = listening.subscribe(name, () => {
+      release();
+      resolve();
+    });
+  });
+
+/** Committed so long ago that only a listener that looks at everything after its reconnect hears of it. */
+async function committedLongAgo(): Promise<string> {
+  const id = await storeRequest(mute);
+  await mute.query(`update requests set updated_at = updated_at - interval '1 hour' where id = $1`, [id]);
+  return id;
+}
+
+describe('the listening connection (OP-71, HT-102)', () => {
+  it.each(['cut', 'freeze'] as const)(
+    'HT-102: %s while a move is committed elsewhere, wakes its waiters once it is back',
+    async (how) => {
+      const [moved, old] = [await storeRequest(mute), await committedLongAgo()];
+      const wakes = [woken(topic.request(moved)), woken(topic.request(old))];
+      proxy[how]();
+      await approve(mute, moved);
+      proxy.heal();
+      await Promise.all(wakes);
+    },
+  );
+
+  it('HT-102: is replaced when it is dead and nobody says so', async () => {
+    const id = await committedLongAgo();
+    const [before] = await sessions();
+    const [wake, told] = [woken(topic.request(id)), errors.length];
+    proxy.strand();
+    await wake;
+    expect(errors.length).toBeGreaterThan(told);
+    expect((await sessions()).map(({ pid }) => pid)).not.toEqual([before!.pid]);
+  });
+
+  it('HT-102: is replaced when Postgres ends it', async () => {
+    const id = await committedLongAgo();
+    const wake = woken(topic.request(id));
+    await mute.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'listener listen'`);
+    await wake;
+  });
+
+  it('HT-102: looks for commits whose notification never went out', async () => {
+    const id = await storeRequest(mute);
+    const dispatched = await storeRequest(mute, { dispatched: true });
+    await Promise.all([
+      woken(topic.request(id)),
+      woken(topic.outcome(id)),
+      woken(topic.request(dispatched)),
+      woken(topic.jobs('shop', 'production')),
+    ]);
+  });
+});
