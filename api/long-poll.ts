@@ -6,6 +6,8 @@ import type { Call } from './route.js';
 const lookTimeoutMs = 4000;
 /** Missed notifications are made good by the listener (HT-102); this is for what nobody thought of. With 5 s, 2,000 waiters cost 15 s of CPU a minute. */
 const lookAgainMs = 60_000;
+/** Thousands may wait for one commit: they look a few at a time, or all would stand in line for our connections, other calls among them (HT-101). */
+const atOnce = createGate(5);
 
 /**
  * Asks `look` until it gives something else than null: first at once, then at each wake-up of a topic (HT-100). null = the time is up, the process
@@ -23,7 +25,8 @@ export async function longPoll<T>(
   try {
     for (let woken = false; ; woken = bell.rung()) {
       bell.reset();
-      const found = await limitDatabaseWork(lookTimeoutMs, () => look(woken));
+      const leave = woken ? await call.whileWaiting(atOnce.enter) : null;
+      const found = await limitDatabaseWork(lookTimeoutMs, () => look(woken)).finally(leave);
       const leftMs = deadline - performance.now();
       if (found !== null || leftMs <= 0 || services.lifecycle.draining || call.signal.aborted) return found;
       await call.whileWaiting(() => bell.rings(Math.min(Math.ceil(leftMs) + 1, lookAgainMs)));
@@ -32,6 +35,24 @@ export async function longPoll<T>(
   } finally {
     bell.close();
   }
+}
+
+/** `enter` resolves when one of the `places` is free, in the order of the calls, with what gives the place back. */
+function createGate(places: number) {
+  let free = places;
+  const queue: (() => void)[] = [];
+  const leave = () => {
+    const next = queue.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+  return {
+    enter: async () => {
+      if (free > 0) free -= 1;
+      else await new Promise<void>((resolve) => queue.push(resolve));
+      return leave;
+    },
+  };
 }
 
 /** Rung by topics, drain and the client's going; a ring while nobody waits is kept. */

@@ -24,15 +24,20 @@ export async function showRequest(call: ShowCall, services: Services) {
   const first = await visible(call.caller, services, id);
   const ms = Math.min(call.query.wait, 120) * 1000;
   if (ms === 0 || FINAL.has(first.request.status)) return answer(call.caller, services, first);
+  const answerLater = async (known?: Found) => {
+    const caller = await call.recheck();
+    return answer(caller, services, await visible(caller, services, id, known));
+  };
   const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async () => {
     const found = await findShown(services.database, id);
-    return found === undefined || found.request.status !== first.request.status ? { found } : null;
+    return found?.request.status === first.request.status ? null : answerLater(found);
   });
-  const caller = await call.recheck();
-  return answer(caller, services, await visible(caller, services, id, moved?.found));
+  return moved ?? answerLater();
 }
 
-async function visible(caller: Caller, services: Services, id: string, known?: Awaited<ReturnType<typeof findShown>>) {
+type Found = Awaited<ReturnType<typeof findShown>>;
+
+async function visible(caller: Caller, services: Services, id: string, known?: Found) {
   const found = known ?? (await findShown(services.database, id));
   if (found === undefined) throw notFound('request');
   if (!maySee(caller, found.request)) throw forbidden();

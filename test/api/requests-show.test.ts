@@ -133,17 +133,18 @@ describe('what show answers (section 5)', () => {
   );
 });
 
+/** Every wait is longer than a test may take: what ends it is what the test does. */
 describe('waiting for a status (long poll of section 8)', () => {
   it('is woken by a move on another process (HT-100)', async () => {
     const id = await calls.created(alice);
-    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=20'));
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=120'));
     await elsewhere.act(bob, id, 'approve');
     expect((await answer).body).toMatchObject({ status: 'approved' });
   });
 
   it('is woken by a move whose sender never notified (HT-102)', async () => {
     const id = await calls.created(alice);
-    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=20'));
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=120'));
     await calls.sql(
       `update requests set status = 'cancelled', resolved_at = clock_timestamp(), updated_at = clock_timestamp(), version = version + 1 where id = $1`,
       [id],
@@ -165,7 +166,7 @@ describe('waiting for a status (long poll of section 8)', () => {
 
   it('does not end for an approval that leaves the status', async () => {
     const id = await calls.created(alice, { environment: 'qa', reason: 'r' });
-    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=20'));
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=120'));
     await elsewhere.act(bob, id, 'approve');
     await elsewhere.act(alice, id, 'reject');
     const { body } = await answer;
@@ -175,7 +176,7 @@ describe('waiting for a status (long poll of section 8)', () => {
   it('checks the token again before it answers (HT-103)', async () => {
     const temporary = await api.createUser('temporary', { roles: ['requester'] });
     const id = await calls.created(temporary);
-    const { answer } = await untilWaiting(api, () => calls.show(temporary, id, '?wait=20'));
+    const { answer } = await untilWaiting(api, () => calls.show(temporary, id, '?wait=120'));
     await calls.sql(`update tokens set revoked_at = clock_timestamp() where subject_id = 'temporary'`);
     await elsewhere.act(bob, id, 'approve');
     const { status, body } = await answer;
@@ -184,7 +185,7 @@ describe('waiting for a status (long poll of section 8)', () => {
 
   it('checks the relation again before it answers (HT-103): an approver of an ended step gets 403', async () => {
     const id = await calls.created(alice);
-    const { answer } = await untilWaiting(api, () => calls.show(bob, id, '?wait=20'));
+    const { answer } = await untilWaiting(api, () => calls.show(bob, id, '?wait=120'));
     await elsewhere.act(alice, id, 'cancel');
     expect((await answer).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
   });
@@ -195,7 +196,7 @@ describe('waiting for a status (long poll of section 8)', () => {
       (
         await calls.sql<{ count: number }>('select count(*) as count from pg_stat_activity where datname = current_database()')
       )[0]!.count;
-    const waiters = Array.from({ length: 200 }, () => calls.show(alice, id, '?wait=20'));
+    const waiters = Array.from({ length: 200 }, () => calls.show(alice, id, '?wait=120'));
     const free = await calls.list(alice, '?limit=1');
     expect(free.status).toBe(200);
     expect(await connections()).toBeLessThanOrEqual(2 * (10 + 2) + 2);

@@ -7,6 +7,7 @@ import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { untilWaiting } from './until-waiting.js';
 
 const toml = `${callsToml}\n[preflight]\nmax_explain_timeout_ms = 20000\n`;
+const waiterCount = 2000;
 
 let api: TestApi;
 let other: TestApi;
@@ -34,6 +35,48 @@ async function asAdmin(statement: string): Promise<void> {
   await client.connect();
   await client.query(statement).finally(() => client.end());
 }
+
+/** How many calls wait in a process. */
+async function waiting(where: TestApi): Promise<number> {
+  const { values } = await where.services.metrics.longPolls.get();
+  return values.reduce((sum, { value }) => sum + value, 0);
+}
+
+/** Starts calls that wait, as many at a time as a machine lets connect at once. */
+async function inParts<T>(count: number, start: () => Promise<T>): Promise<Promise<T>[]> {
+  const started: Promise<T>[] = [];
+  const before = await waiting(api);
+  while (started.length < count) {
+    for (let n = 0; n < 100; n += 1) started.push(start());
+    await expect.poll(() => waiting(api), { timeout: 60_000, interval: 20 }).toBe(before + started.length);
+  }
+  return started;
+}
+
+describe(`${waiterCount} waiting calls`, () => {
+  it('HT-101, HT-I8: hold no connection to our database and no transaction, other calls go on, and one commit ends them all', async () => {
+    const id = await calls.created(owner);
+    const sessions = () =>
+      calls.sql<{ open: number; busy: number }>(
+        `select count(*) as open, count(*) filter (where state <> 'idle' and pid <> pg_backend_pid()) as busy
+         from pg_stat_activity where datname = current_database()`,
+      );
+    const leaving = new AbortController();
+    const stay = await inParts(waiterCount - 100, () => calls.show(owner, id, '?wait=120'));
+    const leave = await inParts(100, () => calls.show(owner, id, '?wait=120', leaving.signal).catch(() => null));
+    // Both pools and both listeners, however many wait.
+    await expect.poll(async () => (await sessions())[0]!.busy, { timeout: 60_000 }).toBe(0);
+    expect((await sessions())[0]!.open).toBeLessThanOrEqual(2 * (10 + 1));
+    expect((await calls.list(owner, '?limit=1')).status).toBe(200);
+    leaving.abort();
+    await Promise.all(leave);
+    await expect.poll(() => waiting(api), { timeout: 60_000 }).toBe(waiterCount - 100);
+    await elsewhere.act(approver, id, 'approve');
+    const ends = new Set((await Promise.all(stay)).map(({ status, body }) => `${status} ${body.status}`));
+    expect([...ends]).toEqual(['200 approved']);
+    expect(await waiting(api)).toBe(0);
+  }, 180_000);
+});
 
 /** Everything is committed at the other process, which can tell nobody; each wait is longer than its test may take. */
 describe('what is committed while NOTIFY never goes out', () => {
