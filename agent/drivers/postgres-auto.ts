@@ -1,13 +1,16 @@
 import { failure, type Outcome } from '../outcome.js';
 import type { Run } from './driver.js';
-import { asServerError, errorText, isConnectivityError } from './postgres-errors.js';
-import { Interrupted, interruptible, runErrorText } from './postgres-guard.js';
-import { type SelectReport, timeoutsStep } from './postgres-select.js';
+import type { Report } from './engine.js';
+import { Interrupted } from './faults.js';
+import { interruptible, runErrorText } from './guard.js';
+import type { PostgresWriteTarget } from './postgres-engine.js';
+import { countOf } from './postgres-rows.js';
+import { timeoutsStep } from './postgres-select.js';
 import type { PostgresSession } from './postgres-session.js';
-import { committed, countOf, type DmlTarget } from './postgres-written.js';
+import { committed } from './written.js';
 
 /** Runs the one statement that cannot run in a transaction; its `open` marker row is there already (AP-33). */
-export async function runOutsideTransaction(session: PostgresSession, run: Run, target: DmlTarget): Promise<SelectReport> {
+export async function runOutsideTransaction(session: PostgresSession, run: Run, target: PostgresWriteTarget): Promise<Report> {
   const begunAt = performance.now();
   let started = false;
   let before: string[] = [];
@@ -32,7 +35,7 @@ export async function runOutsideTransaction(session: PostgresSession, run: Run, 
 interface Failing {
   session: PostgresSession;
   run: Run;
-  target: DmlTarget;
+  target: PostgresWriteTarget;
   begunAt: number;
   before: readonly string[];
   started: boolean;
@@ -40,19 +43,19 @@ interface Failing {
 
 async function failed(error: unknown, failing: Failing): Promise<Outcome> {
   const { session, run, target, begunAt, before, started } = failing;
-  const refusedByServer = asServerError(error) && !isConnectivityError(error);
-  if (!refusedByServer && !(error instanceof Interrupted)) {
-    return failure(started ? 'unknown' : 'not_started', `${started ? 'commit outcome unknown: ' : ''}${errorText(error)}`);
+  const { errors } = target.engine;
+  if (!errors.isServerError(error) && !(error instanceof Interrupted)) {
+    return failure(started ? 'unknown' : 'not_started', `${started ? 'commit outcome unknown: ' : ''}${errors.errorText(error)}`);
   }
   const left = await invalidIndexes(session).catch(() => []);
   if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
   const how = started ? 'rolled_back' : 'not_started';
-  if (run.control.requested && (error instanceof Interrupted || asServerError(error)?.code === '57014')) {
+  if (run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error))) {
     return run.control.confirmed(how, run.timeoutSecs);
   }
   const named = left.filter((index) => !before.includes(index));
   const note = named.length > 0 ? `; an invalid index was left behind: ${named.join(', ')}` : '';
-  return failure(how, `${runErrorText(error, run, begunAt)}${note}`);
+  return failure(how, `${runErrorText(error, run, begunAt, errors)}${note}`);
 }
 
 async function invalidIndexes(session: PostgresSession): Promise<string[]> {

@@ -1,19 +1,6 @@
 import { ConnectFailure } from './driver.js';
-
-/** The connection ended under a run; `rowTooLarge` when the agent ended it for AP-72. */
-export class ConnectionLost extends Error {
-  readonly why: string;
-  constructor(why: string) {
-    super(why);
-    this.why = why;
-  }
-}
-
-export class RowTooLarge extends Error {
-  constructor() {
-    super('row too large');
-  }
-}
+import type { ErrorReader } from './engine.js';
+import { ConnectionLost, faultText } from './faults.js';
 
 /** An error the server reported for a statement. */
 export interface ServerError {
@@ -31,8 +18,7 @@ export function asServerError(error: unknown): ServerError | null {
     : null;
 }
 
-/** Whether the class of the error says that the database cannot be reached (AP-15). */
-export function isConnectivityError(error: unknown): boolean {
+function isConnectivityError(error: unknown): boolean {
   if (error instanceof ConnectionLost || error instanceof ConnectFailure) return true;
   const server = asServerError(error);
   return server !== null && (server.code.startsWith('08') || ['57P01', '57P02', '57P03'].includes(server.code));
@@ -52,15 +38,24 @@ export function connectFailure(error: unknown): ConnectFailure {
   return new ConnectFailure(kind, known ?? 'failed');
 }
 
-/** Text of section 11 for an error of a run. */
-export function errorText(error: unknown): string {
-  if (error instanceof ConnectFailure) return `driver error: ${error.kind} failed: ${error.message}`;
-  if (error instanceof ConnectionLost) return `driver error: connection failed: ${error.why}`;
-  if (error instanceof RowTooLarge) return 'driver error: query failed: row too large';
-  const server = asServerError(error);
-  if (!server) return 'driver error: query failed: internal error of the agent';
-  const where = server.position ? `, position ${server.position}` : '';
-  const hint = server.hint ? `; hint: ${server.hint}` : '';
-  const advice = server.code === '25001' ? '; run this statement alone, so that it can run outside a transaction' : '';
-  return `driver error: query failed: ${server.message} (SQLSTATE ${server.code}${where})${hint}${advice}`;
+function errorText(error: unknown): string {
+  return faultText(error, () => {
+    const server = asServerError(error);
+    if (!server) return null;
+    const where = server.position ? `, position ${server.position}` : '';
+    const hint = server.hint ? `; hint: ${server.hint}` : '';
+    const advice = server.code === '25001' ? '; run this statement alone, so that it can run outside a transaction' : '';
+    return `${server.message} (SQLSTATE ${server.code}${where})${hint}${advice}`;
+  });
 }
+
+const isInterrupt = (error: unknown) => asServerError(error)?.code === '57014';
+
+export const postgresErrors: ErrorReader = {
+  errorText,
+  isServerError: (error) => asServerError(error) !== null && !isConnectivityError(error),
+  isConnectivityError,
+  isInterrupt,
+  // The code is that of a cancel; a timeout it can only be once that long has passed.
+  isTimeout: (error, { timeoutSecs }, elapsedMs) => isInterrupt(error) && timeoutSecs > 0 && elapsedMs >= timeoutSecs * 1000 - 50,
+};

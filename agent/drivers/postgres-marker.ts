@@ -1,24 +1,29 @@
-import { type MarkerRow, postgresMarkerDdl } from '../marker.js';
+import { markerRow, postgresMarkerDdl } from '../marker.js';
 import type { Run } from './driver.js';
+import type { Marker } from './engine.js';
 import { asServerError } from './postgres-errors.js';
 import type { Step } from './postgres-exchange.js';
 import type { PostgresSession } from './postgres-session.js';
 
-/** The statements on the marker table of one database (section 6). */
-export interface PostgresMarker {
-  /** Null when rows can be written and read; else what is missing. Nothing stays but, unless `onlyLook`, the table. */
-  prepare(session: PostgresSession, onlyLook: boolean): Promise<string | null>;
-  read(session: PostgresSession, requestId: string): Promise<MarkerRow[]>;
-  /** Writes the `open` row of an attempt. */
-  open(run: Run, mode: 'tx' | 'auto'): Step;
+/** The statements on the marker table as steps, so that they travel with others. */
+export interface PostgresMarker extends Marker<PostgresSession> {
+  openStep(run: Run, mode: 'tx' | 'auto'): Step;
   done(run: Run, rowsAffected: number | null): Step;
   remove(run: Run): Step;
-  deleteOld(session: PostgresSession, days: number): Promise<number>;
 }
 
 export function createPostgresMarker(options: { schema: string | null; table: string }): PostgresMarker {
   let table = quotedTable(options.schema, options.table);
+  const openStep = (run: Run, mode: string): Step => ({
+    kind: 'run',
+    text: `insert into ${table} (request_id, fence, mode, state, execution_id, agent_id, approval_digest)
+        values ($1, $2, $3, 'open', $4, $5, $6)
+        on conflict (request_id, fence, step) do update
+        set mode = excluded.mode, execution_id = excluded.execution_id, agent_id = excluded.agent_id where ${table}.state = 'open'`,
+    values: [run.requestId, String(run.fence), mode, run.executionId, run.agentId, run.approvalDigest],
+  });
   return {
+    openStep,
     async prepare(session, onlyLook) {
       try {
         // The name is fixed once, so that no search path of a later text can lead to another table.
@@ -40,21 +45,9 @@ export function createPostgresMarker(options: { schema: string | null; table: st
       const rows = await session.query(`select fence, mode, state, rows_affected from ${table} where request_id = $1`, [
         requestId,
       ]);
-      return rows.map(([fence, mode, state, affected]) => ({
-        fence: Number(fence),
-        mode: mode ?? '',
-        state: state ?? '',
-        rowsAffected: affected === null || affected === undefined ? null : Number(affected),
-      }));
+      return rows.map(markerRow);
     },
-    open: (run, mode) => ({
-      kind: 'run',
-      text: `insert into ${table} (request_id, fence, mode, state, execution_id, agent_id, approval_digest)
-        values ($1, $2, $3, 'open', $4, $5, $6)
-        on conflict (request_id, fence, step) do update
-        set mode = excluded.mode, execution_id = excluded.execution_id, agent_id = excluded.agent_id where ${table}.state = 'open'`,
-      values: [run.requestId, String(run.fence), mode, run.executionId, run.agentId, run.approvalDigest],
-    }),
+    open: (session, run, mode) => session.exchange([openStep(run, mode)]),
     done: (run, rowsAffected) => ({
       kind: 'run',
       text: `update ${table} set state = 'done', rows_affected = nullif($3, '')::bigint where request_id = $1 and fence = $2 and step = ''`,

@@ -1,9 +1,10 @@
-import { RowsJson } from '../result-json.js';
+import type { RowsJson } from '../result-json.js';
 import type { Run } from './driver.js';
+import { checkFlag } from './guard.js';
 import type { Column, Step } from './postgres-exchange.js';
-import { checkFlag } from './postgres-guard.js';
 import type { PostgresSession } from './postgres-session.js';
-import { describeColumns, rowValues } from './postgres-values.js';
+import { describeColumns } from './postgres-values.js';
+import { rowSink } from './values.js';
 
 const FIRST_BATCH_ROWS = 100;
 /** Batches follow the average row size to about this many bytes (AP-72). */
@@ -24,7 +25,7 @@ export async function fetchRows(
   run: Run,
   guard: Step,
 ): Promise<{ json: RowsJson; guarded: (string | null)[] | undefined }> {
-  const { json, onRow } = await rowSink(session, columns, run);
+  const { json, onRow } = rowSink(await describeColumns(columns, session), run);
   let bytes = 0;
   let rows = 0;
   const counted = (fields: (Buffer | null)[]) => {
@@ -49,20 +50,12 @@ export async function runForRows(
   columns: readonly Column[],
   run: Run,
 ): Promise<{ json: RowsJson; tag: string }> {
-  const { json, onRow } = await rowSink(session, columns, run);
+  const { json, onRow } = rowSink(await describeColumns(columns, session), run);
   const [result] = await session.exchange([{ kind: 'open', name: PREPARED, portal: '', rows: 0, onRow }]);
   return { json, tag: result?.tag ?? '' };
 }
 
-async function rowSink(session: PostgresSession, columns: readonly Column[], run: Run) {
-  const { names, types, writers } = await describeColumns(columns, session);
-  const json = new RowsJson(names, types, run.limits);
-  /** Takes a row and tells its size in bytes. */
-  const onRow = (fields: (Buffer | null)[]): number => {
-    let bytes = 0;
-    for (const field of fields) bytes += field?.length ?? 0;
-    json.add(bytes, () => rowValues(fields, writers));
-    return bytes;
-  };
-  return { json, onRow };
+/** Rows that a command tag counts; the rows of a SELECT are none (AP-36). */
+export function countOf(tag: string): number {
+  return Number(/^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY) (\d+)$/.exec(tag)?.[1] ?? 0);
 }

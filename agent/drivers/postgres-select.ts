@@ -1,8 +1,10 @@
 import { failure, type Outcome } from '../outcome.js';
 import { RowsJson } from '../result-json.js';
 import type { Run } from './driver.js';
+import type { Report } from './engine.js';
+import { checkFlag, failedRun, interruptible } from './guard.js';
+import type { PostgresTarget } from './postgres-engine.js';
 import type { Step } from './postgres-exchange.js';
-import { checkFlag, failedRun, interruptible, rollBack, type Target } from './postgres-guard.js';
 import { planProblem } from './postgres-plan.js';
 import { fetchRows, PREPARED } from './postgres-rows.js';
 import type { PostgresSession } from './postgres-session.js';
@@ -12,13 +14,8 @@ const GUARD: Step = {
   text: "select pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_current_xact_id_if_assigned()::text",
 };
 
-export interface SelectReport {
-  outcome: Outcome;
-  error: unknown;
-}
-
 /** Runs the one query of a read batch in a read-only transaction that ends with ROLLBACK (AP-26 to AP-29). */
-export async function runSelect(session: PostgresSession, run: Run, target: Target): Promise<SelectReport> {
+export async function runSelect(session: PostgresSession, run: Run, target: PostgresTarget): Promise<Report> {
   const begunAt = performance.now();
   try {
     return { outcome: await interruptible(session, run, target, () => readInTransaction(session, run)), error: null };
@@ -44,7 +41,7 @@ async function readInTransaction(session: PostgresSession, run: Run): Promise<Ou
   if (main.kind === 'query') {
     const problem = planProblem(results.at(-1)?.rows[0]?.[0] ?? '');
     if (problem !== null) {
-      await rollBack(session);
+      await session.query('rollback');
       return failure('not_started', `refused: ${problem}`);
     }
   }

@@ -1,9 +1,11 @@
 import pg, { type PoolClient } from 'pg';
 import { createPermits } from '../permits.js';
 import { within } from '../wait.js';
+import { ConnectionLost, RowTooLarge } from './faults.js';
 import { connectionConfig, type TappedClient, tappedClient } from './postgres-client.js';
-import { asServerError, ConnectionLost, connectFailure, RowTooLarge } from './postgres-errors.js';
+import { asServerError, connectFailure } from './postgres-errors.js';
 import { Exchange, type Step, type StepResult } from './postgres-exchange.js';
+import type { Session, SessionPool } from './session.js';
 
 const CLOSE_MS = 3000;
 
@@ -16,16 +18,8 @@ export interface SessionOptions {
   connectTimeoutMs: number;
 }
 
-export interface SessionPool {
-  /** A session with no transaction, setting or lock in it; null when the signal aborted while all were taken; throws a ConnectFailure. */
-  acquire(signal?: AbortSignal): Promise<PostgresSession | null>;
-  /** A session outside the pool, for cancelling and for looking up a doubtful commit. */
-  open(): Promise<PostgresSession>;
-  close(): Promise<void>;
-}
-
 /** A pool of sessions whose text forms are fixed as section 10 says. */
-export function createSessionPool(options: SessionOptions): SessionPool {
+export function createSessionPool(options: SessionOptions): SessionPool<PostgresSession> {
   const Client = tappedClient(options.maxRowBytes);
   const config = { ...connectionConfig(options), Client };
   const pool = new pg.Pool({ ...config, max: options.max, idleTimeoutMillis: 300_000 });
@@ -64,7 +58,7 @@ export function createSessionPool(options: SessionOptions): SessionPool {
 }
 
 /** One connection while one job has it. */
-export class PostgresSession {
+export class PostgresSession implements Session {
   readonly #client: TappedClient;
   readonly #giveBack: (destroy: boolean) => void;
   readonly #onError: () => void;
@@ -114,24 +108,20 @@ export class PostgresSession {
     }
   }
 
-  /** Runs one text and gives its rows as text. */
   async query(text: string, values: readonly string[] = []): Promise<(string | null)[][]> {
     const [result] = await this.exchange([{ kind: 'run', text, values }]);
     return result?.rows ?? [];
   }
 
-  /** The connection is closed when it is given back, whatever its state: a cancel may still be on its way to it. */
   distrust(): void {
     this.#doubtful = true;
   }
 
-  /** Ends the connection under a statement that may still run. */
   destroy(): void {
     this.#lost = true;
     this.#client.connection.stream.destroy();
   }
 
-  /** Resets the connection and gives it back, or closes it when that fails or its state is in doubt (AP-84). */
   async release(): Promise<void> {
     const reset = this.#lost || this.#doubtful ? false : await this.#reset();
     this.#client.connection.off('noData', this.#onNoData);

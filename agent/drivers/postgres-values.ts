@@ -1,16 +1,7 @@
-import { isUtf8 } from 'node:buffer';
 import { readArray } from './postgres-array.js';
 import type { Column } from './postgres-exchange.js';
 import type { PostgresSession } from './postgres-session.js';
-
-/** JSON text of one value, given the bytes of its PostgreSQL text form. */
-export type ValueWriter = (bytes: Buffer) => string;
-
-export interface ResultColumns {
-  names: string[];
-  types: string[];
-  writers: ValueWriter[];
-}
+import { type ResultColumns, type ValueWriter, writeJson, writeText } from './values.js';
 
 /** Names, types and converters of the columns of a result (section 10); asks the server about types it does not know. */
 export async function describeColumns(columns: readonly Column[], session: PostgresSession): Promise<ResultColumns> {
@@ -18,11 +9,6 @@ export async function describeColumns(columns: readonly Column[], session: Postg
   const looked = unknown.length > 0 ? await lookUpTypes(unknown, session) : new Map<number, TypeInfo>();
   const infos = columns.map((one) => builtIn.get(one.typeOid) ?? looked.get(one.typeOid) ?? unknownType);
   return { names: columns.map((one) => one.name), types: infos.map((one) => one.name), writers: infos.map(writerOf) };
-}
-
-/** Converts the fields of a row. */
-export function rowValues(fields: readonly (Buffer | null)[], writers: readonly ValueWriter[]): string[] {
-  return fields.map((field, index) => (field === null ? 'null' : (writers[index] ?? writeText)(field)));
 }
 
 interface TypeInfo {
@@ -46,22 +32,6 @@ const writeDigits: ValueWriter = (bytes) => bytes.toString('latin1');
 const writeFloat: ValueWriter = (bytes) => {
   const text = bytes.toString('latin1');
   return /^(NaN|-?Infinity)$/.test(text) ? `"${text}"` : text;
-};
-
-/** A text that is no valid UTF-8 can only come from a database whose encoding is SQL_ASCII. */
-const writeText: ValueWriter = (bytes) => {
-  const text = bytes.toString('utf8');
-  return text.includes('\ufffd') && !isUtf8(bytes) ? `"\\\\x${bytes.toString('hex')}"` : JSON.stringify(text);
-};
-
-const writeJson: ValueWriter = (bytes) => {
-  const text = bytes.toString('utf8');
-  try {
-    JSON.parse(text);
-    return isUtf8(bytes) ? text : writeText(bytes);
-  } catch {
-    return writeText(bytes);
-  }
 };
 
 const scalarWriters = new Map<string, ValueWriter>([

@@ -1,6 +1,6 @@
 import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
+import { Interrupted } from '../drivers/faults.js';
 import type { Step } from '../drivers/postgres-exchange.js';
-import { Interrupted } from '../drivers/postgres-guard.js';
 import type { PostgresSession } from '../drivers/postgres-session.js';
 import { COLUMNS, CONSTRAINTS, INDEXES, MAX_ROWS, TABLES } from './postgres-queries.js';
 import { SnapshotTooLarge } from './snapshot-too-large.js';

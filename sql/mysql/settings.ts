@@ -59,6 +59,14 @@ function limitMode(value: MysqlToken): string | null {
   return changing === undefined ? null : `the mode ${changing} changes how text is read`;
 }
 
+/** The modes of a session as the server lists them, without those that change how text is read. */
+export function withoutReadingModes(modes: string): string {
+  return modes
+    .split(',')
+    .filter((mode) => !readingModes.has(mode.toUpperCase()))
+    .join(',');
+}
+
 const scopes = new Set(['LOCAL', 'SESSION']);
 const allowed: Readonly<Record<string, Limit>> = {
   time_zone: anything,

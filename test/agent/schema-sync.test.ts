@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AgentConfig } from '../../agent/config.js';
 import type { Databases, Target } from '../../agent/databases.js';
 import { ConnectFailure } from '../../agent/drivers/driver.js';
-import { Interrupted } from '../../agent/drivers/postgres-guard.js';
+import { Interrupted } from '../../agent/drivers/faults.js';
+import { postgresErrors } from '../../agent/drivers/postgres-errors.js';
 import { createGatewayClient, type GatewayClient } from '../../agent/gateway-client.js';
 import { SnapshotTooLarge } from '../../agent/schema/snapshot-too-large.js';
 import { createSchemaSync } from '../../agent/schema-sync.js';
@@ -34,7 +35,11 @@ type Look = () => SchemaSnapshot | Promise<SchemaSnapshot>;
 const small: Look = () => ({ tables: [table('users')] });
 
 function targetOf(look: Look, over: Partial<Target> = {}): Target {
-  const driver = { dialect: 'postgresql', snapshot: async () => look() } as unknown as Target['driver'];
+  const driver = {
+    dialect: 'postgresql',
+    snapshot: async () => look(),
+    errorText: postgresErrors.errorText,
+  } as unknown as Target['driver'];
   return { name: 'shop/staging', database: 'shop', environment: 'staging', degraded: false, driver, ...over } as Target;
 }
 

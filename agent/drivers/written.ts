@@ -1,14 +1,5 @@
 import type { Outcome } from '../outcome.js';
 import { type RowsJson, resultText } from '../result-json.js';
-import type { Target } from './postgres-guard.js';
-import type { PostgresMarker } from './postgres-marker.js';
-
-export type DmlTarget = Target & { marker: PostgresMarker };
-
-/** Rows that a command tag counts; the rows of a SELECT are none (AP-36). */
-export function countOf(tag: string): number {
-  return Number(/^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY) (\d+)$/.exec(tag)?.[1] ?? 0);
-}
 
 /** The success of a write: its count, and the rows of its last statement if that gave some. */
 export function committed(rowsAffected: number, json: RowsJson | null): Outcome {

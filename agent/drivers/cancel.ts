@@ -1,0 +1,44 @@
+import { sleep } from '../wait.js';
+import type { Target } from './engine.js';
+import type { Session } from './session.js';
+
+/** Interrupts the statement of a session until `ended` aborts: at once, then every second, and by ending the session after ten (AP-42). */
+export async function cancelStatement<S extends Session>(session: S, target: Target<S>, ended: AbortSignal): Promise<void> {
+  const { pool, timings, engine } = target;
+  session.distrust();
+  engine.interrupt?.(session, timings);
+  const begun = performance.now();
+  let admin: S | null = null;
+  for (let first = engine.interrupt === undefined; !ended.aborted; first = false) {
+    if (!first) await sleep(timings.cancelRepeatMs, ended);
+    if (ended.aborted) break;
+    try {
+      admin ??= await pool.open();
+      if (ended.aborted) break;
+      await engine.kill(admin, session, performance.now() - begun >= timings.cancelTerminateMs);
+    } catch {
+      if (admin?.lost !== false) admin = null;
+    }
+  }
+  await admin?.release();
+}
+
+/** Whether the server has ended the session, asked on a new connection until it has, or the time is over. */
+export async function waitUntilGone<S extends Session>(session: S, target: Target<S>, untilMs: number): Promise<boolean> {
+  const { pool, timings, engine } = target;
+  while (performance.now() < untilMs) {
+    try {
+      const admin = await pool.open();
+      try {
+        if (await engine.isGone(admin, session)) return true;
+        await engine.kill(admin, session, true);
+      } finally {
+        await admin.release();
+      }
+    } catch {
+      // The database may be coming back; the next round asks again.
+    }
+    await sleep(timings.commitProbeEveryMs);
+  }
+  return false;
+}

@@ -1,0 +1,49 @@
+import { sleep } from '../wait.js';
+import type { Run } from './driver.js';
+import type { Marker, WriteTarget } from './engine.js';
+import type { Session } from './session.js';
+
+/**
+ * Asks on new connections whether a doubtful commit took place, until that is known or the time is over (AP-37). `ask` may know it in a way
+ * of its own, and gives null where it does not.
+ */
+export async function lookUpCommit<S extends Session>(
+  run: Run,
+  target: WriteTarget<S>,
+  ask: (session: S) => Promise<'committed' | 'rolled_back' | null>,
+): Promise<'committed' | 'rolled_back' | 'unknown'> {
+  const until = performance.now() + target.timings.commitProbeMs;
+  while (performance.now() < until) {
+    try {
+      const session = await target.pool.open();
+      try {
+        const found = await probe(session, run, target, ask);
+        if (found !== null) return found;
+      } finally {
+        await session.release();
+      }
+    } catch {
+      // The database may be coming back; the next round asks again.
+    }
+    await sleep(target.timings.commitProbeEveryMs);
+  }
+  return 'unknown';
+}
+
+async function probe<S extends Session>(
+  session: S,
+  run: Run,
+  { marker, engine }: WriteTarget<S>,
+  ask: (session: S) => Promise<'committed' | 'rolled_back' | null>,
+) {
+  if (run.marker && (await isDone(session, run, marker))) return 'committed' as const;
+  const known = await ask(session);
+  if (known !== null || !run.marker || !(await engine.tryRequestLock(session, run.requestId))) return known;
+  // The old transaction can end between the two looks; once its lock is free, it has.
+  return (await isDone(session, run, marker)) ? ('committed' as const) : ('rolled_back' as const);
+}
+
+async function isDone<S extends Session>(session: S, run: Run, marker: Marker<S>): Promise<boolean> {
+  const rows = await marker.read(session, run.requestId);
+  return rows.some((row) => row.fence === run.fence && row.state === 'done');
+}

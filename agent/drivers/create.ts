@@ -1,0 +1,12 @@
+import type { AgentConfig, DatabaseConfig } from '../config.js';
+import type { Timings } from '../timings.js';
+import type { Driver } from './driver.js';
+import { createMysqlDriver } from './mysql.js';
+import { createPostgresDriver } from './postgres.js';
+import { dialectOfUrl } from './url.js';
+
+/** The driver for the kind of database that its address names; connects to nothing yet. */
+export function createDriver(database: DatabaseConfig, config: AgentConfig, timings: Timings): Driver {
+  const create = dialectOfUrl(database.url) === 'mysql' ? createMysqlDriver : createPostgresDriver;
+  return create(database, config, timings);
+}

@@ -1,0 +1,90 @@
+import { failure, type Outcome } from '../outcome.js';
+import { cancelStatement, waitUntilGone } from './cancel.js';
+import type { Run } from './driver.js';
+import type { ErrorReader, Target } from './engine.js';
+import { Interrupted } from './faults.js';
+import type { Session } from './session.js';
+
+/** Stops the run when its cancel flag is set (AP-44). */
+export function checkFlag(run: Run): void {
+  if (run.control.requested) throw new Interrupted();
+}
+
+/** Runs `work` while the cancel flag interrupts the session; the client's own deadline sets that flag too. */
+export async function interruptible<S extends Session, T>(
+  session: S,
+  run: Run,
+  target: Target<S>,
+  work: () => Promise<T>,
+): Promise<T> {
+  checkFlag(run);
+  const { timings } = target;
+  const ended = new AbortController();
+  const timers: NodeJS.Timeout[] = [];
+  if (run.timeoutSecs > 0) {
+    timers.push(setTimeout(() => run.control.request('deadline'), run.timeoutSecs * 1000 + target.graceMs));
+  }
+  let cancelling: Promise<void> = Promise.resolve();
+  const begin = () => {
+    timers.push(setTimeout(() => session.destroy(), timings.cancelGiveUpMs));
+    cancelling = cancelStatement(session, target, ended.signal);
+  };
+  run.control.signal.addEventListener('abort', begin, { once: true });
+  try {
+    return await work();
+  } finally {
+    run.control.signal.removeEventListener('abort', begin);
+    for (const timer of timers) clearTimeout(timer);
+    ended.abort();
+    cancelling.catch(() => {});
+  }
+}
+
+/** ROLLBACK, null when the server did not acknowledge it. A late cancel can hit the ROLLBACK itself, so it is sent up to three times. */
+export async function rollBack<S extends Session>(session: S, { engine }: Target<S>): Promise<'undone' | 'kept' | null> {
+  for (let attempt = 0; attempt < 3 && !session.lost; attempt++) {
+    try {
+      return await engine.rollBack(session);
+    } catch {
+      // Asked again, or the connection is gone.
+    }
+  }
+  return null;
+}
+
+/**
+ * The outcome of a run that failed before its COMMIT was sent: the transaction can only have ended in a rollback, which is reported once it is proven.
+ */
+export async function failedRun<S extends Session>(
+  error: unknown,
+  session: S,
+  run: Run,
+  target: Target<S>,
+  begunAt: number,
+): Promise<Outcome> {
+  const { control } = run;
+  const { errors } = target.engine;
+  const rolledBack = await rollBack(session, target);
+  if (rolledBack === 'kept') {
+    const why = control.requested ? 'driver error: query cancelled' : runErrorText(error, run, begunAt, errors);
+    return failure('partial', `${why}; changes in tables without transactions stay`);
+  }
+  if (control.requested && (error instanceof Interrupted || errors.isInterrupt(error) || rolledBack === null)) {
+    const until = performance.now() + target.timings.cancelGiveUpMs;
+    const gone = rolledBack !== null || (await waitUntilGone(session, target, until));
+    return gone ? control.confirmed('rolled_back', run.timeoutSecs) : failure('unknown', 'driver error: cancel not confirmed');
+  }
+  return failure('rolled_back', runErrorText(error, run, begunAt, errors));
+}
+
+/** Text of section 11, also for the server's own timeout. */
+export function runErrorText(error: unknown, run: Run, begunAt: number, errors: ErrorReader): string {
+  const timedOut = errors.isTimeout(error, run, performance.now() - begunAt);
+  return timedOut ? `driver error: query timed out after ${run.timeoutSecs}s` : errors.errorText(error);
+}
+
+/** The outcome of a run that failed before anything of it reached the database. */
+export function notStarted(error: unknown, run: Run, errors: ErrorReader): Outcome {
+  if (error instanceof Interrupted) return run.control.confirmed('not_started', run.timeoutSecs);
+  return failure('not_started', errors.errorText(error));
+}

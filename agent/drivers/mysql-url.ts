@@ -1,0 +1,38 @@
+/** What the address of a MySQL or MariaDB database says. */
+export interface MysqlAddress {
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  /** Null when the address names none. */
+  database: string | null;
+  /** As the option of MySQL's own programs; `ca` is a file of certificates. */
+  tls: { mode: 'disabled' | 'required' | 'verify_ca' | 'verify_identity'; ca: string | null };
+}
+
+const modes = ['disabled', 'required', 'verify_ca', 'verify_identity'] as const;
+
+/** Reads `mysql://user:password@host:port/database?ssl-mode=…&ssl-ca=…`; answers what is wrong with it, without any part of it. */
+export function readMysqlUrl(text: string): MysqlAddress | string {
+  if (!URL.canParse(text)) return 'is no address';
+  const url = new URL(text);
+  const { searchParams: options } = url;
+  for (const name of options.keys())
+    if (name !== 'ssl-mode' && name !== 'ssl-ca') return `unknown option ${JSON.stringify(name)}`;
+  const asked = (options.get('ssl-mode') ?? (options.has('ssl-ca') ? 'verify_ca' : 'disabled')).toLowerCase();
+  const mode = modes.find((one) => one === asked);
+  if (mode === undefined) return `ssl-mode must be one of ${modes.join(', ').toUpperCase()}`;
+  if (url.hostname === '' || url.username === '') return 'names no host or no user';
+  try {
+    return {
+      host: url.hostname.replace(/^\[|\]$/g, ''),
+      port: url.port === '' ? 3306 : Number(url.port),
+      user: decodeURIComponent(url.username),
+      password: decodeURIComponent(url.password),
+      database: decodeURIComponent(url.pathname.slice(1)) || null,
+      tls: { mode, ca: options.get('ssl-ca') },
+    };
+  } catch {
+    return 'is not percent-encoded';
+  }
+}

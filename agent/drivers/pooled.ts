@@ -1,0 +1,77 @@
+import { failure } from '../outcome.js';
+import { ConnectFailure, type Driver, type ExplainRun, type Run, type RunReport } from './driver.js';
+import type { ErrorReader, Report } from './engine.js';
+import { Interrupted } from './faults.js';
+import { checkFlag, notStarted } from './guard.js';
+import type { Session, SessionPool } from './session.js';
+
+/** Runs a job on a session of the pool, unless it is cancelled or its token ends before one is free (AP-20, AP-45). */
+export async function runInPool<S extends Session>(
+  pool: SessionPool<S>,
+  run: Run,
+  errors: ErrorReader,
+  work: (session: S) => Promise<Report>,
+): Promise<RunReport> {
+  const nothing = Promise.resolve();
+  let session: S | null;
+  try {
+    checkFlag(run);
+    session = await pool.acquire(run.control.signal);
+    if (session === null) throw new Interrupted();
+  } catch (error) {
+    return { outcome: notStarted(error, run, errors), connectivity: error instanceof ConnectFailure, released: nothing };
+  }
+  if (run.control.requested) {
+    return { outcome: run.control.confirmed('not_started', run.timeoutSecs), connectivity: false, released: session.release() };
+  }
+  if (!run.mayStart()) {
+    const outcome = failure('not_started', 'token verification failed: token expired');
+    return { outcome, connectivity: false, released: session.release() };
+  }
+  const { outcome, error } = await work(session);
+  return { outcome, connectivity: errors.isConnectivityError(error), released: session.release() };
+}
+
+/**
+ * Plans a statement on a session of the pool (AP-60); `plan` gives the server's JSON text. The connection ends when the job is given up
+ * or its time, with `graceMs`, is over.
+ */
+export async function explainInPool<S extends Session>(
+  pool: SessionPool<S>,
+  run: ExplainRun,
+  errors: ErrorReader,
+  { graceMs, plan }: { graceMs: number; plan: (session: S) => Promise<string> },
+): ReturnType<Driver['explain']> {
+  let session: S | null;
+  try {
+    session = await acquireWithin(pool, run);
+  } catch (error) {
+    return { explained: { error: errors.errorText(error) }, connectivity: error instanceof ConnectFailure };
+  }
+  if (session === null) return { explained: { error: 'driver error: no connection is free' }, connectivity: false };
+  const destroy = session.destroy.bind(session);
+  const timer = setTimeout(destroy, run.timeoutMs + graceMs);
+  run.signal.addEventListener('abort', destroy, { once: true });
+  try {
+    return { explained: { plan: await plan(session) }, connectivity: false };
+  } catch (error) {
+    return { explained: { error: errors.errorText(error) }, connectivity: errors.isConnectivityError(error) };
+  } finally {
+    clearTimeout(timer);
+    run.signal.removeEventListener('abort', destroy);
+    void session.release();
+  }
+}
+
+async function acquireWithin<S extends Session>(pool: SessionPool<S>, run: ExplainRun): Promise<S | null> {
+  const waited = new AbortController();
+  const giveUp = () => waited.abort();
+  const timer = setTimeout(giveUp, run.timeoutMs);
+  run.signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    return await pool.acquire(waited.signal);
+  } finally {
+    clearTimeout(timer);
+    run.signal.removeEventListener('abort', giveUp);
+  }
+}

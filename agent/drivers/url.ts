@@ -1,0 +1,16 @@
+import type { Dialect } from '../../sql/judge.js';
+import { readMysqlUrl } from './mysql-url.js';
+
+/** The kind of database an address names by its scheme, null for one we do not have. */
+export function dialectOfUrl(url: string): Dialect | null {
+  if (/^postgres(ql)?:\/\//.test(url)) return 'postgresql';
+  return /^(mysql|mariadb):\/\//.test(url) ? 'mysql' : null;
+}
+
+/** What is wrong with the address of a database, without any part of it, or null. */
+export function urlProblem(url: string): string | null {
+  const dialect = dialectOfUrl(url);
+  if (dialect === null) return 'unsupported URL scheme';
+  const read = dialect === 'mysql' ? readMysqlUrl(url) : null;
+  return typeof read === 'string' ? read : null;
+}
