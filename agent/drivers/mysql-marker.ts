@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { markerRow, mysqlMarkerDdl } from '../marker.js';
 import type { Run } from './driver.js';
 import type { Marker } from './engine.js';
@@ -57,6 +58,8 @@ export function createMysqlMarker({ schema, table: name }: { schema: string | nu
         String(run.fence),
       ]),
     async deleteOld(session, days) {
+      // Else the search for old rows locks all of them, and the jobs that write markers wait.
+      await session.run('set transaction isolation level read committed');
       const { affected } = await session.run(`delete from ${table} where created_at < now() - interval ${Math.floor(days)} day`);
       return affected;
     },
@@ -68,14 +71,17 @@ async function engineOf(session: MysqlSession, schema: string, table: string): P
   return (await session.query(sql, [schema, table]))[0]?.[0];
 }
 
-/** Inserts, reads, updates and deletes a row in a transaction that is rolled back (AP-51). */
+/** Inserts, reads, updates and deletes a row of its own in a transaction that is rolled back (AP-51). */
 async function tryRights(session: MysqlSession, table: string, insert: string): Promise<void> {
+  // By the whole key: a search by a part of it locks the gaps around, and agents that start together would meet there.
+  const id = `-${randomUUID()}`;
+  const row = `request_id = '${id}' and fence = 0 and step = ''`;
   await session.run('start transaction');
   try {
-    await session.run(`${insert} ('-', 0, 'tx', 'open', '-', '-', '-') on duplicate key update mode = 'tx'`);
-    await session.run(`select mode, state, rows_affected, created_at from ${table} where request_id = '-'`);
-    await session.run(`update ${table} set state = 'done', rows_affected = 0 where request_id = '-'`);
-    await session.run(`delete from ${table} where request_id = '-'`);
+    await session.run(`${insert} ('${id}', 0, 'tx', 'open', '-', '-', '-') on duplicate key update mode = 'tx'`);
+    await session.run(`select mode, state, rows_affected, created_at from ${table} where ${row}`);
+    await session.run(`update ${table} set state = 'done', rows_affected = 0 where ${row}`);
+    await session.run(`delete from ${table} where ${row}`);
   } finally {
     await session.run('rollback').catch(() => session.distrust());
   }

@@ -16,7 +16,7 @@ roles = ["approver"]
 
 [[workflows]]
 operations = ["execute_select"]
-auto_approve = true
+auto_approve = { mode = "all" }
 
 [[workflows]]
 operations = ["execute_dml"]
