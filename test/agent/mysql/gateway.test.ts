@@ -2,6 +2,7 @@ import mysql, { type Connection } from 'mysql2/promise';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { findMysql, type MysqlDatabase } from '../../support/mysql.js';
+import { eventually } from '../../support/processes.js';
 import { startTestAgent, type TestAgent } from '../../support/test-agent.js';
 
 const toml = `
@@ -16,7 +17,7 @@ roles = ["approver"]
 
 [[workflows]]
 operations = ["execute_select"]
-auto_approve = { mode = "all" }
+auto_approve = { mode = "always" }
 
 [[workflows]]
 operations = ["execute_dml"]
@@ -42,9 +43,7 @@ describe.skipIf(server === null)('a pair of dialect mysql behind a real gateway'
     erin = await api.createUser('erin', { groups: ['dba-team'] });
     const tables = `read_url = "${target.readUrl}"`;
     agent = startTestAgent({ gateway: api, token: api.tokens.agent, url: target.url, tables });
-    await expect
-      .poll(async () => (await api.services.database.query('select 1 from agents')).length, { timeout: 10_000 })
-      .toBe(1);
+    await eventually(async () => (await api.services.database.query('select 1 from agents')).length === 1);
   });
   afterAll(async () => {
     agent?.stop();
