@@ -8,6 +8,7 @@ import { createSqlJudge, type SqlJudge } from '../../../sql/judge.js';
 import { findMysql } from '../../support/mysql.js';
 import { type MysqlBench, startMysqlBench } from '../../support/mysql-agent.js';
 import { type SwallowingProxy, startSwallowingProxy } from '../../support/swallowing-proxy.js';
+import { startTcpProxy } from '../../support/tcp-proxy.js';
 
 const server = await findMysql(import.meta.url);
 
@@ -77,6 +78,25 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
       success: false,
       outcome: 'unknown',
     });
+  });
+
+  it('AP-45: a cancel that nobody can confirm is unknown, and its own deadline ends it', async () => {
+    const frozen = await startTcpProxy(server!.url);
+    const through = (url: string) => Object.assign(new URL(url), { port: new URL(frozen.url).port }).href;
+    const timings = { cancelGiveUpMs: 300, httpConnectMs: 300 };
+    const other = await startMysqlBench(server!, { through, timings });
+    try {
+      await other.root.query('create table counters (id int primary key, n int); insert into counters values (1, 0)');
+      const job = other.offer('execute_dml', `${add}; select sleep(2)`);
+      await other.untilActive('sleep(2)');
+      frozen.freeze();
+      job.heartbeat.cancelled = true;
+      expect(await job.result).toMatchObject({ success: false, outcome: 'unknown', cancelled: false });
+    } finally {
+      frozen.heal();
+      await other.close();
+      await frozen.close();
+    }
   });
 
   it('AP-I5, C5: a cancel that races it 100 times is never told for a committed change, nor a success for one rolled back', async () => {
