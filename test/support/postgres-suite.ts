@@ -6,7 +6,7 @@ import { withLock } from '../../dev/with-lock.js';
 
 /** The archive that keeps the sources of our PostgreSQL's major version, and the package there. */
 const source = { suite: 'forky', name: 'postgresql-18' };
-const mirrors = '/etc/apt/sources.list.d/debian.sources';
+const mirrors = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 const wanted = ['parallel_schedule', 'sql/*', 'data/*'].map((name) => `*/src/test/regress/${name}`);
 const fetchMs = 300_000;
 
@@ -30,10 +30,12 @@ const isSuite = (folder: string) => existsSync(join(folder, 'parallel_schedule')
 
 /** Null when the suite is in `folder`, complete; apt checks the signature and the sums of what it fetches. */
 function fetchSuite(folder: string): string | null {
+  const from = mirror();
+  if (from === null) return 'apt is set to no mirror';
   const work = mkdtempSync(`${folder}.new-`);
   try {
     mkdirSync(join(work, 'lists', 'partial'), { recursive: true });
-    writeFileSync(join(work, 'sources.list'), `deb-src ${mirror()} ${source.suite} main\n`);
+    writeFileSync(join(work, 'sources.list'), `deb-src ${from} ${source.suite} main\n`);
     const apt = [
       ...['-o', `Dir::Etc::SourceList=${join(work, 'sources.list')}`, '-o', 'Dir::Etc::SourceParts=/dev/null'],
       ...['-o', `Dir::State::Lists=${join(work, 'lists')}`],
@@ -51,10 +53,10 @@ function fetchSuite(folder: string): string | null {
   }
 }
 
-/** The mirror that this machine's apt is set to, else Debian's own. */
-function mirror(): string {
-  const { stdout } = spawnSync('grep', ['-hoPs', '^URIs:\\s*\\K\\S+', mirrors], { encoding: 'utf8' });
-  return stdout?.split('\n')[0] || 'http://deb.debian.org/debian';
+/** The mirror that this machine's apt is set to. */
+function mirror(): string | null {
+  const { stdout } = spawnSync('grep', ['-hoPs', '^(URIs:|deb)\\s+(\\[.*?\\]\\s+)?\\K\\S+', ...mirrors], { encoding: 'utf8' });
+  return stdout?.split('\n')[0] || null;
 }
 
 function unpack(work: string): string | null {
