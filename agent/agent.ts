@@ -53,7 +53,9 @@ async function open(options: AgentOptions, release: Release) {
   markAlive(probes, config.probes.dir);
   const beat = setInterval(() => probes.alive(), timings.liveMs / 2);
   release.push(() => clearInterval(beat));
-  await probes.listen();
+  await probes.listen().catch((error: NodeJS.ErrnoException) => {
+    throw new StartupError(`probes.listen: cannot listen there (${error.code ?? 'error'})`);
+  });
   const client = createClient(options);
   release.push(() => client.close());
   // Every job of the agent may hold a long text.

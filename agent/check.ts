@@ -1,42 +1,52 @@
 import { createClient } from './agent.js';
-import type { AgentConfig } from './config.js';
+import type { AgentConfig, DatabaseConfig } from './config.js';
 import { createDriver } from './drivers/create.js';
-import { ConnectFailure } from './drivers/driver.js';
-import { fetchKeys } from './key-ring.js';
+import { type Connected, ConnectFailure } from './drivers/driver.js';
+import { networkFault } from './drivers/faults.js';
+import { fetchKeys, type KeyFetch } from './key-ring.js';
 import type { Timings } from './timings.js';
 
+type Print = (line: string) => void;
+
 /** Reaches the server and every database, and reports markers; changes nothing. Resolves with the exit code (`--check`). */
-export async function checkAgent(
-  config: AgentConfig,
-  version: string,
-  timings: Timings,
-  print: (line: string) => void,
-): Promise<number> {
+export async function checkAgent(config: AgentConfig, version: string, timings: Timings, print: Print): Promise<number> {
   const client = createClient({ config, version, timings });
-  let good = true;
+  const keys = await fetchKeys(client, timings, AbortSignal.timeout(timings.httpMs));
+  client.close();
+  print(keys.ok ? `server: ok, ${keys.keys.size} public key(s)` : `server: ${serverProblem(keys)}`);
+  const good = [keys.ok];
+  for (const database of config.databases) good.push(await checkDatabase(database, config, timings, print));
+  return good.every(Boolean) ? 0 : 1;
+}
+
+const refusedStatus: Readonly<Record<number, string>> = {
+  401: 'it does not take the agent token (status 401)',
+  403: 'the token is not the token of an agent (status 403)',
+  404: 'there is no gateway at server.url (status 404); is a part of the path missing?',
+};
+
+function serverProblem({ status, why }: Exclude<KeyFetch, { ok: true }>): string {
+  if (status !== null) return refusedStatus[status] ?? why;
+  return `not reached: ${networkFault(why)}`;
+}
+
+async function checkDatabase(database: DatabaseConfig, config: AgentConfig, timings: Timings, print: Print): Promise<boolean> {
+  const say = (text: string) => print(`database ${database.database}/${database.environment}: ${text}`);
+  const driver = createDriver(database, config, timings);
   try {
-    const keys = await fetchKeys(client, timings, AbortSignal.timeout(timings.httpMs));
-    print(keys.ok ? `server: ok, ${keys.keys.size} public key(s)` : `server: ${keys.why}`);
-    good = keys.ok;
+    const connected = await driver.connect({ onlyLook: true });
+    say(`ok, ${markerWords(connected, config)}`);
+    if (connected.readProblem !== null) say(`warning: ${connected.readProblem}`);
+    return connected.markerReady || config.marker.mode !== 'required';
+  } catch (error) {
+    say(error instanceof ConnectFailure ? `${error.kind} failed: ${error.message}` : 'failed');
+    return false;
   } finally {
-    client.close();
+    await driver.close();
   }
-  for (const database of config.databases) {
-    const name = `${database.database}/${database.environment}`;
-    const driver = createDriver(database, config, timings);
-    try {
-      const { markerReady, markerProblem, readProblem } = await driver.connect({ onlyLook: true });
-      const marker = markerReady ? 'markers: ok' : `markers: ${markerProblem ?? 'off'}`;
-      print(`database ${name}: ok, ${marker}`);
-      if (readProblem !== null) print(`database ${name}: warning: ${readProblem}`);
-      if (!markerReady && config.marker.mode === 'required') good = false;
-    } catch (error) {
-      good = false;
-      const failed = error instanceof ConnectFailure ? `${error.kind} failed: ${error.message}` : 'failed';
-      print(`database ${name}: ${failed}`);
-    } finally {
-      await driver.close();
-    }
-  }
-  return good ? 0 : 1;
+}
+
+function markerWords({ markerReady, markerProblem }: Connected, { marker }: AgentConfig): string {
+  if (markerReady) return 'markers: ok';
+  return markerProblem === null ? `markers: ${marker.mode}` : `markers: ${markerProblem}`;
 }

@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { parse, TomlError } from 'smol-toml';
 import type { z } from 'zod';
-import { type AgentToml, agentToml, type Operation } from './config-schema.js';
-import { dialectOfUrl, urlProblem } from './drivers/url.js';
+import { readDatabases, readServer } from './config-addresses.js';
+import { type Reading, readToml, type Variables } from './config-files.js';
+import { type AgentToml, agentToml, LOG_FORMATS, LOG_LEVELS, type Operation } from './config-schema.js';
 import { expandValues } from './expansion.js';
-import { isPrivateHost } from './transport-rule.js';
+import type { ListenAddress } from './listen-address.js';
 
 export interface DatabaseConfig {
   database: string;
@@ -33,7 +32,7 @@ export interface AgentConfig {
   limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };
   marker: { mode: 'auto' | 'required' | 'off'; schema: string | null; table: string; retentionDays: number };
   schemaSync: { enabled: boolean; onStartup: boolean; intervalMs: number };
-  probes: { dir: string; listen: string | null };
+  probes: { dir: string; listen: ListenAddress | null };
   log: { level: 'error' | 'warn' | 'info' | 'debug'; format: 'text' | 'json' };
   databases: DatabaseConfig[];
 }
@@ -41,13 +40,13 @@ export interface AgentConfig {
 /** A configuration that cannot be used; the message names the file and every wrong key. */
 export class AgentConfigError extends Error {}
 
-type Variables = Readonly<Record<string, string | undefined>>;
-
 /** Reads, expands and checks agent.toml (section 2); throws an AgentConfigError. */
 export function loadAgentConfig(file: string, variables: Variables): AgentConfig {
   const problems: string[] = [];
   const report = (key: string, why: string) => problems.push(`${key}: ${why}`);
-  const expanded = expandValues(parseToml(file), variables, report);
+  const source = readToml(file);
+  if ('problem' in source) throw new AgentConfigError(source.problem);
+  const expanded = expandValues(source.toml, variables, report);
   const parsed = agentToml.safeParse(expanded);
   if (!parsed.success) for (const issue of parsed.error.issues) problems.push(...describe(issue));
   if (!parsed.success || problems.length > 0) throw new AgentConfigError(problems.map((one) => `${file}: ${one}`).join('\n'));
@@ -56,14 +55,8 @@ export function loadAgentConfig(file: string, variables: Variables): AgentConfig
   return config;
 }
 
-interface Reading {
-  directory: string;
-  variables: Variables;
-  report: (key: string, why: string) => void;
-}
-
 function build(toml: AgentToml, reading: Reading): AgentConfig {
-  const { variables, report } = reading;
+  const { report } = reading;
   const databases = readDatabases(toml, reading);
   if (databases.length === 0) report('databases', 'at least one [databases.<name>.<environment>] is needed');
   return {
@@ -102,74 +95,11 @@ function build(toml: AgentToml, reading: Reading): AgentConfig {
     },
     probes: { dir: resolve(reading.directory, toml.probes.dir), listen: toml.probes.listen ?? null },
     log: {
-      level: oneOf(variables.SVC_LOG_LEVEL, ['error', 'warn', 'info', 'debug']) ?? toml.log.level,
-      format: oneOf(variables.SVC_LOG_FORMAT, ['text', 'json']) ?? toml.log.format,
+      level: fromVariable('SVC_LOG_LEVEL', LOG_LEVELS, reading) ?? toml.log.level,
+      format: fromVariable('SVC_LOG_FORMAT', LOG_FORMATS, reading) ?? toml.log.format,
     },
     databases,
   };
-}
-
-function readServer(toml: AgentToml, reading: Reading): AgentConfig['server'] {
-  const { report, variables } = reading;
-  const { server } = toml;
-  const token = valueOrFile('server.agent_token', server.agent_token, server.agent_token_file, reading)?.trim() ?? '';
-  if (token === '') report('server.agent_token', 'a token or agent_token_file is needed');
-  const url = URL.canParse(server.url) ? new URL(server.url) : null;
-  const insecure = server.allow_insecure || ['true', '1'].includes(variables.SVC_ALLOW_INSECURE ?? '');
-  if (!url || !['http:', 'https:'].includes(url.protocol)) {
-    report('server.url', 'must be an http:// or https:// address');
-  } else if (url.protocol === 'http:' && !insecure && !isPrivateHost(url.hostname)) {
-    report('server.url', `plain http to ${url.hostname} is not allowed; use https or set server.allow_insecure`);
-  }
-  const ca = server.ca_file === undefined ? null : readText('server.ca_file', server.ca_file, reading);
-  return { url: server.url.replace(/\/+$/, ''), agentToken: token, ca: ca ?? null };
-}
-
-function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig[] {
-  const poolDefault = toml.max_concurrent_tasks + toml.max_concurrent_explains + 1;
-  return Object.entries(toml.databases).flatMap(([database, environments]) =>
-    Object.entries(environments).map(([environment, one]) => {
-      const key = `databases.${database}.${environment}`;
-      const url = valueOrFile(`${key}.url`, one.url, one.url_file, reading)?.trim();
-      const readUrl = valueOrFile(`${key}.read_url`, one.read_url, one.read_url_file, reading)?.trim() ?? url;
-      if (!url) reading.report(`${key}.url`, 'a url or url_file is needed');
-      for (const [name, value] of [
-        ['url', url],
-        ['read_url', readUrl],
-      ]) {
-        const problem = value ? urlProblem(value) : null;
-        if (problem !== null) reading.report(`${key}.${name}`, problem);
-      }
-      if (url && readUrl && dialectOfUrl(url) !== dialectOfUrl(readUrl)) {
-        reading.report(`${key}.read_url`, 'is of another kind of database than url');
-      }
-      return { database, environment, url: url ?? '', readUrl: readUrl ?? '', poolMax: one.pool_max ?? poolDefault };
-    }),
-  );
-}
-
-function valueOrFile(key: string, value: string | undefined, file: string | undefined, reading: Reading): string | undefined {
-  if (value !== undefined && file !== undefined) reading.report(key, `${key} and ${key}_file exclude each other`);
-  return file === undefined ? value : readText(`${key}_file`, file, reading);
-}
-
-function readText(key: string, file: string, reading: Reading): string | undefined {
-  try {
-    return readFileSync(resolve(reading.directory, file), 'utf8');
-  } catch (error) {
-    reading.report(key, `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'error'})`);
-    return undefined;
-  }
-}
-
-function parseToml(file: string): unknown {
-  try {
-    return parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    const why = error instanceof TomlError ? error.message : code === 'ENOENT' ? 'no such file' : `cannot be read (${code})`;
-    throw new AgentConfigError(`${file}: ${why}`);
-  }
 }
 
 function describe(issue: z.core.$ZodIssue): string[] {
@@ -181,6 +111,11 @@ function describe(issue: z.core.$ZodIssue): string[] {
   return [`${path}: ${issue.message}`];
 }
 
-function oneOf<T extends string>(value: string | undefined, allowed: readonly T[]): T | undefined {
-  return allowed.find((one) => one === value);
+/** The variable's value if it is set and allowed. */
+function fromVariable<T extends string>(name: string, allowed: readonly T[], { variables, report }: Reading): T | undefined {
+  const value = variables[name];
+  if (value === undefined || value === '') return undefined;
+  const found = allowed.find((one) => one === value);
+  if (found === undefined) report(name, `must be one of ${allowed.join(', ')}`);
+  return found;
 }

@@ -7,12 +7,14 @@ import type { Run, RunReport } from './drivers/driver.js';
 import type { KeyRing } from './key-ring.js';
 import { failure, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
+import type { StartedAttempts } from './started-attempts.js';
 
 export interface ExecuteDependencies {
   config: AgentConfig;
   databases: Databases;
   judge: SqlJudge;
   keys: KeyRing;
+  started: StartedAttempts;
   /** Told of a target whose tables may look different now. */
   onSchemaChanged: (target: Target) => void;
 }
@@ -24,11 +26,12 @@ export interface ClaimedJob {
   control: CancelControl;
 }
 
-/** Verifies, judges and runs a claimed job (AP-20); never throws. */
-export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependencies): Promise<RunReport> {
+/** Verifies, judges and runs a claimed job (AP-20); null when this process has started the attempt before, whose own task reports (ET-41). Never throws. */
+export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependencies): Promise<RunReport | null> {
   try {
     const verified = await verify(job, dependencies);
     if ('why' in verified) return report(failure('not_started', `token verification failed: ${verified.why}`));
+    if (!dependencies.started.add(job.claim)) return null;
     return await runVerified(job, verified.expiresAt, dependencies);
   } catch {
     // A bug of ours: what happened in the database is not known.
@@ -43,7 +46,7 @@ async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<{
       keys: keys.keys,
       agentId: job.agentId,
       now: new Date(),
-      hasExecutionPlan: typeof job.claim.execution_plan_json === 'string',
+      hasExecutionPlan: (job.claim.execution_plan ?? job.claim.execution_plan_json ?? null) !== null,
     });
   let verdict = check();
   if (!verdict.ok && verdict.why === 'unknown key') {
@@ -142,7 +145,7 @@ function termsOf(claim: ClaimAnswer): ClaimTerms {
     unresolvedFences: claim.unresolved_fences,
     approvalDigest: claim.approval_digest,
     policyRevision: claim.policy_revision,
-    statementTimeoutSecs: claim.statement_timeout_secs ?? 0,
+    statementTimeoutSecs: claim.statement_timeout_secs ?? null,
     maxRows: claim.max_rows,
     maxResultBytes: claim.max_result_bytes,
     marker: claim.marker,

@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { CancelControl } from './cancel-control.js';
-import { type ExecuteDependencies, executeJob } from './execute.js';
+import { type ClaimedJob, type ExecuteDependencies, executeJob } from './execute.js';
 import type { GatewayClient } from './gateway-client.js';
 import { keepAlive } from './heartbeat.js';
 import type { Log } from './log.js';
 import { type ClaimAnswer, claimAnswer, type OfferedJob } from './protocol.js';
+import { createStartedAttempts, type StartedAttempts } from './started-attempts.js';
 import { submitResult } from './submit.js';
 import type { Timings } from './timings.js';
 import { sleep } from './wait.js';
 
-export interface JobsDependencies extends ExecuteDependencies {
+export interface JobsDependencies extends Omit<ExecuteDependencies, 'started'> {
   client: GatewayClient;
   timings: Timings;
   log: Log;
@@ -44,27 +45,12 @@ interface Running {
   control: CancelControl;
 }
 
-const REMEMBERED_STARTS = 10_000;
-
 export function createJobs(dependencies: JobsDependencies): Jobs {
   const { config, log } = dependencies;
   const running = new Set<Running>();
-  const started = new Set<string>();
+  const started = createStartedAttempts();
   const whenIdle = new Set<() => void>();
 
-  /** False when this process has started the attempt before (ET-39). */
-  const firstStart = (claim: ClaimAnswer): boolean => {
-    const key = `${claim.request_id}:${claim.fence}`;
-    if (started.has(key)) return false;
-    started.add(key);
-    const [oldest] = started;
-    if (started.size > REMEMBERED_STARTS && oldest !== undefined) started.delete(oldest);
-    return true;
-  };
-  const carryOut = async (entry: Running, claim: ClaimAnswer, agentId: string) => {
-    if (!firstStart(claim)) return log.error('already started', { request: claim.request_id, fence: claim.fence });
-    await runClaimed({ claim, agentId, control: entry.control }, dependencies);
-  };
   return {
     get free() {
       return config.maxConcurrentTasks - running.size;
@@ -79,7 +65,8 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
       const entry: Running = { offered, since: performance.now(), control: new CancelControl() };
       running.add(entry);
       const claim = await claimJob(offered, dependencies);
-      const work = claim ? carryOut(entry, claim, agentId) : Promise.resolve();
+      const job = claim && { claim, agentId, control: entry.control };
+      const work = job ? runClaimed(job, { ...dependencies, started }) : Promise.resolve();
       const done = work.finally(() => {
         running.delete(entry);
         dependencies.onFreedSlot();
@@ -98,18 +85,19 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
 }
 
 /** Runs a claimed job under heartbeats and submits what it came to. */
-async function runClaimed(
-  job: { claim: ClaimAnswer; agentId: string; control: CancelControl },
-  dependencies: JobsDependencies,
-): Promise<void> {
-  const { config, abandoned } = dependencies;
+async function runClaimed(job: ClaimedJob, dependencies: JobsDependencies & { started: StartedAttempts }): Promise<void> {
+  const { config, abandoned, log } = dependencies;
   const { claim, control } = job;
   const ended = new AbortController();
   const begunAt = performance.now();
   const beating = keepAlive({ executionId: claim.execution_id, control }, dependencies, ended.signal);
-  const { outcome } = await executeJob(job, dependencies);
-  const submission = { executionId: claim.execution_id, fence: claim.fence, outcome, durationMs: performance.now() - begunAt };
-  await submitResult(submission, { ...dependencies, retryMs: config.resultRetryMs, signal: abandoned });
+  const report = await executeJob(job, dependencies);
+  if (report === null) log.error('already started', { request: claim.request_id, fence: claim.fence });
+  else {
+    const { outcome } = report;
+    const submission = { executionId: claim.execution_id, fence: claim.fence, outcome, durationMs: performance.now() - begunAt };
+    await submitResult(submission, { ...dependencies, retryMs: config.resultRetryMs, signal: abandoned });
+  }
   ended.abort();
   await beating;
 }
@@ -127,7 +115,8 @@ async function claimJob(offered: OfferedJob, dependencies: JobsDependencies): Pr
         signal: abandoned,
       });
       if (answer.status === 409) return null;
-      if (answer.status < 300) return claimAnswer.parse(answer.body);
+      if (answer.status < 300) return readClaim(answer.body, offered);
+      if (answer.status === 429) await sleep(answer.retryAfterMs ?? 0, stop);
       log.warn('claim refused', { request: offered.id, status: answer.status });
       if (answer.status < 500) return null;
     } catch (error) {
@@ -136,4 +125,9 @@ async function claimJob(offered: OfferedJob, dependencies: JobsDependencies): Pr
     }
   }
   return null;
+}
+
+/** The answer, if it is one to this claim: a valid answer for another job is as unreadable as none. */
+function readClaim(body: unknown, offered: OfferedJob): ClaimAnswer {
+  return claimAnswer.refine(({ request_id: id }) => id === offered.id).parse(body);
 }

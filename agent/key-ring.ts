@@ -5,7 +5,9 @@ import { publicKeyAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
 import { sleep } from './wait.js';
 
-export type KeyFetch = { ok: true; keys: ReadonlyMap<string, string> } | { ok: false; hard: boolean; why: string };
+export type KeyFetch =
+  | { ok: true; keys: ReadonlyMap<string, string> }
+  | { ok: false; hard: boolean; status: number | null; why: string };
 
 /** Fetches the listed public keys by key id; `hard` failures cannot be cured by waiting (AP-05). */
 export async function fetchKeys(client: GatewayClient, timings: Timings, signal: AbortSignal): Promise<KeyFetch> {
@@ -13,11 +15,11 @@ export async function fetchKeys(client: GatewayClient, timings: Timings, signal:
   try {
     answer = await client.get('/api/public-key', { timeoutMs: timings.httpMs, signal });
   } catch (error) {
-    return { ok: false, hard: false, why: (error as Error).message };
+    return { ok: false, hard: false, status: null, why: (error as Error).message };
   }
   if (answer.status !== 200) {
     const hard = answer.status >= 400 && answer.status < 500 && answer.status !== 429;
-    return { ok: false, hard, why: `public keys: status ${answer.status}` };
+    return { ok: false, hard, status: answer.status, why: `public keys: status ${answer.status}` };
   }
   const parsed = publicKeyAnswer.safeParse(answer.body);
   const listed = parsed.success ? parsed.data.keys : [];
@@ -26,12 +28,14 @@ export async function fetchKeys(client: GatewayClient, timings: Timings, signal:
       .filter((one) => isPublicKeyHex(one.public_key) && keyIdOf(one.public_key) === one.key_id)
       .map((one) => [one.key_id, one.public_key]),
   );
-  return keys.size > 0 ? { ok: true, keys } : { ok: false, hard: true, why: 'the server lists no usable public key' };
+  return keys.size > 0
+    ? { ok: true, keys }
+    : { ok: false, hard: true, status: 200, why: 'the server lists no usable public key' };
 }
 
 export interface KeyRing {
   readonly keys: ReadonlyMap<string, string>;
-  /** Fetches the keys unless that happened a moment ago; a failure keeps the known ones (ET-27). */
+  /** Fetches the keys, after a pause when that happened a moment ago; a failure keeps the known ones (ET-27). */
   refresh(): Promise<void>;
   /** Refreshes until the signal aborts. */
   keepFresh(): Promise<void>;
@@ -47,13 +51,14 @@ export function createKeyRing(
   let fetchedAt = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | null = null;
   const load = async () => {
+    await sleep(Math.max(0, fetchedAt + timings.keyRefreshAtMostEveryMs - performance.now()), signal);
+    if (signal.aborted) return;
     fetchedAt = performance.now();
     const fetched = await fetchKeys(client, timings, signal);
     if (fetched.ok) keys = fetched.keys;
     else if (!signal.aborted) log.warn('public keys not refreshed', { why: fetched.why });
   };
   const refresh = () => {
-    if (!running && performance.now() - fetchedAt < timings.keyRefreshAtMostEveryMs) return Promise.resolve();
     running ??= load().finally(() => {
       running = null;
     });

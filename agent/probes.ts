@@ -1,19 +1,20 @@
 import { existsSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
+import type { ListenAddress } from './listen-address.js';
 
 export interface Probes {
   /** Marks the process as alive; throws when the file cannot be written (section 3). */
   alive(): void;
   setReady(ready: boolean): void;
-  /** Opens `[probes] listen`, if set. */
+  /** Opens `[probes] listen`, if set; rejects with the error of the operating system. */
   listen(): Promise<void>;
   /** Removes both files and stops listening. */
   close(): Promise<void>;
 }
 
 /** The files `svc-agent-alive` and `svc-agent-ready`, and `GET /live`, `GET /ready` (AP-16). */
-export function createProbes(options: { dir: string; listen: string | null; aliveForMs: number }): Probes {
+export function createProbes(options: { dir: string; listen: ListenAddress | null; aliveForMs: number }): Probes {
   const aliveFile = join(options.dir, 'svc-agent-alive');
   const readyFile = join(options.dir, 'svc-agent-ready');
   let server: Server | null = null;
@@ -36,7 +37,7 @@ export function createProbes(options: { dir: string; listen: string | null; aliv
         const fine = { '/live': Date.now() - lastAlive < options.aliveForMs, '/ready': ready }[request.url ?? ''];
         response.writeHead(fine === undefined ? 404 : fine ? 200 : 503).end();
       });
-      const { host, port } = readListen(options.listen);
+      const { host, port } = options.listen;
       await new Promise<void>((resolve, reject) => {
         server?.once('error', reject).listen(port, host, () => resolve());
       });
@@ -48,9 +49,4 @@ export function createProbes(options: { dir: string; listen: string | null; aliv
       await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)));
     },
   };
-}
-
-function readListen(listen: string): { host: string; port: number } {
-  const parts = /^(?:(.*):)?(\d{1,5})$/.exec(listen);
-  return { host: (parts?.[1] ?? '127.0.0.1').replace(/^\[|\]$/g, ''), port: Number(parts?.[2] ?? Number.NaN) };
 }

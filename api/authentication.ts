@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { equalHex, sha256Hex } from '../crypto/hash.js';
+import { equalText, sha256Hex } from '../crypto/hash.js';
 import { findCredentials, type StoredCredential } from '../db/tokens.js';
 import type { Actor } from '../domain/audit.js';
 import { type ErrorCode, type GatewayError, refusal } from '../domain/errors.js';
@@ -109,7 +109,7 @@ function bearer(rawHeaders: readonly string[]): string | null {
 /** Every row with the prefix is compared, so that the time tells nothing about where a match is. */
 function matching(rows: readonly StoredCredential[], hash: string): StoredCredential | null {
   let found: StoredCredential | null = null;
-  for (const row of rows) if (equalHex(row.tokenHash, hash)) found = row;
+  for (const row of rows) if (equalText(row.tokenHash, hash)) found = row;
   return found;
 }
 

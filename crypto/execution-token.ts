@@ -12,7 +12,7 @@ import {
   type TokenValue,
 } from '../domain/execution-token.js';
 import { type SigningKey, verifySignature } from './ed25519.js';
-import { equalHex, sha256Hex } from './hash.js';
+import { equalText, sha256Hex } from './hash.js';
 
 export type { ApprovedContent } from '../domain/execution-token.js';
 
@@ -28,7 +28,8 @@ export interface ClaimTerms {
   unresolvedFences: readonly number[];
   approvalDigest: string;
   policyRevision: string;
-  statementTimeoutSecs: number;
+  /** Null when the claim answer brought none; a token that has one then does not fit. */
+  statementTimeoutSecs: number | null;
   maxRows: number | null;
   maxResultBytes: number;
   marker: 'required' | 'none';
@@ -154,13 +155,18 @@ function mismatch(fields: TokenFields, claim: ClaimTerms, agentId: string): stri
     ...repeatedTerms(claim),
     ['agent_id', agentId],
   ];
-  const wrong = expected.find(([key, value]) => fields.get(key) !== value);
+  const wrong = expected.find(([key, value]) => !isSame(fields.get(key), value));
   return wrong ? `${wrong[0]} mismatch` : null;
 }
 
+/** Digests are among the values, so the time taken does not depend on where two texts differ (ET-43). */
+function isSame(signed: TokenValue | undefined, claimed: TokenValue): boolean {
+  return typeof signed === 'string' && typeof claimed === 'string' ? equalText(signed, claimed) : signed === claimed;
+}
+
 function contentProblem(fields: TokenFields, claim: ClaimTerms): string | null {
-  if (!equalHex(text(fields, 'detail_hash'), detailHash(claim.operation, claim.detail))) return 'detail_hash mismatch';
-  if (!equalHex(text(fields, 'approval_digest'), approvalDigest(claim))) return 'approval_digest mismatch';
+  if (!equalText(text(fields, 'detail_hash'), detailHash(claim.operation, claim.detail))) return 'detail_hash mismatch';
+  if (!equalText(text(fields, 'approval_digest'), approvalDigest(claim))) return 'approval_digest mismatch';
   return null;
 }
 

@@ -1,5 +1,5 @@
 import type { SharedConfig } from '../config/types.js';
-import { equalHex, sha256Hex } from '../crypto/hash.js';
+import { equalText, sha256Hex } from '../crypto/hash.js';
 import type { Queryable } from '../db/client.js';
 import { latestGeneration } from '../db/generations.js';
 import { findCredentials } from '../db/tokens.js';
@@ -19,7 +19,7 @@ export async function judgeMetricsReader(
   const prefix = prefixOf(credential);
   if (prefix === null) return 401;
   const hash = sha256Hex(credential);
-  const found = (await findCredentials(database, prefix)).find((row) => equalHex(row.tokenHash, hash));
+  const found = (await findCredentials(database, prefix)).find((row) => equalText(row.tokenHash, hash));
   if (found === undefined || tokenStatus(found, found.now) !== 'active') return 401;
   if (found.subjectType === 'agent') return 403;
   if (found.userStatus !== 'active') return 401;

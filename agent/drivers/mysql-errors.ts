@@ -1,6 +1,6 @@
 import { ConnectFailure } from './driver.js';
 import type { ErrorReader } from './engine.js';
-import { ConnectionLost, faultText } from './faults.js';
+import { ConnectionLost, faultText, networkFault } from './faults.js';
 
 const INTERRUPTED = 1317;
 /** ER_STATEMENT_TIMEOUT of MariaDB, ER_QUERY_TIMEOUT of MySQL. */
@@ -49,7 +49,7 @@ export function mysqlConnectFailure(error: unknown): ConnectFailure {
   }
   if (error instanceof ConnectionLost) return new ConnectFailure('connection', error.why);
   const code = (error as NodeJS.ErrnoException | null)?.code;
-  return new ConnectFailure('connection', typeof code === 'string' ? code : 'failed');
+  return new ConnectFailure('connection', typeof code === 'string' ? networkFault(code) : 'failed');
 }
 
 function isConnectivityError(error: unknown): boolean {

@@ -1,6 +1,16 @@
 import { ConnectFailure } from './driver.js';
 import type { ErrorReader } from './engine.js';
-import { ConnectionLost, faultText } from './faults.js';
+import { ConnectionLost, faultText, networkFault } from './faults.js';
+
+/** What the server says when it refuses a connection, in words: its own name user, database and host. */
+const refusals: Readonly<Record<string, string>> = {
+  '28000': 'the server takes no connection of this user from this host',
+  '28P01': 'the user or the password is wrong',
+  '3D000': 'there is no such database',
+  '42501': 'the user may not connect to the database',
+  '53300': 'too many connections',
+  '57P03': 'the server is starting up or shutting down',
+};
 
 /** An error the server reported for a statement. */
 export interface ServerError {
@@ -28,10 +38,13 @@ function isConnectivityError(error: unknown): boolean {
 export function connectFailure(error: unknown): ConnectFailure {
   if (error instanceof ConnectFailure) return error;
   const server = asServerError(error);
-  if (server?.code.startsWith('28')) return new ConnectFailure('authentication', `SQLSTATE ${server.code}`);
-  if (server) return new ConnectFailure('connection', `SQLSTATE ${server.code}`);
+  if (server) {
+    const kind = server.code.startsWith('28') ? 'authentication' : 'connection';
+    const words = refusals[server.code];
+    return new ConnectFailure(kind, `SQLSTATE ${server.code}${words === undefined ? '' : `, ${words}`}`);
+  }
   const code = (error as NodeJS.ErrnoException | null)?.code;
-  if (typeof code === 'string') return new ConnectFailure('connection', code);
+  if (typeof code === 'string') return new ConnectFailure('connection', networkFault(code));
   const text = error instanceof Error ? error.message : '';
   const known = /SSL|password|SASL|SCRAM|timeout|terminated/.exec(text)?.[0];
   const kind = known === 'password' || known === 'SASL' || known === 'SCRAM' ? 'authentication' : 'connection';

@@ -31,7 +31,7 @@ export function createPostgresMarker(options: { schema: string | null; table: st
         if (!schema) return 'no schema in the search path';
         table = quotedTable(schema, options.table);
         if (!(await exists(session, table))) {
-          if (onlyLook) return 'the marker table does not exist';
+          if (onlyLook) return await missingTable(session, schema);
           await makeTable(session, table);
         }
         return await tryRights(session, table);
@@ -74,6 +74,14 @@ export function createPostgresMarker(options: { schema: string | null; table: st
 async function exists(session: PostgresSession, table: string): Promise<boolean> {
   const [found] = await session.query('select pg_catalog.to_regclass($1)::text', [table]);
   return found?.[0] != null;
+}
+
+/** What becomes of a table that is not there, for somebody who only looks (AP-52). */
+async function missingTable(session: PostgresSession, schema: string): Promise<string> {
+  const [found] = await session.query("select pg_catalog.has_schema_privilege($1, 'CREATE')::text", [schema]);
+  return found?.[0] === 'true'
+    ? 'the marker table does not exist; the agent makes it at its start'
+    : `the marker table does not exist, and the role lacks CREATE on schema ${schema}`;
 }
 
 /** Two that make it at once collide in the catalogue in spite of IF NOT EXISTS; then the other one has made it. */

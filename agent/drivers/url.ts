@@ -11,6 +11,7 @@ export function dialectOfUrl(url: string): Dialect | null {
 export function urlProblem(url: string): string | null {
   const dialect = dialectOfUrl(url);
   if (dialect === null) return 'unsupported URL scheme';
-  const read = dialect === 'mysql' ? readMysqlUrl(url) : null;
+  if (dialect === 'postgresql') return URL.canParse(url) ? null : 'is no address';
+  const read = readMysqlUrl(url);
   return typeof read === 'string' ? read : null;
 }

@@ -1,4 +1,5 @@
 import { approvalDigest } from '../../crypto/execution-token.js';
+import { equalText } from '../../crypto/hash.js';
 import type { Queryable } from '../../db/client.js';
 import { findLearntDialect } from '../../db/schemas.js';
 import { notFound } from '../../domain/errors.js';
@@ -33,7 +34,7 @@ export const executionPolicy = (generation: Generation, pair: Pair) =>
 /** ET-13, computed over what is stored now. */
 export function integrity(request: StoredRequest): { digestIntact: boolean; foundDigest: string } {
   const foundDigest = approvalDigest(request);
-  return { digestIntact: foundDigest === request.approvalDigest, foundDigest };
+  return { digestIntact: equalText(foundDigest, request.approvalDigest), foundDigest };
 }
 
 /** The dialect of a pair everywhere (SQ-1, AG-74): what `server.toml` fixes, else what the newest ready schema sync told, else null. */

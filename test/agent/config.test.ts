@@ -48,7 +48,7 @@ ${database}read_url = "\${READ:-postgresql://r@h/d}"`,
     expect(config.databases[0]?.readUrl).toBe('postgresql://r@h/d');
   });
 
-  it.each([
+  it.each<[string, string | null, string]>([
     ['an unknown key', `tokn = 1\n${server}${database}`, 'unknown key tokn'],
     ['an unknown key in a table', `${server}tokn = 1\n${database}`, 'unknown key server.tokn'],
     ['a wrong type', `max_concurrent_tasks = "8"\n${server}${database}`, 'max_concurrent_tasks: '],
@@ -61,11 +61,15 @@ ${database}read_url = "\${READ:-postgresql://r@h/d}"`,
     ['a bad name', `${server}[databases.Shop.staging]\nurl = "postgres://h/d"`, 'databases.Shop: '],
     ['an undefined variable', `agent_id = "\${NOPE}"\n${server}${database}`, 'agent_id: environment variable NOPE is not set'],
     ['a missing token', `[server]\nurl = "http://h"\n${database}`, 'server.agent_token: '],
-    ['an empty token file', `[server]\nurl = "http://h"\nagent_token_file = "empty"\n${database}`, 'server.agent_token: '],
+    [
+      'an empty token file',
+      `[server]\nurl = "http://h"\nagent_token_file = "empty"\n${database}`,
+      'server.agent_token_file: is empty',
+    ],
     [
       'a missing file',
       `[server]\nurl = "http://h"\nagent_token_file = "none"\n${database}`,
-      'server.agent_token_file: cannot be read (ENOENT)',
+      'server.agent_token_file: no such file',
     ],
     [
       'a value and its file',
@@ -77,17 +81,42 @@ ${database}read_url = "\${READ:-postgresql://r@h/d}"`,
       `[server]\nurl = "http://gateway.example"\nagent_token = "x"\n${database}`,
       'plain http to gateway.example',
     ],
-    ['no TOML', 'a = ', 'agent.toml: '],
+    ['no TOML', 'a = ', 'agent.toml:1:5: '],
+    ['a file that is not there', null, 'agent.toml: no such file'],
   ])('refuses %s and names it (section 12)', (_, text, message) => {
     writeFileSync(join(directory, 'empty'), ' \n');
-    expect(() => load(text)).toThrow(message);
+    if (text === null) rmSync(join(directory, 'agent.toml'));
+    expect(() => (text === null ? loadAgentConfig(join(directory, 'agent.toml'), {}) : load(text))).toThrow(message);
   });
 
   it('lets the environment allow plain http and set the log (AP-02)', () => {
     const outside = `[server]\nurl = "http://gateway.example"\nagent_token = "x"\n${database}`;
+    expect(() => load(outside)).toThrow('plain http');
+    expect(load(outside.replace('[databases', 'allow_insecure = true\n[databases')).server.url).toBe('http://gateway.example');
     const config = load(outside, { SVC_ALLOW_INSECURE: '1', SVC_LOG_LEVEL: 'debug', SVC_LOG_FORMAT: 'json' });
     expect(config.log).toEqual({ level: 'debug', format: 'json' });
-    expect(() => load(outside, { SVC_ALLOW_INSECURE: 'yes' })).toThrow('plain http');
+    for (const other of ['yes', 'TRUE', '0', ''])
+      expect(() => load(outside, { SVC_ALLOW_INSECURE: other })).toThrow('plain http');
+    expect(() => load(server + database, { SVC_LOG_LEVEL: 'loud' })).toThrow(
+      'SVC_LOG_LEVEL: must be one of error, warn, info, debug',
+    );
+    expect(load(server + database, { SVC_LOG_FORMAT: '' }).log).toEqual({ level: 'info', format: 'text' });
+  });
+
+  it('tells where a file breaks, and quotes none of it (AP-03)', () => {
+    const broken = () => load('[server]\nurl = "http://h"\nagent_token = "svc_secret_word\n');
+    expect(broken).toThrow(/agent\.toml:3:\d+: /);
+    expect(broken).not.toThrow(/svc_secret_word/);
+  });
+
+  it('expands no key, no comment, nothing twice, and only what is well formed (AP-01)', () => {
+    const id = (text: string, variables = {}) => load(`agent_id = '${text}'\n${server}${database}`, variables).agentId;
+    expect(id('$'.concat('{A}'), { A: '$'.concat('{B}') })).toBe('$'.concat('{B}'));
+    expect(id(`\${A:-x:-y}\${B:-}z`)).toBe('x:-yz');
+    expect(id(`$A $$ $\${A}`)).toBe(`$A $$ \${A}`);
+    for (const wrong of ['{}', '{A B}', '{1A}', '{A-x}']) expect(() => id(`$${wrong}`)).toThrow('agent_id: malformed variable');
+    const key = `[databases."\${A}".b]\nurl = "postgres://u@h/d"`;
+    expect(() => load(`${server}${database}${key}`, { A: 'a' })).toThrow(`databases.\${A}: `);
   });
 
   it('knows private hosts (AP-02)', () => {

@@ -93,7 +93,10 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
     await expect(connect(changed({ pathname: '/nowhere' }))).rejects.toMatchObject({
       ...{ kind: 'connection', message: 'error 1044, there is no such database, or the user may not use it' },
     });
-    await expect(connect(changed({ port: '1' }))).rejects.toMatchObject({ kind: 'connection', message: 'ECONNREFUSED' });
+    await expect(connect(changed({ port: '1' }))).rejects.toMatchObject({
+      kind: 'connection',
+      message: 'ECONNREFUSED, nothing listens at that address',
+    });
     await expect(connect(`${database.url}?ssl-mode=REQUIRED&ssl-ca=/nowhere.pem`)).rejects.toMatchObject({
       message: 'the file of ssl-ca cannot be read',
     });

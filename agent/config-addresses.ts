@@ -1,0 +1,63 @@
+import { X509Certificate } from 'node:crypto';
+import type { AgentConfig, DatabaseConfig } from './config.js';
+import { type Reading, readText, valueOrFile } from './config-files.js';
+import type { AgentToml } from './config-schema.js';
+import { dialectOfUrl, urlProblem } from './drivers/url.js';
+import { isPrivateHost } from './transport-rule.js';
+
+/** `[server]`: where the gateway is, and the token for it (AP-02). */
+export function readServer({ server }: AgentToml, reading: Reading): AgentConfig['server'] {
+  const { report } = reading;
+  const token = valueOrFile('server.agent_token', server.agent_token, server.agent_token_file, reading);
+  if (server.agent_token === undefined && server.agent_token_file === undefined)
+    report('server.agent_token', 'a token or agent_token_file is needed');
+  // A header takes no others, and the error of the HTTP client would come with every call.
+  if (token && /[^\x21-\x7e]/.test(token)) report('server.agent_token', 'holds a character that no token has');
+  const problem = serverUrlProblem(server, reading);
+  if (problem !== null) report('server.url', problem);
+  return { url: server.url.replace(/\/+$/, ''), agentToken: token ?? '', ca: readCertificates(server.ca_file, reading) };
+}
+
+function serverUrlProblem(server: AgentToml['server'], { variables }: Reading): string | null {
+  const url = URL.canParse(server.url) ? new URL(server.url) : null;
+  if (!url || !['http:', 'https:'].includes(url.protocol)) return 'must be an http:// or https:// address';
+  if (url.username + url.password + url.search + url.hash !== '') return 'must hold no user, password, query or fragment';
+  const insecure = server.allow_insecure || ['true', '1'].includes(variables.SVC_ALLOW_INSECURE ?? '');
+  if (url.protocol === 'https:' || insecure || isPrivateHost(url.hostname)) return null;
+  return `plain http to ${url.hostname} is not allowed; use https or set server.allow_insecure`;
+}
+
+function readCertificates(file: string | undefined, reading: Reading): string | null {
+  const ca = file === undefined ? undefined : readText('server.ca_file', file, reading);
+  if (ca === undefined) return null;
+  try {
+    new X509Certificate(ca);
+  } catch {
+    reading.report('server.ca_file', 'holds no certificate in PEM form');
+  }
+  return ca;
+}
+
+/** `[databases.<name>.<environment>]`, in the order of the file. */
+export function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig[] {
+  const poolDefault = toml.max_concurrent_tasks + toml.max_concurrent_explains + 1;
+  return Object.entries(toml.databases).flatMap(([database, environments]) =>
+    Object.entries(environments).map(([environment, one]) => {
+      const key = `databases.${database}.${environment}`;
+      const url = valueOrFile(`${key}.url`, one.url, one.url_file, reading);
+      const readUrl = valueOrFile(`${key}.read_url`, one.read_url, one.read_url_file, reading) ?? url;
+      if (one.url === undefined && one.url_file === undefined) reading.report(`${key}.url`, 'a url or url_file is needed');
+      for (const [name, value] of [
+        ['url', url],
+        ['read_url', one.read_url === undefined && one.read_url_file === undefined ? undefined : readUrl],
+      ]) {
+        const problem = value === undefined || value === '' ? null : urlProblem(value);
+        if (problem !== null) reading.report(`${key}.${name}`, problem);
+      }
+      if (url && readUrl && dialectOfUrl(url) !== dialectOfUrl(readUrl)) {
+        reading.report(`${key}.read_url`, 'is of another kind of database than url');
+      }
+      return { database, environment, url: url ?? '', readUrl: readUrl ?? '', poolMax: one.pool_max ?? poolDefault };
+    }),
+  );
+}

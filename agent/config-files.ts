@@ -1,0 +1,56 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parse, TomlError } from 'smol-toml';
+
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** What reading a configuration needs: where relative paths start, the environment, and where mistakes go. */
+export interface Reading {
+  directory: string;
+  variables: Variables;
+  report: (key: string, why: string) => void;
+}
+
+/** The parsed file, or why it cannot be read; only the first line of the parser's text is told, the rest quotes the file, secrets included. */
+export function readToml(file: string): { toml: unknown } | { problem: string } {
+  try {
+    return { toml: parse(readUtf8(file)) };
+  } catch (error) {
+    if (error instanceof TomlError)
+      return { problem: `${file}:${error.line}:${error.column}: ${error.message.split('\n', 1)[0]}` };
+    return { problem: `${file}: ${unreadable(error)}` };
+  }
+}
+
+/** The value of `key`, written there or in the file that `<key>_file` names; both at once is a mistake (AP-01). */
+export function valueOrFile(
+  key: string,
+  value: string | undefined,
+  file: string | undefined,
+  reading: Reading,
+): string | undefined {
+  if (value !== undefined && file !== undefined) reading.report(key, `${key} and ${key}_file exclude each other`);
+  const text = (file === undefined ? value : readText(`${key}_file`, file, reading))?.trim();
+  if (text === '') reading.report(file === undefined ? key : `${key}_file`, 'is empty');
+  return text;
+}
+
+/** The text of a file beside the configuration; undefined, and reported, when it cannot be read. */
+export function readText(key: string, file: string, reading: Reading): string | undefined {
+  try {
+    return readUtf8(resolve(reading.directory, file));
+  } catch (error) {
+    reading.report(key, unreadable(error));
+    return undefined;
+  }
+}
+
+function readUtf8(file: string): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(new Uint8Array(readFileSync(file)));
+}
+
+function unreadable(error: unknown): string {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === 'ENOENT') return 'no such file';
+  return code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not UTF-8' : `cannot be read (${code ?? 'error'})`;
+}

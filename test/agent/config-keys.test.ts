@@ -1,0 +1,273 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'smol-toml';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AgentConfig, loadAgentConfig } from '../../agent/config.js';
+import { listAgentKeys } from '../../agent/keys-file.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'svc-agent-keys-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+const certificate = `-----BEGIN CERTIFICATE-----
+MIIBPjCB8aADAgECAhRyfb/Ww+3f5dF4eLcJ+vVLn3QJuDAFBgMrZXAwFDESMBAG
+A1UEAwwJdGVzdC1yb290MCAXDTI2MTEyMTE3MDg1NFoYDzIxMjYxMDI4MTcwODU0
+WjAUMRIwEAYDVQQDDAl0ZXN0LXJvb3QwKjAFBgMrZXADIQAxYchnugT71Cz6W3ml
+9tO7ZVKYX2JaThNL9K1oJLYDjaNTMFEwHQYDVR0OBBYEFM2jI0vCn24NR8OUo0r2
+D1NqMC9DMB8GA1UdIwQYMBaAFM2jI0vCn24NR8OUo0r2D1NqMC9DMA8GA1UdEwEB
+/wQFMAMBAf8wBQYDK2VwA0EAS29AUjcJPyzhaTcDkesDX9mG00jHj5IAguTaRXYx
+OsVhQNCPoirNZOX0XUOEompw0T3IhgcLpp4je05H+J+JAA==
+-----END CERTIFICATE-----
+`;
+
+type Table = { [key: string]: unknown };
+const base = (): Table => ({
+  server: { url: 'http://localhost:3000', agent_token: 'svc_x' },
+  databases: { shop: { staging: { url: 'postgres://u@h/d' } } },
+});
+
+/** agent.toml with these keys instead of, or beside, the ones it needs; null removes a key. */
+function load(keys: Table, variables: Record<string, string> = {}): AgentConfig {
+  const file = base();
+  for (const [path, value] of Object.entries(keys)) {
+    const names = path.split('.');
+    let table: Table = file;
+    for (const name of names.slice(0, -1)) {
+      table[name] ??= {};
+      table = table[name] as Table;
+    }
+    if (value === null) delete table[names.at(-1)!];
+    else table[names.at(-1)!] = value;
+  }
+  writeFileSync(join(directory, 'agent.toml'), stringify(file));
+  return loadAgentConfig(join(directory, 'agent.toml'), variables);
+}
+
+/** Of each key: its default, another value, how that is seen, and wrong values with what is said of them. */
+interface Row {
+  seen: (config: AgentConfig) => unknown;
+  fallback: unknown;
+  good: unknown;
+  /** What is seen of `good`; itself if absent. */
+  means?: unknown;
+  with?: Table;
+  bad: readonly [unknown, string][];
+}
+
+const integer = (low: number, seen: Row['seen'], fallback: unknown, good: number, means: unknown = good): Row => ({
+  ...{ seen, fallback, good, means },
+  bad: [
+    [low - 1, `>=${low}`],
+    [`${good}`, 'expected number'],
+    [1.5, 'expected int'],
+  ],
+});
+const flag = (seen: Row['seen'], good: boolean): Row => ({ seen, fallback: !good, good, bad: [['yes', 'expected boolean']] });
+const file = (name: string, text: string) => {
+  writeFileSync(join(directory, name), text);
+  return name;
+};
+const shop = (config: AgentConfig) => config.databases[0]!;
+
+const rows: Record<string, () => Row> = {
+  agent_id: () => ({ seen: (c) => c.agentId, fallback: hostname(), good: 'eu-1', bad: [['', 'is empty']] }),
+  max_concurrent_tasks: () => integer(1, (c) => c.maxConcurrentTasks, 8, 3),
+  max_concurrent_explains: () => ({
+    ...integer(0, (c) => c.maxConcurrentExplains, 2, 0),
+    bad: [
+      [-1, '>=0'],
+      [11, '<=10'],
+    ],
+  }),
+  poll_wait_ms: () => integer(0, (c) => c.pollWaitMs, 20_000, 0),
+  poll_interval_ms: () => integer(1, (c) => c.pollIntervalMs, 1000, 50),
+  drain_timeout_secs: () => integer(0, (c) => c.drainTimeoutMs, 60_000, 5, 5000),
+  statement_timeout_secs: () => integer(0, (c) => c.statementTimeoutSecs, 60, 5),
+  max_statement_timeout_secs: () => integer(0, (c) => c.maxStatementTimeoutSecs, 0, 5),
+  operations: () => ({
+    seen: (c) => c.operations,
+    fallback: ['execute_select', 'execute_dml', 'migrate_up', 'migrate_down', 'migrate_status'],
+    good: ['migrate_repair'],
+    bad: [
+      [[], '>=1'],
+      [['vanish'], 'expected one of'],
+      ['execute_select', 'expected array'],
+    ],
+  }),
+  result_retry_secs: () => integer(0, (c) => c.resultRetryMs, 900_000, 1, 1000),
+  fence_wait_secs: () => integer(0, (c) => c.fenceWaitMs, 30_000, 1, 1000),
+  // Its value is read where migrations are; here only its form counts.
+  migration_lock_wait_secs: () => integer(0, () => 'unseen', 'unseen', 1, 'unseen'),
+  startup_retry_initial_ms: () => integer(1, (c) => c.startup.retryInitialMs, 1000, 5),
+  startup_retry_max_ms: () => integer(1, (c) => c.startup.retryMaxMs, 15_000, 5),
+  startup_max_wait_secs: () => integer(0, (c) => c.startup.maxWaitMs, 60_000, 0, Number.POSITIVE_INFINITY),
+  'server.url': () => ({
+    ...{ seen: (c) => c.server.url, fallback: 'http://localhost:3000' },
+    ...{ good: 'https://gateway.example/base//', means: 'https://gateway.example/base' },
+    bad: [
+      ['ftp://h', 'must be an http:// or https:// address'],
+      ['gateway', 'must be an http:// or https:// address'],
+      ['http://user:word@h', 'must hold no user, password, query or fragment'],
+      ['http://h/?a=1', 'must hold no user, password, query or fragment'],
+      ['http://gateway.example', 'plain http to gateway.example is not allowed'],
+      ['', 'is empty'],
+    ],
+  }),
+  'server.agent_token': () => ({
+    ...{
+      seen: (c) => c.server.agentToken,
+      fallback: 'svc_x',
+      good: ' any text-at-all\n'.replace(' text', ''),
+      means: 'any-at-all',
+    },
+    bad: [
+      ['', 'is empty'],
+      [' \n', 'is empty'],
+      ['two words', 'holds a character that no token has'],
+      ['schlüssel', 'holds a character that no token has'],
+    ],
+  }),
+  'server.agent_token_file': () => ({
+    ...{ seen: (c) => c.server.agentToken, fallback: 'svc_x', with: { 'server.agent_token': null } },
+    ...{ good: file('token', ' svc_file\n'), means: 'svc_file' },
+    bad: [
+      ['none', 'no such file'],
+      ['.', 'cannot be read (EISDIR)'],
+      [file('blank', ' \n'), 'is empty'],
+    ],
+  }),
+  // Whether it is allowed shows in what else the file may say.
+  'server.allow_insecure': () => ({ ...flag(() => false, true), fallback: false, means: false }),
+  'server.ca_file': () => ({
+    ...{ seen: (c) => c.server.ca, fallback: null, good: file('ca.pem', certificate), means: certificate },
+    bad: [
+      ['none.pem', 'no such file'],
+      [file('wrong.pem', 'no certificate'), 'holds no certificate in PEM form'],
+    ],
+  }),
+  'limits.max_rows': () => integer(0, (c) => c.limits.maxRows, 10_000, 5),
+  'limits.max_result_bytes': () => integer(1024, (c) => c.limits.maxResultBytes, 10_485_760, 2048),
+  'limits.max_row_bytes': () => integer(1024, (c) => c.limits.maxRowBytes, 16_777_216, 2048),
+  'marker.mode': () => ({ seen: (c) => c.marker.mode, fallback: 'auto', good: 'off', bad: [['on', 'expected one of']] }),
+  'marker.schema': () => ({
+    ...{ seen: (c) => c.marker.schema, fallback: null, good: 'ops' },
+    bad: [['a.b', 'is no plain identifier']],
+  }),
+  'marker.table': () => ({
+    ...{ seen: (c) => c.marker.table, fallback: 'svc_execution_marker', good: 'markers' },
+    bad: [['x; drop table y', 'is no plain identifier']],
+  }),
+  'marker.retention_days': () => integer(1, (c) => c.marker.retentionDays, 180, 400),
+  'schema_sync.enabled': () => flag((c) => c.schemaSync.enabled, false),
+  'schema_sync.sync_on_startup': () => flag((c) => c.schemaSync.onStartup, false),
+  'schema_sync.interval_secs': () => integer(0, (c) => c.schemaSync.intervalMs, 0, 60, 60_000),
+  'probes.dir': () => ({
+    ...{ seen: (c) => c.probes.dir, fallback: '/tmp', good: 'probes', means: join(directory, 'probes') },
+    bad: [['', 'is empty']],
+  }),
+  'probes.listen': () => ({
+    ...{ seen: (c) => c.probes.listen, fallback: null, good: '[::1]:8090', means: { host: '::1', port: 8090 } },
+    bad: [
+      ['here', 'must be a port, host:port'],
+      ['127.0.0.1:70000', 'must be a port, host:port'],
+      [8080, 'expected string'],
+    ],
+  }),
+  'log.level': () => ({ seen: (c) => c.log.level, fallback: 'info', good: 'warn', bad: [['loud', 'expected one of']] }),
+  'log.format': () => ({ seen: (c) => c.log.format, fallback: 'text', good: 'json', bad: [['xml', 'expected one of']] }),
+  'databases.<name>.<environment>.url': () => ({
+    ...{ seen: (c) => shop(c).url, fallback: 'postgres://u@h/d', good: 'mysql://u:p@h/d' },
+    bad: [
+      ['oracle://h', 'unsupported URL scheme'],
+      ['postgres://a b', 'is no address'],
+      ['mysql://h/d', 'names no host or no user'],
+      ['', 'is empty'],
+    ],
+  }),
+  'databases.<name>.<environment>.url_file': () => ({
+    ...{ seen: (c) => shop(c).url, fallback: 'postgres://u@h/d', with: { 'databases.shop.staging.url': null } },
+    ...{ good: file('url', 'postgresql://file@h/d\n'), means: 'postgresql://file@h/d' },
+    bad: [
+      ['none', 'no such file'],
+      [file('nothing', ''), 'is empty'],
+    ],
+  }),
+  'databases.<name>.<environment>.read_url': () => ({
+    ...{ seen: (c) => shop(c).readUrl, fallback: 'postgres://u@h/d', good: 'postgres://reader@h/d' },
+    bad: [
+      ['mysql://u@h/d', 'is of another kind of database than url'],
+      ['redis://h', 'unsupported URL scheme'],
+    ],
+  }),
+  'databases.<name>.<environment>.read_url_file': () => ({
+    ...{ seen: (c) => shop(c).readUrl, fallback: 'postgres://u@h/d' },
+    ...{ good: file('read', 'postgres://filed@h/d'), means: 'postgres://filed@h/d' },
+    bad: [
+      ['none', 'no such file'],
+      [file('empty', '\n'), 'is empty'],
+    ],
+  }),
+  'databases.<name>.<environment>.pool_max': () => integer(1, (c) => shop(c).poolMax, 11, 3),
+};
+
+describe('every key of agent.toml (section 2, section 12)', () => {
+  it('has a row here', () => {
+    expect(listAgentKeys().map(({ path }) => path)).toEqual(Object.keys(rows));
+    expect(listAgentKeys().filter(({ meaning }) => meaning === '')).toEqual([]);
+  });
+
+  it.each(Object.keys(rows))('%s: default, another value, and wrong ones named by the key (AP-01)', (path) => {
+    const row = rows[path]!();
+    const key = path.replace('<name>.<environment>', 'shop.staging');
+    expect(row.seen(load({}))).toEqual(row.fallback);
+    expect(row.seen(load({ ...row.with, [key]: row.good }))).toEqual('means' in row ? row.means : row.good);
+    for (const [value, why] of row.bad) {
+      const wrong = () => load({ ...row.with, [key]: value });
+      expect(wrong).toThrow(`${join(directory, 'agent.toml')}: ${key}`);
+      expect(wrong).toThrow(why);
+    }
+  });
+});
+
+describe('several databases and environments (AP-01)', () => {
+  beforeAll(() => {
+    file('reports-url', 'mysql://m:from-file@h/reports');
+  });
+
+  it('take credentials from variables and files, each for itself', () => {
+    const config = load(
+      {
+        'databases.shop.staging.url': `postgres://w:\${SHOP_STAGING}@h/shop`,
+        'databases.shop.production.url': `postgres://w:\${SHOP_PRODUCTION}@h/shop`,
+        'databases.shop.production.read_url': `postgres://r:\${SHOP_READ:-none}@h/shop`,
+        'databases.reports.production.url_file': 'reports-url',
+      },
+      { SHOP_STAGING: 'one', SHOP_PRODUCTION: 'two' },
+    );
+    expect(
+      config.databases.map(({ database, environment, url, readUrl }) => [`${database}/${environment}`, url, readUrl]),
+    ).toEqual([
+      ['shop/staging', 'postgres://w:one@h/shop', 'postgres://w:one@h/shop'],
+      ['shop/production', 'postgres://w:two@h/shop', 'postgres://r:none@h/shop'],
+      ['reports/production', 'mysql://m:from-file@h/reports', 'mysql://m:from-file@h/reports'],
+    ]);
+  });
+
+  it('tell every mistake at once, with its key and without any value', () => {
+    const wrong = () =>
+      load({
+        'databases.shop.staging.url': 'oracle://user:secret-word@h',
+        'databases.shop.production.url_file': 'nowhere',
+        'databases.reports.staging.pool_max': 3,
+        'server.agent_token': 'secret token',
+      });
+    for (const why of [
+      'databases.shop.staging.url: unsupported URL scheme',
+      'databases.shop.production.url_file: no such file',
+      'databases.reports.staging.url: a url or url_file is needed',
+      'server.agent_token: holds a character that no token has',
+    ])
+      expect(wrong).toThrow(why);
+    expect(wrong).not.toThrow(/secret/);
+  });
+});
