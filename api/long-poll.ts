@@ -4,15 +4,14 @@ import type { Call } from './route.js';
 
 /** What one look of a waiter may spend on our database (OP-70). */
 const lookTimeoutMs = 4000;
-/** Missed notifications are made good by the listener (HT-102); this is for what nobody thought of. With 5 s, 2,000 waiters cost 15 s of CPU a minute. */
-const lookAgainMs = 60_000;
 /** Thousands may wait for one commit: they look a few at a time, or all would stand in line for our connections, other calls among them (HT-101). */
 const atOnce = createGate(5);
 
 /**
  * Asks `look` until it gives something else than null: first at once, then at each wake-up of a topic (HT-100). null = the time is up, the process
  * drains (HT-105) or the client has gone (HT-104). Each look has its own database limit; between looks nothing is held (HT-101). `woken` tells a look
- * that a topic rang, so that it will most likely find something.
+ * that a topic rang, so that it will most likely find something. Nobody looks unrung, at the end neither: the listener makes good what it missed (HT-102),
+ * and looks of thousands of waiters are what waiting costs.
  */
 export async function longPoll<T>(
   call: Pick<Call<unknown, unknown, unknown>, 'signal' | 'whileWaiting'>,
@@ -23,14 +22,14 @@ export async function longPoll<T>(
   const bell = openBell(call, services, options.topics);
   const deadline = performance.now() + options.ms;
   try {
-    for (let woken = false; ; woken = bell.rung()) {
+    for (let woken = false; ; woken = true) {
       bell.reset();
       const leave = woken ? await call.whileWaiting(atOnce.enter) : null;
       const found = await limitDatabaseWork(lookTimeoutMs, () => look(woken)).finally(leave);
       const leftMs = deadline - performance.now();
       if (found !== null || leftMs <= 0 || services.lifecycle.draining || call.signal.aborted) return found;
-      await call.whileWaiting(() => bell.rings(Math.min(Math.ceil(leftMs) + 1, lookAgainMs)));
-      if (services.lifecycle.draining || call.signal.aborted) return null;
+      await call.whileWaiting(() => bell.rings(Math.ceil(leftMs)));
+      if (!bell.rung() || services.lifecycle.draining || call.signal.aborted) return null;
     }
   } finally {
     bell.close();

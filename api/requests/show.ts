@@ -7,7 +7,7 @@ import type { Caller } from '../../domain/permissions.js';
 import { firstOpenStep, stepProgress } from '../../domain/request/approval.js';
 import { shownContext } from '../../domain/request/context.js';
 import { mayReadResult, maySee } from '../../domain/request/relation.js';
-import { FINAL, type StoredRequest } from '../../domain/request/types.js';
+import { FINAL, type Status, type StoredRequest } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../long-poll.js';
 import { type Reply, rawJson } from '../reply.js';
@@ -21,16 +21,19 @@ type ShowCall = Call<{ id: string }, { wait: number }, undefined>;
 /** `GET /api/requests/{id}`: at once, or with `wait` when the status differs from the first read (requests.md section 5). */
 export async function showRequest(call: ShowCall, services: Services) {
   const id = requestId(call.params.id);
-  const first = await visible(call.caller, services, id);
   const ms = Math.min(call.query.wait, 120) * 1000;
-  if (ms === 0 || FINAL.has(first.request.status)) return answer(call.caller, services, first);
+  if (ms === 0) return answer(call.caller, services, await visible(call.caller, services, id));
   const answerLater = async (known?: Found) => {
     const caller = await call.recheck();
     return answer(caller, services, await visible(caller, services, id, known));
   };
+  let first: Status | null = null;
   const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async () => {
     const found = await findShown(services.database, id);
-    return found?.request.status === first.request.status ? null : answerLater(found);
+    if (first !== null) return found?.request.status === first ? null : answerLater(found);
+    const seen = await visible(call.caller, services, id, found);
+    first = seen.request.status;
+    return FINAL.has(first) ? answer(call.caller, services, seen) : null;
   });
   return moved ?? answerLater();
 }
