@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { untilNoBacklog } from './backlog.js';
 import { type Caller, createCaller, expectStatus } from './caller.js';
 import { footprintOf } from './footprint-of.js';
 import { create } from './requests.js';
@@ -17,12 +18,13 @@ export async function waiting(system: BenchSystem, { pollers = 2000, agents = 20
   if (server === undefined) throw new Error('no process is the server');
   const before = footprintOf(server.pid);
   const ids = await createPending(alice, pollers);
+  await untilSettled(system);
   const agentCallers = await connectAgents(system, admin, agents);
   const isOver = { value: false };
   const polls = agentCallers.map((agent) => pollUntil(agent, isOver));
   const answeredAt = new Map<string, number>();
   const waits = ids.map((id) => waitFor(alice, id, isOver, answeredAt));
-  await sleep(5000);
+  await sleep(waitSecs * 1000);
   const started = footprintOf(server.pid);
   await system.measure(() => sleep(seconds * 1000));
   const rested = footprintOf(server.pid);
@@ -66,6 +68,12 @@ async function connectAgents(system: BenchSystem, admin: Caller, count: number):
   return callers;
 }
 
+/** Plans that nobody has made yet are dropped and all workflows are told, so that what is measured is waiting alone. */
+async function untilSettled(system: BenchSystem): Promise<void> {
+  await system.database.query("delete from dry_run_jobs where state = 'pending'");
+  await untilNoBacklog(system);
+}
+
 /** Asks for jobs of a pair that nobody asks anything of. */
 async function pollUntil(agent: Caller, isOver: { value: boolean }): Promise<void> {
   const capabilities = {
@@ -78,8 +86,9 @@ async function pollUntil(agent: Caller, isOver: { value: boolean }): Promise<voi
 }
 
 async function waitFor(alice: Caller, id: string, isOver: { value: boolean }, answeredAt: Map<string, number>): Promise<void> {
-  while (!isOver.value) {
-    const { status } = await expectStatus(200, alice.call('GET', `/api/requests/${id}?wait=${waitSecs}`));
+  // The first wait is of any length, so that callers ask again evenly.
+  for (let secs = Math.ceil(Math.random() * waitSecs); !isOver.value; secs = waitSecs) {
+    const { status } = await expectStatus(200, alice.call('GET', `/api/requests/${id}?wait=${secs}`));
     if (status === 'pending') continue;
     answeredAt.set(id, wallClockMs());
     return;
