@@ -9,5 +9,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 60_000,
     teardownTimeout: 30_000,
+    /** Two at once even on two cores: a test waits for clocks and engines about as long as it computes. */
+    maxWorkers: 2,
   },
 });
