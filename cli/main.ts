@@ -1,3 +1,4 @@
+import { plainWords } from './options.js';
 import { version } from './version.js';
 
 /** The program `svc`: runs a command line (without node and script) and answers its exit code. */
@@ -11,10 +12,7 @@ export async function main(argv: string[]): Promise<number> {
   return runCommandLine(argv, processTerminal());
 }
 
-/** The first word that is neither an option nor the value of one says whose command it is (CL-60). */
+/** The first plain word says whose command it is (CL-60). */
 function isHostCommand(argv: readonly string[]): boolean {
-  const first = argv.find((word, index) => !word.startsWith('-') && !valueOptions.has(argv[index - 1] ?? ''));
-  return first !== undefined && ['server', 'worker', 'dev', 'config'].includes(first);
+  return ['server', 'worker', 'dev', 'config'].includes(plainWords(argv)[0] ?? '');
 }
-
-const valueOptions = new Set(['--config', '--database', '-d', '--environment', '-e', '--format']);

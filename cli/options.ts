@@ -28,3 +28,10 @@ export function modeOf(argv: readonly string[]): OutputMode {
 export function saysYes(options: GlobalOptions, environment: Record<string, string | undefined>): boolean {
   return options.yes === true || ['1', 'true', 'yes'].includes(environment.SVC_YES ?? '');
 }
+
+/** The words of a command line that are neither options nor values of the options of every command. */
+export function plainWords(argv: readonly string[]): string[] {
+  return argv.filter((word, index) => !word.startsWith('-') && !valueOptions.has(argv[index - 1] ?? ''));
+}
+
+const valueOptions = new Set(['--config', '--database', '-d', '--environment', '-e', '--format']);

@@ -4,11 +4,12 @@ import { defineAdministration } from './define/administration.js';
 import { defineCompletion } from './define/completion.js';
 import { defineExecute } from './define/execute.js';
 import { defineHost, defineInit } from './define/host.js';
+import { defineMigrate } from './define/migrate.js';
 import { definePolicy } from './define/policy.js';
 import { definePreflight } from './define/preflight.js';
 import { defineRequest } from './define/request.js';
 import { failure } from './failure.js';
-import type { GlobalOptions } from './options.js';
+import { type GlobalOptions, plainWords } from './options.js';
 import type { Answer } from './output/output.js';
 
 export type Run<Options> = (context: Context, args: readonly string[], options: Options) => Promise<Answer>;
@@ -40,7 +41,9 @@ export function parseCommandLine(argv: readonly string[], version: string): Pars
       };
     });
   };
-  const program = createProgram(version, bind);
+  const [group, command] = plainWords(argv);
+  // `migrate repair --version V` names a migration; everywhere else the option is the program's.
+  const program = createProgram(group === 'migrate' && command === 'repair' ? null : version, bind);
   const collect = (part: string) => {
     text += part;
   };
@@ -63,10 +66,10 @@ export function parseCommandLine(argv: readonly string[], version: string): Pars
   return { kind: 'command', chosen };
 }
 
-function createProgram(version: string, bind: Bind): Command {
-  const program = new Command('svc')
-    .description('Runs SQL through the database change gateway.')
-    .version(`svc ${version}`, '-v, --version', 'print the version')
+function createProgram(version: string | null, bind: Bind): Command {
+  const program = new Command('svc').description('Runs SQL through the database change gateway.');
+  if (version !== null) program.version(`svc ${version}`, '-v, --version', 'print the version');
+  program
     .option('--config <path>', 'this project file; the global file is not read (SVC_CONFIG)')
     .option('--merge-global', 'read the global file too')
     .option('-d, --database <name>', 'database (SVC_DATABASE)')
@@ -79,6 +82,7 @@ function createProgram(version: string, bind: Bind): Command {
     .helpOption('-h, --help', 'print help')
     .configureHelp({ showGlobalOptions: true });
   defineExecute(program, bind);
+  defineMigrate(program, bind);
   definePreflight(program, bind);
   defineRequest(program, bind);
   definePolicy(program, bind);
@@ -112,4 +116,4 @@ function usage(error: CommanderError, argv: readonly string[]) {
   });
 }
 
-const groups = new Set(['execute', 'preflight', 'request', 'policy', 'audit', 'token', 'user', 'group', 'role']);
+const groups = new Set(['execute', 'migrate', 'preflight', 'request', 'policy', 'audit', 'token', 'user', 'group', 'role']);

@@ -32,7 +32,7 @@ export async function waitForRequest(context: Context, args: readonly string[], 
   const id = await resolveRequestId(context, args[0]!);
   const resume = options.resume === true;
   const task = { id, status: null, approvers: [], waitForApproval: true, resume, resumeAfterTimeout: resume };
-  return deliver(context, await followInterruptibly(context, task, options.timeout ?? 0), options, ended(context, id));
+  return deliver(context, followInterruptibly(context, task, options.timeout ?? 0), options, () => ended(context, id));
 }
 
 /** `svc request resume ID`: 409 `already dispatched` is no error, the wait goes on (CL-23). */
@@ -45,7 +45,7 @@ export async function resumeRequest(context: Context, args: readonly string[], o
     if (!(error instanceof CommandFailure) || !isDispatched(error)) throw error;
   }
   const task = { id, status: 'dispatched', approvers: [], waitForApproval: false, resume: true, resumeAfterTimeout: true };
-  return deliver(context, await followInterruptibly(context, task, options.timeout ?? 0), options, ended(context, id));
+  return deliver(context, followInterruptibly(context, task, options.timeout ?? 0), options, () => ended(context, id));
 }
 
 /** `svc request result ID`: the stored result; its exit code is that of the statement (section 4). */
@@ -56,7 +56,7 @@ export async function requestResult(context: Context, args: readonly string[], o
     return requestExecutions(context, args, options);
   }
   const id = await resolveRequestId(context, args[0]!);
-  return deliver(context, await storedResult(context, id, context.signal, options.execution), options);
+  return deliver(context, storedResult(context, id, context.signal, options.execution), options);
 }
 
 /** `svc request executions ID`, also `svc request result ID --list`. */

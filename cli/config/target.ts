@@ -6,7 +6,7 @@ import type { Layers } from './layers.js';
 
 /** The database of CL-09; none, or one that `[databases]` does not list, is `config_error`. */
 export function databaseName(layers: Layers, options: GlobalOptions): string {
-  const listed = [...new Set(layers.files.flatMap((file) => file.databases))];
+  const listed = listedDatabases(layers);
   const name = options.database ?? layers.find('default_database')?.text ?? (listed.length === 1 ? listed[0] : undefined);
   if (name === undefined)
     throw failure('config_error', 'no database is named', {
@@ -38,3 +38,19 @@ export function resultsDirectory(layers: Layers): string | null {
   const value = layers.find('results.dir');
   return value ? resolve(value.directory, value.text) : null;
 }
+
+/**
+ * The folder with the migrations of a database (CL-09): its own, else the common one, with a folder for each database below it when several are
+ * configured. Without a name it is the folder of the only database there is to mean.
+ */
+export function migrationsDirectory(layers: Layers, options: GlobalOptions, workingDirectory: string): string {
+  const listed = listedDatabases(layers);
+  const isNamed = options.database !== undefined || layers.find('default_database') !== undefined || listed.length > 0;
+  const name = isNamed ? databaseName(layers, options) : null;
+  const own = name === null ? undefined : layers.find(`databases.${name}.migrations_dir`);
+  if (own) return resolve(own.directory, own.text);
+  const common = layers.find('migrations_dir') ?? { directory: workingDirectory, text: 'migrations' };
+  return resolve(common.directory, common.text, ...(listed.length > 1 ? [name!] : []));
+}
+
+const listedDatabases = (layers: Layers) => [...new Set(layers.files.flatMap((file) => file.databases))];

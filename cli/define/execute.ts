@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Bind } from '../program.js';
-import { outputOption, resultFormatOption, timeoutOption } from './values.js';
+import { addRequestOptions, outputOption, resultFormatOption } from './values.js';
 
 export function defineExecute(program: Command, bind: Bind): void {
   const execute = program
@@ -8,18 +8,8 @@ export function defineExecute(program: Command, bind: Bind): void {
     .description('run SQL, or ask for the approval that it needs')
     .argument('[sql]', 'the SQL text')
     .option('--file <path>', 'read the SQL from a file, - for stdin')
-    .option('--reason <text>', 'why; shown to the approvers')
-    .option('--wait', 'wait for the approval, then run it')
-    .addOption(timeoutOption())
-    .option('--emergency', 'break glass: run without approval; needs --reason')
-    .option('--allow-ddl', 'with --emergency: lift the blocks on DDL')
-    .option('--no-result-store', 'do not keep the result')
-    .option('--share-with <id...>', 'who else may see the request and its result')
-    .option('--ticket <text>', 'recorded with the request')
-    .option('--repo <text>', 'recorded with the request')
-    .option('--idempotency-key <key>', 'the same key never makes a second request')
-    .addOption(outputOption())
-    .addOption(resultFormatOption());
+    .option('--allow-ddl', 'with --emergency: lift the blocks on DDL');
+  addRequestOptions(execute).addOption(outputOption()).addOption(resultFormatOption());
   bind(execute, async () => (await import('../commands/execute.js')).execute);
   const schema = program
     .command('schema')

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { maxTimeoutSecs } from '../limits.js';
 import { resultFormats } from '../output/result-format.js';
 
@@ -6,6 +6,13 @@ import { resultFormats } from '../output/result-format.js';
 export function wholeNumber(text: string): number {
   if (!/^\d{1,10}$/.test(text) || Number(text) > 4_294_967_295) throw new InvalidArgumentError('it must be a whole number.');
   return Number(text);
+}
+
+/** A whole number, 1 or more. */
+export function positiveNumber(text: string): number {
+  const value = wholeNumber(text);
+  if (value === 0) throw new InvalidArgumentError('it must be at least 1.');
+  return value;
 }
 
 /** Seconds of `--timeout`; 0 means none. */
@@ -37,4 +44,18 @@ export function outputOption(): Option {
 
 export function timeoutOption(): Option {
   return new Option('--timeout <secs>', 'give up waiting; the request goes on').argParser(seconds);
+}
+
+/** What every command takes that makes a request. */
+export function addRequestOptions(command: Command): Command {
+  return command
+    .option('--reason <text>', 'why; shown to the approvers')
+    .option('--wait', 'wait for the approval, then run it')
+    .addOption(timeoutOption())
+    .option('--emergency', 'break glass: run without approval; needs --reason')
+    .option('--no-result-store', 'do not keep the result')
+    .option('--share-with <id...>', 'who else may see the request and its result')
+    .option('--ticket <text>', 'recorded with the request')
+    .option('--repo <text>', 'recorded with the request')
+    .option('--idempotency-key <key>', 'the same key never makes a second request');
 }

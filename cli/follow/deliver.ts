@@ -2,8 +2,9 @@ import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs
 import { dirname, resolve } from 'node:path';
 import { defaultResultFormat, resultsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
-import { failure } from '../failure.js';
-import { readJson } from '../output/json-text.js';
+import { CommandFailure, failure } from '../failure.js';
+import { type JsonText, readJson } from '../output/json-text.js';
+import { renderMigration, viewMigration } from '../output/migration-result.js';
 import type { Answer } from '../output/output.js';
 import { type ResultFormat, renderResult } from '../output/result-format.js';
 import { viewResult } from '../output/result-view.js';
@@ -12,21 +13,38 @@ import type { Followed } from './outcome.js';
 export interface DeliveryOptions {
   output?: string;
   resultFormat?: ResultFormat;
+  /** Names of migrations by version, where the files are at hand. */
+  names?: ReadonlyMap<string, string>;
 }
 
-/** The answer of a request whose statement the database accepted: text for people, files as asked for (CL-14 to CL-17). */
-export function deliver(context: Context, followed: Followed, options: DeliveryOptions, note?: string): Answer {
-  const { envelope, id } = followed;
+/** The end of a request (CL-14 to CL-17): text for people, files as asked for; a migration that failed shows what it had done before. */
+export async function deliver(
+  context: Context,
+  following: Followed | Promise<Followed>,
+  options: DeliveryOptions,
+  noteOf?: (id: string) => string,
+): Promise<Answer> {
+  let followed: Followed;
+  try {
+    followed = await following;
+  } catch (error) {
+    throw error instanceof CommandFailure ? withSteps(context, error, options) : error;
+  }
+  return delivered(context, followed, options, noteOf?.(followed.id));
+}
+
+function delivered(context: Context, { envelope, id }: Followed, options: DeliveryOptions, note?: string): Answer {
   const notes = note === undefined ? {} : { note };
   if (envelope === null)
     return { data: JSON.stringify({ request_id: id, status: 'executed', result_stored: false }), human: () => 'OK\n', ...notes };
   const view = viewResult(readJson(envelope));
   if (view.truncated) context.output.warn(`the result is cut${view.truncationReason ? `: ${view.truncationReason}` : ''}`);
   keepCopy(context, id, envelope);
+  const render = (format: ResultFormat, toTerminal: boolean) =>
+    migrationText(context, view.data, options) ?? renderResult(view, format, toTerminal);
   if (options.output !== undefined) {
     const path = resolve(context.terminal.directory, options.output);
-    const text = options.resultFormat === undefined ? envelope : renderResult(view, options.resultFormat, false);
-    writeOutput(context.what, path, text);
+    writeOutput(context.what, path, options.resultFormat === undefined ? envelope : render(options.resultFormat, false));
     return {
       data: envelope,
       human: () => '',
@@ -34,7 +52,20 @@ export function deliver(context: Context, followed: Followed, options: DeliveryO
     };
   }
   const format = options.resultFormat ?? defaultResultFormat(context.layers());
-  return { data: envelope, human: () => renderResult(view, format, context.terminal.stdout.isTTY === true), ...notes };
+  return { data: envelope, human: () => render(format, context.terminal.stdout.isTTY === true), ...notes };
+}
+
+/** A migration's result has one form for people; null for other results. */
+function migrationText(context: Context, data: JsonText | null | undefined, { names }: DeliveryOptions): string | null {
+  const view = viewMigration(data);
+  return view === null ? null : renderMigration(view, names ?? new Map(), context.output.style);
+}
+
+function withSteps(context: Context, error: CommandFailure, options: DeliveryOptions): CommandFailure {
+  const text = migrationText(context, readJson(error.data).get('result_data'), options);
+  if (text === null) return error;
+  const { code, message, hint, exit, data } = error;
+  return new CommandFailure(code, message, { hint, exit, data, human: () => text });
 }
 
 /** Replaces a file in one step: a temporary file beside it, then a rename; mode 0600 (CL-17). */

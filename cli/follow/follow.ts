@@ -78,7 +78,7 @@ class Follower {
         return storedResult(this.context, this.task.id, this.task.signal);
       default:
         if (this.view === null) return this.look(false);
-        throw endedFailure(this.context.what, this.task.id, this.view);
+        throw await endedFailure(this.context, this.task.id, this.view, this.task.signal);
     }
   }
 

@@ -6,12 +6,13 @@ import { isInteractive } from '../terminal.js';
 import { type FollowTask, follow } from './follow.js';
 import type { Followed } from './outcome.js';
 
-/** `follow` under `--timeout` (seconds, 0 = none; CL-24) and Ctrl-C, which on a terminal offers to cancel (CL-26). */
-export async function followInterruptibly(
-  context: Context,
-  task: Omit<FollowTask, 'signal'>,
-  timeoutSecs: number,
-): Promise<Followed> {
+/** What to follow; a Ctrl-C on a terminal offers to cancel it unless that is switched off (CL-26). */
+export interface InterruptibleTask extends Omit<FollowTask, 'signal'> {
+  offersCancel?: boolean;
+}
+
+/** `follow` under `--timeout` (seconds, 0 = none; CL-24) and Ctrl-C. */
+export async function followInterruptibly(context: Context, task: InterruptibleTask, timeoutSecs: number): Promise<Followed> {
   const late = new AbortController();
   const timer =
     timeoutSecs > 0
@@ -23,6 +24,7 @@ export async function followInterruptibly(
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.code !== 'interrupted') throw error;
     clearTimeout(timer);
+    if (task.offersCancel === false) throw goesOn(context.what, task.id);
     return await interrupted(context, task.id);
   } finally {
     clearTimeout(timer);

@@ -1,6 +1,7 @@
 import type { Context } from '../context.js';
 import { type CommandFailure, failure, type LocalCode } from '../failure.js';
-import type { RequestView } from './request-view.js';
+import { lostMigration } from './migration-failure.js';
+import { isMigration, type RequestView } from './request-view.js';
 
 /** How following ended well; a null envelope is a success whose result is not stored. */
 export interface Followed {
@@ -9,8 +10,16 @@ export interface Followed {
 }
 
 /** The failure of a request that ended without success (CL-21); `data` is the envelope, or the request as it was read. */
-export function endedFailure(what: string, id: string, view: RequestView, data: string = view.text): CommandFailure {
+export async function endedFailure(
+  context: Context,
+  id: string,
+  view: RequestView,
+  signal: AbortSignal,
+  data: string = view.text,
+): Promise<CommandFailure> {
+  const { what } = context;
   if (view.status === 'execution_lost') {
+    if (isMigration(view)) return lostMigration(context, id, view, signal);
     return failure('execution_lost', `${what}: the agent was lost: ${view.lostReason ?? 'no reason given'}`, {
       data,
       hint: `look at the database first: the statement may have been applied; then svc request resume ${id}, or a new request`,
@@ -18,7 +27,9 @@ export function endedFailure(what: string, id: string, view: RequestView, data: 
   }
   const code = ended[view.status];
   if (code === undefined) return failure('server_error', `${what}: the request has the unknown status ${view.status}`, { data });
-  return failure(code, `${what}: the request was ${words[code] ?? code}`, { data, hint: `svc request show ${id}` });
+  // A request that was cancelled after its agent was lost may have changed something.
+  const unchanged = code === 'cancelled' && isMigration(view) && view.lostReason === null ? 'nothing was changed; ' : '';
+  return failure(code, `${what}: the request was ${words[code] ?? code}`, { data, hint: `${unchanged}svc request show ${id}` });
 }
 
 /** Exit 3: the database refused the statement; `data` is the envelope (CL-12). */

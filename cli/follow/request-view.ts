@@ -4,6 +4,7 @@ import type { JsonText } from '../output/json-text.js';
 /** What following needs of `GET /api/requests/{id}`; `text` is the answer as it came. */
 export interface RequestView {
   status: string;
+  operation: string;
   queueHint: string | null;
   claimedBy: string | null;
   lostReason: string | null;
@@ -33,6 +34,7 @@ export function viewRequest(request: JsonText, text: string): RequestView {
   const required = steps[stepsDone]?.get('approvers_required')?.items() ?? [];
   return {
     status: request.get('status')?.string() ?? '',
+    operation: request.get('operation')?.string() ?? '',
     queueHint: request.get('queue_hint')?.string() ?? null,
     claimedBy: request.get('claimed_by')?.string() ?? null,
     lostReason: request.get('lost_reason')?.string() ?? null,
@@ -41,6 +43,11 @@ export function viewRequest(request: JsonText, text: string): RequestView {
     stepsTotal: Number(progress?.get('total_steps')?.text ?? 0),
     text,
   };
+}
+
+/** Whether the request changes the schema by migrations or asks for them. */
+export function isMigration(view: RequestView): boolean {
+  return view.operation.startsWith('migrate_');
 }
 
 /** What a queue hint means (AG-78); an unknown one is shown as it is. */

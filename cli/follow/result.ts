@@ -2,9 +2,10 @@ import { answerFailure, type Reply } from '../client.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { anySignal } from '../signal.js';
+import { migrationFailure } from './migration-failure.js';
 import { endedFailure, type Followed, statementFailure } from './outcome.js';
 import type { Progress } from './progress.js';
-import { lookAtRequest } from './request-view.js';
+import { isMigration, lookAtRequest } from './request-view.js';
 
 /** Waits on the result stream, showing progress beside it; null when it told nothing (204) or broke (CL-22). */
 export async function awaitResult(
@@ -48,15 +49,17 @@ export async function judgeEnvelope(context: Context, id: string, reply: Reply, 
   const message = envelope.get('error_message')?.string() ?? 'the statement failed';
   const view = await lookAtRequest(context, id, false, signal).catch(() => null);
   const nothingRan = envelope.get('execution_id')?.string() === '';
-  if (view && ['rejected', 'cancelled', 'expired'].includes(view.status)) throw endedFailure(context.what, id, view, reply.text);
+  if (view && ['rejected', 'cancelled', 'expired'].includes(view.status))
+    throw await endedFailure(context, id, view, signal, reply.text);
   if (nothingRan) throw failure('execution_failed', `${context.what}: ${message}`, { exit: 1, data: reply.text });
   context.output.note(context.output.noteStyle.dim(`request ${id} failed`));
+  if (view && isMigration(view)) throw await migrationFailure(context, id, message, { json: envelope, text: reply.text }, signal);
   throw statementFailure(context.what, message, reply.text);
 }
 
 async function notStored(context: Context, id: string, signal: AbortSignal): Promise<Followed> {
   const view = await lookAtRequest(context, id, false, signal);
-  if (view.status !== 'executed') throw endedFailure(context.what, id, view);
+  if (view.status !== 'executed') throw await endedFailure(context, id, view, signal);
   context.output.warn('the database accepted the statement, but its result is not stored');
   return { id, envelope: null };
 }
@@ -66,7 +69,7 @@ async function nothingToShow(context: Context, id: string, reply: Reply, signal:
   const view = await lookAtRequest(context, id, false, signal).catch(() => null);
   const hasEnded = view !== null && ['failed', 'rejected', 'cancelled', 'expired', 'execution_lost'].includes(view.status);
   if (!hasEnded) return answerFailure(context.what, reply.status, reply.text);
-  const end = endedFailure(context.what, id, view);
+  const end = await endedFailure(context, id, view, signal);
   return new CommandFailure(end.code, end.message, { hint: end.hint, data: end.data, exit: 1 });
 }
 

@@ -43,6 +43,16 @@ const usageErrors: string[][] = [
   ['group', 'show'],
   ['role'],
   ['audit', 'list', '--since', '2026-05-01T00:00:00'],
+  ['migrate'],
+  ['migrate', 'create'],
+  ['migrate', 'create', ' '],
+  ['migrate', 'up', '--count', '0'],
+  ['migrate', 'up', '--count', '1.5'],
+  ['migrate', 'up', '--after', 'a b'],
+  ['migrate', 'down', '--count', '-1'],
+  ['migrate', 'up', '--allow-ddl'],
+  ['migrate', 'repair', '--action', 'add', '--version', '1', '--emergency', '--reason', 'r'],
+  ['migrate', 'repair', '--action', 'remove', '--version', 'a_b', '--emergency', '--reason', 'r'],
 ];
 
 describe('bad command lines', () => {

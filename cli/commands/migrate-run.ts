@@ -1,0 +1,78 @@
+import { bundleText, chosenMigrations, type Direction, maxBundleBytes, maxMigrations } from '../../domain/migration/bundle.js';
+import { isVersion } from '../../domain/migration/version.js';
+import { databaseName, environmentName, migrationsDirectory } from '../config/target.js';
+import { requireConfirmation } from '../confirmation.js';
+import type { Context } from '../context.js';
+import { failure } from '../failure.js';
+import { deliver } from '../follow/deliver.js';
+import { type SubmitOptions, submit } from '../follow/submit.js';
+import { type MigrationDirectory, readMigrations } from '../migrations/directory.js';
+import { describePlan } from '../migrations/plan.js';
+import type { Answer } from '../output/output.js';
+
+export interface MigrateOptions extends SubmitOptions {
+  count?: number;
+  after?: string;
+}
+
+/** `svc migrate up`: every file, or those after a version; the agent knows which are applied (MI-10). */
+export function migrateUp(context: Context, _: readonly string[], options: MigrateOptions): Promise<Answer> {
+  return migrate(context, 'up', options, options.count ?? null);
+}
+
+/** `svc migrate down`: every file with a down part, and how many to revert (MI-10). */
+export function migrateDown(context: Context, _: readonly string[], options: MigrateOptions): Promise<Answer> {
+  return migrate(context, 'down', options, options.count ?? 1);
+}
+
+async function migrate(
+  context: Context,
+  direction: Direction,
+  options: MigrateOptions,
+  maxCount: number | null,
+): Promise<Answer> {
+  const { terminal, output, what } = context;
+  const { after } = options;
+  if (after !== undefined && !isVersion(after)) throw failure('usage', `${what}: --after ${after} is no version`);
+  const layers = context.layers();
+  const database = databaseName(layers, context.options);
+  const environment = environmentName(layers, context.options);
+  const directory = readMigrations(what, migrationsDirectory(layers, context.options, terminal.directory), terminal.directory);
+  const migrations = chosenMigrations(directory.migrations, direction, after);
+  refuseCount(what, direction, directory, migrations.length, after);
+  const detail = bundleText(migrations, direction, { dirSha256: directory.sha256, maxCount });
+  refuseSize(what, detail);
+  context.client();
+  output.note(describePlan({ direction, target: `${database}/${environment}`, migrations, maxCount }, output.noteStyle));
+  await requireConfirmation(context, direction === 'up' ? 'Apply them?' : 'Revert?');
+  const followed = submit(context, { database, environment, operation: `migrate_${direction}`, detail }, options);
+  const names = new Map(migrations.map(({ version, name }) => [version, name]));
+  return deliver(context, followed, { names }, (id) => output.noteStyle.dim(`request ${id} executed`));
+}
+
+function refuseCount(
+  what: string,
+  direction: Direction,
+  { path, migrations }: MigrationDirectory,
+  chosen: number,
+  after?: string,
+): void {
+  if (chosen > maxMigrations)
+    throw failure('config_error', `${what}: ${chosen} migrations; a request takes at most ${maxMigrations}`, { hint: afterHint });
+  if (chosen > 0) return;
+  const which = direction === 'down' && migrations.length > 0 ? ' with a down part' : '';
+  throw failure(
+    'config_error',
+    `${what}: ${path} has no migration${which}${after === undefined ? '' : ` after ${after}`}; nothing was sent`,
+  );
+}
+
+function refuseSize(what: string, detail: string): void {
+  const bytes = Buffer.byteLength(detail);
+  if (bytes > maxBundleBytes)
+    throw failure('config_error', `${what}: the migrations take ${bytes} bytes; a request takes at most ${maxBundleBytes}`, {
+      hint: afterHint,
+    });
+}
+
+const afterHint = '--after VERSION sends only the files after that one; name the last one that is applied everywhere';

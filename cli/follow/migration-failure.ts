@@ -1,0 +1,58 @@
+import type { Context } from '../context.js';
+import { type CommandFailure, failure } from '../failure.js';
+import type { JsonText } from '../output/json-text.js';
+import { viewMigration } from '../output/migration-result.js';
+import type { RequestView } from './request-view.js';
+
+/** Exit 3 for a migration that failed: what it left behind is the hint (migrations.md section 6). */
+export async function migrationFailure(
+  context: Context,
+  id: string,
+  message: string,
+  envelope: { json: JsonText; text: string },
+  signal: AbortSignal,
+): Promise<CommandFailure> {
+  const view = viewMigration(envelope.json.get('result_data'));
+  const hint = view?.kind === 'run' ? doneHint(view.done, view.direction) : await outcomeHint(context, id, signal);
+  return failure('execution_failed', `${context.what}: ${message}`, { data: envelope.text, hint });
+}
+
+/** The failure of a lost migration: which attempt it was, and that a resume goes on after what is proven done. */
+export async function lostMigration(
+  context: Context,
+  id: string,
+  view: RequestView,
+  signal: AbortSignal,
+): Promise<CommandFailure> {
+  const fence = (await newestExecution(context, id, signal))?.get('fence')?.text;
+  const attempt = fence === undefined ? 'the agent' : `attempt ${fence}`;
+  return failure('execution_lost', `${context.what}: ${attempt} was lost: ${view.lostReason ?? 'no reason given'}`, {
+    data: view.text,
+    hint: `svc request resume ${id} goes on after what is proven done; svc migrate status shows what is applied`,
+  });
+}
+
+function doneHint(done: number, direction: 'up' | 'down'): string {
+  const word = direction === 'up' ? 'applied' : 'reverted';
+  if (done === 0) return 'a part of it stays in the database; look there, then use svc migrate repair';
+  return `${done} ${done === 1 ? 'migration was' : 'migrations were'} ${word} and stay so; svc migrate ${direction} goes on after them`;
+}
+
+/** Without a list of what was done the agent's own word tells whether anything was. */
+async function outcomeHint(context: Context, id: string, signal: AbortSignal): Promise<string | null> {
+  const outcome = (await newestExecution(context, id, signal))?.get('outcome')?.string();
+  return outcome === 'rolled_back' || outcome === 'not_started' ? 'nothing was changed' : null;
+}
+
+/** The failure is told without it when it cannot be read. */
+async function newestExecution(context: Context, id: string, signal: AbortSignal): Promise<JsonText | undefined> {
+  const path = ['api', 'requests', id, 'executions'];
+  const reply = await context
+    .client()
+    .call({ method: 'GET', path, query: { limit: 1 }, signal })
+    .catch((error: unknown) => {
+      if (signal.aborted) throw error;
+      return null;
+    });
+  return reply?.json().get('executions')?.items()[0];
+}

@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import type { Context } from '../context.js';
+import { CommandFailure, failure } from '../failure.js';
+import type { JsonText } from '../output/json-text.js';
+import { followInterruptibly } from './interruptible.js';
+import type { Followed } from './outcome.js';
+
+/** What every command that makes a request takes. */
+export interface SubmitOptions {
+  reason?: string;
+  wait?: boolean;
+  timeout?: number;
+  emergency?: boolean;
+  resultStore?: boolean;
+  shareWith?: string[];
+  ticket?: string;
+  repo?: string;
+  idempotencyKey?: string;
+}
+
+/** What a request is about; without `operation` the server classifies the SQL. */
+export interface Content {
+  database: string;
+  environment: string;
+  operation?: string;
+  detail: string;
+  allow_ddl?: boolean;
+}
+
+/** Makes one request with its key (CL-20), then does what CL-21 says for its status. */
+export async function submit(context: Context, content: Content, options: SubmitOptions): Promise<Followed> {
+  const created = await create(context, { ...content, ...bodyOf(options) }, options);
+  const id = created.get('id')?.string();
+  const status = created.get('status')?.string();
+  if (id == null || status == null) throw failure('server_error', `${context.what}: the answer names no request`);
+  const approvers = created.get('approvers')?.items() ?? [];
+  const waits = options.wait === true;
+  const task = {
+    ...{ id, status, waitForApproval: waits, resume: waits, resumeAfterTimeout: true },
+    approvers: approvers.flatMap((item) => item.string() ?? []),
+    offersCancel: content.operation !== 'migrate_status',
+  };
+  return followInterruptibly(context, task, options.timeout ?? 0);
+}
+
+function bodyOf(options: SubmitOptions) {
+  const metadata = {
+    ...(options.ticket === undefined ? {} : { ticket: options.ticket }),
+    ...(options.repo === undefined ? {} : { repo: options.repo }),
+  };
+  return {
+    idempotency_key: options.idempotencyKey ?? randomUUID(),
+    ...(options.reason === undefined ? {} : { reason: options.reason }),
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
+    ...(options.emergency === true ? { emergency: true } : {}),
+    ...(options.resultStore === false ? { no_result_store: true } : {}),
+    ...(options.shareWith === undefined ? {} : { share_with: options.shareWith }),
+  };
+}
+
+/** While nobody knows whether the request exists, the hint names the key that finds or makes it (CL-26, CL-I4). */
+async function create(context: Context, body: Content & { idempotency_key: string }, options: SubmitOptions): Promise<JsonText> {
+  try {
+    const reply = await context
+      .client()
+      .call({ method: 'POST', path: ['api', 'requests'], body: JSON.stringify(body), repeatable: true });
+    return reply.json();
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || !['interrupted', 'network_error'].includes(error.code)) throw error;
+    const unknown = options.idempotencyKey === undefined ? 'the request may exist; ' : '';
+    const hint = `${unknown}repeat the command with --idempotency-key ${body.idempotency_key}`;
+    throw new CommandFailure(error.code, error.message, {
+      hint: error.hint === null ? hint : `${error.hint}\n${hint}`,
+      exit: error.exit,
+      data: error.data,
+    });
+  }
+}

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { type Migration, readMigrationFile } from '../../domain/migration/file.js';
+import { failure } from '../failure.js';
+
+export interface LocalMigration extends Migration {
+  fileName: string;
+}
+
+export interface MigrationDirectory {
+  /** As people are shown it. */
+  path: string;
+  migrations: LocalMigration[];
+  /** Tells which state of the directory was sent (MI-11). */
+  sha256: string;
+}
+
+/** Reads every migration of a directory in byte order of the names (MI-01); a file that breaks a rule is `config_error` with file, line and reason (MI-05). */
+export function readMigrations(what: string, directory: string, cwd: string): MigrationDirectory {
+  const path = relative(cwd, directory) || '.';
+  const names = migrationNames(what, directory, path);
+  const hash = createHash('sha256');
+  const migrations: LocalMigration[] = [];
+  const problems: string[] = [];
+  for (const name of names) {
+    const content = readContent(what, directory, name, path);
+    hash.update(name).update('\0').update(createHash('sha256').update(content).digest('hex')).update('\n');
+    const read = readFile(name, content);
+    if (typeof read === 'string') problems.push(`${join(path, name)}:${read}`);
+    else migrations.push(read);
+  }
+  problems.push(...repeatedVersions(path, migrations));
+  if (problems.length > 0) throw problemFailure(what, problems);
+  return { path, migrations, sha256: hash.digest('hex') };
+}
+
+/** The names of the files that count as migrations (MI-01); none where there is no such directory and `mayLack` is set. */
+export function migrationNames(what: string, directory: string, path: string, mayLack = false): string[] {
+  try {
+    const names = readdirSync(directory, { encoding: 'buffer' }).map((name) => Buffer.from(Uint8Array.from(name)));
+    return names
+      .sort(Buffer.compare)
+      .map((name) => name.toString('utf8'))
+      .filter((name) => name.endsWith('.sql') && !/^[._]/.test(name) && isFile(join(directory, name)));
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
+    if (code === 'ENOENT' && mayLack) return [];
+    throw failure('config_error', `${what}: the directory ${path} cannot be read (${code})`, {
+      hint: 'migrations_dir in svc.toml names another; svc migrate create NAME makes it',
+    });
+  }
+}
+
+/** A name that is not UTF-8 names no file once it is text; it is reported when it is read. */
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() !== false;
+}
+
+function readContent(what: string, directory: string, name: string, path: string): Uint8Array {
+  try {
+    return Uint8Array.from(readFileSync(join(directory, name)));
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
+    throw failure('config_error', `${what}: ${join(path, name)} cannot be read (${code})`);
+  }
+}
+
+/** The migration, or `line: reason`. A byte order mark at the start is no text. */
+function readFile(name: string, content: Uint8Array): LocalMigration | string {
+  const text = decode(content);
+  if (typeof text === 'number') return `${text}: the text is not UTF-8`;
+  const read = readMigrationFile(name, text);
+  return 'problem' in read ? `${read.problem.line}: ${read.problem.reason}` : { ...read.migration, fileName: name };
+}
+
+/** The text, or the line of the first bytes that are not UTF-8. */
+function decode(content: Uint8Array): string | number {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(content);
+  } catch {
+    const lines = Buffer.from(content).toString('utf8').split('\n');
+    return lines.findIndex((line) => line.includes('\ufffd')) + 1;
+  }
+}
+
+function repeatedVersions(path: string, migrations: readonly LocalMigration[]): string[] {
+  const first = new Map<string, string>();
+  return migrations.flatMap(({ version, fileName }) => {
+    const earlier = first.get(version);
+    if (earlier !== undefined) return [`${join(path, fileName)}:1: ${earlier} has the version ${version} too`];
+    first.set(version, fileName);
+    return [];
+  });
+}
+
+const maxProblems = 10;
+
+function problemFailure(what: string, problems: readonly string[]) {
+  const shown = problems.slice(0, maxProblems).join('\n');
+  const more = problems.length > maxProblems ? `\nand ${problems.length - maxProblems} more` : '';
+  return failure('config_error', `${what}: nothing was sent\n${shown}${more}`);
+}

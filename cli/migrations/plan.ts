@@ -1,0 +1,50 @@
+import type { Direction } from '../../domain/migration/bundle.js';
+import type { Style } from '../output/style.js';
+import { visible } from '../output/visible.js';
+import { padToWidth } from '../output/width.js';
+import type { LocalMigration } from './directory.js';
+
+export interface Plan {
+  direction: Direction;
+  /** database/environment. */
+  target: string;
+  migrations: readonly LocalMigration[];
+  /** null = no cap. */
+  maxCount: number | null;
+}
+
+/** What is about to be sent, for whoever has to confirm it (MI-52). */
+export function describePlan({ direction, target, migrations, maxCount }: Plan, style: Style): string {
+  const what = direction === 'up' ? 'sent to' : 'with a down part, sent to';
+  const shown = migrations.slice(-maxShown);
+  const older = migrations.slice(0, -maxShown);
+  const width = Math.max(...shown.map(({ version }) => version.length));
+  return [
+    `${countOf(migrations.length, 'migration')} ${what} ${style.bold(target)}`,
+    ...(older.length === 0 ? [] : [`  ${older.length} from ${older[0]!.version} to ${older.at(-1)!.version}`]),
+    ...shown.map(
+      (migration) =>
+        `  ${padToWidth(migration.version, width, false)}  ${visible(migration.name)}${migration[direction]?.transactional === false ? style.yellow('  (without a transaction)') : ''}`,
+    ),
+    direction === 'up' ? upRule(maxCount) : downRule(maxCount ?? 1),
+  ].join('\n');
+}
+
+/** `1 migration`, `3 migrations`. */
+export function countOf(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? '' : 's'}`;
+}
+
+/** More than a screen hides the question; the newest are what it is about. */
+const maxShown = 20;
+
+function upRule(maxCount: number | null): string {
+  const rest = maxCount === null ? 'runs all others' : `runs at most ${maxCount} of the others`;
+  return `The agent skips those that are applied already and ${rest}, in this order.`;
+}
+
+function downRule(maxCount: number): string {
+  return maxCount === 1
+    ? 'The agent reverts the latest applied one; if that is not listed here, it changes nothing.'
+    : `The agent reverts the ${maxCount} latest applied ones, the newest first; if one of them is not listed here, it changes nothing.`;
+}

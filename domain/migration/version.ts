@@ -1,0 +1,22 @@
+/** Whether a text is a version: 1 to 255 characters of A-Z, a-z, 0-9, dot and hyphen (MI-02). */
+export function isVersion(text: string): boolean {
+  return /^[A-Za-z0-9.-]{1,255}$/.test(text);
+}
+
+/** The order of versions: by bytes, whatever the database's collation (MI-22). Versions are ASCII, so units are bytes. */
+export function compareVersions(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** The version of a new file: its UTC second as `yyyymmddhhmmss`, later by as many seconds as it takes to be free (MI-06). */
+export function newVersion(now: number, taken: ReadonlySet<string>): string {
+  for (let instant = now; ; instant += 1000) {
+    const version = new Date(instant).toISOString().replace(/\D/g, '').slice(0, 14);
+    if (!taken.has(version)) return version;
+  }
+}
+
+/** The name of a new file as its file name holds it (MI-06). */
+export function fileNameOf(version: string, name: string): string {
+  return `${version}_${name.toLowerCase().replace(/[^a-z0-9_]/gu, '_')}.sql`;
+}
