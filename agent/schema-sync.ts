@@ -4,7 +4,7 @@ import { Interrupted } from './drivers/faults.js';
 import type { GatewayClient } from './gateway-client.js';
 import type { Log } from './log.js';
 import { cutErrorText } from './outcome.js';
-import { SnapshotTooLarge } from './schema/snapshot-too-large.js';
+import { NoSnapshot, SnapshotTooLarge } from './schema/no-snapshot.js';
 import type { Timings } from './timings.js';
 import { sleep } from './wait.js';
 
@@ -92,8 +92,8 @@ async function collect(target: Target, { timings, log }: Dependencies, stop: Abo
     return body;
   } catch (error) {
     if (error instanceof Interrupted) return null;
-    const why = error instanceof SnapshotTooLarge ? error.message : cutErrorText(target.driver.errorText(error));
-    log.warn('schema not collected', { database: target.name, why: error instanceof SnapshotTooLarge ? why : undefined });
+    const why = error instanceof NoSnapshot ? error.message : cutErrorText(target.driver.errorText(error));
+    log.warn('schema not collected', { database: target.name, why: error instanceof NoSnapshot ? why : undefined });
     return bodyOf(target, { status: 'failed', snapshot: null, error_message: why });
   }
 }

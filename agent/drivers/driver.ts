@@ -50,7 +50,7 @@ export interface Driver {
   /** Plans a statement without running it; never throws. `connectivity` as in a run's report. */
   explain(run: ExplainRun): Promise<{ explained: { plan: string } | { error: string }; connectivity: boolean }>;
   /**
-   * What the tables look like now; takes at most `timeoutMs`. Throws a ConnectFailure or the database's error, SnapshotTooLarge, or Interrupted when
+   * What the tables look like now; takes at most `timeoutMs`. Throws a ConnectFailure or the database's error, NoSnapshot, or Interrupted when
    * the signal aborts.
    */
   snapshot(timeoutMs: number, signal: AbortSignal): Promise<SchemaSnapshot>;

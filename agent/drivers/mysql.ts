@@ -1,4 +1,5 @@
 import type { AgentConfig, DatabaseConfig } from '../config.js';
+import { collectMysqlSchema } from '../schema/mysql.js';
 import type { Timings } from '../timings.js';
 import type { Connected, Driver, ExplainRun } from './driver.js';
 import { runMysqlDml } from './mysql-dml.js';
@@ -12,7 +13,7 @@ import { createMysqlPool } from './mysql-pool.js';
 import { runMysqlSelect } from './mysql-select.js';
 import type { MysqlSession } from './mysql-session.js';
 import { readMysqlUrl } from './mysql-url.js';
-import { explainInPool, runInPool } from './pooled.js';
+import { explainInPool, runInPool, snapshotInPool } from './pooled.js';
 
 /** A MySQL or MariaDB target with a pool for reads and one for writes. */
 export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig, timings: Timings): Driver {
@@ -52,9 +53,8 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
         plan: (session) => explainAndRollBack(session, run),
       }),
     errorText: errors.errorText,
-    async snapshot() {
-      throw new Error('schemas of MySQL are not collected');
-    },
+    // Not with the account of reads: MariaDB hides constraints from one that can only SELECT.
+    snapshot: (timeoutMs, signal) => snapshotInPool(writes, signal, (session) => collectMysqlSchema(session, timeoutMs, signal)),
     async deleteOldMarkers() {
       const session = await writes.open();
       try {

@@ -1,3 +1,4 @@
+import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
 import { failure } from '../outcome.js';
 import { ConnectFailure, type Driver, type ExplainRun, type Run, type RunReport } from './driver.js';
 import type { ErrorReader, Report } from './engine.js';
@@ -60,6 +61,21 @@ export async function explainInPool<S extends Session>(
     clearTimeout(timer);
     run.signal.removeEventListener('abort', destroy);
     void session.release();
+  }
+}
+
+/** Collects a schema on a session of the pool (AP-61); throws what `collect` throws, or Interrupted when the signal aborts before one is free. */
+export async function snapshotInPool<S extends Session>(
+  pool: SessionPool<S>,
+  signal: AbortSignal,
+  collect: (session: S) => Promise<SchemaSnapshot>,
+): Promise<SchemaSnapshot> {
+  const session = await pool.acquire(signal);
+  if (session === null) throw new Interrupted();
+  try {
+    return await collect(session);
+  } finally {
+    await session.release();
   }
 }
 

@@ -2,8 +2,7 @@ import type { AgentConfig, DatabaseConfig } from '../config.js';
 import { collectPostgresSchema } from '../schema/postgres.js';
 import type { Timings } from '../timings.js';
 import type { Connected, Driver } from './driver.js';
-import { Interrupted } from './faults.js';
-import { explainInPool, runInPool } from './pooled.js';
+import { explainInPool, runInPool, snapshotInPool } from './pooled.js';
 import { runDml } from './postgres-dml.js';
 import { postgresEngine as engine } from './postgres-engine.js';
 import { connectFailure, postgresErrors as errors } from './postgres-errors.js';
@@ -39,15 +38,8 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
     },
     select: (run) => runInPool(reads, run, errors, (session) => runSelect(session, run, { ...common, pool: reads })),
     dml: (run) => runInPool(writes, run, errors, (session) => runDml(session, run, { ...common, pool: writes, marker })),
-    async snapshot(timeoutMs, signal) {
-      const session = await reads.acquire(signal);
-      if (session === null) throw new Interrupted();
-      try {
-        return await collectPostgresSchema(session, timeoutMs, signal);
-      } finally {
-        await session.release();
-      }
-    },
+    snapshot: (timeoutMs, signal) =>
+      snapshotInPool(reads, signal, (session) => collectPostgresSchema(session, timeoutMs, signal)),
     explain: (run) =>
       explainInPool(run.read ? reads : writes, run, errors, {
         graceMs: timings.deadlineGraceMs,

@@ -1,5 +1,4 @@
-/** Above this many rows of one kind the snapshot cannot fit into a body of 10 MiB: each takes more than 55 bytes of it. */
-export const MAX_ROWS = 200_000;
+import { MAX_ROWS } from './rows.js';
 
 // Functions are named with their schema, so that nothing of the role's search path stands in for them.
 const userTables = `

@@ -1,14 +1,9 @@
 import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
-import { Interrupted } from '../drivers/faults.js';
 import type { Step } from '../drivers/postgres-exchange.js';
 import type { PostgresSession } from '../drivers/postgres-session.js';
-import { COLUMNS, CONSTRAINTS, INDEXES, MAX_ROWS, TABLES } from './postgres-queries.js';
-import { SnapshotTooLarge } from './snapshot-too-large.js';
-
-/** How far this side's deadline for the whole lies behind the server's for each statement. */
-const GRACE_MS = 2000;
-
-type Row = (string | null)[];
+import { COLUMNS, CONSTRAINTS, INDEXES, TABLES } from './postgres-queries.js';
+import { byTable, checkSize, type Row, text } from './rows.js';
+import { within } from './within.js';
 
 /**
  * What the session's role sees of the tables (AP-61 to AP-63), from one read-only transaction that sees one instant; takes at most `timeoutMs`. Throws the
@@ -20,12 +15,7 @@ export async function collectPostgresSchema(
   signal: AbortSignal,
 ): Promise<SchemaSnapshot> {
   const steps = [TABLES, COLUMNS, CONSTRAINTS, INDEXES].map((text): Step => ({ kind: 'run', text }));
-  const end = () => session.destroy();
-  // Not AbortSignal.any: each of its signals leaves an entry in `signal` for as long as the process lives.
-  const timer = setTimeout(end, timeoutMs + GRACE_MS);
-  signal.addEventListener('abort', end, { once: true });
-  if (signal.aborted) end();
-  try {
+  return await within(session, { timeoutMs, signal }, async () => {
     const results = await session.exchange([
       { kind: 'run', text: 'begin isolation level repeatable read read only' },
       {
@@ -37,14 +27,9 @@ export async function collectPostgresSchema(
       { kind: 'run', text: 'rollback' },
     ]);
     const [tables = [], columns = [], constraints = [], indexes = []] = results.slice(2, -1).map(({ rows }) => rows);
-    if ([tables, columns, constraints, indexes].some((rows) => rows.length >= MAX_ROWS)) throw new SnapshotTooLarge();
+    checkSize([tables, columns, constraints, indexes]);
     return assemble(tables, columns, constraints, indexes);
-  } catch (error) {
-    throw signal.aborted ? new Interrupted() : error;
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', end);
-  }
+  });
 }
 
 function assemble(tables: Row[], columns: Row[], constraints: Row[], indexes: Row[]): SchemaSnapshot {
@@ -61,17 +46,6 @@ function assemble(tables: Row[], columns: Row[], constraints: Row[], indexes: Ro
       indexes: indexesOf.get(text(oid)) ?? [],
     })),
   };
-}
-
-/** Rows that begin with the oid of their table, in their order. */
-function byTable<T>(rows: Row[], read: (row: Row) => T): Map<string, T[]> {
-  const found = new Map<string, T[]>();
-  for (const [oid, ...row] of rows) {
-    const same = found.get(text(oid));
-    if (same) same.push(read(row));
-    else found.set(text(oid), [read(row)]);
-  }
-  return found;
 }
 
 function columnOf([name, type, nullable, fallback, isKey]: Row): SnapshotTable['columns'][number] {
@@ -108,5 +82,4 @@ function constraintOf([name, letter, columns, schema, table, referenced, action]
   };
 }
 
-const text = (value: string | null | undefined): string => value ?? '';
 const names = (json: string | null | undefined): string[] => JSON.parse(json ?? '[]') as string[];

@@ -5,7 +5,7 @@ import { ConnectFailure } from '../../agent/drivers/driver.js';
 import { Interrupted } from '../../agent/drivers/faults.js';
 import { postgresErrors } from '../../agent/drivers/postgres-errors.js';
 import { createGatewayClient, type GatewayClient } from '../../agent/gateway-client.js';
-import { SnapshotTooLarge } from '../../agent/schema/snapshot-too-large.js';
+import { SnapshotTooLarge } from '../../agent/schema/no-snapshot.js';
 import { createSchemaSync } from '../../agent/schema-sync.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { sleep } from '../../agent/wait.js';

@@ -8,7 +8,7 @@ import { startTestAgent, type TestAgent } from '../../support/test-agent.js';
 const toml = `
 [[databases]]
 name = "shop"
-environments = ["staging"]
+environments = ["staging", "development"]
 dialect = "mysql"
 
 [[auth.groups]]
@@ -41,7 +41,8 @@ describe.skipIf(server === null)('a pair of dialect mysql behind a real gateway'
     await root.query('create table parts (id int primary key, qty bigint); insert into parts values (1, 9007199254740993)');
     dana = await api.createUser('dana', { roles: ['requester'] });
     erin = await api.createUser('erin', { groups: ['dba-team'] });
-    const tables = `read_url = "${target.readUrl}"`;
+    const nowhere = Object.assign(new URL(target.url), { pathname: '/' }).href;
+    const tables = `read_url = "${target.readUrl}"\n[databases.shop.development]\nurl = "${nowhere}"`;
     agent = startTestAgent({ gateway: api, token: api.tokens.agent, url: target.url, tables });
     await eventually(async () => (await api.services.database.query('select 1 from agents')).length === 1);
   });
@@ -65,6 +66,21 @@ describe.skipIf(server === null)('a pair of dialect mysql behind a real gateway'
     const created = await create({ detail: 'select `qty` from parts where id = 1' });
     expect(created.body.status).toBe('dispatched');
     expect((await ended(created.body.id)).text).toContain('9007199254740993');
+  });
+
+  it('AP-61, AP-64: the schema of the target is read through the gateway, or why there is none', async () => {
+    const schema = () => api.call('GET', '/api/schemas/shop?environment=staging&table=parts', { token: dana });
+    await expect.poll(async () => (await schema()).body.status).toBe('ready');
+    expect((await schema()).body).toMatchObject({ dialect: 'mysql', error_message: null });
+    expect((await schema()).body.table).toMatchObject({
+      ...{ name: 'parts', schema_name: target.name, columns: [{ name: 'id', is_primary_key: true }, { name: 'qty' }] },
+      constraints: [{ name: 'PRIMARY', constraint_type: 'primary_key', columns: ['id'] }],
+      indexes: [{ name: 'PRIMARY', columns: ['id'], is_unique: true, index_type: 'btree' }],
+    });
+    const failed = `select last_error from schema_snapshots where environment = 'development' and last_status = 'failed'`;
+    await expect
+      .poll(() => api.services.database.query(failed))
+      .toEqual([{ last_error: 'config error: the url names no database' }]);
   });
 
   it('AP-34: a write waits for its approval, then runs once with a marker', async () => {

@@ -1,0 +1,47 @@
+import { MAX_ROWS } from './rows.js';
+
+/** What the server writes between names of a list: no name can hold it. */
+export const BETWEEN = '\0';
+
+// Tables whose names differ in case only are two, while the catalogue compares names without case.
+const listOf = (what: string, place: string) => `group_concat(${what} order by ${place} separator '\\0')`;
+
+/** Name, rows. */
+export const TABLES = `
+  select table_name, table_rows from information_schema.tables
+  where table_schema = database() and table_type in ('BASE TABLE', 'SYSTEM VERSIONED') limit ${MAX_ROWS}`;
+
+/** Table, name, type, nullable, default, how it is generated; in the table's order. MariaDB writes no default as the word NULL, and a text in quotes. */
+export const columns = ({ isMariadb }: { isMariadb: boolean }) => `
+  select table_name, column_name, column_type, is_nullable,
+    ${isMariadb ? `nullif(column_default, 'NULL')` : 'column_default'}, generation_expression
+  from information_schema.columns where table_schema = database() order by table_name, ordinal_position limit ${MAX_ROWS}`;
+
+/** Table, name, columns, and of a foreign key the schema, table and columns. A foreign key may be named like another key of its table. */
+export const KEYS = `
+  select max(table_name), max(constraint_name), ${listOf('column_name', 'ordinal_position')}, max(referenced_table_schema),
+    max(referenced_table_name), ${listOf('referenced_column_name', 'ordinal_position')}
+  from information_schema.key_column_usage where table_schema = database()
+  group by cast(table_name as binary), cast(constraint_name as binary), referenced_table_name is null limit ${MAX_ROWS}`;
+
+/** Table, foreign key, action. */
+export const RULES = `
+  select table_name, constraint_name, delete_rule from information_schema.referential_constraints
+  where constraint_schema = database() limit ${MAX_ROWS}`;
+
+/** Table, name, condition. MySQL tells a check's table only beside it, and its names are unique in the database. */
+export const checks = ({ isMariadb }: { isMariadb: boolean }) =>
+  isMariadb
+    ? `select table_name, constraint_name, check_clause from information_schema.check_constraints
+       where constraint_schema = database() limit ${MAX_ROWS}`
+    : `select t.table_name, c.constraint_name, c.check_clause from information_schema.check_constraints c
+       join information_schema.table_constraints t
+         on t.constraint_schema = c.constraint_schema and t.constraint_name = c.constraint_name and t.constraint_type = 'CHECK'
+       where c.constraint_schema = database() limit ${MAX_ROWS}`;
+
+/** Table, name, unique, type, key columns: a column by its name, an expression, which MySQL alone has, as its text. */
+export const indexes = ({ isMariadb }: { isMariadb: boolean }) => `
+  select max(table_name), max(index_name), min(non_unique) = 0, lower(max(index_type)),
+    ${listOf(isMariadb ? 'column_name' : 'coalesce(column_name, expression)', 'seq_in_index')}
+  from information_schema.statistics where table_schema = database()
+  group by cast(table_name as binary), cast(index_name as binary) limit ${MAX_ROWS}`;

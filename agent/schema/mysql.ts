@@ -1,0 +1,123 @@
+import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
+import { lexMysql } from '../../sql/mysql/lexer.js';
+import { nameOf } from '../../sql/mysql/statement.js';
+import { limitTime } from '../drivers/mysql-limits.js';
+import type { MysqlSession } from '../drivers/mysql-session.js';
+import { BETWEEN, checks, columns, indexes, KEYS, RULES, TABLES } from './mysql-queries.js';
+import { NoDatabaseNamed } from './no-snapshot.js';
+import { byTable, checkSize, type Row, text } from './rows.js';
+import { within } from './within.js';
+
+/** Names and expressions of one list stay far below it. */
+const MAX_LIST_BYTES = 1_048_576;
+
+/**
+ * What the session's account sees of the tables of its database (AP-61, AP-62, AP-64), from one read-only transaction; takes at most
+ * `timeoutMs`. Throws NoDatabaseNamed, the server's error, SnapshotTooLarge, or Interrupted when the signal aborts.
+ */
+export async function collectMysqlSchema(session: MysqlSession, timeoutMs: number, signal: AbortSignal): Promise<SchemaSnapshot> {
+  return await within(session, { timeoutMs, signal }, async () => {
+    await limitTime(session, timeoutMs / 1000);
+    await session.run(`set session group_concat_max_len = ${MAX_LIST_BYTES}`);
+    await session.run('set transaction isolation level repeatable read');
+    await session.run('start transaction with consistent snapshot, read only');
+    const [[schema] = []] = await session.query('select database()');
+    if (!schema) throw new NoDatabaseNamed();
+    const found: Row[][] = [];
+    for (const sql of [TABLES, columns(session), KEYS, RULES, checks(session), indexes(session)])
+      found.push(await session.query(sql));
+    await session.run('rollback');
+    checkSize(found);
+    return { tables: assemble(schema, found) };
+  });
+}
+
+function assemble(schema: string, [tables = [], described = [], keys = [], rules = [], checked = [], indexed = []]: Row[][]) {
+  const columnsOf = byTable(described, columnOf);
+  const rulesOf = byTable(rules, ([name, rule]): [string, string] => [text(name), text(rule)]);
+  const keysOf = byTable(keys, (row) => row);
+  const checksOf = byTable(checked, (row) => row);
+  const indexesOf = byTable(indexed, indexOf);
+  return tables
+    .map(([name, rows]): SnapshotTable => {
+      const table = text(name);
+      const own = columnsOf.get(table) ?? [];
+      const ruleOf = new Map(rulesOf.get(table));
+      const constraints = [
+        ...(keysOf.get(table) ?? []).map((row) => keyOf(row, ruleOf)),
+        ...(checksOf.get(table) ?? []).map((row) => checkOf(row, new Set(own.map((column) => column.name)))),
+      ];
+      const primary = new Set(constraints.find((one) => one.constraint_type === 'primary_key')?.columns);
+      return {
+        name: table,
+        schema_name: schema,
+        estimated_rows: rows == null ? -1 : Number(rows),
+        columns: own.map((column) => ({ ...column, is_primary_key: primary.has(column.name) })),
+        constraints: constraints.sort((one, other) => byName(one, other) || byKind(one, other)),
+        indexes: (indexesOf.get(table) ?? []).sort(byName),
+      };
+    })
+    .sort(byName);
+}
+
+/** The key is told by the constraint: `PRI` stands for a unique key of a table without a primary one too. */
+function columnOf([name, type, nullable, fallback, generated]: Row): SnapshotTable['columns'][number] {
+  return {
+    name: text(name),
+    data_type: text(type),
+    nullable: nullable === 'YES',
+    default_value: text(generated) === '' ? (fallback ?? null) : null,
+    is_primary_key: false,
+  };
+}
+
+type Action = NonNullable<SnapshotConstraint['on_delete']>;
+
+const actions: Record<string, Action> = {
+  ...{ CASCADE: 'CASCADE', RESTRICT: 'RESTRICT', 'NO ACTION': 'NO_ACTION' },
+  ...{ 'SET NULL': 'SET_NULL', 'SET DEFAULT': 'SET_DEFAULT' },
+};
+
+function keyOf([name, columns, schema, table, referenced]: Row, rules: ReadonlyMap<string, string>): SnapshotConstraint {
+  if (table == null) return constraint(name, name === 'PRIMARY' ? 'primary_key' : 'unique', names(columns));
+  return {
+    ...constraint(name, 'foreign_key', names(columns)),
+    referenced_table: table,
+    referenced_columns: names(referenced),
+    // The server tells it to accounts that may do more than SELECT.
+    on_delete: actions[rules.get(text(name)) ?? ''] ?? null,
+    referenced_schema: text(schema),
+  };
+}
+
+/** The columns in the order in which the condition names them first; none where it cannot be read. */
+function checkOf([name, condition]: Row, columns: ReadonlySet<string>): SnapshotConstraint {
+  const clause = text(condition);
+  // MySQL gives texts of the condition with their quotes escaped.
+  const lexed = [clause, clause.replaceAll("\\'", "'")].map(lexMysql).find(({ ok }) => ok);
+  const named = lexed?.ok ? lexed.tokens.flatMap((token) => (token.kind === 'name' ? [nameOf(token) ?? ''] : [])) : [];
+  return constraint(
+    name,
+    'check',
+    [...new Set(named)].filter((column) => columns.has(column)),
+  );
+}
+
+function constraint(name: Row[number] | undefined, kind: SnapshotConstraint['constraint_type'], of: readonly string[]) {
+  const none = { referenced_table: null, referenced_columns: null, on_delete: null, referenced_schema: null };
+  return { name: text(name), constraint_type: kind, columns: of, ...none };
+}
+
+function indexOf([name, unique, type, columns]: Row): SnapshotTable['indexes'][number] {
+  return { name: text(name), columns: names(columns), is_unique: unique === '1', index_type: text(type) };
+}
+
+/** Names have no characters beyond U+FFFF here, so that this is the order of their bytes. */
+const byName = (one: { name: string }, other: { name: string }): number =>
+  one.name < other.name ? -1 : one.name > other.name ? 1 : 0;
+
+/** A foreign key may be named like another key of its table. */
+const byKind = (one: SnapshotConstraint, other: SnapshotConstraint): number =>
+  one.constraint_type < other.constraint_type ? -1 : 1;
+
+const names = (list: string | null | undefined): string[] => (list == null ? [] : list.split(BETWEEN));
