@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+
 /** What the address of a MySQL or MariaDB database says. */
 export interface MysqlAddress {
   host: string;
@@ -23,9 +25,13 @@ export function readMysqlUrl(text: string): MysqlAddress | string {
   const mode = modes.find((one) => one === asked);
   if (mode === undefined) return `ssl-mode must be one of ${modes.join(', ').toUpperCase()}`;
   if (url.hostname === '' || url.username === '') return 'names no host or no user';
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  // The library would compare the certificate with `localhost`.
+  if (mode === 'verify_identity' && isIP(host) !== 0)
+    return 'ssl-mode VERIFY_IDENTITY needs the name of the host, not its number';
   try {
     return {
-      host: url.hostname.replace(/^\[|\]$/g, ''),
+      host,
       port: url.port === '' ? 3306 : Number(url.port),
       user: decodeURIComponent(url.username),
       password: decodeURIComponent(url.password),

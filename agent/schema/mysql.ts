@@ -3,10 +3,10 @@ import { lexMysql } from '../../sql/mysql/lexer.js';
 import { nameOf } from '../../sql/mysql/statement.js';
 import { limitTime } from '../drivers/mysql-limits.js';
 import type { MysqlSession } from '../drivers/mysql-session.js';
+import { endAfter } from './end-after.js';
 import { BETWEEN, checks, columns, indexes, KEYS, RULES, TABLES } from './mysql-queries.js';
 import { NoDatabaseNamed } from './no-snapshot.js';
 import { byTable, checkSize, type Row, text } from './rows.js';
-import { within } from './within.js';
 
 /** Names and expressions of one list stay far below it. */
 const MAX_LIST_BYTES = 1_048_576;
@@ -16,7 +16,7 @@ const MAX_LIST_BYTES = 1_048_576;
  * `timeoutMs`. Throws NoDatabaseNamed, the server's error, SnapshotTooLarge, or Interrupted when the signal aborts.
  */
 export async function collectMysqlSchema(session: MysqlSession, timeoutMs: number, signal: AbortSignal): Promise<SchemaSnapshot> {
-  return await within(session, { timeoutMs, signal }, async () => {
+  return await endAfter(session, { timeoutMs, signal }, async () => {
     await limitTime(session, timeoutMs / 1000);
     await session.run(`set session group_concat_max_len = ${MAX_LIST_BYTES}`);
     await session.run('set transaction isolation level repeatable read');

@@ -1,9 +1,9 @@
 import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
 import type { Step } from '../drivers/postgres-exchange.js';
 import type { PostgresSession } from '../drivers/postgres-session.js';
+import { endAfter } from './end-after.js';
 import { COLUMNS, CONSTRAINTS, INDEXES, TABLES } from './postgres-queries.js';
 import { byTable, checkSize, type Row, text } from './rows.js';
-import { within } from './within.js';
 
 /**
  * What the session's role sees of the tables (AP-61 to AP-63), from one read-only transaction that sees one instant; takes at most `timeoutMs`. Throws the
@@ -15,7 +15,7 @@ export async function collectPostgresSchema(
   signal: AbortSignal,
 ): Promise<SchemaSnapshot> {
   const steps = [TABLES, COLUMNS, CONSTRAINTS, INDEXES].map((text): Step => ({ kind: 'run', text }));
-  return await within(session, { timeoutMs, signal }, async () => {
+  return await endAfter(session, { timeoutMs, signal }, async () => {
     const results = await session.exchange([
       { kind: 'run', text: 'begin isolation level repeatable read read only' },
       {

@@ -24,6 +24,7 @@ describe('pieces of the MySQL driver', () => {
       ...{ database: null, tls: { mode: 'verify_identity', ca: null } },
     });
     expect(readMysqlUrl('mysql://u:secret@h/d?multipleStatements=true')).toBe('unknown option "multipleStatements"');
+    expect(readMysqlUrl('mysql://u@[::1]/?ssl-mode=VERIFY_IDENTITY')).toMatch(/needs the name of the host/);
     expect(readMysqlUrl('mysql://u:secret@h/d?ssl-mode=PREFERRED')).toMatch(/^ssl-mode must be one of DISABLED, REQUIRED/);
     expect(readMysqlUrl('mysql://h/d')).toBe('names no host or no user');
   });

@@ -5,7 +5,7 @@ import type { Session } from '../drivers/session.js';
 const GRACE_MS = 2000;
 
 /** Runs `work`, and ends the session when it takes longer than `timeoutMs` or the signal aborts, which is Interrupted. */
-export async function within<T>(
+export async function endAfter<T>(
   session: Session,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
   work: () => Promise<T>,
