@@ -9,6 +9,7 @@ import type { Metrics } from '../runtime/metrics.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { SqlJudge } from '../sql/judge.js';
 import type { RateLimiter } from './rate-limits/limiter.js';
+import type { KeyLines } from './requests/key-lines.js';
 import type { TemporalReader } from './temporal.js';
 
 export type { Generation } from '../runtime/generation.js';
@@ -41,6 +42,8 @@ export interface Services {
   log: Logger;
   limiter: RateLimiter;
   lifecycle: Lifecycle;
+  /** Of each requester's idempotency keys (RQ-30). */
+  keyLines: KeyLines;
   temporal: TemporalReader;
   /** `MAJOR.MINOR.PATCH`, the value of `x-svc-version`. */
   version: string;

@@ -15,6 +15,7 @@ import { createSqlJudge } from '../sql/judge.js';
 import { bootstrap } from './bootstrap.js';
 import type { Services, SigningKeys } from './context.js';
 import { createRateLimiter } from './rate-limits/limiter.js';
+import { createKeyLines } from './requests/key-lines.js';
 import { createTemporalReader } from './temporal.js';
 
 export interface ServicesOptions {
@@ -61,6 +62,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     log,
     limiter: createRateLimiter({ database, metrics, log }, () => config),
     lifecycle,
+    keyLines: createKeyLines(),
     temporal,
     version,
   };

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { approvalDigest } from '../../crypto/execution-token.js';
-import { findByKey, insertRequest, lockOwner } from '../../db/creation.js';
+import { insertRequest, lockOwner } from '../../db/creation.js';
 import { isWriteRefused, violates } from '../../db/errors.js';
-import { findShown } from '../../db/requests.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
 import { type Caller, can, type Permission } from '../../domain/permissions.js';
@@ -22,6 +21,7 @@ import { refuseBlocked } from './blocked.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
 import { pairDialect, registered } from './facts.js';
 import { type Accepted, judgeAccepted, judgeText, maySubmit } from './judgement.js';
+import { type Existing, findExisting } from './key-lines.js';
 import { countBreakGlassDdl, countCreated } from './moved.js';
 import { notRegistered } from './not-registered.js';
 import { redactedTexts } from './redaction.js';
@@ -49,11 +49,16 @@ export async function createRequest(call: CreateCall, services: Services, times:
   checkFlags(input);
   if (!creationPermissions.some((permission) => can(call.caller, permission, input))) throw forbidden();
   const fingerprint = creationFingerprint(input);
-  const replayed = await replay(call.caller, services, input, fingerprint);
-  if (replayed !== null) return replayed;
-  await refuseAboveBacklog(services);
   const accept = async () => store(call, services, await judgeCreation(call, services, input, times), fingerprint);
-  return input.allowDdl ? countBreakGlassDdl(services.metrics, accept) : accept();
+  const make = async () => {
+    await refuseAboveBacklog(services);
+    return input.allowDdl ? countBreakGlassDdl(services.metrics, accept) : accept();
+  };
+  const { idempotencyKey: key } = input;
+  if (key === null) return make();
+  const look = () => findExisting(services, call.caller.id, key);
+  const taken = await services.keyLines.take(`${call.caller.id} ${key}`, call.signal, { look, make });
+  return 'made' in taken ? taken.made : replay(taken.found, fingerprint);
 }
 
 function checkFlags(input: CreationInput & { asked: Operation }): void {
@@ -62,16 +67,10 @@ function checkFlags(input: CreationInput & { asked: Operation }): void {
   if (input.emergency && input.reason === null) throw invalid('a reason is required for an emergency', 'body.reason');
 }
 
-/** RQ-18, RQ-25, RQ-32, RQ-33. */
-async function replay(caller: Caller, services: Services, input: CreationInput, fingerprint: string): Promise<Reply | null> {
-  if (input.idempotencyKey === null) return null;
-  const existing = await findByKey(services.database, caller.id, input.idempotencyKey);
-  if (existing === undefined) return null;
-  if (existing.fingerprint !== fingerprint) {
-    throw refusal('request.conflict', 'the idempotency key belongs to another request', `request ${existing.id}`);
-  }
-  const shown = await findShown(services.database, existing.id);
-  return shown === undefined ? null : reply(200, answer(shown.request, true));
+/** RQ-32, RQ-33. */
+function replay({ fingerprint, request }: Existing, asked: string): Reply {
+  if (fingerprint === asked) return reply(200, answer(request, true));
+  throw refusal('request.conflict', 'the idempotency key belongs to another request', `request ${request.id}`);
 }
 
 async function judgeCreation(
@@ -171,9 +170,9 @@ async function store(call: CreateCall, services: Services, creation: Creation, f
   } catch (error) {
     if (creation.input.allowDdl && isWriteRefused(error)) services.metrics.breakGlassDdl.auditFailure.inc();
     if (!violates(error, 'requests_by_key')) throw error;
-    const replayed = await replay(call.caller, services, creation.input, fingerprint);
-    if (replayed === null) throw refusal('service.unavailable', 'the request is being created by another call');
-    return replayed;
+    const existing = await findExisting(services, creation.requester, creation.input.idempotencyKey ?? '');
+    if (existing === null) throw refusal('service.unavailable', 'the request is being created by another call');
+    return replay(existing, fingerprint);
   }
 }
 

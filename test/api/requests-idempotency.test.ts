@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
@@ -24,6 +24,8 @@ afterAll(async () => {
 
 const withKey = async (key: string) =>
   (await calls.sql<{ count: number }>('select count(*) as count from requests where idempotency_key = $1', [key]))[0]!.count;
+/** A busy machine takes long to send many calls. */
+const patience = { timeout: 15_000 };
 const eventCount = async () => (await calls.sql<{ count: number }>('select count(*) as count from audit_events'))[0]!.count;
 
 describe('idempotency (section 3)', () => {
@@ -166,5 +168,46 @@ describe('idempotency under races (RQ-34)', () => {
     const expected = details.map((detail, index) => (index === winner ? 201 : detail === details[winner] ? 200 : 409));
     expect(answers.map(({ status }) => status)).toEqual(expected);
     expect(await withKey('mixed')).toBe(1);
+  });
+
+  it('RQ-34: those that wait for one key judge nothing, hold no connection and share one look', async () => {
+    const { judge, database, keyLines } = api.services;
+    onTestFinished(() => void vi.restoreAllMocks());
+    let finish = () => {};
+    const held = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const judgeText = judge.judge;
+    const judged = vi.spyOn(judge, 'judge').mockImplementation(async (sql, ...rest) => {
+      if (sql === 'selec 1') await held;
+      return judgeText(sql, ...rest);
+    });
+    const line = vi.spyOn(keyLines, 'take');
+    const transactions = vi.spyOn(database, 'transaction');
+    const queries = vi.spyOn(database, 'query');
+    const looks = () =>
+      queries.mock.calls.filter(([text, values]) => text.includes('idempotency_key = ') && values?.[1] === 'line').length;
+
+    const leaving = new AbortController();
+    const over = { idempotency_key: 'line', environment: 'staging', detail: 'selec 1' };
+    const body = { database: 'shop', ...over };
+    const refused = calls.create(alice, over);
+    await vi.waitFor(() => expect(judged).toHaveBeenCalledTimes(1), patience);
+    const gone = api.call('POST', '/api/requests', { token: alice, body, signal: leaving.signal }).catch(() => null);
+    const waiting = Array.from({ length: 30 }, () => calls.create(alice, { ...over, detail: 'select 1' }));
+    await vi.waitFor(() => expect(line).toHaveBeenCalledTimes(32), patience);
+    leaving.abort();
+    await gone;
+    expect((await calls.created(alice, { idempotency_key: 'another' })).length).toBe(36);
+    expect([looks(), judged.mock.calls.length, transactions.mock.calls.length]).toEqual([1, 2, 1]);
+
+    finish();
+    expect((await refused).status).toBe(400);
+    const answers = await Promise.all(waiting);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([...Array(29).fill(200), 201]);
+    expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
+    // One look each: that of the refused one, of the one that made it, and of all others together.
+    expect([looks(), judged.mock.calls.length, transactions.mock.calls.length]).toEqual([3, 3, 2]);
+    expect((await calls.create(alice, { ...over, detail: 'select 1' })).status).toBe(200);
   });
 });

@@ -1,0 +1,87 @@
+import { outsideDatabaseWork } from '../../db/call-limit.js';
+import { findByKey } from '../../db/creation.js';
+import { findShown } from '../../db/requests.js';
+import { refusal } from '../../domain/errors.js';
+import type { StoredRequest } from '../../domain/request/types.js';
+import type { Services } from '../context.js';
+
+/** The request of a key as it is now, and of which body it was made. */
+export interface Existing {
+  fingerprint: string;
+  request: StoredRequest;
+}
+
+/** RQ-30: the request that has the key already, null when there is none. */
+export async function findExisting({ database }: Services, requester: string, key: string): Promise<Existing | null> {
+  const taken = await findByKey(database, requester, key);
+  const shown = taken === undefined ? undefined : await findShown(database, taken.id);
+  return taken === undefined || shown === undefined ? null : { fingerprint: taken.fingerprint, request: shown.request };
+}
+
+/** Creations with one key stand in line, so that however many they are, they cost one look at a time and hold one connection (RQ-34). */
+export interface KeyLines {
+  /**
+   * Makes what `look` does not find. Who stands in line when a look begins shares what it finds. The wait takes none of the call's time for
+   * database work; it is 503 when the client goes or it gets too long.
+   */
+  take<Made>(
+    name: string,
+    signal: AbortSignal,
+    how: { look: () => Promise<Existing | null>; make: () => Promise<Made> },
+  ): Promise<{ found: Existing } | { made: Made }>;
+}
+
+/** Leaves 5 s for the work itself within the 25 s of HT-131. */
+const longestWaitMs = 20_000;
+
+/** Resolves its wait: with null it is its turn. */
+type Come = (found: Existing | null) => void;
+
+export function createKeyLines(): KeyLines {
+  /** Who waits behind the one whose turn it is, in order; nothing is kept of a key that nobody uses. */
+  const lines = new Map<string, Set<Come>>();
+  const next = (name: string) => {
+    const [first] = lines.get(name) ?? [];
+    if (first === undefined) lines.delete(name);
+    else first(null);
+  };
+  return {
+    async take(name, signal, { look, make }) {
+      const before = lines.get(name);
+      if (before === undefined) lines.set(name, new Set());
+      const told = before === undefined ? null : await outsideDatabaseWork(() => turnIn(before, signal));
+      if (told !== null) return { found: told };
+      try {
+        // Who comes during the look may have changed what it reads.
+        const behind = [...(lines.get(name) ?? [])];
+        const found = await look();
+        if (found === null) return { made: await make() };
+        for (const come of behind) come(found);
+        return { found };
+      } finally {
+        next(name);
+      }
+    },
+  };
+}
+
+function turnIn(line: Set<Come>, signal: AbortSignal): Promise<Existing | null> {
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      line.delete(come);
+      clearTimeout(timer);
+      signal.removeEventListener('abort', giveUp);
+    };
+    const come: Come = (found) => {
+      leave();
+      resolve(found);
+    };
+    const giveUp = () => {
+      leave();
+      reject(refusal('service.unavailable', 'other creations with the same key are not done yet'));
+    };
+    const timer = setTimeout(giveUp, longestWaitMs);
+    signal.addEventListener('abort', giveUp);
+    line.add(come);
+  });
+}
