@@ -2,6 +2,7 @@ import type { Context } from '../context.js';
 import { showInstant } from '../output/instant.js';
 import type { JsonText } from '../output/json-text.js';
 import { onOneLine } from '../output/json-text.js';
+import { migrationDetailLine } from '../output/migration-detail.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
@@ -62,8 +63,14 @@ function rowOf(request: JsonText, shorten: (id: string) => string): string[] {
     `${text('database')}/${text('environment')}`,
     showInstant(text('created_at')),
     waitsFor(text('status'), approvers.map((entry) => visible(entry.string() ?? '')).join(', ')),
-    visible(onOneLine(request.get('detail')?.string() ?? '').replace(/\s+/g, ' ')),
+    contentOf(request),
   ];
+}
+
+function contentOf(request: JsonText): string {
+  const detail = request.get('detail')?.string() ?? '';
+  const migrations = migrationDetailLine(request.get('operation')?.string() ?? '', detail);
+  return migrations ?? visible(onOneLine(detail).replace(/\s+/g, ' '));
 }
 
 function waitsFor(status: string, approvers: string): string {

@@ -3,11 +3,12 @@ import type { CommandFailure } from '../failure.js';
 import { describeQueueHint, viewRequest } from '../follow/request-view.js';
 import { showDuration, showInstant } from '../output/instant.js';
 import type { JsonText } from '../output/json-text.js';
+import { migrationDetailLines } from '../output/migration-detail.js';
 import type { Answer } from '../output/output.js';
 import { explainLines } from '../output/plan.js';
 import { approvalLines, contextLines, traceLines } from '../output/request-parts.js';
 import { highlightSql } from '../output/sql.js';
-import { paintStatus } from '../output/style.js';
+import { paintStatus, type Style } from '../output/style.js';
 import { visible } from '../output/visible.js';
 import { resolveRequestId } from '../request-id.js';
 import { executionsTable } from './request-run.js';
@@ -42,7 +43,7 @@ function page(context: Context, request: JsonText, executions: readonly JsonText
   const { style } = context.output;
   const sections: [string, string[]][] = [
     [`Request ${visible(textOf(request, 'id'))}`, headLines(context, request)],
-    ['SQL', highlightSql(textOf(request, 'detail'), style).split('\n')],
+    contentSection(request, style),
     ['Approval', approvalLines(request.get('approval_progress'), textOf(request, 'status'), style)],
     ['Context', contextLines(request.get('context'))],
     ['Plan', explainLines(request.get('context'), style)],
@@ -51,8 +52,14 @@ function page(context: Context, request: JsonText, executions: readonly JsonText
   ];
   return sections
     .filter(([, lines]) => lines.length > 0)
-    .map(([title, lines]) => `${style.bold(title)}\n${lines.map((line) => `  ${line}\n`).join('')}`)
+    .map(([title, lines]) => `${style.bold(title)}\n${lines.map((line) => `  ${line}`.trimEnd().concat('\n')).join('')}`)
     .join('\n');
+}
+
+function contentSection(request: JsonText, style: Style): [string, string[]] {
+  const detail = textOf(request, 'detail');
+  const migrations = migrationDetailLines(textOf(request, 'operation'), detail, style);
+  return migrations === null ? ['SQL', highlightSql(detail, style).split('\n')] : ['Migrations', migrations];
 }
 
 function headLines(context: Context, request: JsonText): string[] {

@@ -7,6 +7,7 @@ export function zshScript(table: readonly CommandWords[]): string {
 # zsh completion of svc: source <(svc completion zsh), after compinit
 _svc() {
   local prev=\${words[CURRENT-1]} at= i
+  if [[ \${words[CURRENT]} == --*=* ]]; then prev=\${words[CURRENT]%%=*}; compset -P '*='; fi
   for ((i = 2; i < CURRENT; i++)); do
     case "$at/\${words[i]}" in
       ${paths(table)}) at=$at/\${words[i]} ;;

@@ -1,0 +1,61 @@
+import { type JsonText, readJson } from './json-text.js';
+import { highlightSql } from './sql.js';
+import type { Style } from './style.js';
+import { visible } from './visible.js';
+
+/** The detail of a migrate request for whoever has to judge it: each version with its SQL; null for other operations and shapes. */
+export function migrationDetailLines(operation: string, detail: string, style: Style): string[] | null {
+  if (operation === 'migrate_status') return [];
+  const bundle = readDetail(operation, detail);
+  if (bundle === null) return null;
+  if (operation === 'migrate_repair') return [repairLine(bundle)];
+  const sum = bundle.get('dir_sha256')?.string();
+  return [
+    ruleLine(bundle),
+    ...(sum == null ? [] : [style.dim(`directory ${visible(sum)}`)]),
+    ...migrationsOf(bundle).flatMap((migration) => ['', headLine(migration, style), ...sqlLines(migration, style)]),
+  ];
+}
+
+/** The same on one line: `up: 20260101, 20260102`; null for other operations and shapes. */
+export function migrationDetailLine(operation: string, detail: string): string | null {
+  if (operation === 'migrate_status') return 'which versions are applied';
+  const bundle = readDetail(operation, detail);
+  if (bundle === null) return null;
+  if (operation === 'migrate_repair') return repairLine(bundle);
+  const versions = migrationsOf(bundle).map((migration) => textOf(migration, 'version'));
+  return `${textOf(bundle, 'direction')}: ${versions.length > 2 ? `${versions.length} files to ` : ''}${versions.slice(versions.length > 2 ? -1 : 0).join(', ')}`;
+}
+
+function readDetail(operation: string, detail: string): JsonText | null {
+  if (!operation.startsWith('migrate_')) return null;
+  try {
+    const value = readJson(detail);
+    return value.kind === 'object' ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+const migrationsOf = (bundle: JsonText) => bundle.get('migrations')?.items() ?? [];
+const textOf = (object: JsonText, key: string) => visible(object.get(key)?.string() ?? '');
+
+const repairLine = (repair: JsonText) => `${textOf(repair, 'action').replaceAll('_', ' ')} ${textOf(repair, 'version')}`;
+
+function ruleLine(bundle: JsonText): string {
+  const cap = bundle.get('max_count');
+  const files = migrationsOf(bundle).length;
+  const sent = `${files} file${files === 1 ? '' : 's'}`;
+  if (textOf(bundle, 'direction') === 'down') return `reverts the ${cap?.text ?? '1'} latest applied of ${sent}`;
+  return `applies what is not applied yet of ${sent}${cap?.kind === 'number' ? `, at most ${cap.text}` : ''}`;
+}
+
+function headLine(migration: JsonText, style: Style): string {
+  const without = migration.get('transactional')?.text === 'false' ? style.yellow('  (without a transaction)') : '';
+  return `${style.bold(textOf(migration, 'version'))}${without}`;
+}
+
+const sqlLines = (migration: JsonText, style: Style) =>
+  highlightSql(migration.get('sql')?.string() ?? '', style)
+    .split('\n')
+    .map((line) => `  ${line}`);
