@@ -92,7 +92,7 @@ async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.P
   const deadline = performance.now() + limitMs;
   let client: pg.PoolClient;
   try {
-    client = await beforeDeadline(pool.connect(), limitMs, (late) => late.release());
+    client = await beforeDeadline(pool.connect(), limitMs, { onLate: (late) => late.release() });
   } catch (error) {
     throw unavailableIf(error);
   }

@@ -1,5 +1,5 @@
 import type { WorkflowConfig } from '../../config/shared-types.js';
-import { limitDatabaseWork } from '../../db/call-limit.js';
+import { leftToAnswerMs, limitDatabaseWork } from '../../db/call-limit.js';
 import { topic } from '../../db/notifications.js';
 import {
   addPreflightJob,
@@ -26,6 +26,8 @@ export interface Impact {
 }
 
 const closingMs = 4000;
+/** What is kept of the call's time for what comes after the wait (HT-131): only a call that was slow before waits for less than it asked. */
+const afterWaitMs = 3000;
 
 /** PF-17a to PF-17e: asks an agent for the plan and waits for it, on whatever process the agent answers (AG-71). */
 export async function findImpact(
@@ -40,8 +42,9 @@ export async function findImpact(
   if (!body.include_explain || !explainable || !can(caller, 'request.preflight_explain', body)) return { status: 'skipped' };
   if (!workflow.explain) return { status: 'disabled_by_policy' };
   if (!(await hasHealthyAgent(services.database, body))) return { status: 'not_available' };
-  const timeoutMs = Math.min(body.explain_timeout_ms, services.config().preflight.maxExplainTimeoutMs);
-  if (timeoutMs === 0) return { status: 'timeout' };
+  const askedMs = Math.min(body.explain_timeout_ms, services.config().preflight.maxExplainTimeoutMs);
+  const timeoutMs = Math.min(askedMs, Math.floor(leftToAnswerMs()) - afterWaitMs);
+  if (timeoutMs <= 0) return { status: 'timeout' };
   const id = await addJob(call, services, statement.text, timeoutMs);
   const end = await waitForEnd(call, services, id, timeoutMs);
   await limitDatabaseWork(closingMs, () => recheck(call));

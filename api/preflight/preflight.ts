@@ -9,6 +9,7 @@ import { type Reply, rawJson } from '../reply.js';
 import { pairDialect, registered } from '../requests/facts.js';
 import { type Accepted, type Judgement, judgeAccepted, judgeText, maySubmit } from '../requests/judgement.js';
 import { notRegistered } from '../requests/not-registered.js';
+import { parserWords } from '../requests/parser-words.js';
 import type { Call } from '../route.js';
 import { auditPreflight } from './audit.js';
 import { findImpact, type Impact } from './impact.js';
@@ -30,7 +31,7 @@ export async function preflight(call: PreflightCall, services: Services): Promis
   if (verdict.verdict === 'empty') throw invalid('sql holds no statement', 'body.sql');
   if (verdict.verdict === 'refused') {
     const code = verdict.parseFailure ? 'parse_failure' : 'rejected';
-    return answer(call, services, blockedAnswer(code, oneLine(verdict.reason), verdict.hint), skipped);
+    return answer(call, services, blockedAnswer(code, parserWords(verdict.reason), verdict.hint), skipped);
   }
   if (body.operation != null && body.operation !== verdict.operation)
     throw invalid(`the text is ${verdict.operation}`, 'body.operation');
@@ -43,7 +44,6 @@ export async function preflight(call: PreflightCall, services: Services): Promis
 
 const skipped: Impact = { status: 'skipped' };
 const noWorkflow = 'no workflow matches this database, environment and operation';
-const oneLine = (text: string) => text.replace(/\p{Cc}+/gu, ' ').slice(0, 500);
 
 function factsOf({ caller, body }: PreflightCall, verdict: Accepted, judged: Judgement & { matched: object }) {
   const { matched: workflow, review, risk } = judged;

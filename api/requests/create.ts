@@ -24,6 +24,7 @@ import { type Accepted, judgeAccepted, judgeText, maySubmit } from './judgement.
 import { type Existing, findExisting } from './key-lines.js';
 import { countBreakGlassDdl, countCreated } from './moved.js';
 import { notRegistered } from './not-registered.js';
+import { parserWords } from './parser-words.js';
 import { redactedTexts } from './redaction.js';
 
 type CreateCall = Call<undefined, undefined, z.output<typeof creationBody>>;
@@ -144,11 +145,9 @@ function refuseBeyondPlan(services: Services, generation: Generation, input: Cre
 /** RQ-20: empty, refused or not understood SQL is 400. */
 function accepted(verdict: Verdict): Accepted {
   if (verdict.verdict === 'empty') throw invalid('detail holds no statement', 'body.detail');
-  if (verdict.verdict === 'refused') throw invalid(oneLine(verdict.reason), verdict.hint ?? 'body.detail');
+  if (verdict.verdict === 'refused') throw invalid(parserWords(verdict.reason), verdict.hint ?? 'body.detail');
   return verdict;
 }
-
-const oneLine = (text: string) => text.replace(/\p{Cc}+/gu, ' ').slice(0, 500);
 
 /** ET-06: the smallest name by byte order (role names are ASCII). */
 function smallestRole(caller: Caller): string {

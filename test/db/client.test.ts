@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { limitDatabaseWork, outsideDatabaseWork } from '../../db/call-limit.js';
+import { answerWithin, leftToAnswerMs, limitDatabaseWork, outsideDatabaseWork } from '../../db/call-limit.js';
 import { type Database, openDatabase } from '../../db/client.js';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
 
@@ -38,5 +38,23 @@ describe('the limit on database work of a call (OP-70)', () => {
       return database.query('select pg_sleep(0.1)');
     });
     await expect(call).resolves.toHaveLength(1);
+  });
+
+  it('HT-131: ends with the time of the whole call, whatever a step of it may take', async () => {
+    const slow = () => limitDatabaseWork(60_000, () => database.query('select pg_sleep(9)'));
+    await expect(answerWithin(200, slow)).rejects.toMatchObject({ code: 'service.unavailable' });
+    const other = () => outsideDatabaseWork(() => sleep(60_000, undefined, { ref: false }));
+    await expect(answerWithin(200, other)).rejects.toMatchObject({ code: 'service.unavailable' });
+    const both = async () => {
+      await outsideDatabaseWork(() => sleep(100));
+      return limitDatabaseWork(60_000, slow);
+    };
+    await expect(answerWithin(300, both)).rejects.toMatchObject({ code: 'service.unavailable' });
+  });
+
+  it('HT-131: tells what is left of it; a long poll has no such time', async () => {
+    expect(leftToAnswerMs()).toBe(Number.POSITIVE_INFINITY);
+    const left = await answerWithin(60_000, async () => limitDatabaseWork(10, async () => leftToAnswerMs()));
+    expect(left > 10 && left <= 60_000).toBe(true);
   });
 });
