@@ -34,6 +34,18 @@ export function listUsableKeys(db: Queryable, purpose: KeyPurpose): Promise<Sign
   );
 }
 
+/** The current key; of columns that every schema has, so that a database that an older program left can be asked too (CF-I1). */
+export async function findCurrentKey(
+  db: Queryable,
+  purpose: KeyPurpose,
+): Promise<Pick<SigningKeyRow, 'keyId' | 'sealedSeed'> | undefined> {
+  const [row] = await db.query<Pick<SigningKeyRow, 'keyId' | 'sealedSeed'>>(
+    `select key_id as "keyId", sealed_seed as "sealedSeed" from signing_keys where purpose = $1 and status = 'current'`,
+    [purpose],
+  );
+  return row;
+}
+
 /** Every key of a purpose, newest first. */
 export function listAllKeys(db: Queryable, purpose: KeyPurpose): Promise<SigningKeyRow[]> {
   return db.query<SigningKeyRow>(`select ${columns} from signing_keys where purpose = $1 order by created_at desc, key_id`, [

@@ -51,7 +51,11 @@ export function currentOf(rows: readonly SigningKeyRow[], purpose: KeyPurpose): 
 }
 
 /** The key of a row; a `StartError` that names its id when this secret key does not open it (ET-22). */
-export function openKey(row: SigningKeyRow, purpose: KeyPurpose, secretKey: Uint8Array): SigningKey {
+export function openKey(
+  row: Pick<SigningKeyRow, 'keyId' | 'sealedSeed'>,
+  purpose: KeyPurpose,
+  secretKey: Uint8Array,
+): SigningKey {
   const seed = openSeed(row.sealedSeed, row.keyId, secretKey);
   const key = seed === null ? null : signingKeyFromSeed(seed);
   if (key?.keyId === row.keyId) return key;

@@ -2,13 +2,13 @@ import { changedSections } from '../../config/index.js';
 import type { Config, ConfigProblem } from '../../config/types.js';
 import type { Database } from '../../db/client.js';
 import { schemaVersion } from '../../db/migrate.js';
-import { listUsableKeys } from '../../db/signing-keys.js';
+import { findCurrentKey } from '../../db/signing-keys.js';
 import { countActiveUsers, countMembersExcept } from '../../db/users.js';
 import { compareGeneration } from '../generation.js';
 import { planLimits } from '../plan.js';
 import { requireAdmin } from '../reload.js';
 import { loadExistingSecretKey } from '../secret-key.js';
-import { currentOf, openKey } from '../signing-keys.js';
+import { openKey } from '../signing-keys.js';
 import { StartError } from '../start-error.js';
 import { findSchema, withDatabase } from './own-database.js';
 
@@ -20,7 +20,10 @@ export interface Changes {
   removed_groups: { group: string; members: number }[];
 }
 
-/** The checks of start and reload that need the gateway's database (CF-61); a `StartError` when one refuses the file. Nothing is written. */
+/**
+ * The checks of start and reload that need the gateway's database (CF-61); a `StartError` when one refuses the file. Nothing is written. A start
+ * brings an older schema up to date: what is asked here has been the same in every schema (CF-I1).
+ */
 export function checkOnline(config: Config): Promise<{ warnings: ConfigProblem[]; changes: Changes }> {
   return withDatabase(config, async (database) => {
     const schema = await findSchema(database);
@@ -41,11 +44,11 @@ const firstGeneration = ({ shared }: Config): Changes => ({
   removed_groups: [],
 });
 
-/** ET-22: a start could not sign. */
+/** ET-22: a start could not sign; without a current key it makes one. */
 async function requireOpenableKey({ security }: Config, database: Database): Promise<void> {
   const purpose = 'execution_token';
-  const rows = await listUsableKeys(database, purpose);
-  if (rows.length > 0) openKey(currentOf(rows, purpose), purpose, await loadExistingSecretKey(security));
+  const key = await findCurrentKey(database, purpose);
+  if (key !== undefined) openKey(key, purpose, await loadExistingSecretKey(security));
 }
 
 /** Over the plan nothing is refused here (OP-42). */
