@@ -53,12 +53,27 @@ export function deleteRelay(tx: Transaction, requestId: string): void {
   tx.send('delete from result_relay where request_id = $1', [requestId]);
 }
 
-export async function findRelay(db: Queryable, executionId: string): Promise<string | null> {
-  const [row] = await db.query<{ envelope: string }>(
-    'select envelope from result_relay where execution_id = $1 and expires_at > clock_timestamp()',
-    [executionId],
+/** An answer that the relay holds: its length, and itself when it has at most `wholeUpTo` bytes. */
+export async function findRelay(
+  db: Queryable,
+  executionId: string,
+  wholeUpTo: number,
+): Promise<{ bytes: number; envelope: string | null } | undefined> {
+  const [row] = await db.query<{ bytes: number; envelope: string | null }>(
+    `select octet_length(envelope) as bytes, case when octet_length(envelope) <= $2 then envelope end as envelope
+     from result_relay where execution_id = $1 and expires_at > clock_timestamp()`,
+    [executionId, wholeUpTo],
   );
-  return row?.envelope ?? null;
+  return row;
+}
+
+/** So many characters of it from the given one on, which counts from 0; undefined when it has gone meanwhile. */
+export async function readRelay(db: Queryable, executionId: string, from: number, count: number): Promise<string | undefined> {
+  const [row] = await db.query<{ piece: string }>(
+    'select substring(envelope from $2::int + 1 for $3::int) as piece from result_relay where execution_id = $1',
+    [executionId, from, count],
+  );
+  return row?.piece;
 }
 
 /** A finished or running execution with the record of its result, as content answers from it. */

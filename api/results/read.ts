@@ -1,6 +1,6 @@
 import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
-import { type ExecutionResult, findExecutionResult, findRelay } from '../../db/results.js';
+import { type ExecutionResult, findExecutionResult } from '../../db/results.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import type { Caller } from '../../domain/permissions.js';
 import { mayReadResult } from '../../domain/request/relation.js';
@@ -12,6 +12,7 @@ import { isUuid, requestId } from '../requests/facts.js';
 import type { Call } from '../route.js';
 import { envelope } from './envelope.js';
 import { isDataOpen, readable, resultPolicy } from './policy.js';
+import { relayed } from './relayed.js';
 import { storedText } from './stored-text.js';
 
 type ReadCall<Q> = Call<{ id: string }, Q, undefined>;
@@ -142,6 +143,6 @@ async function settledAnswer(
   const isNewest = newest?.id === request.execution?.id && newest?.finished_at != null;
   const execution = isNewest ? newest : await findExecutionResult(services.database, request.id, null);
   if (execution === undefined) throw noResultYet();
-  const relayed = execution.result_kept === 'relay' ? await findRelay(services.database, execution.id) : null;
-  return relayed === null ? contentOf(call, services, request, execution) : rawJson(200, [relayed]);
+  const held = execution.result_kept === 'relay' ? await relayed(services.database, execution.id) : null;
+  return held === null ? contentOf(call, services, request, execution) : rawJson(200, [held]);
 }
