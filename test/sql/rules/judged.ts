@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createSqlJudge, type SqlJudge, type Verdict } from '../../../sql/judge.js';
+
+let sql: SqlJudge;
+
+/** One judge of PostgreSQL texts for the tests of a file. */
+export function useJudge(): void {
+  beforeAll(async () => {
+    sql = await createSqlJudge();
+  });
+  afterAll(() => sql.close());
+}
+
+export const judge = (text: string): Promise<Verdict> => sql.judge(text, { dialect: 'postgresql', statementTimeoutSecs: 30 });
+
+/** Class as the tables of sql-safety.md name it; what is refused by its reason. */
+export async function said(text: string): Promise<string> {
+  const verdict = await judge(text);
+  if (verdict.verdict === 'empty') return 'empty';
+  if (verdict.verdict === 'refused') return `${verdict.reason.split(':')[0]}${verdict.hint === null ? '' : ' (M)'}`;
+  return [...new Set(verdict.statements.map((each) => each.class))].join(' ');
+}
+
+export const expectAll = (id: string, expected: string, texts: readonly string[]): void => {
+  it.each(texts)(`${id}: %s is ${expected}`, async (text) => {
+    expect(await said(text)).toBe(expected);
+  });
+};
