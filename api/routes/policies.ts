@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
+import type { SharedConfig } from '../../config/types.js';
 import { notFound, type Resource } from '../../domain/errors.js';
 import type { Services } from '../context.js';
 import { pairName } from '../names.js';
@@ -53,6 +54,17 @@ function listRoutes<S extends z.ZodType<unknown, { id: string }>>(list: PolicyLi
   ];
 }
 
+/** The items of a section of the file that the caller may see, as they are shown (PO-10). */
+function ofFile<K extends 'workflows' | 'executionPolicies' | 'resultPolicies', Item extends { id: string }>(
+  section: K,
+  show: (policy: SharedConfig[K][number]) => Item,
+) {
+  return ({ caller, generation }: Call<unknown, unknown, unknown>, services: Services) => {
+    const policies: readonly SharedConfig[K][number][] = generation.shared[section];
+    return withTimes(services, generation, section, visiblePolicies(caller, policies).map(show));
+  };
+}
+
 /** Effective policies of a pair, and the lists they are chosen from (preflight.md sections 2 and 3). */
 export const policyRoutes: Route[] = [
   route({
@@ -74,8 +86,7 @@ export const policyRoutes: Route[] = [
     operationIds: { list: 'listWorkflows', show: 'showWorkflow' },
     resource: 'workflow',
     item: workflowItem,
-    visible: ({ caller, generation }, services) =>
-      withTimes(services, generation, 'workflows', visiblePolicies(caller, generation.shared.workflows).map(shownWorkflow)),
+    visible: ofFile('workflows', shownWorkflow),
   }),
   ...listRoutes({
     path: '/api/execution-policies',
@@ -83,10 +94,7 @@ export const policyRoutes: Route[] = [
     operationIds: { list: 'listExecutionPolicies', show: 'showExecutionPolicy' },
     resource: 'execution_policy',
     item: executionPolicyItem,
-    visible: ({ caller, generation }, services) => {
-      const items = visiblePolicies(caller, generation.shared.executionPolicies).map(shownExecutionPolicy);
-      return withTimes(services, generation, 'executionPolicies', items);
-    },
+    visible: ofFile('executionPolicies', shownExecutionPolicy),
   }),
   ...listRoutes({
     path: '/api/result-policies',
@@ -94,10 +102,7 @@ export const policyRoutes: Route[] = [
     operationIds: { list: 'listResultPolicies', show: 'showResultPolicy' },
     resource: 'result_policy',
     item: resultPolicyItem,
-    visible: ({ caller, generation }, services) => {
-      const items = visiblePolicies(caller, generation.shared.resultPolicies).map(shownResultPolicy);
-      return withTimes(services, generation, 'resultPolicies', items);
-    },
+    visible: ofFile('resultPolicies', shownResultPolicy),
   }),
   ...listRoutes({
     path: '/api/sql-review-policies',
