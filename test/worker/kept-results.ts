@@ -1,0 +1,46 @@
+import type { Database } from '../../db/client.js';
+import { insertResult } from '../../db/results.js';
+import type { ResultStore } from '../../runtime/result-store.js';
+import type { Job } from '../../worker/job.js';
+import { claim, finish, storeRequest } from '../support/requests.js';
+
+export const dayMs = 86_400_000;
+
+export interface Kept {
+  id: string;
+  executionId: string;
+  key: string;
+}
+
+/** An executed request with its result in the store, kept since `agoMs`. */
+export async function keepResult(database: Database, results: ResultStore, agoMs = 0, retentionDays = 30): Promise<Kept> {
+  const id = await storeRequest(database, { dispatched: true });
+  const executionId = await claim(database, id);
+  await finish(database, id, executionId);
+  const key = `${id}/${executionId}`;
+  const { existed: _, ...object } = await results.put(key, Buffer.from('{"rows":[]}'));
+  const { backend } = results;
+  const record = { executionId, requestId: id, backend, key, ...object, validJson: true, retentionDays };
+  await database.transaction(async (tx) => insertResult(tx, record, Date.now() - agoMs));
+  return { id, executionId, key };
+}
+
+/** Lets a request have changed last so many days earlier. */
+export const age = (database: Database, id: string, days: number) =>
+  database.query(`update requests set updated_at = updated_at - $2::int * interval '1 day' where id = $1`, [id, days]);
+
+/** The executions with a record of their result. */
+export const recorded = async (database: Database) =>
+  (await database.query<{ execution_id: string }>('select execution_id from results')).map((row) => row.execution_id).sort();
+
+/** Everything that lies in the store. */
+export async function keysOf(store: ResultStore): Promise<string[]> {
+  const all = [];
+  for await (const { key } of store.objects()) all.push(key);
+  return all.sort();
+}
+
+/** Does rounds of a job until a whole one has found nothing more. */
+export async function toEnd(job: Job): Promise<void> {
+  while ((await job.once()) === 0);
+}
