@@ -1,5 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createHttpServer } from '../../api/http-server.js';
+import { listen } from '../../runtime/listen-address.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 
 let api: TestApi;
@@ -15,9 +17,9 @@ interface RawAnswer {
 }
 
 /** Sends bytes as they are and reads until the server closes. */
-function send(text: string): Promise<RawAnswer> {
+function send(text: string, port = Number(new URL(api.url).port)): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(new URL(api.url).port), '127.0.0.1', () => socket.write(text));
+    const socket = connect(port, '127.0.0.1', () => socket.write(text));
     let received = '';
     socket.setTimeout(10_000, () => socket.destroy(new Error('no answer')));
     socket.on('data', (chunk) => {
@@ -91,6 +93,25 @@ describe('what Node itself would answer (HT-1, HT-I1)', () => {
       'x-content-type-options': 'nosniff',
     });
     expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it.each([
+    ['headers that do not end', 'GET /health HTTP/1.1\r\nHost: a\r\n'],
+    ['a body that does not come', 'POST /api/users HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n{'],
+    ['nothing at all', ''],
+  ])('HT-1: %s are 408 when their time is over', async (_what, text) => {
+    let handled = 0;
+    const server = createHttpServer(() => (handled += 1), '1.2.3');
+    Object.assign(server, { headersTimeout: 20, requestTimeout: 30 });
+    const port = await listen(server, '127.0.0.1:0');
+    const answer = await send(text, port);
+    await new Promise((resolve) => server.close(resolve));
+    expect([answer.status, JSON.parse(answer.body)]).toEqual([
+      408,
+      { error: 'the request took too long to arrive', code: 'validation.failed', hint: null },
+    ]);
+    expect(answer.headers).toMatchObject({ 'x-svc-version': '1.2.3', connection: 'close', 'cache-control': 'no-store' });
+    expect(handled).toBe(text.startsWith('POST') ? 1 : 0);
   });
 
   it('reads the scheme without case and an absolute request target', async () => {
