@@ -33,6 +33,9 @@ const networkFaults: Readonly<Record<string, string>> = {
   SELF_SIGNED_CERT_IN_CHAIN: 'the certificate is not trusted',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate is not trusted',
   ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is of another host',
+  HANDSHAKE_SSL_ERROR: 'the certificate is not trusted, or of another host',
+  HANDSHAKE_NO_SSL_SUPPORT: 'the server has no TLS',
+  ENOENT: 'a file that the address names is not there',
 };
 
 /** A code of a failed connection with its meaning, where that is known. */

@@ -42,15 +42,18 @@ export function createSessionPool(options: SessionOptions): SessionPool<Postgres
       }
     },
     async open() {
-      const client = new Client(config);
-      client.on('error', () => {});
+      let client: InstanceType<typeof Client> | undefined;
       try {
+        // Reads the files that the address names.
+        client = new Client(config);
+        client.on('error', () => {});
         await client.connect();
       } catch (error) {
-        client.connection.stream.destroy();
+        client?.connection.stream.destroy();
         throw connectFailure(error);
       }
-      return new PostgresSession(client, () => void client.end().catch(() => {}));
+      const opened = client;
+      return new PostgresSession(opened, () => void opened.end().catch(() => {}));
     },
     // A session that is never given back must not keep the process.
     close: () => within(pool.end(), CLOSE_MS, undefined),

@@ -6,10 +6,10 @@ import { type MariadbServer, startMariadb } from '../../dev/mariadb/server.js';
 import { noteNotRun } from './not-run.js';
 
 /**
- * A MariaDB of one test file's own with its binary log on, for tests that count what the whole server does; `stop` it after the file.
+ * A MariaDB of one test file's own with its binary log on and `more` settings, for tests that count what the whole server does; `stop` it after the file.
  * Null where there is no program (DV-12): skip the tests of the file, whose `import.meta.url` is noted.
  */
-export async function openOwnMariadb(testFile: string): Promise<MariadbServer | null> {
+export async function openOwnMariadb(testFile: string, more: readonly string[] = []): Promise<MariadbServer | null> {
   const signal = AbortSignal.timeout(10 * 60_000);
   const program = await findMariadb({ signal, report: (line) => console.error(line) }).catch((error: Error) => error);
   if (program instanceof Error) {
@@ -18,7 +18,7 @@ export async function openOwnMariadb(testFile: string): Promise<MariadbServer | 
   }
   const folder = mkdtempSync(join(tmpdir(), 'svc-own-mariadb-'));
   chmodSync(folder, 0o755);
-  const settings = ['log-bin=binlog', 'binlog-format=ROW', 'server-id=1', 'default-storage-engine=Aria', 'userstat=1'];
+  const settings = ['log-bin=binlog', 'binlog-format=ROW', 'server-id=1', 'default-storage-engine=Aria', 'userstat=1', ...more];
   const server = await startMariadb({ program, folder, settings });
   const stop = async () => {
     await server.stop();
