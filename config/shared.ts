@@ -1,5 +1,5 @@
 import { sha256Hex } from '../crypto/hash.js';
-import { canonicalJson } from '../domain/execution-token.js';
+import { canonicalJson } from '../domain/canonical-json.js';
 import { type EffectiveRole, parsePermission } from '../domain/permissions.js';
 import { OPERATIONS, type Operation } from '../domain/workflow-policy.js';
 import { camelKeys } from './camel.js';

@@ -1,13 +1,16 @@
 import { cutPostgresql, judgeText } from './judge-text.js';
+import { judgeMigrations, type MigrationText, type MigrationVerdict } from './migration-text.js';
 import { loadParser, type Parser } from './parser.js';
+import { cutPostgresMigration } from './postgres-migration.js';
 import { redactText } from './redact-text.js';
 import type { Dialect, JudgeOptions, Verdict } from './verdict.js';
 
 /** What can be asked about a text; plain data, so that it crosses to a thread. */
 export type Task =
   | { readonly kind: 'judge'; readonly text: string; readonly options: JudgeOptions }
-  | { readonly kind: 'redact'; readonly text: string; readonly dialect: Dialect | null };
-export type Answer = Verdict | string;
+  | { readonly kind: 'redact'; readonly text: string; readonly dialect: Dialect | null }
+  | { readonly kind: 'migrations'; readonly texts: readonly MigrationText[]; readonly dialect: Dialect | null };
+export type Answer = Verdict | MigrationVerdict | string;
 
 /**
  * Runs tasks on this thread, but judges no MySQL (`mysql/engine.ts`); a parser that a text broke or blew up is replaced before the next one
@@ -24,7 +27,9 @@ export async function createEngine(): Promise<(task: Task) => Promise<Answer>> {
       parser = await loading;
     }
     if (task.kind === 'redact') return redactText(parser, task.text, task.dialect);
-    if (task.options.dialect === 'mysql') throw new Error('no MySQL text is judged here');
+    const dialect = task.kind === 'judge' ? task.options.dialect : task.dialect;
+    if (dialect === 'mysql') throw new Error('no MySQL text is judged here');
+    if (task.kind === 'migrations') return judgeMigrations(cutPostgresMigration(parser, dialect), task.texts, true);
     return judgeText((text) => cutPostgresql(parser, text), task.text, task.options);
   };
 }

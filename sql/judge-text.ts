@@ -56,7 +56,7 @@ function checkText(text: string): Verdict | null {
 }
 
 /** The parser's offsets are bytes, and what runs is these bytes (SQ-6). */
-function sliceOf(bytes: Buffer, { start, length }: ParsedStatement): string {
+export function sliceOf(bytes: Buffer, { start, length }: ParsedStatement): string {
   return bytes.toString('utf8', start, length === 0 ? bytes.length : start + length);
 }
 

@@ -28,6 +28,8 @@ export type ThreadFor = 'postgresql' | 'mysql';
 export interface ThreadLimits {
   /** Time for one text (SQ-7). */
   textMs: number;
+  /** Time for the texts of a migration bundle, which is ten times as long. */
+  bundleMs: number;
   startMs: number;
   /** What has waited longer is not looked at any more. */
   waitMs: number;
@@ -38,7 +40,7 @@ export interface ThreadLimits {
 }
 
 /** 64 waiting texts of 1 MiB hold 64 MiB. Each caller with a text of the worst kind keeps the others waiting for 2 s. */
-const defaultLimits: ThreadLimits = { textMs: 2_000, startMs: 10_000, waitMs: 20_000, total: 64, perCaller: 16 };
+const defaultLimits: ThreadLimits = { textMs: 2_000, bundleMs: 6_000, startMs: 10_000, waitMs: 20_000, total: 64, perCaller: 16 };
 
 const busy: Failed = { ok: false, why: 'too many texts are being judged', busy: true };
 
@@ -79,7 +81,7 @@ export function createJudgeThread(judges: ThreadFor, given: Partial<ThreadLimits
     // Only while it works does the thread keep the process alive.
     running.ref();
     running.postMessage(task);
-    const report = await receive(running, limits.textMs);
+    const report = await receive(running, task.kind === 'migrations' ? limits.bundleMs : limits.textMs);
     if (report === null) return failed(stop, 'judging took too long or too much memory');
     running.unref();
     if (report.worn) await stop();

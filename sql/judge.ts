@@ -1,9 +1,11 @@
-import { createEngine, type Task } from './engine.js';
+import { type Answer, createEngine, type Task } from './engine.js';
 import { maxTextBytes } from './judge-text.js';
 import { createJudgeThread, type ThreadAnswer } from './judge-thread.js';
+import type { MigrationText, MigrationVerdict } from './migration-text.js';
 import { unparsable } from './redact-text.js';
 import { type Dialect, type JudgeOptions, notUnderstood, type Verdict } from './verdict.js';
 
+export type { MigrationText, MigrationVerdict } from './migration-text.js';
 export type { Dialect, JudgedStatement, JudgeOptions, Verdict } from './verdict.js';
 
 export interface SqlJudge {
@@ -12,6 +14,8 @@ export interface SqlJudge {
    * long texts wait, which `busy` says; among them the callers, by any name, take turns.
    */
   judge(text: string, options: JudgeOptions, caller?: string): Promise<Verdict>;
+  /** The statements of a bundle's migrations, or the first text that AP-22 or MI-16 refuses; never throws. */
+  judgeMigrations(texts: readonly MigrationText[], dialect: Dialect | null, caller?: string): Promise<MigrationVerdict>;
   /** The literal-free text of AU-51 (not cut), or `[unparsable SQL removed]`; never throws. */
   redact(text: string, dialect: Dialect | null, caller?: string): Promise<string>;
   /** Ends the threads; texts that still wait on them are refused. */
@@ -36,8 +40,8 @@ export async function createSqlJudge(room?: number): Promise<SqlJudge> {
   const mysql = createJudgeThread('mysql', given ?? mysqlRoom);
   const ask = async (task: Task, caller: string): Promise<ThreadAnswer> => {
     try {
-      if (task.kind === 'judge' && task.options.dialect === 'mysql') return await mysql.run(task, caller);
-      const bytes = Buffer.byteLength(task.text);
+      if (isForMysql(task)) return await mysql.run(task, caller);
+      const bytes = task.kind === 'migrations' ? bytesOf(task.texts) : Buffer.byteLength(task.text);
       // A text above the limit is refused before it is parsed.
       if (bytes > maxLocalBytes && bytes <= maxTextBytes) return await long.run(task, caller);
       return { ok: true, answer: await engine(task) };
@@ -49,7 +53,13 @@ export async function createSqlJudge(room?: number): Promise<SqlJudge> {
     judge: async (text, options, caller = '') => {
       const asked = await ask({ kind: 'judge', text, options }, caller);
       if (!asked.ok) return asked.busy ? { ...notUnderstood(asked.why), busy: true } : notUnderstood(asked.why);
-      return typeof asked.answer === 'string' ? notUnderstood('no verdict') : asked.answer;
+      return isVerdict(asked.answer) ? asked.answer : notUnderstood('no verdict');
+    },
+    judgeMigrations: async (texts, dialect, caller = '') => {
+      const asked = await ask({ kind: 'migrations', texts, dialect }, caller);
+      const refused = (reason: string) => ({ ok: false, at: 0, key: 'sql', reason }) as const;
+      if (!asked.ok) return asked.busy ? { ...refused(asked.why), busy: true } : refused(asked.why);
+      return isMigrationVerdict(asked.answer) ? asked.answer : refused('no verdict');
     },
     redact: async (text, dialect, caller = '') => {
       const asked = await ask({ kind: 'redact', text, dialect }, caller);
@@ -60,3 +70,12 @@ export async function createSqlJudge(room?: number): Promise<SqlJudge> {
     },
   };
 }
+
+/** What the thread of the second parser judges; it redacts nothing. */
+const isForMysql = (task: Task): boolean =>
+  (task.kind === 'judge' && task.options.dialect === 'mysql') || (task.kind === 'migrations' && task.dialect === 'mysql');
+
+const bytesOf = (texts: readonly MigrationText[]): number => texts.reduce((sum, { sql }) => sum + Buffer.byteLength(sql), 0);
+
+const isVerdict = (answer: Answer): answer is Verdict => typeof answer !== 'string' && 'verdict' in answer;
+const isMigrationVerdict = (answer: Answer): answer is MigrationVerdict => typeof answer !== 'string' && 'ok' in answer;

@@ -17,7 +17,11 @@ export async function auditPreflight(
   const { database, environment } = call.body;
   try {
     const dialect = await pairDialect(services.database, call.generation, call.body);
-    const { detailFingerprint, detailRaw } = await redactedTexts(services, call.body.sql, dialect, call.caller);
+    const { detailFingerprint, detailRaw } = await redactedTexts(
+      services,
+      { operation: null, detail: call.body.sql, dialect },
+      call.caller,
+    );
     const { operation } = found.classification;
     const subject = { requestId: null, operation: operation === 'unknown' ? null : operation, database, environment };
     await services.database.transaction((tx) =>

@@ -3,6 +3,7 @@ import type { Actor, AuditDraft } from '../../domain/audit.js';
 import { invalid } from '../../domain/errors.js';
 import type { Caller } from '../../domain/permissions.js';
 import type { CreationInput } from '../../domain/request/creation.js';
+import type { Operation } from '../../domain/workflow-policy.js';
 import type { Dialect } from '../../sql/judge.js';
 import type { Review, ReviewFinding } from '../../sql/review.js';
 import type { Services } from '../context.js';
@@ -11,7 +12,7 @@ import { redactedTexts } from './redaction.js';
 interface Reviewed {
   input: CreationInput;
   dialect: Dialect | null;
-  operation: string;
+  operation: Operation;
   review: Review;
 }
 
@@ -58,7 +59,7 @@ async function auditBlocked(
     },
   };
   try {
-    const { detailFingerprint, detailRaw } = await redactedTexts(services, input.detail, dialect, caller);
+    const { detailFingerprint, detailRaw } = await redactedTexts(services, { operation, detail: input.detail, dialect }, caller);
     const subject = { requestId: null, operation, database, environment, detailFingerprint, detailRaw };
     await services.database.transaction((tx) => insertAuditEvents(tx, [draft], subject));
   } catch (error) {

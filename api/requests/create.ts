@@ -7,25 +7,22 @@ import { isoOrNull } from '../../db/row-types.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
 import { type Caller, can, type Permission } from '../../domain/permissions.js';
 import { currentSelectors } from '../../domain/request/approval.js';
-import { collectedContext } from '../../domain/request/context.js';
 import { type Creation, type CreationInput, createdRequest } from '../../domain/request/creation.js';
 import type { StoredRequest } from '../../domain/request/types.js';
-import { decideAutoApproval, type Operation, snapshotWorkflow, type WorkflowSnapshot } from '../../domain/workflow-policy.js';
+import { decideAutoApproval, type Operation, snapshotWorkflow } from '../../domain/workflow-policy.js';
 import { planLimits } from '../../runtime/plan.js';
-import type { Verdict } from '../../sql/judge.js';
 import type { Generation, Services } from '../context.js';
 import { type Reply, reply } from '../reply.js';
 import type { Call } from '../route.js';
 import { refuseAboveBacklog } from './backlog.js';
-import { refuseBlocked } from './blocked.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
 import { pairDialect, registered } from './facts.js';
-import { type Accepted, judgeAccepted, judgeText, maySubmit } from './judgement.js';
 import { type Existing, findExisting } from './key-lines.js';
+import { judgeMigrationContent } from './migration-content.js';
 import { countBreakGlassDdl, countCreated } from './moved.js';
 import { notRegistered } from './not-registered.js';
-import { parserWords } from './parser-words.js';
 import { redactedTexts } from './redaction.js';
+import { judgeSqlContent } from './sql-content.js';
 
 type CreateCall = Call<undefined, undefined, z.output<typeof creationBody>>;
 
@@ -82,52 +79,32 @@ async function judgeCreation(
 ): Promise<Creation> {
   const { generation, caller } = call;
   if (registered(generation, input) === undefined) throw notRegistered(generation, caller, input);
-  if (input.asked.startsWith('migrate_')) throw invalid('migrations are not available in this version', 'body.operation');
   const dialect = await pairDialect(services.database, generation, input);
-  const judgedText = await judgeText(services, generation, { ...input, sql: input.detail, dialect }, caller);
-  const verdict = accepted(judgedText.verdict);
-  const judged = judgeAccepted(generation, input, verdict, judgedText.known);
-  const { matched, risk, review } = judged;
-  await refuseBlocked(call, services, { input, dialect, operation: verdict.operation, review });
-  if (!maySubmit(caller, input, verdict, input)) throw forbidden();
+  const judge = input.asked.startsWith('migrate_') ? judgeMigrationContent : judgeSqlContent;
+  const { matched, permitted, explainable, ...content } = await judge(call, services, { input, dialect });
+  if (!permitted) throw forbidden();
   refuseBeyondPlan(services, generation, input);
   if (matched === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
   if (matched?.requireReason && input.reason === null) throw invalid('a reason is required by the workflow', 'body.reason');
   const { approvalTtlSecs } = services.config().retention;
   const workflow = matched === null ? null : snapshotWorkflow(matched, approvalTtlSecs);
-  const content = {
-    operation: verdict.operation,
-    database: input.database,
-    environment: input.environment,
-    policyRevision: generation.revision,
-    detail: input.detail,
-  };
+  const policyRevision = generation.revision;
   return {
+    ...content,
     id: randomUUID(),
     input,
     requester: caller.id,
     requesterRole: smallestRole(caller),
-    operation: verdict.operation,
     dialect,
-    statementType: verdict.statementType,
-    risk: { ...risk, factors: risk.factors.map(({ name }) => name) },
-    review: { policyId: review.policyId, findingsCount: review.findings.length },
-    bypass: review.blocked ? { statementCount: verdict.statements.length } : null,
-    context: collectedContext(judged),
-    explain: explainedStatements(verdict, workflow, input),
+    // AG-65: the statements that agents are asked to explain.
+    explain: workflow?.explain === true && !input.noResultStore ? explainable : [],
     workflow,
-    approval: decideAutoApproval(workflow?.autoApprove ?? null, risk.level, input.emergency),
-    policyRevision: generation.revision,
-    approvalDigest: approvalDigest(content),
+    approval: decideAutoApproval(workflow?.autoApprove ?? null, content.risk.level, input.emergency),
+    policyRevision,
+    approvalDigest: approvalDigest({ ...input, operation: content.operation, policyRevision }),
     approvalTtlSecs,
     dispatchMs: times.dispatchMs,
   };
-}
-
-/** AG-65: the statements that agents are asked to explain. */
-function explainedStatements(verdict: Accepted, workflow: WorkflowSnapshot | null, input: CreationInput): string[] {
-  if (workflow?.explain !== true || input.noResultStore) return [];
-  return verdict.statements.filter(({ explainable }) => explainable).map(({ text }) => text);
 }
 
 /** RQ-22: the plan counts the databases of the file from its first (OP-40). */
@@ -142,20 +119,13 @@ function refuseBeyondPlan(services: Services, generation: Generation, input: Cre
   );
 }
 
-/** RQ-20: empty, refused or not understood SQL is 400. */
-function accepted(verdict: Verdict): Accepted {
-  if (verdict.verdict === 'empty') throw invalid('detail holds no statement', 'body.detail');
-  if (verdict.verdict === 'refused') throw invalid(parserWords(verdict.reason), verdict.hint ?? 'body.detail');
-  return verdict;
-}
-
 /** ET-06: the smallest name by byte order (role names are ASCII). */
 function smallestRole(caller: Caller): string {
   return caller.kind === 'user' ? (caller.roles.map(({ name }) => name).sort()[0] ?? 'unknown') : 'unknown';
 }
 
 async function store(call: CreateCall, services: Services, creation: Creation, fingerprint: string): Promise<Reply> {
-  const redacted = await redactedTexts(services, creation.input.detail, creation.dialect, call.caller);
+  const redacted = await redactedTexts(services, { ...creation, detail: creation.input.detail }, call.caller);
   try {
     const request = await services.database.transaction(async (tx) => {
       const owner = await lockOwner(tx, creation.requester);

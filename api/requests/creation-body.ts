@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sha256Hex } from '../../crypto/hash.js';
+import { canonicalJson } from '../../domain/canonical-json.js';
 import { invalid } from '../../domain/errors.js';
-import { canonicalJson } from '../../domain/execution-token.js';
 import { normaliseShareWith } from '../../domain/permissions.js';
 import type { CreationInput } from '../../domain/request/creation.js';
 import type { Operation } from '../../domain/workflow-policy.js';
@@ -10,7 +10,9 @@ import { operationName, pairName } from '../names.js';
 
 const bytes = (text: string) => Buffer.byteLength(text);
 const metadataBytes = 65_536;
-const detailBytes = { execute: 100_000, migrate: 1_048_576 } as const;
+const detailBytes = 100_000;
+/** MI-13. */
+const bundleBytes = 1_048_576;
 
 /** A note of up to 1024 bytes; only white space counts as none. */
 export const note = z
@@ -43,7 +45,7 @@ export type CreationBody = z.output<typeof creationBody>;
 /** Defaults and aliases applied, sizes and selectors checked (RQ-12); `metadata` is taken from the text of the body, so that no digit is lost. */
 export function creationInput(body: CreationBody, bodyBytes: Uint8Array): CreationInput & { asked: Operation } {
   const asked = body.operation;
-  const limit = asked.startsWith('migrate_') ? detailBytes.migrate : detailBytes.execute;
+  const limit = asked === 'migrate_up' || asked === 'migrate_down' ? bundleBytes : detailBytes;
   if (bytes(body.detail) > limit) throw invalid(`detail must be at most ${limit} bytes`, 'body.detail');
   const metadata = body.metadata == null ? '{}' : (memberText(bodyBytes, 'metadata') ?? '{}');
   if (bytes(metadata) > metadataBytes) throw invalid('metadata must be at most 64 KiB as JSON text', 'body.metadata');

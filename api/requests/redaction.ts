@@ -1,21 +1,34 @@
 import { sha256Hex } from '../../crypto/hash.js';
 import { outsideDatabaseWork } from '../../db/call-limit.js';
+import { migrationSummary } from '../../domain/migration/summary.js';
 import type { Caller } from '../../domain/permissions.js';
+import type { Operation } from '../../domain/workflow-policy.js';
 import type { Dialect } from '../../sql/judge.js';
 import type { Services } from '../context.js';
 
 const fingerprintBytes = 1024;
 
-/** What audit events may say of the SQL, by `[audit] redaction` (AU-50). */
-export async function redactedTexts(services: Services, detail: string, dialect: Dialect | null, caller: Caller) {
-  const redactedDetail = await outsideDatabaseWork(() => services.judge.redact(detail, dialect, caller.id));
+/** What audit events may say of a detail, by `[audit] redaction` (AU-50); a migration is never told by its SQL (AU-52). */
+export async function redactedTexts(services: Services, { operation, detail, dialect }: RedactedContent, caller: Caller) {
+  const isMigration = operation?.startsWith('migrate_') ?? false;
+  const redactedDetail =
+    operation !== null && isMigration
+      ? migrationSummary(operation, detail)
+      : await outsideDatabaseWork(() => services.judge.redact(detail, dialect, caller.id));
   const literals = { redactedDetail, detailFingerprint: cutBytes(redactedDetail, fingerprintBytes), detailRaw: redactedDetail };
   const byMode = {
     literals: () => literals,
     full: () => ({ redactedDetail, detailFingerprint: `sha256:${sha256Hex(detail)}`, detailRaw: null }),
-    none: () => ({ ...literals, detailRaw: detail }),
+    none: () => ({ ...literals, detailRaw: isMigration ? redactedDetail : detail }),
   } as const;
   return byMode[services.config().audit.redaction]();
+}
+
+interface RedactedContent {
+  /** Null for a text that is no request's. */
+  operation: Operation | null;
+  detail: string;
+  dialect: Dialect | null;
 }
 
 /** What audit events may say of a database's error text (AU-53). */

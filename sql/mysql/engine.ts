@@ -1,9 +1,11 @@
 import type { Answer, Task } from '../engine.js';
 import { judgeText } from '../judge-text.js';
+import { judgeMigrations } from '../migration-text.js';
 import { refuseFor } from '../reasons.js';
 import type { JudgeOptions, Verdict } from '../verdict.js';
 import { cutMysql } from './cut.js';
 import { lexMysql } from './lexer.js';
+import { cutMysqlMigration } from './migration.js';
 import { seesMore } from './second-opinion.js';
 import { loadSecondParser, type SecondParser } from './second-parser.js';
 import { isWithinReach } from './second-reach.js';
@@ -20,6 +22,7 @@ export async function createMysqlEngine(): Promise<MysqlEngine> {
   const second = await loadSecondParser();
   return {
     run: async (task) => {
+      if (task.kind === 'migrations') return judgeMigrations(cutMysqlMigration, task.texts, false);
       if (task.kind !== 'judge' || task.options.dialect !== 'mysql') throw new Error('only MySQL texts are judged here');
       return judgeMysql(second, task.text, task.options);
     },

@@ -9,7 +9,8 @@ import {
   verifyExecutionToken,
 } from '../../crypto/execution-token.js';
 import { sha256Hex } from '../../crypto/hash.js';
-import { approvalMessage, canonicalJson, firstMessage, readTokenFields, secondMessage } from '../../domain/execution-token.js';
+import { canonicalJson } from '../../domain/canonical-json.js';
+import { approvalMessage, firstMessage, readTokenFields, secondMessage } from '../../domain/execution-token.js';
 
 const K1 = signingKeyFromSeed(Uint8Array.from({ length: 32 }, (_, i) => i + 1));
 const K2 = signingKeyFromSeed(Uint8Array.from({ length: 32 }, (_, i) => i + 0x20));

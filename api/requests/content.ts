@@ -1,0 +1,20 @@
+import type { WorkflowConfig } from '../../config/shared-types.js';
+import type { Creation, CreationInput } from '../../domain/request/creation.js';
+import type { Operation } from '../../domain/workflow-policy.js';
+import type { Dialect } from '../../sql/judge.js';
+
+/** What was asked for, and the dialect it is read in. */
+export interface Asked {
+  input: CreationInput & { asked: Operation };
+  dialect: Dialect | null;
+}
+
+/** What judging a detail found out for its creation (RQ-20, MI-15 to MI-17). */
+export interface Content extends Pick<Creation, 'operation' | 'statementType' | 'risk' | 'review' | 'bypass' | 'context'> {
+  /** The workflow policy in force for the operation. */
+  matched: WorkflowConfig | null;
+  /** Whether the caller holds every permission that creating it needs (RQ-21). */
+  permitted: boolean;
+  /** Statements that EXPLAIN takes (AG-65). */
+  explainable: string[];
+}

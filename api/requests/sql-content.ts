@@ -1,0 +1,40 @@
+import { invalid } from '../../domain/errors.js';
+import { collectedContext } from '../../domain/request/context.js';
+import type { Verdict } from '../../sql/judge.js';
+import type { Services } from '../context.js';
+import type { Call } from '../route.js';
+import { refuseBlocked } from './blocked.js';
+import type { Asked, Content } from './content.js';
+import { type Accepted, judgeAccepted, judgeText, maySubmit } from './judgement.js';
+import { parserWords } from './parser-words.js';
+
+/** The content of `execute_*`; empty, refused, not understood or blocked SQL is 400 (RQ-20). */
+export async function judgeSqlContent(
+  call: Pick<Call<unknown, unknown, unknown>, 'generation' | 'caller' | 'actor'>,
+  services: Services,
+  { input, dialect }: Asked,
+): Promise<Content> {
+  const { generation, caller } = call;
+  const judgedText = await judgeText(services, generation, { ...input, sql: input.detail, dialect }, caller);
+  const verdict = accepted(judgedText.verdict);
+  const judged = judgeAccepted(generation, input, verdict, judgedText.known);
+  const { matched, risk, review } = judged;
+  await refuseBlocked(call, services, { input, dialect, operation: verdict.operation, review });
+  return {
+    operation: verdict.operation,
+    statementType: verdict.statementType,
+    risk: { ...risk, factors: risk.factors.map(({ name }) => name) },
+    review: { policyId: review.policyId, findingsCount: review.findings.length },
+    bypass: review.blocked ? { statementCount: verdict.statements.length } : null,
+    context: collectedContext(judged),
+    matched,
+    permitted: maySubmit(caller, input, verdict, input),
+    explainable: verdict.statements.filter(({ explainable }) => explainable).map(({ text }) => text),
+  };
+}
+
+function accepted(verdict: Verdict): Accepted {
+  if (verdict.verdict === 'empty') throw invalid('detail holds no statement', 'body.detail');
+  if (verdict.verdict === 'refused') throw invalid(parserWords(verdict.reason), verdict.hint ?? 'body.detail');
+  return verdict;
+}

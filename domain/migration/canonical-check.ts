@@ -1,0 +1,42 @@
+import type { Json } from '../canonical-json.js';
+import { invalid } from '../errors.js';
+
+/** Refuses what JSON libraries do not all read and print alike, so that every hash of the canonical form agrees (MI-17, ET-10). */
+export function checkCanonical(value: Json, path = ''): void {
+  switch (value.kind) {
+    case 'object':
+      checkMembers(value.members, path);
+      return;
+    case 'array':
+      for (const [index, item] of value.items.entries()) checkCanonical(item, `${path}[${index}]`);
+      return;
+    case 'number':
+      if (!isPlainInteger(value.text)) throw invalid('numbers must be plain integers of 64 bits', path);
+      return;
+    case 'scalar':
+      if (typeof value.value === 'string' && isBroken(value.value)) throw invalid('half of a surrogate pair', path);
+  }
+}
+
+function checkMembers(members: readonly [string, Json][], path: string): void {
+  const seen = new Set<string>();
+  for (const [key, member] of members) {
+    if (isBroken(key)) throw invalid('half of a surrogate pair in a key', path || 'body.detail');
+    const at = path === '' ? shown(key) : `${path}.${shown(key)}`;
+    if (seen.has(key)) throw invalid('a key appears twice in one object', at);
+    seen.add(key);
+    checkCanonical(member, at);
+  }
+}
+
+/** A hint is one short line. */
+const shown = (key: string) => (/^[\w-]{1,64}$/.test(key) ? key : '?');
+
+const isBroken = (text: string) => /\p{Surrogate}/u.test(text);
+
+/** `-0` is an integer for some libraries and a fraction for others. */
+function isPlainInteger(text: string): boolean {
+  if (text.length > 20 || !/^(0|-?[1-9]\d*)$/.test(text)) return false;
+  const value = BigInt(text);
+  return value >= -(2n ** 63n) && value < 2n ** 63n;
+}

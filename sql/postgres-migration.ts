@@ -1,0 +1,71 @@
+import { sliceOf } from './judge-text.js';
+import { findAmbiguity } from './lexical-check.js';
+import type { CutMigration } from './migration-text.js';
+import type { Parser } from './parser.js';
+import { type Reason, wordsOfTag } from './reasons.js';
+import { type Tree, type TreeNode, taggedOf, textOf } from './tree.js';
+import type { Dialect } from './verdict.js';
+
+/** AP-22 for PostgreSQL by the server's own grammar; a text of an unknown dialect must mean the same to MySQL's lexer (SQ-2). */
+export function cutPostgresMigration(parser: Parser, dialect: Dialect | null): CutMigration {
+  return (sql) => {
+    const ambiguity = dialect === null ? findAmbiguity(sql) : null;
+    if (ambiguity !== null) return `the dialect of the database is not known, and the text holds ${ambiguity}`;
+    const parsed = parser.parse(sql);
+    if (!parsed.ok) return parsed.message;
+    const bytes = Buffer.from(sql);
+    const statements = [];
+    for (const statement of parsed.statements) {
+      const { tag, body } = taggedOf(statement.tree);
+      const refused = refusedSetting(tag, body) ?? refusedInside(tag, body);
+      if (refused !== null) return refused;
+      statements.push({ text: sliceOf(bytes, statement), rowsOnly: rowsOnly.has(tag) });
+    }
+    return statements;
+  };
+}
+
+/** SET TRANSACTION and its like, SET ROLE, SET SESSION AUTHORIZATION, and their RESET. */
+function refusedSetting(tag: string, body: TreeNode): string | null {
+  if (tag !== 'VariableSetStmt') return null;
+  const name = textOf(body.name).toLowerCase();
+  if (body.kind === 'VAR_SET_MULTI') return `transaction control: SET ${textOf(body.name)}`;
+  return name === 'role' || name === 'session_authorization' ? `privileges: SET ${name}` : null;
+}
+
+/** Visits every node, whatever it hangs in: EXPLAIN and CREATE TABLE AS hold statements too. */
+function refusedInside(tag: string, body: Tree): string | null {
+  const open: { field: string; value: Tree }[] = [{ field: tag, value: body }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { field, value } = next;
+    if (typeof value !== 'object' || value === null) continue;
+    const reason = Object.hasOwn(refusedTags, field) ? refusedTags[field] : undefined;
+    if (reason !== undefined) return `${reason}: ${wordsOf(field, value)}`;
+    // Elements of a list are tagged themselves.
+    if (Array.isArray(value)) for (const element of value) open.push({ field: '', value: element });
+    else for (const [name, child] of Object.entries(value)) open.push({ field: name, value: child });
+  }
+  return null;
+}
+
+function wordsOf(tag: string, value: Tree): string {
+  if (tag !== 'TransactionStmt') return wordsOfTag(tag);
+  const { kind } = value as TreeNode;
+  return textOf(kind).replace('TRANS_STMT_', '').replaceAll('_', ' ');
+}
+
+const refusedTags: Readonly<Record<string, Reason>> = {
+  TransactionStmt: 'transaction control',
+  PrepareStmt: 'session state',
+  ExecuteStmt: 'session state',
+  DeallocateStmt: 'session state',
+  DeclareCursorStmt: 'session state',
+  FetchStmt: 'session state',
+  ClosePortalStmt: 'session state',
+  DiscardStmt: 'session state',
+  ListenStmt: 'session state',
+  LoadStmt: 'code',
+  CopyStmt: 'server files or client data',
+};
+
+const rowsOnly: ReadonlySet<string> = new Set(['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'SelectStmt']);
