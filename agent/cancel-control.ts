@@ -7,6 +7,12 @@ export type CancelReason = 'asked' | 'gone' | 'deadline' | 'stopped';
 export class CancelControl {
   reason: CancelReason | null = null;
   readonly #controller = new AbortController();
+  readonly #cancelText: string;
+
+  /** `cancelText` is what a confirmed cancel is reported with. */
+  constructor(cancelText = 'driver error: query cancelled') {
+    this.#cancelText = cancelText;
+  }
 
   /** Aborts when the job is to be cancelled. */
   get signal(): AbortSignal {
@@ -31,7 +37,7 @@ export class CancelControl {
       case 'stopped':
         return failure(outcome, 'agent stopped');
       default:
-        return { success: false, outcome, errorMessage: 'driver error: query cancelled', cancelled: true };
+        return { success: false, outcome, errorMessage: this.#cancelText, cancelled: true };
     }
   }
 }

@@ -27,6 +27,7 @@ export interface AgentConfig {
   operations: readonly Operation[];
   resultRetryMs: number;
   fenceWaitMs: number;
+  migrationLockWaitMs: number;
   startup: { retryInitialMs: number; retryMaxMs: number; maxWaitMs: number };
   server: { url: string; agentToken: string; ca: string | null };
   limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };
@@ -71,6 +72,7 @@ function build(toml: AgentToml, reading: Reading): AgentConfig {
     operations: toml.operations,
     resultRetryMs: toml.result_retry_secs * 1000,
     fenceWaitMs: toml.fence_wait_secs * 1000,
+    migrationLockWaitMs: toml.migration_lock_wait_secs * 1000,
     startup: {
       retryInitialMs: toml.startup_retry_initial_ms,
       retryMaxMs: toml.startup_retry_max_ms,

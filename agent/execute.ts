@@ -1,9 +1,11 @@
 import { CLOCK_TOLERANCE_MS, type ClaimTerms, verifyExecutionToken } from '../crypto/execution-token.js';
-import type { SqlJudge, Verdict } from '../sql/judge.js';
+import type { SqlJudge } from '../sql/judge.js';
 import type { CancelControl } from './cancel-control.js';
 import type { AgentConfig } from './config.js';
+import type { Operation } from './config-schema.js';
 import type { Databases, Target } from './databases.js';
 import type { Run, RunReport } from './drivers/driver.js';
+import { passGate } from './gate.js';
 import type { KeyRing } from './key-ring.js';
 import { failure, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
@@ -59,29 +61,25 @@ async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<{
 async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: ExecuteDependencies): Promise<RunReport> {
   const { claim } = job;
   const { config, databases, judge, onSchemaChanged } = dependencies;
-  const isRead = claim.operation === 'execute_select';
-  if (!(config.operations as readonly string[]).includes(claim.operation) || !runnable.has(claim.operation)) {
-    return report(failure('not_started', `unsupported operation: ${claim.operation}`));
-  }
+  const operation = config.operations.find((one) => one === claim.operation);
+  if (operation === undefined) return report(failure('not_started', `unsupported operation: ${claim.operation}`));
   const target = databases.find(claim.database, claim.environment);
   if (!target || target.degraded) {
     const why = `no pool for database=${claim.database} environment=${claim.environment}`;
     return report(failure('not_started', `config error: ${why}`));
   }
-  if (!isRead && config.marker.mode === 'required' && claim.marker !== 'required') {
+  if (mutating.has(operation) && config.marker.mode === 'required' && claim.marker !== 'required') {
     return report(failure('not_started', 'marker table not available'));
   }
   const timeoutSecs = effectiveTimeout(
     claim.statement_timeout_secs ?? config.statementTimeoutSecs,
     config.maxStatementTimeoutSecs,
   );
-  const verdict = await judge.judge(claim.detail, { dialect: target.driver.dialect, statementTimeoutSecs: timeoutSecs });
-  const refused = gate(verdict, isRead);
-  if (refused !== null || verdict.verdict !== 'accepted') return report(failure('not_started', `refused: ${refused}`));
-  const run = runOf(job, { statements: verdict.statements, timeoutSecs, expiresAt, config });
-  const ran = await (isRead ? target.driver.select(run) : target.driver.dml(run));
+  const gated = await passGate({ operation, detail: claim.detail, timeoutSecs }, target.driver, judge);
+  if (!gated.ok) return report(failure('not_started', `refused: ${gated.why}`));
+  const ran = await gated.carryOut(runOf(job, { statements: gated.statements, timeoutSecs, expiresAt, config }));
   target.noteRun(ran.connectivity);
-  if (verdict.ddl && mayHaveChanged(ran.outcome)) onSchemaChanged(target);
+  if (gated.changesSchema && mayHaveChanged(ran.outcome)) onSchemaChanged(target);
   return ran;
 }
 
@@ -98,6 +96,7 @@ function runOf(
     unresolvedFences: claim.unresolved_fences,
     approvalDigest: claim.approval_digest,
     marker: claim.marker === 'required',
+    step: '',
     statements: judged.statements,
     timeoutSecs: judged.timeoutSecs,
     limits: {
@@ -111,17 +110,10 @@ function runOf(
   };
 }
 
-const runnable: ReadonlySet<string> = new Set(['execute_select', 'execute_dml']);
+const mutating: ReadonlySet<Operation> = new Set(['execute_dml', 'migrate_up', 'migrate_down', 'migrate_repair']);
 
 /** Whether DDL took effect, or part of it. */
 const mayHaveChanged = ({ success, outcome }: Outcome) => success || outcome === 'partial' || outcome === 'unknown';
-
-/** Why the gate does not let a text through, or null (AP-21). */
-function gate(verdict: Verdict, isRead: boolean): string | null {
-  if (verdict.verdict === 'empty') return 'no statement';
-  if (verdict.verdict === 'refused') return verdict.reason;
-  return isRead && verdict.operation !== 'execute_select' ? 'the text is not a read' : null;
-}
 
 /** Seconds for each statement: the claim's, bounded by the agent's own maximum, which also bounds "no limit" (AP-20). */
 export function effectiveTimeout(claimedSecs: number, maximumSecs: number): number {

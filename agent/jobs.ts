@@ -62,7 +62,7 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
         elapsed_secs: Math.floor((performance.now() - since) / 1000),
       })),
     async start(offered, agentId) {
-      const entry: Running = { offered, since: performance.now(), control: new CancelControl() };
+      const entry: Running = { offered, since: performance.now(), control: new CancelControl(cancelTextOf(offered.operation)) };
       running.add(entry);
       const claim = await claimJob(offered, dependencies);
       const job = claim && { claim, agentId, control: entry.control };
@@ -83,6 +83,9 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
     },
   };
 }
+
+const cancelTextOf = (operation: string) =>
+  operation.startsWith('migrate_') ? 'migration error: migration cancelled' : undefined;
 
 /** Runs a claimed job under heartbeats and submits what it came to. */
 async function runClaimed(job: ClaimedJob, dependencies: JobsDependencies & { started: StartedAttempts }): Promise<void> {

@@ -2,15 +2,18 @@ import { createHash } from 'node:crypto';
 
 export interface MarkerRow {
   fence: number;
+  /** Version of the migration that the row stands for, empty for the attempt as a whole. */
+  step: string;
   mode: string;
   state: string;
   rowsAffected: number | null;
 }
 
-/** A row as the database gives it: fence, mode, state, rows affected. */
-export function markerRow([fence, mode, state, affected]: readonly (string | null)[]): MarkerRow {
+/** A row as the database gives it: fence, mode, state, rows affected, step. */
+export function markerRow([fence, mode, state, affected, step]: readonly (string | null)[]): MarkerRow {
   return {
     fence: Number(fence),
+    step: step ?? '',
     mode: mode ?? '',
     state: state ?? '',
     rowsAffected: affected === null || affected === undefined ? null : Number(affected),
@@ -33,9 +36,14 @@ export function decideByMarkers(rows: readonly MarkerRow[], fence: number, unres
   return open ? { act: 'unknown', fence: open.fence } : { act: 'run' };
 }
 
-/** Key of the request lock: the first 8 bytes of a SHA-256 as a signed 64-bit integer (AP-53). */
+/** Key of the request lock (AP-53). */
 export function requestLockKey(requestId: string): bigint {
-  return createHash('sha256').update(`svc-request:${requestId}`).digest().readBigInt64BE(0);
+  return lockKey(`svc-request:${requestId}`);
+}
+
+/** The first 8 bytes of a name's SHA-256 as a signed 64-bit integer, as advisory locks take it. */
+export function lockKey(name: string): bigint {
+  return createHash('sha256').update(name).digest().readBigInt64BE(0);
 }
 
 /** The statement that makes the marker table (AP-50); `table` is a quoted name. */

@@ -10,7 +10,14 @@ export type Outcome =
       truncated: boolean;
       appliedFence?: number;
     }
-  | { success: false; outcome: FailureOutcome; errorMessage: string; cancelled: boolean };
+  | {
+      success: false;
+      outcome: FailureOutcome;
+      errorMessage: string;
+      cancelled: boolean;
+      /** What is done and stays, of a migration that failed half-way (MI-40). */
+      resultData?: ResultText;
+    };
 
 export type FailureOutcome = 'rolled_back' | 'not_started' | 'partial' | 'unknown';
 

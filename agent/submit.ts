@@ -61,7 +61,9 @@ function bodyOf(submission: Submission): object | StreamedBody {
   const { outcome, fence, durationMs } = submission;
   const common = { success: outcome.success, outcome: outcome.outcome, fence, duration_ms: Math.round(durationMs) };
   if (!outcome.success) {
-    return { ...common, error_message: cutErrorText(outcome.errorMessage), cancelled: outcome.cancelled };
+    const { errorMessage, cancelled, resultData } = outcome;
+    const failed = { ...common, error_message: cutErrorText(errorMessage), cancelled };
+    return resultData ? withData(failed, resultData) : failed;
   }
   const fields = {
     ...common,
@@ -69,9 +71,13 @@ function bodyOf(submission: Submission): object | StreamedBody {
     truncated: outcome.truncated,
     ...(outcome.appliedFence === undefined ? {} : { applied_fence: outcome.appliedFence }),
   };
-  return outcome.resultData.pieces.length === 1 && outcome.resultData.bytes < SMALL_BYTES
-    ? { ...fields, result_data: outcome.resultData.toString() }
-    : new EscapedBody(fields, outcome.resultData);
+  return withData(fields, outcome.resultData);
+}
+
+function withData(fields: object, data: ResultText): object | StreamedBody {
+  return data.pieces.length === 1 && data.bytes < SMALL_BYTES
+    ? { ...fields, result_data: data.toString() }
+    : new EscapedBody(fields, data);
 }
 
 const SMALL_BYTES = 65_536;

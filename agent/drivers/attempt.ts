@@ -1,8 +1,8 @@
-import { decideByMarkers } from '../marker.js';
+import { decideByMarkers, type MarkerDecision } from '../marker.js';
 import { failure, type Outcome } from '../outcome.js';
 import { sleep } from '../wait.js';
 import type { Run } from './driver.js';
-import type { WriteTarget } from './engine.js';
+import type { Report, Target, WriteTarget } from './engine.js';
 import { checkFlag, notStarted } from './guard.js';
 import type { Session } from './session.js';
 import { alreadyApplied } from './written.js';
@@ -15,9 +15,11 @@ export async function beginAttempt<S extends Session>(
   run: Run,
   target: WriteTarget<S>,
   mode: 'tx' | 'auto',
-): Promise<{ outcome: Outcome; error: unknown } | null> {
+): Promise<Report | null> {
   try {
-    const settled = (await waitForLock(session, run, target)) ?? (await consultMarkers(session, run, target, mode));
+    const settled =
+      (await takeRequestLock(session, run, target)) ??
+      (await consultMarkers(session, run, target, mode, ({ fence, rowsAffected }) => alreadyApplied(fence, rowsAffected)));
     if (settled) return { outcome: settled, error: null };
     checkFlag(run);
     return run.mayStart() ? null : { outcome: failure('not_started', 'token verification failed: token expired'), error: null };
@@ -26,35 +28,52 @@ export async function beginAttempt<S extends Session>(
   }
 }
 
-async function waitForLock<S extends Session>(session: S, run: Run, target: WriteTarget<S>): Promise<Outcome | null> {
-  const until = performance.now() + run.fenceWaitMs;
+/** Null when the request lock is held (AP-53). */
+export async function takeRequestLock<S extends Session>(session: S, run: Run, target: WriteTarget<S>): Promise<Outcome | null> {
+  const taken = await takeWithin(run.fenceWaitMs, run, target, () => target.engine.tryRequestLock(session, run.requestId));
+  return taken ? null : failure('unknown', 'an earlier attempt is still running in the database');
+}
+
+/** Tries until the lock is taken, or the time is over; throws Interrupted when the job is cancelled. */
+export async function takeWithin<S extends Session>(
+  waitMs: number,
+  run: Run,
+  { timings }: Target<S>,
+  tryLock: () => Promise<boolean>,
+): Promise<boolean> {
+  const until = performance.now() + waitMs;
   for (;;) {
     checkFlag(run);
-    if (await target.engine.tryRequestLock(session, run.requestId)) return null;
-    if (performance.now() >= until) return failure('unknown', 'an earlier attempt is still running in the database');
-    await sleep(target.timings.fenceRetryMs, run.control.signal);
+    if (await tryLock()) return true;
+    if (performance.now() >= until) return false;
+    await sleep(timings.fenceRetryMs, run.control.signal);
   }
 }
 
-async function consultMarkers<S extends Session>(
+/** Asks the markers of a request that is one step (AP-54), and fences older attempts out (AP-55); `applied` words the success of one. */
+export async function consultMarkers<S extends Session>(
   session: S,
   run: Run,
   { marker, engine }: WriteTarget<S>,
   mode: 'tx' | 'auto',
+  applied: (decision: Extract<MarkerDecision, { act: 'already_applied' }>) => Outcome,
 ): Promise<Outcome | null> {
   if (!run.marker) return null;
   try {
     const rows = await marker.read(session, run.requestId);
     const decision = decideByMarkers(rows, run.fence, run.unresolvedFences);
-    if (decision.act === 'superseded') return failure('not_started', `superseded by attempt ${decision.fence}`);
+    if (decision.act === 'superseded') return superseded(decision.fence);
     if (decision.act === 'unknown') {
       return failure('unknown', `attempt ${decision.fence} may have been applied; check the database`);
     }
-    if (decision.act === 'already_applied') return alreadyApplied(decision.fence, decision.rowsAffected);
+    if (decision.act === 'already_applied') return applied(decision);
     if (mode === 'auto' || run.unresolvedFences.length > 0) await marker.open(session, run, mode);
     return null;
   } catch (error) {
     if (!engine.errors.isServerError(error)) throw error;
-    return failure('not_started', 'marker table not available');
+    return markerNotAvailable;
   }
 }
+
+export const superseded = (fence: number) => failure('not_started', `superseded by attempt ${fence}`);
+export const markerNotAvailable = failure('not_started', 'marker table not available');

@@ -45,5 +45,5 @@ async function probe<S extends Session>(
 
 async function isDone<S extends Session>(session: S, run: Run, marker: Marker<S>): Promise<boolean> {
   const rows = await marker.read(session, run.requestId);
-  return rows.some((row) => row.fence === run.fence && row.state === 'done');
+  return rows.some((row) => row.fence === run.fence && row.step === run.step && row.state === 'done');
 }

@@ -1,6 +1,7 @@
 import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
 import type { Dialect, JudgedStatement } from '../../sql/judge.js';
 import type { CancelControl } from '../cancel-control.js';
+import type { MigrationTask } from '../migrations/task.js';
 import type { Outcome } from '../outcome.js';
 
 /** A job that was verified and judged; texts run byte for byte. */
@@ -13,6 +14,8 @@ export interface Run {
   approvalDigest: string;
   /** Whether marker rows are to be written. */
   marker: boolean;
+  /** The `step` of the marker rows: the version while a migration runs, else empty. */
+  step: string;
   statements: readonly JudgedStatement[];
   /** Seconds per statement; 0 is no limit. */
   timeoutSecs: number;
@@ -47,6 +50,7 @@ export interface Driver {
   connect(options: { onlyLook: boolean }): Promise<Connected>;
   select(run: Run): Promise<RunReport>;
   dml(run: Run): Promise<RunReport>;
+  migrate(run: Run, task: MigrationTask): Promise<RunReport>;
   /** Plans a statement without running it; never throws. `connectivity` as in a run's report. */
   explain(run: ExplainRun): Promise<{ explained: { plan: string } | { error: string }; connectivity: boolean }>;
   /**

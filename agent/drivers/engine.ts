@@ -22,6 +22,8 @@ export interface Engine<S extends Session> {
 export interface ErrorReader {
   /** Text of section 11. */
   errorText(error: unknown): string;
+  /** The same without its class. */
+  reason(error: unknown): string;
   /** Whether the server reported it for a statement, on a connection that goes on. */
   isServerError(error: unknown): boolean;
   /** Whether the class of the error says that the database cannot be reached (AP-15). */

@@ -19,6 +19,9 @@ export class RowTooLarge extends Error {
 /** The cancel flag was found set between two statements. */
 export class Interrupted extends Error {}
 
+/** The database did not do what it was told, without an error; the message is for people. */
+export class Unexpected extends Error {}
+
 /** Why a connection cannot be made, by the code of the operating system or of Node, in words. */
 const networkFaults: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens at that address',
@@ -46,8 +49,14 @@ export function networkFault(code: string): string {
 
 /** Text of section 11 for an error of a run; `serverText` words one that the server reported, or gives null. */
 export function faultText(error: unknown, serverText: (error: unknown) => string | null): string {
-  if (error instanceof ConnectFailure) return `driver error: ${error.kind} failed: ${error.message}`;
-  if (error instanceof ConnectionLost) return `driver error: connection failed: ${error.why}`;
-  if (error instanceof RowTooLarge) return 'driver error: query failed: row too large';
-  return `driver error: query failed: ${serverText(error) ?? 'internal error of the agent'}`;
+  const ofConnection = error instanceof ConnectFailure || error instanceof ConnectionLost;
+  return `driver error: ${ofConnection ? '' : 'query failed: '}${faultReason(error, serverText)}`;
+}
+
+/** The same without its class, for texts of another one. */
+export function faultReason(error: unknown, serverText: (error: unknown) => string | null): string {
+  if (error instanceof ConnectFailure) return `${error.kind} failed: ${error.message}`;
+  if (error instanceof ConnectionLost) return `connection failed: ${error.why}`;
+  if (error instanceof RowTooLarge || error instanceof Unexpected) return error.message;
+  return serverText(error) ?? 'internal error of the agent';
 }

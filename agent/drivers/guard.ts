@@ -52,9 +52,20 @@ export async function rollBack<S extends Session>(session: S, { engine }: Target
   return null;
 }
 
-/**
- * The outcome of a run that failed before its COMMIT was sent: the transaction can only have ended in a rollback, which is reported once it is proven.
- */
+/** How a transaction that failed before its COMMIT was sent ended; `kept`: tables without transactions kept their changes. */
+export type Undone = 'rolled_back' | 'cancelled' | 'cancel not confirmed' | 'kept';
+
+/** Rolls the transaction of a failed run back: it can only have ended so, which is reported once it is proven. */
+export async function undo<S extends Session>(error: unknown, session: S, run: Run, target: Target<S>): Promise<Undone> {
+  const rolledBack = await rollBack(session, target);
+  if (rolledBack === 'kept') return 'kept';
+  if (!run.control.requested) return 'rolled_back';
+  if (!(error instanceof Interrupted || target.engine.errors.isInterrupt(error) || rolledBack === null)) return 'rolled_back';
+  const until = performance.now() + target.timings.cancelGiveUpMs;
+  return rolledBack !== null || (await waitUntilGone(session, target, until)) ? 'cancelled' : 'cancel not confirmed';
+}
+
+/** The outcome of a run that failed before its COMMIT was sent. */
 export async function failedRun<S extends Session>(
   error: unknown,
   session: S,
@@ -64,17 +75,18 @@ export async function failedRun<S extends Session>(
 ): Promise<Outcome> {
   const { control } = run;
   const { errors } = target.engine;
-  const rolledBack = await rollBack(session, target);
-  if (rolledBack === 'kept') {
-    const why = control.requested ? 'driver error: query cancelled' : runErrorText(error, run, begunAt, errors);
-    return failure('partial', `${why}; changes in tables without transactions stay`);
+  switch (await undo(error, session, run, target)) {
+    case 'kept': {
+      const why = control.requested ? 'driver error: query cancelled' : runErrorText(error, run, begunAt, errors);
+      return failure('partial', `${why}; changes in tables without transactions stay`);
+    }
+    case 'cancelled':
+      return control.confirmed('rolled_back', run.timeoutSecs);
+    case 'cancel not confirmed':
+      return failure('unknown', 'driver error: cancel not confirmed');
+    case 'rolled_back':
+      return failure('rolled_back', runErrorText(error, run, begunAt, errors));
   }
-  if (control.requested && (error instanceof Interrupted || errors.isInterrupt(error) || rolledBack === null)) {
-    const until = performance.now() + target.timings.cancelGiveUpMs;
-    const gone = rolledBack !== null || (await waitUntilGone(session, target, until));
-    return gone ? control.confirmed('rolled_back', run.timeoutSecs) : failure('unknown', 'driver error: cancel not confirmed');
-  }
-  return failure('rolled_back', runErrorText(error, run, begunAt, errors));
 }
 
 /** Text of section 11, also for the server's own timeout. */

@@ -1,6 +1,6 @@
 import { ConnectFailure } from './driver.js';
 import type { ErrorReader } from './engine.js';
-import { ConnectionLost, faultText, networkFault } from './faults.js';
+import { ConnectionLost, faultReason, faultText, networkFault } from './faults.js';
 
 const INTERRUPTED = 1317;
 /** ER_STATEMENT_TIMEOUT of MariaDB, ER_QUERY_TIMEOUT of MySQL. */
@@ -58,14 +58,16 @@ function isConnectivityError(error: unknown): boolean {
   return server !== null && (CONNECTIVITY.has(server.errno) || server.sqlState.startsWith('08'));
 }
 
+function serverText(error: unknown): string | null {
+  const server = asMysqlError(error);
+  return server && `${server.message} (error ${server.errno}, SQLSTATE ${server.sqlState})`;
+}
+
 const isTimeout = (error: unknown) => TIMEOUTS.has(asMysqlError(error)?.errno ?? 0);
 
 export const mysqlErrors: ErrorReader = {
-  errorText: (error) =>
-    faultText(error, () => {
-      const server = asMysqlError(error);
-      return server && `${server.message} (error ${server.errno}, SQLSTATE ${server.sqlState})`;
-    }),
+  errorText: (error) => faultText(error, serverText),
+  reason: (error) => faultReason(error, serverText),
   isServerError: (error) => asMysqlError(error) !== null && !isConnectivityError(error),
   isConnectivityError,
   isInterrupt: (error) => asMysqlError(error)?.errno === INTERRUPTED || isTimeout(error),

@@ -14,7 +14,7 @@ export interface MysqlMarker extends Marker<MysqlSession> {
 export function createMysqlMarker({ schema, table: name }: { schema: string | null; table: string }): MysqlMarker {
   const quoted = (one: string) => `\`${one.replaceAll('`', '``')}\``;
   const table = schema === null ? quoted(name) : `${quoted(schema)}.${quoted(name)}`;
-  const insert = `insert into ${table} (request_id, fence, mode, state, execution_id, agent_id, approval_digest) values`;
+  const insert = `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest) values`;
   return {
     async prepare(session, onlyLook) {
       if (schema === null) return 'the address names no database, and [marker] schema is not set';
@@ -35,27 +35,29 @@ export function createMysqlMarker({ schema, table: name }: { schema: string | nu
       }
     },
     async read(session, requestId) {
-      const rows = await session.query(`select fence, mode, state, rows_affected from ${table} where request_id = ?`, [
+      const rows = await session.query(`select fence, mode, state, rows_affected, step from ${table} where request_id = ?`, [
         requestId,
       ]);
       return rows.map(markerRow);
     },
     open: (session, run, mode) =>
       session.query(
-        `${insert} (?, ?, ?, 'open', ?, ?, ?) on duplicate key update execution_id = if(state = 'open', values(execution_id), execution_id),
+        `${insert} (?, ?, ?, ?, 'open', ?, ?, ?) on duplicate key update execution_id = if(state = 'open', values(execution_id), execution_id),
            agent_id = if(state = 'open', values(agent_id), agent_id), mode = if(state = 'open', values(mode), mode)`,
-        [run.requestId, String(run.fence), mode, run.executionId, run.agentId, run.approvalDigest],
+        [run.requestId, String(run.fence), run.step, mode, run.executionId, run.agentId, run.approvalDigest],
       ),
     done: (session, run, rowsAffected) =>
-      session.query(`update ${table} set state = 'done', rows_affected = ? where request_id = ? and fence = ? and step = ''`, [
+      session.query(`update ${table} set state = 'done', rows_affected = ? where request_id = ? and fence = ? and step = ?`, [
         String(rowsAffected),
         run.requestId,
         String(run.fence),
+        run.step,
       ]),
     remove: (session, run) =>
-      session.query(`delete from ${table} where request_id = ? and fence = ? and step = '' and state = 'open'`, [
+      session.query(`delete from ${table} where request_id = ? and fence = ? and step = ? and state = 'open'`, [
         run.requestId,
         String(run.fence),
+        run.step,
       ]),
     async deleteOld(session, days) {
       // Else the search for old rows locks all of them, and the jobs that write markers wait.
@@ -78,7 +80,7 @@ async function tryRights(session: MysqlSession, table: string, insert: string): 
   const row = `request_id = '${id}' and fence = 0 and step = ''`;
   await session.run('start transaction');
   try {
-    await session.run(`${insert} ('${id}', 0, 'tx', 'open', '-', '-', '-') on duplicate key update mode = 'tx'`);
+    await session.run(`${insert} ('${id}', 0, '', 'tx', 'open', '-', '-', '-') on duplicate key update mode = 'tx'`);
     await session.run(`select mode, state, rows_affected, created_at from ${table} where ${row}`);
     await session.run(`update ${table} set state = 'done', rows_affected = 0 where ${row}`);
     await session.run(`delete from ${table} where ${row}`);

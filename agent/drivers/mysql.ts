@@ -1,4 +1,5 @@
 import type { AgentConfig, DatabaseConfig } from '../config.js';
+import { failure } from '../outcome.js';
 import { collectMysqlSchema } from '../schema/mysql.js';
 import type { Timings } from '../timings.js';
 import type { Connected, Driver, ExplainRun } from './driver.js';
@@ -47,6 +48,10 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
     },
     select: (run) => runInPool(reads, run, errors, (session) => runMysqlSelect(session, run, toRead)),
     dml: (run) => runInPool(writes, run, errors, (session) => runMysqlDml(session, run, toWrite)),
+    async migrate() {
+      const outcome = failure('not_started', 'unsupported operation: migrations on MySQL');
+      return { outcome, connectivity: false, released: Promise.resolve() };
+    },
     explain: (run) =>
       explainInPool(run.read ? reads : writes, run, errors, {
         graceMs: timings.deadlineGraceMs,

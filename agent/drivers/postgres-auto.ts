@@ -47,18 +47,23 @@ async function failed(error: unknown, failing: Failing): Promise<Outcome> {
   if (!errors.isServerError(error) && !(error instanceof Interrupted)) {
     return failure(started ? 'unknown' : 'not_started', `${started ? 'commit outcome unknown: ' : ''}${errors.errorText(error)}`);
   }
-  const left = await invalidIndexes(session).catch(() => []);
+  const note = leftBehind(before, await invalidIndexes(session).catch(() => []));
   if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
   const how = started ? 'rolled_back' : 'not_started';
   if (run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error))) {
     return run.control.confirmed(how, run.timeoutSecs);
   }
-  const named = left.filter((index) => !before.includes(index));
-  const note = named.length > 0 ? `; an invalid index was left behind: ${named.join(', ')}` : '';
   return failure(how, `${runErrorText(error, run, begunAt, errors)}${note}`);
 }
 
-async function invalidIndexes(session: PostgresSession): Promise<string[]> {
+/** What is said of invalid indexes that were not there before. */
+export function leftBehind(before: readonly string[], after: readonly string[]): string {
+  const named = after.filter((index) => !before.includes(index));
+  return named.length > 0 ? `; an invalid index was left behind: ${named.join(', ')}` : '';
+}
+
+/** The invalid indexes of the database by name. */
+export async function invalidIndexes(session: PostgresSession): Promise<string[]> {
   const rows = await session.query('select indexrelid::pg_catalog.regclass::text from pg_catalog.pg_index where not indisvalid');
   return rows.map((row) => row[0] ?? '');
 }

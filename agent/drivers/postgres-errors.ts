@@ -1,6 +1,6 @@
 import { ConnectFailure } from './driver.js';
 import type { ErrorReader } from './engine.js';
-import { ConnectionLost, faultText, networkFault } from './faults.js';
+import { ConnectionLost, faultReason, faultText, networkFault } from './faults.js';
 
 /** What the server says when it refuses a connection, in words: its own name user, database and host. */
 const refusals: Readonly<Record<string, string>> = {
@@ -51,21 +51,20 @@ export function connectFailure(error: unknown): ConnectFailure {
   return new ConnectFailure(kind, known ?? 'failed');
 }
 
-function errorText(error: unknown): string {
-  return faultText(error, () => {
-    const server = asServerError(error);
-    if (!server) return null;
-    const where = server.position ? `, position ${server.position}` : '';
-    const hint = server.hint ? `; hint: ${server.hint}` : '';
-    const advice = server.code === '25001' ? '; run this statement alone, so that it can run outside a transaction' : '';
-    return `${server.message} (SQLSTATE ${server.code}${where})${hint}${advice}`;
-  });
+function serverText(error: unknown): string | null {
+  const server = asServerError(error);
+  if (!server) return null;
+  const where = server.position ? `, position ${server.position}` : '';
+  const hint = server.hint ? `; hint: ${server.hint}` : '';
+  const advice = server.code === '25001' ? '; run this statement alone, so that it can run outside a transaction' : '';
+  return `${server.message} (SQLSTATE ${server.code}${where})${hint}${advice}`;
 }
 
 const isInterrupt = (error: unknown) => asServerError(error)?.code === '57014';
 
 export const postgresErrors: ErrorReader = {
-  errorText,
+  errorText: (error) => faultText(error, serverText),
+  reason: (error) => faultReason(error, serverText),
   isServerError: (error) => asServerError(error) !== null && !isConnectivityError(error),
   isConnectivityError,
   isInterrupt,

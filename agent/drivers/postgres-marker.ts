@@ -16,11 +16,11 @@ export function createPostgresMarker(options: { schema: string | null; table: st
   let table = quotedTable(options.schema, options.table);
   const openStep = (run: Run, mode: string): Step => ({
     kind: 'run',
-    text: `insert into ${table} (request_id, fence, mode, state, execution_id, agent_id, approval_digest)
-        values ($1, $2, $3, 'open', $4, $5, $6)
+    text: `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest)
+        values ($1, $2, $7, $3, 'open', $4, $5, $6)
         on conflict (request_id, fence, step) do update
         set mode = excluded.mode, execution_id = excluded.execution_id, agent_id = excluded.agent_id where ${table}.state = 'open'`,
-    values: [run.requestId, String(run.fence), mode, run.executionId, run.agentId, run.approvalDigest],
+    values: [run.requestId, String(run.fence), mode, run.executionId, run.agentId, run.approvalDigest, run.step],
   });
   return {
     openStep,
@@ -42,7 +42,7 @@ export function createPostgresMarker(options: { schema: string | null; table: st
       }
     },
     async read(session, requestId) {
-      const rows = await session.query(`select fence, mode, state, rows_affected from ${table} where request_id = $1`, [
+      const rows = await session.query(`select fence, mode, state, rows_affected, step from ${table} where request_id = $1`, [
         requestId,
       ]);
       return rows.map(markerRow);
@@ -50,13 +50,13 @@ export function createPostgresMarker(options: { schema: string | null; table: st
     open: (session, run, mode) => session.exchange([openStep(run, mode)]),
     done: (run, rowsAffected) => ({
       kind: 'run',
-      text: `update ${table} set state = 'done', rows_affected = nullif($3, '')::bigint where request_id = $1 and fence = $2 and step = ''`,
-      values: [run.requestId, String(run.fence), rowsAffected === null ? '' : String(rowsAffected)],
+      text: `update ${table} set state = 'done', rows_affected = nullif($3, '')::bigint where request_id = $1 and fence = $2 and step = $4`,
+      values: [run.requestId, String(run.fence), rowsAffected === null ? '' : String(rowsAffected), run.step],
     }),
     remove: (run) => ({
       kind: 'run',
-      text: `delete from ${table} where request_id = $1 and fence = $2 and step = '' and state = 'open'`,
-      values: [run.requestId, String(run.fence)],
+      text: `delete from ${table} where request_id = $1 and fence = $2 and step = $3 and state = 'open'`,
+      values: [run.requestId, String(run.fence), run.step],
     }),
     async deleteOld(session, days) {
       const [result] = await session.exchange([
@@ -99,7 +99,7 @@ async function tryRights(session: PostgresSession, table: string): Promise<null>
     { kind: 'run', text: 'begin read write' },
     {
       kind: 'run',
-      text: `insert into ${table} (request_id, fence, mode, state, execution_id, agent_id, approval_digest) values ('-', 0, 'tx', 'open', '-', '-', '-')`,
+      text: `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest) values ('-', 0, '', 'tx', 'open', '-', '-', '-')`,
     },
     { kind: 'run', text: `select mode, state, rows_affected, created_at from ${table} where request_id = '-'` },
     { kind: 'run', text: `update ${table} set state = 'done', rows_affected = 0 where request_id = '-'` },

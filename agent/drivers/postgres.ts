@@ -1,4 +1,5 @@
 import type { AgentConfig, DatabaseConfig } from '../config.js';
+import { migrateInPool } from '../migrations/migrate.js';
 import { collectPostgresSchema } from '../schema/postgres.js';
 import type { Timings } from '../timings.js';
 import type { Connected, Driver } from './driver.js';
@@ -8,6 +9,7 @@ import { postgresEngine as engine } from './postgres-engine.js';
 import { connectFailure, postgresErrors as errors } from './postgres-errors.js';
 import { explainText } from './postgres-explain.js';
 import { createPostgresMarker } from './postgres-marker.js';
+import { createPostgresMigrations } from './postgres-migrations.js';
 import { runSelect } from './postgres-select.js';
 import { createSessionPool, type PostgresSession } from './postgres-session.js';
 
@@ -18,6 +20,8 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
   const writes = createSessionPool({ ...options, url: database.url, readOnly: false });
   const common = { timings, engine, graceMs: timings.deadlineGraceMs };
   const marker = createPostgresMarker(config.marker);
+  const toWrite = { ...common, pool: writes, marker };
+  const toMigrate = { ...toWrite, migrations: createPostgresMigrations(toWrite), lockWaitMs: config.migrationLockWaitMs };
 
   return {
     dialect: 'postgresql',
@@ -37,7 +41,8 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
       }
     },
     select: (run) => runInPool(reads, run, errors, (session) => runSelect(session, run, { ...common, pool: reads })),
-    dml: (run) => runInPool(writes, run, errors, (session) => runDml(session, run, { ...common, pool: writes, marker })),
+    migrate: (run, task) => migrateInPool(run, task, toMigrate),
+    dml: (run) => runInPool(writes, run, errors, (session) => runDml(session, run, toWrite)),
     snapshot: (timeoutMs, signal) =>
       snapshotInPool(reads, signal, (session) => collectPostgresSchema(session, timeoutMs, signal)),
     explain: (run) =>

@@ -8,7 +8,7 @@ import { decideByMarkers, type MarkerRow } from '../../agent/marker.js';
 import { cutErrorText } from '../../agent/outcome.js';
 import { createPermits } from '../../agent/permits.js';
 
-const row = (fence: number, mode: string, state: string): MarkerRow => ({ fence, mode, state, rowsAffected: 3 });
+const row = (fence: number, mode: string, state: string): MarkerRow => ({ fence, step: '', mode, state, rowsAffected: 3 });
 
 describe('marker decision (AP-54)', () => {
   it.each([

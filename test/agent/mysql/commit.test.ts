@@ -137,7 +137,15 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
         unresolvedFences: [],
         approvalDigest: 'd',
       },
-      ...{ marker: true, statements: verdict.statements, timeoutSecs: 30, fenceWaitMs: 1000, control, mayStart: () => true },
+      ...{
+        marker: true,
+        step: '',
+        statements: verdict.statements,
+        timeoutSecs: 30,
+        fenceWaitMs: 1000,
+        control,
+        mayStart: () => true,
+      },
       limits: { maxRows: 10, maxResultBytes: 10_000, maxRowBytes: 10_000 },
     };
     const timer = setTimeout(() => control.request('asked'), delayMs);

@@ -1,0 +1,42 @@
+import type { JudgedStatement, SqlJudge, Verdict } from '../sql/judge.js';
+import type { Operation } from './config-schema.js';
+import type { Driver, Run, RunReport } from './drivers/driver.js';
+import { readMigrationTask } from './migrations/read-task.js';
+
+/** What a job is, once its detail has passed the gate. */
+export interface Gated {
+  ok: true;
+  statements: readonly JudgedStatement[];
+  /** Whether the tables may look different afterwards. */
+  changesSchema: boolean;
+  carryOut(run: Run): Promise<RunReport>;
+}
+
+export type GateVerdict = Gated | { ok: false; why: string };
+
+/** Judges the detail again with the server's own rules (AP-21, AP-22); it may refuse what the server let through. */
+export async function passGate(
+  { operation, detail, timeoutSecs }: { operation: Operation; detail: string; timeoutSecs: number },
+  driver: Driver,
+  judge: SqlJudge,
+): Promise<GateVerdict> {
+  if (operation === 'execute_select' || operation === 'execute_dml') {
+    const isRead = operation === 'execute_select';
+    const verdict = await judge.judge(detail, { dialect: driver.dialect, statementTimeoutSecs: timeoutSecs });
+    const why = whyRefused(verdict, isRead);
+    if (why !== null || verdict.verdict !== 'accepted') return { ok: false, why: why ?? 'no verdict' };
+    const carryOut = (run: Run) => (isRead ? driver.select(run) : driver.dml(run));
+    return { ok: true, statements: verdict.statements, changesSchema: verdict.ddl, carryOut };
+  }
+  const read = await readMigrationTask(operation, detail, driver.dialect, judge);
+  if (!read.ok) return read;
+  const { task } = read;
+  return { ok: true, statements: [], changesSchema: task.kind === 'run', carryOut: (run) => driver.migrate(run, task) };
+}
+
+/** Why a text does not pass, or null. */
+function whyRefused(verdict: Verdict, isRead: boolean): string | null {
+  if (verdict.verdict === 'empty') return 'no statement';
+  if (verdict.verdict === 'refused') return verdict.reason;
+  return isRead && verdict.operation !== 'execute_select' ? 'the text is not a read' : null;
+}

@@ -1,0 +1,74 @@
+import type { CancelControl } from '../cancel-control.js';
+import type { Run } from '../drivers/driver.js';
+import type { Target } from '../drivers/engine.js';
+import { Interrupted } from '../drivers/faults.js';
+import { undo } from '../drivers/guard.js';
+import type { Session } from '../drivers/session.js';
+import type { FailureOutcome } from '../outcome.js';
+import type { StepFailure } from './dialect.js';
+import { type Failure, failed } from './results.js';
+import type { Direction } from './task.js';
+
+/** What runs, for the words about its failure, which begin with it and so hold no data at their start (AU-53). */
+export interface Position {
+  subject: string;
+  /** The subject, or which part of it. */
+  place: string;
+  /** Of `performance.now()`. */
+  begunAt: number;
+}
+
+/** The position of a statement, counted from 1, that begins now. */
+export function positionOf(version: string, statement: number, statements: number): Position {
+  const subject = `version ${version}`;
+  const place = statements > 1 ? `${subject}, statement ${statement} of ${statements}` : subject;
+  return { subject, place, begunAt: performance.now() };
+}
+
+/** What a cancelled migration is reported with, once it is certain that nothing of it stays (MI-34). */
+export function cancelFailure(control: CancelControl, outcome: FailureOutcome, subject: string): Failure {
+  if (control.reason === 'deadline') return failed(outcome, timedOut(subject, 'the database did not answer in time'));
+  if (control.reason === 'stopped') return failed(outcome, 'agent stopped');
+  return { outcome, why: 'migration cancelled', cancelled: true };
+}
+
+/** The words for what failed a statement. */
+export function whyFailed<S extends Session>(error: unknown, run: Run, { engine }: Target<S>, at: Position): string {
+  const reason = engine.errors.reason(error);
+  const isTimeout = engine.errors.isTimeout(error, run, performance.now() - at.begunAt);
+  return isTimeout ? timedOut(at.subject, reason) : `${at.place}: ${reason}`;
+}
+
+const timedOut = (subject: string, reason: string) => `migration timed out (${subject}): ${reason}`;
+
+/** Rolls back a migration that failed before its COMMIT was sent, and says how it ended; `note` is added to what the database said. */
+export async function undoMigration<S extends Session>(
+  error: unknown,
+  session: S,
+  run: Run,
+  target: Target<S>,
+  at: Position,
+  note = '',
+): Promise<StepFailure> {
+  const why = error instanceof Interrupted ? 'migration cancelled' : `${whyFailed(error, run, target, at)}${note}`;
+  switch (await undo(error, session, run, target)) {
+    case 'cancelled':
+      return { failure: cancelFailure(run.control, 'rolled_back', at.subject), error };
+    case 'cancel not confirmed':
+      return { failure: failed('unknown', `cancel not confirmed (${at.subject})`), error };
+    case 'kept':
+      return { failure: failed('partial', `${why}; changes in tables without transactions stay`), error };
+    case 'rolled_back':
+      return { failure: failed('rolled_back', why), error };
+  }
+}
+
+/** Words for a migration that may have happened or not (MI-35). */
+export const halfApplied = (version: string) =>
+  `migration ${version} may be half applied; check the database, then use migrate repair`;
+
+/** Words for a change that is there while its version row could not be written (MI-38). */
+export function partiallyApplied(version: string, direction: Direction, reason: string): string {
+  const action = direction === 'up' ? 'mark-applied' : 'remove';
+  return `migration partially applied (version ${version}): ${reason}; to set it right: svc migrate repair --action ${action} --version ${version}`;
+}

@@ -1,0 +1,72 @@
+import type { MarkerRow } from '../marker.js';
+import type { Direction, Migration, MigrationRun } from './task.js';
+
+/** What earlier attempts of the request are known to have done. */
+export interface Settled {
+  /** Versions they applied or reverted, each once. */
+  versions: readonly string[];
+  /** The newest attempt that did one of them; null if there is none. */
+  fence: number | null;
+}
+
+export type Settlement = ({ kind: 'settled' } & Settled) | { kind: 'doubtful'; version: string };
+
+/**
+ * What the marker rows of the own fence and the unresolved ones prove (MI-35). A row of mode `auto` that stayed open is proof too once the
+ * version row says that the migration is through: somebody has looked and repaired it.
+ */
+export function settleAttempts(
+  rows: readonly MarkerRow[],
+  { fence, unresolvedFences }: { fence: number; unresolvedFences: readonly number[] },
+  direction: Direction,
+  applied: ReadonlySet<string>,
+): Settlement {
+  const versions = new Set<string>();
+  let newest: number | null = null;
+  for (const row of rows) {
+    if (row.step === '' || (row.fence !== fence && !unresolvedFences.includes(row.fence))) continue;
+    if (row.state !== 'done') {
+      if (row.mode !== 'auto') continue;
+      if (applied.has(row.step) !== (direction === 'up')) return { kind: 'doubtful', version: row.step };
+    }
+    versions.add(row.step);
+    newest = Math.max(newest ?? 0, row.fence);
+  }
+  const sorted = [...versions].sort(compareVersions);
+  return { kind: 'settled', versions: direction === 'up' ? sorted : sorted.reverse(), fence: newest };
+}
+
+export type Plan = { ok: true; todo: readonly Migration[] } | { ok: false; missing: string };
+
+/** Which migrations are to run now, in their order (MI-32, MI-33); what earlier attempts did counts against the cap (MI-35). */
+export function planRun({ direction, migrations, maxCount }: MigrationRun, applied: ReadonlySet<string>, settled: number): Plan {
+  const cap = maxCount === null ? Number.POSITIVE_INFINITY : Math.max(0, maxCount - settled);
+  if (direction === 'up') return { ok: true, todo: migrations.filter(({ version }) => !applied.has(version)).slice(0, cap) };
+  const byVersion = new Map(migrations.map((migration) => [migration.version, migration]));
+  const todo: Migration[] = [];
+  for (const version of [...applied].sort(compareVersions).reverse().slice(0, cap)) {
+    const migration = byVersion.get(version);
+    if (!migration) return { ok: false, missing: version };
+    todo.push(migration);
+  }
+  return { ok: true, todo };
+}
+
+/** Those of the versions, applied one after another, that came after a higher one (MI-32); `before` was applied already. */
+export function outOfOrder(versions: readonly string[], before: Iterable<string>): string[] {
+  let latest: string | null = null;
+  const note = (version: string) => {
+    if (latest === null || compareVersions(version, latest) > 0) latest = version;
+  };
+  for (const version of before) note(version);
+  return versions.filter((version) => {
+    const late = latest !== null && compareVersions(version, latest) < 0;
+    note(version);
+    return late;
+  });
+}
+
+/** By bytes of UTF-8, whatever the database's collation (MI-22). */
+export function compareVersions(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

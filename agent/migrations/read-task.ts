@@ -1,0 +1,44 @@
+import { GatewayError } from '../../domain/errors.js';
+import { checkStatusDetail, readBundle, readRepair } from '../../domain/migration/detail.js';
+import type { Dialect, SqlJudge } from '../../sql/judge.js';
+import type { Operation } from '../config-schema.js';
+import type { Direction, MigrationTask } from './task.js';
+
+export type ReadTask = { ok: true; task: MigrationTask } | { ok: false; why: string };
+
+/** The task of a migrate operation, judged over the very bytes of its detail by the server's own rules (AP-21, AP-22, MI-15 to MI-17). */
+export async function readMigrationTask(
+  operation: MigrateOperation,
+  detail: string,
+  dialect: Dialect,
+  judge: SqlJudge,
+): Promise<ReadTask> {
+  try {
+    switch (operation) {
+      case 'migrate_status':
+        checkStatusDetail(detail);
+        return { ok: true, task: { kind: 'status' } };
+      case 'migrate_repair':
+        return { ok: true, task: { kind: 'repair', repair: readRepair(detail) } };
+      case 'migrate_up':
+        return await readMigrations(detail, 'up', dialect, judge);
+      case 'migrate_down':
+        return await readMigrations(detail, 'down', dialect, judge);
+    }
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { ok: false, why: error.hint === null ? error.message : `${error.message} (${error.hint})` };
+  }
+}
+
+export type MigrateOperation = Extract<Operation, `migrate_${string}`>;
+
+async function readMigrations(detail: string, direction: Direction, dialect: Dialect, judge: SqlJudge): Promise<ReadTask> {
+  const { migrations, maxCount } = readBundle(detail, direction);
+  const verdict = await judge.judgeMigrations(migrations, dialect);
+  if (!verdict.ok) return { ok: false, why: `${verdict.reason} (migrations[${verdict.at}].${verdict.key})` };
+  const cut = migrations.map(({ version, transactional }, index) => {
+    return { version, transactional, statements: verdict.migrations[index] ?? [] };
+  });
+  return { ok: true, task: { kind: 'run', bundle: { direction, migrations: cut, maxCount } } };
+}

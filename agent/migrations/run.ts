@@ -1,0 +1,179 @@
+import { markerNotAvailable, superseded, takeRequestLock, takeWithin } from '../drivers/attempt.js';
+import type { Run } from '../drivers/driver.js';
+import type { Report } from '../drivers/engine.js';
+import { notStarted } from '../drivers/guard.js';
+import type { Session } from '../drivers/session.js';
+import type { MarkerRow } from '../marker.js';
+import { failure, type Outcome } from '../outcome.js';
+import { type MigrationTarget, type StepFailure, TableProblem, type TrackingTable } from './dialect.js';
+import { cancelFailure, halfApplied } from './failures.js';
+import { outOfOrder, planRun, settleAttempts } from './plan.js';
+import { failed, failedOutcome, nothingDone, ranOutcome } from './results.js';
+import type { Migration, MigrationRun } from './task.js';
+
+/** What is to be done, decided under both locks. */
+interface Prepared {
+  table: TrackingTable;
+  /** Versions applied before this attempt. */
+  applied: ReadonlySet<string>;
+  todo: readonly Migration[];
+  /** What earlier attempts did (MI-35). */
+  settled: readonly string[];
+  settledFence: number | null;
+}
+
+/**
+ * Applies or reverts migrations one after another until the first that fails (MI-31 to MI-36). `onProven` is called once it is known what
+ * earlier attempts did.
+ */
+export async function runMigrations<S extends Session>(
+  session: S,
+  run: Run,
+  bundle: MigrationRun,
+  target: MigrationTarget<S>,
+  onProven: () => void,
+): Promise<Report> {
+  let prepared: Prepared | Outcome;
+  try {
+    prepared =
+      (await takeRequestLock(session, run, target)) ??
+      (await takeMigrationLock(session, run, target)) ??
+      (await planUnderLocks(session, run, bundle, target, onProven));
+  } catch (error) {
+    return { outcome: notStarted(error, run, target.engine.errors), error };
+  }
+  return 'success' in prepared ? { outcome: prepared, error: null } : await runPlan(session, run, bundle, target, prepared);
+}
+
+/** Null when the lock of all migrations of the database is held (MI-31). */
+export async function takeMigrationLock<S extends Session>(
+  session: S,
+  run: Run,
+  target: MigrationTarget<S>,
+): Promise<Outcome | null> {
+  const taken = await takeWithin(target.lockWaitMs, run, target, () => target.migrations.tryLock(session));
+  return taken ? null : nothingDone(failed('not_started', 'another migration holds the lock'));
+}
+
+async function planUnderLocks<S extends Session>(
+  session: S,
+  run: Run,
+  bundle: MigrationRun,
+  target: MigrationTarget<S>,
+  onProven: () => void,
+): Promise<Prepared | Outcome> {
+  const rows = await markerRows(session, run, target);
+  if ('success' in rows) return rows;
+  const found = await readTable(session, target);
+  if ('success' in found) return found;
+  const applied = new Set(found.versions);
+  onProven();
+  const settlement = settleAttempts(rows, run, bundle.direction, applied);
+  if (settlement.kind === 'doubtful') return failure('unknown', halfApplied(settlement.version));
+  const plan = planRun(bundle, applied, settlement.versions.length);
+  if (!plan.ok) {
+    const why = failed('not_started', `cannot revert ${plan.missing}: no down part in the request`);
+    return failedOutcome(why, { direction: 'down', done: settlement.versions }, plan.missing, run.limits.maxResultBytes);
+  }
+  return { table: found.table, applied, todo: plan.todo, settled: settlement.versions, settledFence: settlement.fence };
+}
+
+/** The request's marker rows, older attempts fenced out (AP-54, AP-55). */
+async function markerRows<S extends Session>(
+  session: S,
+  run: Run,
+  { marker, engine }: MigrationTarget<S>,
+): Promise<MarkerRow[] | Outcome> {
+  if (!run.marker) return [];
+  try {
+    const rows = await marker.read(session, run.requestId);
+    const higher = rows.find((row) => row.fence > run.fence);
+    if (higher) return superseded(higher.fence);
+    if (run.unresolvedFences.length > 0) await marker.open(session, run, 'tx');
+    return rows;
+  } catch (error) {
+    if (!engine.errors.isServerError(error)) throw error;
+    return markerNotAvailable;
+  }
+}
+
+/** The tracking table and the versions in it; what cannot be used is a failure. */
+export async function readTable<S extends Session>(
+  session: S,
+  { migrations, engine }: MigrationTarget<S>,
+): Promise<{ table: TrackingTable; versions: string[] } | Outcome> {
+  try {
+    const table = await migrations.findTable(session);
+    return { table, versions: table.there ? await migrations.readVersions(session, table) : [] };
+  } catch (error) {
+    if (error instanceof TableProblem) return nothingDone(failed('not_started', error.message));
+    if (!engine.errors.isServerError(error)) throw error;
+    return nothingDone(failed('not_started', `tracking table not readable: ${engine.errors.reason(error)}`));
+  }
+}
+
+async function runPlan<S extends Session>(
+  session: S,
+  run: Run,
+  { direction }: MigrationRun,
+  target: MigrationTarget<S>,
+  { table, applied, todo, settled, settledFence }: Prepared,
+): Promise<Report> {
+  const done = [...settled];
+  const end = ({ failure, error }: StepFailure, version: string | null) => ({
+    outcome: failedOutcome(failure, { direction, done }, version, run.limits.maxResultBytes),
+    error,
+  });
+  for (const [index, migration] of todo.entries()) {
+    const { version } = migration;
+    const one = { direction, migration, table: { ...table, there: table.there || index > 0 } };
+    const failure =
+      mayGoOn(run, version, index === 0) ??
+      (index === 0 ? null : await startAfresh(session, run, target, version)) ??
+      (await target.migrations.runOne(session, { ...run, step: version }, one));
+    if (failure) return end(failure, version);
+    done.push(version);
+  }
+  const failure = table.there || todo.length > 0 ? null : await makeTable(session, table, target);
+  if (failure) return end(failure, null);
+  const before = [...applied].filter((version) => !done.includes(version));
+  const late = direction === 'up' ? outOfOrder(done, before) : [];
+  const appliedFence = todo.length === 0 ? settledFence : null;
+  return { outcome: ranOutcome({ direction, done, outOfOrder: late, appliedFence }, run.limits.maxResultBytes), error: null };
+}
+
+function mayGoOn(run: Run, version: string, isFirst: boolean): StepFailure | null {
+  if (run.control.requested) return { failure: cancelFailure(run.control, 'not_started', `version ${version}`), error: null };
+  if (!isFirst || run.mayStart()) return null;
+  return { failure: failed('not_started', 'token verification failed: token expired'), error: null };
+}
+
+/** A session as at the start, but with both locks, which a migration may have let go (MI-36). */
+async function startAfresh<S extends Session>(
+  session: S,
+  run: Run,
+  { migrations, engine }: MigrationTarget<S>,
+  version: string,
+): Promise<StepFailure | null> {
+  try {
+    await migrations.forget(session);
+    if ((await engine.tryRequestLock(session, run.requestId)) && (await migrations.tryLock(session))) return null;
+    return { failure: failed('not_started', 'a migration released the lock, and another one holds it'), error: null };
+  } catch (error) {
+    return { failure: failed('not_started', `version ${version}: ${engine.errors.reason(error)}`), error };
+  }
+}
+
+/** The first mutating operation leaves the table behind even when it had nothing to do (MI-21). */
+async function makeTable<S extends Session>(
+  session: S,
+  table: TrackingTable,
+  { migrations, engine }: MigrationTarget<S>,
+): Promise<StepFailure | null> {
+  try {
+    await migrations.makeTable(session, table);
+    return null;
+  } catch (error) {
+    return { failure: failed('not_started', `tracking table not made: ${engine.errors.reason(error)}`), error };
+  }
+}

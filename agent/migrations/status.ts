@@ -1,0 +1,26 @@
+import type { Run } from '../drivers/driver.js';
+import type { Report } from '../drivers/engine.js';
+import { interruptible } from '../drivers/guard.js';
+import type { Session } from '../drivers/session.js';
+import type { MigrationTarget } from './dialect.js';
+import { undoMigration } from './failures.js';
+import { compareVersions } from './plan.js';
+import { nothingDone, statusOutcome } from './results.js';
+import { readTable } from './run.js';
+
+/** Lists the applied versions in a transaction that only reads; takes no lock (MI-41). */
+export async function runStatus<S extends Session>(session: S, run: Run, target: MigrationTarget<S>): Promise<Report> {
+  const at = { subject: 'status', place: 'status', begunAt: performance.now() };
+  try {
+    const found = await interruptible(session, run, target, async () => {
+      await target.migrations.beginRead(session, run.timeoutSecs);
+      return await readTable(session, target);
+    });
+    await target.engine.rollBack(session);
+    if ('success' in found) return { outcome: found, error: null };
+    return { outcome: statusOutcome(found.versions.sort(compareVersions), run.limits.maxResultBytes), error: null };
+  } catch (error) {
+    const { failure } = await undoMigration(error, session, run, target, at);
+    return { outcome: nothingDone(failure), error };
+  }
+}

@@ -1,0 +1,25 @@
+import type { Direction, MigrationRepair } from '../../domain/migration/detail.js';
+import type { MigrationStatement } from '../../sql/migration-text.js';
+
+export type { Direction, MigrationRepair } from '../../domain/migration/detail.js';
+
+/** One migration of a request, gated: its texts run byte for byte, in their order. */
+export interface Migration {
+  version: string;
+  transactional: boolean;
+  statements: readonly MigrationStatement[];
+}
+
+export interface MigrationRun {
+  direction: Direction;
+  /** In the order of their files, for both directions. */
+  migrations: readonly Migration[];
+  /** Null is no cap. */
+  maxCount: number | null;
+}
+
+/** What a migrate operation asks of a database (migrations.md section 4). */
+export type MigrationTask =
+  | { kind: 'run'; bundle: MigrationRun }
+  | { kind: 'status' }
+  | { kind: 'repair'; repair: MigrationRepair };

@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { requestLockKey } from '../../../agent/marker.js';
+import { untilActive } from '../../support/active-statement.js';
+import { bundleOf, dataOf, type MigrationBench, startMigrationBench, tableFiles } from '../../support/migration-bench.js';
+import { eventually } from '../../support/processes.js';
+
+const MIGRATION_LOCK = '-5598397634837090491';
+let bench: MigrationBench;
+
+beforeAll(async () => {
+  bench = await startMigrationBench();
+});
+beforeEach(async () => {
+  await bench.target.query('select pg_advisory_unlock_all()');
+  await bench.clear();
+});
+afterAll(() => bench.close());
+
+/** A marker row that an earlier attempt left. */
+async function leaveMarker(requestId: string, fence: number, step: string, mode: 'tx' | 'auto', state: 'open' | 'done') {
+  await bench.target.query(
+    `insert into svc_execution_marker (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest)
+     values ($1, $2, $3, $4, $5, 'e', 'a', 'd')`,
+    [requestId, fence, step, mode, state],
+  );
+}
+
+/** What an earlier attempt did to its end: the files' changes, version rows and marker rows. */
+async function leaveDone(requestId: string, fence: number, count: number) {
+  await bench.up(tableFiles(count));
+  for (const { version } of tableFiles(count)) await leaveMarker(requestId, fence, version, 'tx', 'done');
+}
+
+describe('after a lost attempt', () => {
+  it('MI-35, MI-I6: what it did stands first in the list and counts against max_count', async () => {
+    const requestId = randomUUID();
+    await leaveDone(requestId, 1, 2);
+    const resumed = await bench.up(tableFiles(5), 3, { requestId, fence: 2, unresolvedFences: [1] });
+    expect(resumed).toMatchObject({ success: true, outcome: 'committed', result_data: '{"applied":["v1","v2","v3"]}' });
+    expect(await bench.versions()).toEqual(['v1', 'v2', 'v3']);
+    expect(await bench.markers(requestId)).toEqual(['v1 tx done 1', 'v2 tx done 1', 'tx open 2', 'v3 tx done 2']);
+  });
+
+  it('MI-35: nothing left is already_applied, with the attempt that did it', async () => {
+    const requestId = randomUUID();
+    await leaveDone(requestId, 2, 2);
+    expect(await bench.up(tableFiles(2), null, { requestId, fence: 3, unresolvedFences: [1, 2] })).toMatchObject({
+      ...{ success: true, outcome: 'already_applied', applied_fence: 2, result_data: '{"applied":["v1","v2"]}' },
+    });
+  });
+
+  it('MI-35: of a down, what was reverted counts too', async () => {
+    const requestId = randomUUID();
+    await bench.up(tableFiles(3));
+    await leaveMarker(requestId, 1, 'v4', 'tx', 'done');
+    const resumed = await bench.down(tableFiles(4), 2, { requestId, fence: 2, unresolvedFences: [1] });
+    expect(dataOf(resumed)).toEqual({ reverted: ['v4', 'v3'] });
+    expect(await bench.versions()).toEqual(['v1', 'v2']);
+  });
+
+  it('MI-35: a failure now is partial when the lost attempt did something', async () => {
+    const requestId = randomUUID();
+    await leaveDone(requestId, 1, 1);
+    const files = [...tableFiles(1), { version: 'v2', up: 'select 1/0' }];
+    const resumed = await bench.up(files, null, { requestId, fence: 2, unresolvedFences: [1] });
+    expect(resumed).toMatchObject({ success: false, outcome: 'partial', cancelled: false });
+    expect(dataOf(resumed)).toMatchObject({ applied_before_failure: ['v1'], failed_version: 'v2' });
+  });
+
+  it('MI-35: a statement outside a transaction that may have run is in doubt until it is repaired', async () => {
+    const requestId = randomUUID();
+    const files = [{ version: 'v1', up: 'vacuum', transactional: false }, ...tableFiles(2).slice(1)];
+    await leaveMarker(requestId, 1, 'v1', 'auto', 'open');
+    expect(await bench.up(files, null, { requestId, fence: 2, unresolvedFences: [1] })).toMatchObject({
+      ...{ success: false, outcome: 'unknown', cancelled: false },
+      error_message: 'migration v1 may be half applied; check the database, then use migrate repair',
+    });
+    expect(await bench.run('migrate_repair', '{"action":"mark_applied","version":"v1"}')).toMatchObject({ success: true });
+    const resumed = await bench.up(files, null, { requestId, fence: 3, unresolvedFences: [1, 2] });
+    expect(dataOf(resumed)).toEqual({ applied: ['v1', 'v2'] });
+  });
+
+  it('AP-54, AP-55: an attempt that starts after a newer one does nothing', async () => {
+    const requestId = randomUUID();
+    await bench.up(tableFiles(1), null, { requestId, fence: 3, unresolvedFences: [1, 2] });
+    expect(await bench.up(tableFiles(2), null, { requestId, fence: 2, unresolvedFences: [1] })).toMatchObject({
+      ...{ success: false, outcome: 'not_started', error_message: 'superseded by attempt 3' },
+    });
+    expect(await bench.versions()).toEqual(['v1']);
+  });
+
+  it('MI-I9: a cancel is not confirmed before it is known that the lost attempt changed nothing', async () => {
+    const requestId = randomUUID();
+    await leaveDone(requestId, 1, 1);
+    await bench.target.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    const job = bench.offer('migrate_up', bundleOf('up', tableFiles(2)), { requestId, fence: 2, unresolvedFences: [1] });
+    await job.claimed;
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({
+      ...{ success: false, outcome: 'unknown', cancelled: false },
+      error_message: 'migration cancelled before it was known what attempt 1 did',
+    });
+  });
+});
+
+describe('locks of migrations', () => {
+  it('MI-31, MI-I5: the lock of another migration is waited for, and no longer than migration_lock_wait_secs', async () => {
+    await bench.target.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    expect(await bench.up(tableFiles(1))).toMatchObject({
+      ...{ success: false, outcome: 'not_started', cancelled: false },
+      error_message: 'migration error: another migration holds the lock',
+    });
+    const job = bench.offer('migrate_up', bundleOf('up', tableFiles(1)));
+    await job.claimed;
+    await bench.target.query('select pg_advisory_unlock_all()');
+    expect(await job.result).toMatchObject({ success: true });
+  });
+
+  it('AP-53: an attempt that still runs in the database makes the outcome unknown', async () => {
+    const requestId = randomUUID();
+    await bench.target.query('select pg_advisory_lock($1)', [String(requestLockKey(requestId))]);
+    expect(await bench.up(tableFiles(1), null, { requestId })).toMatchObject({
+      ...{ success: false, outcome: 'unknown', error_message: 'an earlier attempt is still running in the database' },
+    });
+  });
+
+  it('MI-31: both locks are held all the while, even when a migration lets them go, and free afterwards', async () => {
+    const files = [
+      { version: 'v1', up: 'select pg_advisory_unlock_all()' },
+      { version: 'v2', up: 'select pg_sleep(0.5)' },
+    ];
+    const job = bench.offer('migrate_up', bundleOf('up', files));
+    await untilActive(bench.target, 'pg_sleep(0.5)');
+    const free = async (key: string) => {
+      const { rows } = await bench.target.query('select pg_try_advisory_lock($1) as taken', [key]);
+      return rows[0].taken as boolean;
+    };
+    expect(await free(MIGRATION_LOCK)).toBe(false);
+    expect(await free(String(requestLockKey(job.requestId)))).toBe(false);
+    expect(await job.result).toMatchObject({ success: true });
+    await eventually(() => free(MIGRATION_LOCK));
+  });
+
+  it('MI-I5: migrations of two gateways on one database do not mix', async () => {
+    const other = await startMigrationBench({ through: () => bench.url });
+    try {
+      const files = tableFiles(4).map((file) => ({ ...file, up: `${file.up}; select pg_sleep(0.05)` }));
+      const results = await Promise.all([bench.up(files), other.up(files), bench.up(files), other.up(files)]);
+      const applied = results.map((result) => (dataOf(result) as { applied: string[] }).applied);
+      expect(applied.filter(({ length }) => length > 0)).toEqual([['v1', 'v2', 'v3', 'v4']]);
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('a cancel', () => {
+  const slow = (count: number) => [...tableFiles(count), { version: 'v9', up: 'create table t9 (id int); select pg_sleep(30)' }];
+
+  it('MI-34, MI-I9: rolls back the migration that runs, and nothing stays', async () => {
+    const job = bench.offer('migrate_up', bundleOf('up', slow(0)));
+    await untilActive(bench.target, 'pg_sleep(30)');
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({
+      ...{ success: false, outcome: 'rolled_back', cancelled: true, error_message: 'migration error: migration cancelled' },
+    });
+    expect(await bench.tables()).toEqual([]);
+    expect(await bench.markers(job.requestId)).toEqual([]);
+  });
+
+  it('MI-34: after migrations that are done it is partial and names them', async () => {
+    const job = bench.offer('migrate_up', bundleOf('up', slow(2)));
+    await untilActive(bench.target, 'pg_sleep(30)');
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({
+      success: false,
+      outcome: 'partial',
+      cancelled: false,
+      error_message: 'migration cancelled',
+    });
+    expect(dataOf(await job.result)).toEqual({
+      applied_before_failure: ['v1', 'v2'],
+      failed_version: 'v9',
+      error: 'migration cancelled',
+    });
+    expect(await bench.versions()).toEqual(['v1', 'v2']);
+  });
+
+  it('MI-34, AP-45: before the first one nothing is started', async () => {
+    await bench.target.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    const job = bench.offer('migrate_up', bundleOf('up', tableFiles(1)));
+    await job.claimed;
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({
+      ...{ success: false, outcome: 'not_started', cancelled: true, error_message: 'migration error: migration cancelled' },
+    });
+    expect(await bench.tables()).toEqual([]);
+  });
+
+  it('MI-34: what is not transactional ends, and no further one starts', async () => {
+    const files = [
+      { version: 'v1', up: 'do $$ begin perform pg_sleep(1.2); end $$', transactional: false },
+      ...tableFiles(2).slice(1),
+    ];
+    const job = bench.offer('migrate_up', bundleOf('up', files));
+    await untilActive(bench.target, 'pg_sleep(1.2)');
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({ success: false, outcome: 'partial', cancelled: false });
+    expect(dataOf(await job.result)).toMatchObject({ applied_before_failure: ['v1'], failed_version: 'v2' });
+    expect(await bench.versions()).toEqual(['v1']);
+  });
+
+  it('MI-34: when all are done it is a success', async () => {
+    const job = bench.offer(
+      'migrate_up',
+      bundleOf('up', [{ version: 'v1', up: 'do $$ begin perform pg_sleep(0.8); end $$', transactional: false }]),
+    );
+    await untilActive(bench.target, 'pg_sleep(0.8)');
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({ success: true, outcome: 'committed', result_data: '{"applied":["v1"]}' });
+  });
+
+  it('AP-18: an agent that is told to end now rolls back what it runs, also what has no transaction', async () => {
+    for (const transactional of [true, false]) {
+      const other = await startMigrationBench({ through: () => bench.url });
+      const job = other.offer(
+        'migrate_up',
+        bundleOf('up', [{ version: 'v1', up: 'do $$ begin perform pg_sleep(30); end $$', transactional }]),
+      );
+      await untilActive(bench.target, 'pg_sleep(30)');
+      other.agent.stop();
+      other.agent.stopNow();
+      expect(await job.result).toMatchObject({
+        ...{ success: false, outcome: 'rolled_back', cancelled: false, error_message: 'migration error: agent stopped' },
+      });
+      expect(await bench.versions()).toEqual([]);
+      await other.close();
+    }
+  });
+
+  it('MI-36, AP-81: heartbeats go on while a migration runs', async () => {
+    const job = bench.offer('migrate_up', bundleOf('up', [{ version: 'v1', up: 'select pg_sleep(0.6)' }]));
+    await job.result;
+    expect(job.heartbeats).toBeGreaterThan(1);
+  });
+});

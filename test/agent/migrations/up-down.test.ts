@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  bundleOf,
+  dataOf,
+  type MigrationBench,
+  type MigrationFile,
+  startMigrationBench,
+  tableFiles,
+} from '../../support/migration-bench.js';
+import { eventually } from '../../support/processes.js';
+
+let bench: MigrationBench;
+
+beforeAll(async () => {
+  bench = await startMigrationBench();
+});
+beforeEach(() => bench.clear());
+afterAll(() => bench.close());
+
+describe('migrate_up on PostgreSQL', () => {
+  it('MI-32, MI-40, MI-I3: applies what is pending in order, and nothing when it is sent again', async () => {
+    const first = await bench.up(tableFiles(3), 2);
+    expect(first).toMatchObject({ success: true, outcome: 'committed', result_data: '{"applied":["v1","v2"]}' });
+    expect(await bench.versions()).toEqual(['v1', 'v2']);
+    expect(dataOf(await bench.up(tableFiles(3)))).toEqual({ applied: ['v3'] });
+    expect(await bench.up(tableFiles(3))).toMatchObject({ success: true, result_data: '{"applied":[]}' });
+    expect(await bench.tables()).toEqual(['schema_migrations', 't1', 't2', 't3']);
+  });
+
+  it('MI-37: a migration of several statements is all or nothing, with its version row and its marker row', async () => {
+    const [one, two] = tableFiles(2) as [MigrationFile, MigrationFile];
+    const broken = {
+      ...two,
+      up: 'create table t2 (id int); insert into t2 values (1); insert into missing values (1); select 1',
+    };
+    const job = bench.offer('migrate_up', bundleOf('up', [one, broken]));
+    const error = 'version v2, statement 3 of 4: relation "missing" does not exist (SQLSTATE 42P01, position 13)';
+    expect(await job.result).toMatchObject({ success: false, outcome: 'partial', cancelled: false, error_message: error });
+    expect(dataOf(await job.result)).toEqual({ applied_before_failure: ['v1'], failed_version: 'v2', error });
+    expect(await bench.tables()).toEqual(['schema_migrations', 't1']);
+    expect(await bench.versions()).toEqual(['v1']);
+    expect(await bench.markers(job.requestId)).toEqual(['v1 tx done 1']);
+    expect(dataOf(await bench.up(tableFiles(2)))).toEqual({ applied: ['v2'] });
+  });
+
+  it('MI-40: a first migration that fails leaves nothing, not even the tracking table', async () => {
+    const result = await bench.up([{ version: 'v1', up: 'create table t1 (id int); select 1/0' }]);
+    expect(result).toMatchObject({ success: false, outcome: 'rolled_back', cancelled: false });
+    expect(result.error_message).toBe('migration error: version v1, statement 2 of 2: division by zero (SQLSTATE 22012)');
+    expect(result.result_data).toBeUndefined();
+    expect(await bench.tables()).toEqual([]);
+  });
+
+  it('MI-37: a constraint that fails at COMMIT rolls the migration back', async () => {
+    const up = `create table a (id int primary key); create table b (a int references a deferrable initially deferred); insert into b values (1)`;
+    const result = await bench.up([{ version: 'v1', up }]);
+    expect(result).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect(result.error_message).toContain('SQLSTATE 23503');
+    expect(await bench.tables()).toEqual([]);
+  });
+
+  it('MI-32: applies a version below the latest one, and says so', async () => {
+    const [one, two, three] = tableFiles(3) as [MigrationFile, MigrationFile, MigrationFile];
+    await bench.up([two]);
+    expect(dataOf(await bench.up([one, two, three]))).toEqual({ applied: ['v1', 'v3'], out_of_order: ['v1'] });
+  });
+
+  it('MI-20, MI-36: settings of one migration reach neither the next one nor the tracking table', async () => {
+    const up = `create schema elsewhere; create table elsewhere.schema_migrations (version text primary key);
+      set search_path to elsewhere; set session lock_timeout = '7s'; create temp table leftover (id int)`;
+    const next = `create table t2 as select current_setting('lock_timeout') as lock, current_setting('search_path') as path, to_regclass('leftover')::text as temp`;
+    try {
+      expect(
+        await bench.up([
+          { version: 'v1', up },
+          { version: 'v2', up: next },
+        ]),
+      ).toMatchObject({ success: true });
+      expect((await bench.target.query('select * from t2')).rows).toEqual([{ lock: '0', path: '"$user", public', temp: null }]);
+      expect(await bench.versions()).toEqual(['v1', 'v2']);
+      expect((await bench.target.query('select * from elsewhere.schema_migrations')).rows).toEqual([]);
+    } finally {
+      await bench.target.query('drop schema elsewhere cascade');
+    }
+  });
+
+  it('MI-20: uses a table that is there as it is, and writes no other column', async () => {
+    await bench.target.query(
+      `create table schema_migrations (version varchar(20) primary key, at timestamptz default 'epoch'); insert into schema_migrations values ('v1')`,
+    );
+    expect(dataOf(await bench.up(tableFiles(2)))).toEqual({ applied: ['v2'] });
+    expect((await bench.target.query("select version from schema_migrations where at = 'epoch' order by 1")).rows).toHaveLength(
+      2,
+    );
+  });
+
+  it('MI-20: refuses a table of that name without a column version', async () => {
+    await bench.target.query('create table schema_migrations (id int)');
+    const result = await bench.up(tableFiles(1));
+    expect(result).toMatchObject({ success: false, outcome: 'not_started' });
+    expect(result.error_message).toBe('migration error: the table public.schema_migrations has no column version');
+  });
+
+  it('MI-36: a statement has the time that the claim says, each of them', async () => {
+    const up = 'select pg_sleep(0.7); select pg_sleep(0.7)';
+    expect(await bench.up([{ version: 'v1', up }], null, { statementTimeoutSecs: 1 })).toMatchObject({ success: true });
+    const late = await bench.up([{ version: 'v2', up: 'create table t2 (id int); select pg_sleep(30)' }], null, {
+      statementTimeoutSecs: 1,
+    });
+    expect(late).toMatchObject({ success: false, outcome: 'rolled_back', cancelled: false });
+    expect(late.error_message).toMatch(/^migration error: migration timed out \(version v2\): /);
+    expect(await bench.tables()).toEqual(['schema_migrations']);
+  });
+
+  it('AP-23: a migration can lower its timeout but not raise it', async () => {
+    const raised = await bench.up([{ version: 'v1', up: 'set local statement_timeout = 0; select pg_sleep(30)' }], null, {
+      statementTimeoutSecs: 1,
+    });
+    expect(raised).toMatchObject({ success: false, outcome: 'rolled_back', cancelled: false });
+    expect(raised.error_message).toContain('migration timed out (version v1)');
+  });
+
+  it('MI-43: the schema is synced after a success and after a part of one, and not after a failure that changed nothing', async () => {
+    const synced = () => bench.gateway.schemaSyncs.length;
+    const before = synced();
+    await bench.up(tableFiles(1));
+    await eventually(() => synced() === before + 1);
+    await bench.up([...tableFiles(2), { version: 'v3', up: 'select 1/0' }]);
+    await eventually(() => synced() === before + 2);
+    await bench.up([{ version: 'v9', up: 'select 1/0' }]);
+    await bench.run('migrate_status', '');
+    expect(synced()).toBe(before + 2);
+  });
+});
+
+describe('migrate_down on PostgreSQL', () => {
+  it('MI-33, MI-I2, MI-I4: reverts the highest applied ones, and up brings them back', async () => {
+    await bench.up(tableFiles(4));
+    expect(dataOf(await bench.down(tableFiles(4), 2))).toEqual({ reverted: ['v4', 'v3'] });
+    expect(await bench.tables()).toEqual(['schema_migrations', 't1', 't2']);
+    expect(await bench.versions()).toEqual(['v1', 'v2']);
+    expect(dataOf(await bench.up(tableFiles(4)))).toEqual({ applied: ['v3', 'v4'] });
+    expect(dataOf(await bench.down(tableFiles(4), 9))).toEqual({ reverted: ['v4', 'v3', 'v2', 'v1'] });
+    expect(dataOf(await bench.down(tableFiles(4), 1))).toEqual({ reverted: [] });
+  });
+
+  it('MI-33: reverts nothing when one of them has no down part', async () => {
+    const files = tableFiles(3);
+    await bench.up(files);
+    const result = await bench.down([files[0]!, { version: 'v2', up: files[1]!.up }, files[2]!], 2);
+    expect(result).toMatchObject({ success: false, outcome: 'not_started', cancelled: false });
+    expect(result.error_message).toBe('migration error: cannot revert v2: no down part in the request');
+    expect(await bench.versions()).toEqual(['v1', 'v2', 'v3']);
+  });
+
+  it('MI-40: a down that fails half-way lists what it reverted', async () => {
+    const files = tableFiles(3);
+    await bench.up(files);
+    const result = await bench.down([files[0]!, { ...files[1]!, down: 'drop table missing' }, files[2]!], 3);
+    expect(result).toMatchObject({ success: false, outcome: 'partial' });
+    expect(dataOf(result)).toMatchObject({ reverted_before_failure: ['v3'], failed_version: 'v2' });
+    expect(await bench.versions()).toEqual(['v1', 'v2']);
+  });
+});
+
+describe('transaction:false on PostgreSQL', () => {
+  const indexed = (up: string, down = 'drop index concurrently t1_id'): MigrationFile[] => [
+    ...tableFiles(1),
+    { version: 'v2', up, down, transactional: false },
+  ];
+
+  it('MI-38: runs outside a transaction, up and down', async () => {
+    const files = indexed('create index concurrently t1_id on t1 (id)');
+    const job = bench.offer('migrate_up', bundleOf('up', files));
+    expect(dataOf(await job.result)).toEqual({ applied: ['v1', 'v2'] });
+    expect(await bench.markers(job.requestId)).toEqual(['v1 tx done 1', 'v2 auto done 1']);
+    expect(dataOf(await bench.down(files, 1))).toEqual({ reverted: ['v2'] });
+    expect(await bench.versions()).toEqual(['v1']);
+  });
+
+  it('MI-38: as the first of all it makes the tracking table', async () => {
+    expect(await bench.up([{ version: 'v1', up: 'vacuum', transactional: false }])).toMatchObject({ success: true });
+    expect(await bench.versions()).toEqual(['v1']);
+  });
+
+  it('MI-38: names an invalid index that a failed statement left behind, and leaves no marker', async () => {
+    const files = indexed('create unique index concurrently t1_id on t1 (id)');
+    await bench.up(files.slice(0, 1));
+    await bench.target.query('insert into t1 values (1), (1)');
+    const job = bench.offer('migrate_up', bundleOf('up', files));
+    const result = await job.result;
+    expect(result).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect(result.error_message).toContain('an invalid index was left behind: t1_id');
+    expect(await bench.markers(job.requestId)).toEqual([]);
+    expect(await bench.versions()).toEqual(['v1']);
+  });
+
+  it('MI-38: a change whose version row cannot be written is told, with the repair that sets it right', async () => {
+    const files = indexed('create index concurrently t1_id on t1 (id)');
+    await bench.up(files.slice(0, 1));
+    await bench.target.query(`alter table schema_migrations add constraint no_v2 check (version <> 'v2')`);
+    const result = await bench.up(files);
+    expect(result).toMatchObject({ success: false, outcome: 'partial', cancelled: false });
+    expect(result.error_message).toMatch(
+      /^migration partially applied \(version v2\): .*SQLSTATE 23514.*svc migrate repair --action mark-applied --version v2$/,
+    );
+    expect(dataOf(result)).toMatchObject({ applied_before_failure: [], failed_version: 'v2' });
+    await bench.target.query('alter table schema_migrations drop constraint no_v2');
+    const repair = JSON.stringify({ action: 'mark_applied', version: 'v2' });
+    expect(dataOf(await bench.run('migrate_repair', repair))).toEqual({ repaired: 'mark_applied', version: 'v2', changed: true });
+    expect(dataOf(await bench.up(files))).toEqual({ applied: [] });
+  });
+
+  it('MI-37: a statement that cannot run in a transaction says what it needs', async () => {
+    const result = await bench.up([{ version: 'v1', up: 'vacuum' }]);
+    expect(result).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect(result.error_message).toContain('it has to be the one statement of a migration with transaction:false');
+  });
+});

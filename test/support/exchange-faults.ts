@@ -1,0 +1,37 @@
+import { type SwallowingProxy, startSwallowingProxy } from './swallowing-proxy.js';
+
+/** First byte of the Parse message, with which every exchange of a session begins. */
+const PARSE = 'P'.charCodeAt(0);
+
+export interface ExchangeFaults {
+  /** The given address with the proxy in its place. */
+  url: string;
+  proxy: SwallowingProxy;
+  /**
+   * From now on counts what is sent to the server, and lets `fault` happen at the nth exchange: before the server gets it, or once it has it and
+   * its answer comes.
+   */
+  arm(nth: number, when: 'before' | 'after', fault?: () => void): void;
+  /** Exchanges since then. */
+  readonly count: number;
+}
+
+/** A proxy in front of a PostgreSQL that breaks a run at any of its steps. */
+export async function startExchangeFaults(url: string): Promise<ExchangeFaults> {
+  const proxy = await startSwallowingProxy(Number(new URL(url).port));
+  const faults = {
+    url: Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(proxy.port) }).href,
+    proxy,
+    count: 0,
+    arm(nth: number, when: 'before' | 'after', fault = () => {}) {
+      faults.count = 0;
+      proxy.onClientData = (data) => {
+        if (data[0] !== PARSE || ++faults.count !== nth) return 'pass';
+        fault();
+        if (when === 'before') proxy.cut();
+        return 'drop';
+      };
+    },
+  };
+  return faults;
+}
