@@ -46,7 +46,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   const configuration = await openConfiguration({ config, gateway, metrics, log, onEnd }, releases);
   const judge = await createSqlJudge();
   releases.add(() => judge.close());
-  const temporal = createTemporalReader(config);
+  const temporal = createTemporalReader(config, metrics);
   releases.add(() => temporal.close());
   const { lifecycle, drain } = createLifecycle();
   const results = await openResultStore(config);
@@ -60,7 +60,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     results,
     metrics,
     log,
-    limiter: createRateLimiter({ database, metrics, log }, () => config),
+    limiter: createRateLimiter({ database, metrics, log }, configuration.config),
     lifecycle,
     keyLines: createKeyLines(),
     temporal,

@@ -1,5 +1,6 @@
 import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client';
 import type { Config } from '../config/types.js';
+import type { Metrics } from '../runtime/metrics.js';
 import { temporalConnection } from '../runtime/temporal-connection.js';
 import { type RequestState, requestWorkflowId, stateQuery } from '../workflows/messages.js';
 
@@ -24,7 +25,10 @@ const deadlineMs = 1900;
 const channelArgs = { 'grpc.initial_reconnect_backoff_ms': 200, 'grpc.max_reconnect_backoff_ms': 1000 };
 
 /** Reads Temporal for `/ready` and for operators; connects with the first question and again by itself after an outage. */
-export function createTemporalReader(config: Pick<Config, 'temporal'>): TemporalReader {
+export function createTemporalReader(
+  config: Pick<Config, 'temporal'>,
+  { temporalErrors }: Pick<Metrics, 'temporalErrors'>,
+): TemporalReader {
   const { namespace, callTimeoutSecs } = config.temporal;
   const connection = Connection.lazy({ ...temporalConnection(config), channelArgs });
   const client = new Client({ connection, namespace });
@@ -39,9 +43,16 @@ export function createTemporalReader(config: Pick<Config, 'temporal'>): Temporal
     reachable: () =>
       within(() => client.workflowService.describeNamespace({ namespace })).then(
         () => true,
-        () => false,
+        () => {
+          temporalErrors.inc({ operation: 'describe_namespace' });
+          return false;
+        },
       ),
-    requestWorkflow: (id) => within(() => readWorkflow(client, id)),
+    requestWorkflow: async (id) => {
+      const found = await within(() => readWorkflow(client, id));
+      if (found.liveError === 'unavailable') temporalErrors.inc({ operation: 'read_workflow' });
+      return found;
+    },
     close: async () => {
       // The library throws, where nobody can catch it, when it tries a call again on a closed connection.
       await Promise.allSettled(asking);

@@ -63,6 +63,18 @@ describe('reloading server.toml (CF-40 to CF-43)', () => {
     expect(warned.map(({ msg }) => msg)).toEqual(expect.arrayContaining(restarts));
   });
 
+  it('CF-I4, D17: where and how far calls are counted changes with a reload', async () => {
+    const token = await api.createUser('caller', { roles: ['requester'] });
+    await change('[agents]', '[rate_limits]\nstore = "memory"\nper_token = 3\n[agents]');
+    api.reload();
+    await expect.poll(() => api.services.config().rateLimits.perToken, patient).toBe(3);
+    await api.services.database.query('delete from rate_windows');
+    const statuses = [];
+    for (let calls = 0; calls < 5; calls += 1) statuses.push((await api.call('GET', '/api/me', { token })).status);
+    expect(statuses).toEqual([200, 200, 200, 429, 429]);
+    expect(await api.services.database.query('select key from rate_windows')).toEqual([]);
+  });
+
   it('refuses to leave no admin', async () => {
     const { database } = api.services;
     await database.query(`update users set roles = '{chief}' where id = 'admin'`);

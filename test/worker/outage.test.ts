@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTemporalReader } from '../../api/temporal.js';
 import { countBacklog } from '../../db/outbox.js';
+import { createMetrics } from '../../runtime/metrics.js';
 import { approve, claim, finish, storeRequest } from '../support/requests.js';
 import { openOwnTemporal } from './own-temporal.js';
 import { describeRun, eventually, startTestWorker, type TestWorker, untilEnded, untilKnown, untilStored } from './support.js';
@@ -23,7 +24,10 @@ beforeAll(async () => {
     maxBacklog: 100,
     uiUrl: null,
   };
-  reader = createTemporalReader({ temporal: { ...temporal, tlsFiles: { ca: null, cert: null, key: null, serverName: null } } });
+  reader = createTemporalReader(
+    { temporal: { ...temporal, tlsFiles: { ca: null, cert: null, key: null, serverName: null } } },
+    createMetrics('test'),
+  );
 });
 afterAll(async () => {
   await reader.close();
