@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => api?.close());
 
 describe('who may call what (the 401 and 403 matrix)', () => {
-  it('lists what is public (IM-4)', () => {
+  it('lists what is public (IM-4, HT-2)', () => {
     const open = routes.filter((route) => route.access === 'public').map(name);
     expect(open).toEqual(['get /health', 'get /ready']);
   });
@@ -39,7 +39,7 @@ describe('who may call what (the 401 and 403 matrix)', () => {
   const closed = routes.filter((route) => route.access !== 'public');
 
   it.each(closed.map((route) => [name(route), route] as const))(
-    '%s is 401 without a credential, whatever the body',
+    '%s is 401 without a credential, whatever the body (HT-13, IM-3, IM-5)',
     async (_name, route) => {
       const body = route.method === 'get' ? {} : { raw: '{"', headers: { 'content-type': 'text/plain' } };
       const answer = await api.call(route.method.toUpperCase(), pathOf(route), body);
@@ -54,7 +54,7 @@ describe('who may call what (the 401 and 403 matrix)', () => {
   });
 
   it.each(closed.map((route) => [name(route), route] as const))(
-    '%s keeps users and agents apart (HT-11)',
+    '%s keeps users and agents apart (HT-7, HT-11, IM-6)',
     async (_name, route) => {
       const wrong = route.access === 'agent' ? api.tokens.admin : api.tokens.agent;
       const answer = await api.call(route.method.toUpperCase(), pathOf(route), { token: wrong });
@@ -66,7 +66,7 @@ describe('who may call what (the 401 and 403 matrix)', () => {
   const guarded = closed.filter((route) => route.access !== 'agent' && route.access !== 'authenticated');
 
   it.each(guarded.map((route) => [name(route), route] as const))(
-    '%s is 403 without its permission, before the body is looked at',
+    '%s is 403 without its permission, before the body is looked at (HT-14, HT-I6)',
     async (_name, route) => {
       const body = route.method === 'get' ? {} : { raw: 'x', headers: { 'content-type': 'text/plain' } };
       const answer = await api.call(route.method.toUpperCase(), pathOf(route), { token: narrow, ...body });

@@ -249,7 +249,7 @@ describe('the same submission again (AG-43, AG-I6)', () => {
   });
 });
 
-describe('a result that is too large (AG-47, RS-51 to RS-57)', () => {
+describe('a result that is too large (AG-47, RS-51, RS-55, RS-57)', () => {
   const text = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2));
   const tooLarge = (bytes: number) => `result too large: ${bytes} bytes, limit ${limit}`;
 
@@ -273,7 +273,7 @@ describe('a result that is too large (AG-47, RS-51 to RS-57)', () => {
     }
   });
 
-  it('may be 1 MiB more for a read that the agent has cut, and not for a write', async () => {
+  it('may be 1 MiB more for a read that the agent has cut, and not for a write (RS-52, RS-56)', async () => {
     const cut = { success: true, truncated: true, result_data: text(limit + 2 ** 20) };
     const read = await started();
     expect((await agent.submit(read.executionId, cut)).status).toBe(200);

@@ -33,7 +33,7 @@ async function auditOf(clientIp: string) {
   );
 }
 
-describe('refused credentials (identity section 1)', () => {
+describe('refused credentials (identity section 1: IM-1, IM-2, HT-20)', () => {
   const unknown = `svc_${'0'.repeat(32)}`;
 
   it.each([
@@ -54,7 +54,7 @@ describe('refused credentials (identity section 1)', () => {
     ]);
   });
 
-  it('says that OIDC is off to a JWT', async () => {
+  it('says that OIDC is off to a JWT (IM-30)', async () => {
     const answer = await me('Bearer eyJhbGciOiJub25lIn0.e30.');
     expect([answer.status, answer.body.error, answer.body.code]).toEqual([
       401,
@@ -73,7 +73,7 @@ describe('refused credentials (identity section 1)', () => {
     expect(new Set(texts.map((answer) => answer.text)).size).toBe(1);
   });
 
-  it('tells the holder of an expired token, of a suspended user and of no role what is wrong (IM-7)', async () => {
+  it('tells the holder of an expired token, of a suspended user and of no role what is wrong (IM-7, IM-13, IM-35)', async () => {
     const { database } = api.services;
     const expired = await api.createUser('expired-one', { roles: ['requester'] });
     await database.query(

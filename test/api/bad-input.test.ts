@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.close());
 
-describe('bad input (section 12 of the HTTP rules)', () => {
+describe('bad input (section 12 of the HTTP rules: HT-40, HT-41, HT-43, HT-44, HT-45, HT-46, HT-60, HT-61, HT-62, HT-63, HT-91)', () => {
   it.each(badInput)(
     '$what on $method $path is $status $code',
     async ({ method, path, as = 'admin', options, status, code, hint }) => {

@@ -49,7 +49,7 @@ const read = (name: string) => readFile(join(stateDir, name), 'utf8');
 const tokens = () => Promise.all(tokenFiles.map(read));
 const files = async () => (await readdir(stateDir)).sort();
 
-describe('the first start (IM-55 to IM-57)', () => {
+describe('the first start (IM-55, IM-56, IM-57)', () => {
   it('makes the admin, three tokens and their files', async () => {
     await start();
     const made = await tokens();

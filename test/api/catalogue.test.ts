@@ -197,14 +197,17 @@ const otherTests = readdirSync(tests, { recursive: true, encoding: 'utf8' })
   .join('\n');
 
 describe('the catalogue of codes (section 7.1 of the HTTP rules)', () => {
-  it.each(Object.entries(seen))('%s is answered, with its status and a text of one line', async (code, act) => {
+  it.each(Object.entries(seen))('%s is answered, with its status and a text of one line (HT-92, HT-97)', async (code, act) => {
     const { status, body } = await act!();
     expect(body).toEqual({ error: expect.any(String), code, hint: body.hint });
     expect(status).toBe(httpStatus(code as ErrorCode));
     expect(body.error).toMatch(/^[^\n]{1,2000}$/);
+    const [resource, reason] = code.split('.');
+    const ownText = ['route.not_found', 'result.not_found'].includes(code);
+    if (reason === 'not_found' && !ownText) expect(body.error).toBe(`${resource!.replaceAll('_', ' ')} not found`);
   });
 
-  it('has no code in the API document that no test sees', () => {
+  it('has no code in the API document that no test sees (HT-95)', () => {
     const routes = allRoutes(() => Promise.reject(new Error('only described')), defaultTimes);
     const document = JSON.stringify(openApiDocument(routes, readOnlyPaths, '0.0.0').paths);
     const descriptions = [...document.matchAll(/"description":"((?:`[a-z_.]+`(?:, )?)+)"/g)].map(([, text]) => text!);

@@ -61,7 +61,7 @@ describe('headers of answers (section 2 of the HTTP rules)', () => {
 describe('the order of checks (section 1 of the HTTP rules)', () => {
   const raw = { raw: '{', headers: { 'content-type': 'text/plain' } };
 
-  it('is credential, roles, agent fence, route, media type, size and syntax, shape (HT-4 to HT-12)', async () => {
+  it('is credential, roles, agent fence, route, media type, size and syntax, shape (HT-4, HT-5, HT-7, HT-8, HT-9, HT-10, HT-12)', async () => {
     const bare = await api.createUser('bare');
     const steps = await Promise.all([
       api.call('POST', '/api/agent/nothing', raw),

@@ -48,7 +48,7 @@ const port = () => /listening.* port=(\d+)/.exec(printed)?.[1];
 const waitMs = { timeout: 60_000 };
 
 describe('svc server (operations sections 6 and 7)', () => {
-  it('starts, leaves its tokens and its process id, reloads at SIGHUP, and ends with 0 at SIGTERM', async () => {
+  it('starts, leaves its tokens and its process id, reloads at SIGHUP, and ends with 0 at SIGTERM (OP-51, OP-52, CF-1)', async () => {
     await start(stored.url);
     await expect.poll(port, waitMs).toBeDefined();
     const token = await readFile(join(folder, 'state/admin-token'), 'utf8');

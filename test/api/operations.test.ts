@@ -8,12 +8,12 @@ beforeAll(async () => {
 afterAll(() => api?.close());
 
 describe('the probes (operations sections 1 and 2)', () => {
-  it('tells versions in /health', async () => {
+  it('tells versions in /health (OP-1, OP-2)', async () => {
     const { status, body } = await api.call('GET', '/health');
     expect([status, body]).toEqual([200, { status: 'ok', version: '0.1.0', min_agent_version: '1.2.0' }]);
   });
 
-  it('is degraded while Temporal and the worker are away, and unavailable without the result store', async () => {
+  it('is degraded while Temporal and the worker are away, and unavailable without the result store (OP-10)', async () => {
     const first = await api.call('GET', '/ready');
     expect([first.status, first.body]).toEqual([
       200,
@@ -68,7 +68,7 @@ describe('metrics (operations section 3)', () => {
 });
 
 describe('the log (operations section 10)', () => {
-  it('has one line per call with the id of the answer, and no credential', async () => {
+  it('has one line per call with the id of the answer, and no credential (OP-90, OP-91, OP-92)', async () => {
     const answer = await api.call('GET', '/api/me', { token: api.tokens.admin });
     const lines = api.logged.map((line) => JSON.parse(line));
     const line = lines.find((entry) => entry.request_id === answer.headers.get('x-request-id'));
@@ -88,7 +88,7 @@ describe('the log (operations section 10)', () => {
     expect(api.logged.join('')).not.toContain(api.tokens.admin);
   });
 
-  it('answers an unforeseen failure with its request id alone, and logs the cause (HT-94)', async () => {
+  it('answers an unforeseen failure with its request id alone, and logs the cause (HT-94, OP-91)', async () => {
     const { database } = api.services;
     await database.query('alter table users rename column display_name to hidden');
     const answer = await api.call('GET', '/api/users', { token: api.tokens.admin });

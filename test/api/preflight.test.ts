@@ -270,7 +270,7 @@ describe('the plan of a preflight', () => {
     expect((await ask(over)).body.impact).toEqual({ status: 'skipped' });
   });
 
-  it('is skipped without the permission, disabled by the policy, not available without a healthy agent', async () => {
+  it('is skipped without the permission, disabled by the policy, not available without a healthy agent (PF-17a, PF-17b, PF-17c)', async () => {
     expect((await ask()).body.impact).toEqual({ status: 'not_available' });
     expect((await ask({ explain_timeout_ms: 0 })).body.impact).toEqual({ status: 'not_available' });
     await calls.known(pollBody({ limit: 0 }, { scopes: [scope('shop', 'staging'), scope('shop', 'quiet')] }));
@@ -308,7 +308,7 @@ describe('the plan of a preflight', () => {
     expect((await events()).length).toBe(before);
   });
 
-  it('never has more than three open jobs of a user, however many ask at once (PF-9, PF-I6)', async () => {
+  it('never has more than three open jobs of a user, however many ask at once (PF-9, PF-19, PF-I6, OP-35)', async () => {
     const agent = await calls.known();
     const asked = Array.from({ length: 12 }, () => ask({ explain_timeout_ms: 3000 }));
     await expect.poll(openJobs).toBe(3);

@@ -33,7 +33,7 @@ const told = ({ headers }: Answer) =>
 const refusedBy = async (limit: string) =>
   (await api.services.metrics.rateLimited.get()).values.find(({ labels }) => labels.limit === limit)?.value ?? 0;
 
-describe('limits of calls (section 10 of the HTTP rules, OP-31, OP-32)', () => {
+describe('limits of calls (HT-120, OP-31, OP-32)', () => {
   it('count an address first, before its credential is looked at (HT-3)', async () => {
     const answers = await repeat(11, () => from('203.0.113.1', null));
     expect(statuses(answers)).toEqual([...Array(9).fill(401), 429, 429]);
@@ -142,7 +142,7 @@ it('several servers count together, or each for itself (OP-34)', async () => {
   expect(await share('memory')).toBe(12);
 });
 
-it('limits of 0, or enabled = false, are none', async () => {
+it('limits of 0, or enabled = false, are none (OP-31)', async () => {
   const toml = `${shopToml}\n[rate_limits]\nenabled = false\nper_token = 1\nper_address = 1`;
   const free = await startTestApi({ toml });
   const answers = await Promise.all(Array.from({ length: 5 }, () => free.call('GET', '/api/me', { token: free.tokens.admin })));

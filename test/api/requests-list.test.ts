@@ -173,7 +173,7 @@ async function restore(id: string, row: Record<string, unknown>): Promise<void> 
   );
 }
 
-describe('pages (HT-80 to HT-84)', () => {
+describe('pages (HT-80, HT-81, HT-82, HT-83, HT-84)', () => {
   it('give the whole list without repeats, whatever their size (HT-I5)', async () => {
     const whole = (await calls.list(tokens.admin!, '?limit=100')).body;
     expect(whole.total).toBe(whole.requests.length);

@@ -41,7 +41,7 @@ async function runOn(token: string, environment: string, over: object, result: o
 }
 
 describe('GET /api/results', () => {
-  it('shows what is stored of a run, with its end and its bytes (RS-41, RS-42)', async () => {
+  it('shows what is stored of a run, with its end and its bytes (RS-41, RS-42, RS-47, RS-59)', async () => {
     const { id, executionId } = await calls.run(tokens.owner!, {}, data);
     const { results } = (await list('owner')).body;
     expect(results[0]).toEqual({

@@ -33,7 +33,7 @@ const rows = '{"rows":[{"id":9007199254740993}],"truncated":false,"truncation_re
 const owner = () => tokens.owner!;
 const write = { detail: 'update t set a = 1 where id = 1' };
 
-describe('who may read (RS-1 to RS-4)', () => {
+describe('who may read (RS-1, RS-3, RS-4)', () => {
   it.each([
     ['owner', 200],
     ['friend', 200],
@@ -71,8 +71,8 @@ describe('who may read (RS-1 to RS-4)', () => {
   });
 });
 
-describe('stored content (RS-31 to RS-40)', () => {
-  it('is the envelope, the same from the stream (RS-12, RS-14)', async () => {
+describe('stored content (RS-31, RS-33, RS-36, RS-38, RS-39, RS-40)', () => {
+  it('is the envelope, the same from the stream (RS-12, RS-14, RS-20)', async () => {
     const { id, executionId } = await calls.run(owner(), {}, { success: true, result_data: rows, truncated: true });
     const content = await calls.content(owner(), id);
     expect(Object.keys(content.body)).toEqual(

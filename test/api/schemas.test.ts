@@ -298,7 +298,7 @@ describe('GET /api/schemas/{database}', () => {
     ['a pair without a snapshot', 'shop?environment=qa', 'wide', 404, 'schema.not_found'],
     ['a database without a snapshot', 'other', 'wide', 404, 'schema.not_found'],
     ['a bad summary', 'shop?summary=yes', 'wide', 400, 'validation.failed'],
-  ])('answers %s in the order of SC-4 to SC-7', async (_what, path, who, status, code) => {
+  ])('answers %s in the order of SC-4, SC-5, SC-6 and SC-7', async (_what, path, who, status, code) => {
     await sync();
     expect(coded(await read(path, who === 'wide' ? viewer : narrow))).toEqual([status, code]);
   });

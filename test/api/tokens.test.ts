@@ -20,8 +20,8 @@ afterAll(() => api?.close());
 const create = (token: string, body: object) => api.call('POST', '/api/tokens', { token, body });
 const own = { subject_id: 'mira', subject_type: 'user' };
 
-describe('creating tokens (identity section 7)', () => {
-  it('gives the roles of the caller and shows the token once', async () => {
+describe('creating tokens (IM-22, IM-23, IM-70)', () => {
+  it('gives the roles of the caller and shows the token once (IM-11, IM-14, IM-71)', async () => {
     const { status, body } = await create(mira, { ...own, name: 'ci', expires_at: '2099-06-01T02:00:00+02:00' });
     expect(status).toBe(201);
     expect(body).toEqual({

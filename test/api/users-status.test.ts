@@ -130,7 +130,7 @@ describe('suspending a user (IM-65, ST-19)', () => {
     ]);
   });
 
-  it('leaves approvals standing (AV-14) and the results of the user readable', async () => {
+  it('leaves approvals standing (AV-14)', async () => {
     const token = await api.createUser('owner', { roles: ['requester'] });
     const passing = await api.createUser('passing', { groups: ['leads'] });
     const id = await calls.created(token, { environment: 'qa', reason: 'r' });

@@ -80,7 +80,7 @@ describe('creating users (IM-62)', () => {
 });
 
 describe('the user limit of the plan (IM-69, OP-40)', () => {
-  it('is never exceeded, however many are made at once', async () => {
+  it('is never exceeded, however many are made at once (OP-I8)', async () => {
     const crowded = await startTestApi();
     const make = (id: string) => crowded.call('POST', '/api/users', { token: crowded.tokens.admin, body: { id } });
     for (let index = 2; index <= 18; index += 1) await make(`user-${index}`);
@@ -96,7 +96,7 @@ describe('the user limit of the plan (IM-69, OP-40)', () => {
 });
 
 describe('seeing users', () => {
-  it('shows everybody themselves, and others only with user.read, known or not', async () => {
+  it('shows everybody themselves, and others only with user.read, known or not (IM-45)', async () => {
     const token = (await create({ id: 'plain', roles: ['requester'] })).body.token;
     expect((await api.call('GET', '/api/users/plain', { token })).status).toBe(200);
     const answers = await Promise.all(

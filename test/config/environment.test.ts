@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { configOf, errorsOf, MINIMAL } from './support.js';
 
 describe('the environment', () => {
-  it('supplies four variables: keys of the file win for the licence, the variables for logging (CF-7, OP-93)', () => {
+  it('supplies four variables: keys of the file win for the licence, the variables for logging (CF-7, OP-44, OP-93)', () => {
     const SVC_SECRET_KEY = 'AB'.repeat(32);
     const config = configOf(`${MINIMAL}[logging]\nlevel = "error"\nformat = "json"`, {
       SVC_SECRET_KEY,

@@ -35,7 +35,7 @@ secret = "\${SVC_HOOK_SECRET}"
 const VARIABLES = { SVC_DATABASE_URL: 'postgres://svc@db/svc', SVC_HOOK_SECRET: 'a-long-enough-secret' };
 
 describe('a loaded configuration', () => {
-  it('is that of the documented example (configuration.md 12)', () => {
+  it('is that of the documented example (configuration.md 12, CF-I7)', () => {
     const { shared, webhooks, temporal, retention } = configOf(EXAMPLE, VARIABLES);
     expect(temporal.address).toBe('localhost:7233');
     expect(retention.approvalTtlSecs).toBe(86_400);

@@ -66,7 +66,7 @@ describe('selectors (RQ-9)', () => {
   });
 });
 
-it('names keep their rules (HT-71, HT-72, IM-50, IM-60)', () => {
+it('names keep their rules (HT-71, HT-72, CF-6, IM-50, IM-60)', () => {
   expect([isName('a'), isName('a-b_2'), isName('x'.repeat(63))]).toEqual([true, true, true]);
   expect([isName(''), isName('*'), isName('App'), isName('1a'), isName('x'.repeat(64)), isName('a\n')]).toEqual(
     Array(6).fill(false),
