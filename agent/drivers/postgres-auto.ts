@@ -50,10 +50,9 @@ async function failed(error: unknown, failing: Failing): Promise<Outcome> {
   const note = leftBehind(before, await invalidIndexes(session).catch(() => []));
   if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
   const how = started ? 'rolled_back' : 'not_started';
-  if (run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error))) {
-    return run.control.confirmed(how, run.timeoutSecs);
-  }
-  return failure(how, `${runErrorText(error, run, begunAt, errors)}${note}`);
+  const cancelled = run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error));
+  const ended = cancelled ? run.control.confirmed(how, run.timeoutSecs) : failure(how, runErrorText(error, run, begunAt, errors));
+  return ended.success ? ended : { ...ended, errorMessage: `${ended.errorMessage}${note}` };
 }
 
 /** What is said of invalid indexes that were not there before. */

@@ -169,6 +169,20 @@ describe('execute_dml on PostgreSQL', () => {
     expect(await markers(job.requestId)).toEqual([]);
   });
 
+  it('names the invalid index that a cancelled statement left behind (AP-33)', async () => {
+    const other = new pg.Client({ connectionString: database.url });
+    await other.connect();
+    await other.query('begin; update parts set qty = qty');
+    const job = offer('create index concurrently parts_waiting on parts (qty)');
+    await eventually(async () => (await target.query(`select to_regclass('parts_waiting') as made`)).rows[0].made !== null);
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({
+      ...{ success: false, outcome: 'rolled_back', cancelled: true },
+      error_message: 'driver error: query cancelled; an invalid index was left behind: parts_waiting',
+    });
+    await other.end();
+  });
+
   it('cancels a write and rolls it back (AP-42, AP-43)', async () => {
     const job = offer('update parts set qty = 0; select pg_sleep(30)');
     await untilActive(target, 'pg_sleep(30)');
