@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { hundredths } from './statistics.js';
 
 const ticksPerSecond = 100;
@@ -20,11 +20,20 @@ export function footprintOf(pid: number): Footprint {
   };
 }
 
+/** Memory of a process and its descendants, now or at its peak. */
+export const residentKib = (pid: number, field: 'VmRSS' | 'VmHWM') =>
+  processesOf(pid).reduce((total, one) => total + statusKib(one, field), 0);
+
+/** The peak is counted from here on (Linux). */
+export function forgetPeak(pid: number): void {
+  for (const one of processesOf(pid)) writeFileSync(`/proc/${one}/clear_refs`, '5');
+}
+
 /** A process with all its descendants. */
-export const processesOf = (pid: number): number[] => [pid, ...childrenOf(pid).flatMap(processesOf)];
+const processesOf = (pid: number): number[] => [pid, ...childrenOf(pid).flatMap(processesOf)];
 
 /** One of the sizes in `/proc/<pid>/status`. */
-export const statusKib = (pid: number, field: 'VmRSS' | 'VmHWM'): number =>
+const statusKib = (pid: number, field: 'VmRSS' | 'VmHWM'): number =>
   Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(read(`/proc/${pid}/status`) ?? '')?.[1] ?? 0);
 
 function childrenOf(pid: number): number[] {

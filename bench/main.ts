@@ -12,6 +12,8 @@ import { lifecycle } from './lifecycle.js';
 import { lists } from './lists.js';
 import { preflight } from './preflight.js';
 import { resultSize } from './result-size.js';
+import { rows } from './rows.js';
+import { slots } from './slots.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
 import { temporalOutage } from './temporal-outage.js';
 import { waiting } from './waiting.js';
@@ -29,7 +31,12 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   'temporal-outage': temporalOutage,
   preflight,
   'result-size': resultSize,
+  slots,
+  rows,
 };
+
+/** Those that start agents of their own. */
+const withOwnAgents = new Set(['slots', 'rows']);
 
 /** Benches of code alone, which need no system. */
 const alone: Record<string, (options: BenchOptions) => Promise<Record<string, unknown>>> = { classification, completion };
@@ -59,7 +66,7 @@ export async function main([name = '', ...settings]: string[]): Promise<number> 
   const profileFolder = options.profile ? mkdtempSync(join(tmpdir(), 'svc-profile-')) : null;
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   mkdirSync(join(folder, 'run'));
-  const system = await startSystem(folder, profileFolder);
+  const system = await startSystem(folder, profileFolder, withOwnAgents.has(name));
   try {
     print(await bench!(system, options));
     return 0;

@@ -1,5 +1,4 @@
-import { writeFileSync } from 'node:fs';
-import { footprintOf, processesOf, statusKib } from './footprint-of.js';
+import { footprintOf, forgetPeak, residentKib } from './footprint-of.js';
 import { awaitResult, create } from './requests.js';
 import { hundredths, timed } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
@@ -14,8 +13,8 @@ export async function resultSize(system: BenchSystem, { mib = 10, count = 5, rea
   const detail = `select g as id, repeat('x', 1000) as text from generate_series(1, ${rows}) g`;
   for (let left = warmup; left > 0; left -= 1) await awaitResult(alice, await create(alice, 'staging'));
   const before = processes.map(({ pid }) => {
-    for (const one of processesOf(pid)) forgetPeak(one);
-    return sum(pid, 'VmRSS');
+    forgetPeak(pid);
+    return residentKib(pid, 'VmRSS');
   });
   const times: number[] = [];
   let bytes = 0;
@@ -33,7 +32,7 @@ export async function resultSize(system: BenchSystem, { mib = 10, count = 5, rea
     name,
     {
       before_mib: hundredths(before[index]! / 1024),
-      peak_growth_mib: hundredths((sum(pid, 'VmHWM') - before[index]!) / 1024),
+      peak_growth_mib: hundredths((residentKib(pid, 'VmHWM') - before[index]!) / 1024),
       after_mib: footprintOf(pid).memoryMib,
     },
   ]);
@@ -42,11 +41,4 @@ export async function resultSize(system: BenchSystem, { mib = 10, count = 5, rea
     ms: { first: hundredths(times[0] ?? Number.NaN), best: hundredths(Math.min(...times)) },
     processes: Object.fromEntries(grown),
   };
-}
-
-const sum = (pid: number, field: 'VmRSS' | 'VmHWM') => processesOf(pid).reduce((total, one) => total + statusKib(one, field), 0);
-
-/** The peak is counted from here on (Linux). */
-function forgetPeak(pid: number): void {
-  writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }

@@ -15,6 +15,7 @@ import { awaitSchemas } from '../dev/schemas.js';
 import { createSession } from '../dev/session.js';
 import { prepareUsers, userToken } from '../dev/users.js';
 import { type Caller, createCaller } from './caller.js';
+import { agentStarter, type StartAgent, withOrders } from './own-agent.js';
 import { createProfiling } from './profiling.js';
 
 /** Settings of one run, such as `seconds=60`. */
@@ -31,11 +32,16 @@ export interface BenchSystem {
   processes: readonly Child[];
   /** Runs `work`, under profilers when asked to. */
   measure<T>(work: () => Promise<T>): Promise<T>;
+  /** Starts an agent of the bench's own, where the system has none. */
+  startAgent: StartAgent;
   stop(): Promise<void>;
 }
 
-/** Starts the system of `npm start` without its play; `profileFolder` receives profiles. */
-export async function startSystem(folder: string, profileFolder: string | null): Promise<BenchSystem> {
+/**
+ * Starts the system of `npm start` without its play; `profileFolder` receives profiles. For a bench that brings its own agents it has none,
+ * and serves `orders`, a pair of dialect mysql.
+ */
+export async function startSystem(folder: string, profileFolder: string | null, ownAgents: boolean): Promise<BenchSystem> {
   chmodSync(folder, 0o755);
   const report = createReport((text) => process.stderr.write(text));
   const processes: Child[] = [];
@@ -52,10 +58,11 @@ export async function startSystem(folder: string, profileFolder: string | null):
     const temporal = await addTemporal(observed, layout, await freePort(), report);
     const databaseUrl = await prepareGatewayDatabase(postgres, passwords);
     await prepareShop(postgres, passwords);
-    const plan = await planDemo(layout, { apiPort: await freePort(), postgres, passwords, databaseUrl, temporal });
+    const demo = await planDemo(layout, { apiPort: await freePort(), postgres, passwords, databaseUrl, temporal });
+    const plan = ownAgents ? withOrders(demo, folder) : demo;
     await addGateway(observed, layout, profileFolder === null ? plan : profiled(plan, profileFolder), report);
     await prepareUsers(layout, plan.serverUrl);
-    await awaitSchemas(layout, plan.serverUrl, session.signal, report);
+    if (!ownAgents) await awaitSchemas(layout, plan.serverUrl, session.signal, report);
     const database = new pg.Pool({ connectionString: databaseUrl, max: 2 });
     const callers = [
       createCaller(plan.serverUrl, userToken(layout, 'alice')),
@@ -71,6 +78,7 @@ export async function startSystem(folder: string, profileFolder: string | null):
       database,
       processes,
       measure: profiling.measure,
+      startAgent: agentStarter(demo.agent!, folder),
       stop: async () => {
         for (const caller of callers) caller.close();
         await database.end();

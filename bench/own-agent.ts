@@ -1,0 +1,53 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { startChild } from '../dev/child.js';
+import type { AgentPlan, GatewayPlan } from '../dev/gateway.js';
+import { clone } from '../dev/layout.js';
+import { waitFor } from '../dev/wait-for.js';
+
+const startWaitMs = 60_000;
+
+/** Starts an agent with the configuration of `npm start`, further lines before its tables and further tables. */
+export type StartAgent = (head: string, tables?: string) => Promise<OwnAgent>;
+
+export interface OwnAgent {
+  pid: number;
+  stop(): Promise<void>;
+}
+
+const ordersToml = `
+[[databases]]
+name = "orders"
+environments = ["staging"]
+dialect = "mysql"
+
+[[workflows]]
+database = "orders"
+auto_approve = { mode = "always" }
+`;
+
+/** The plan without an agent, and with a pair more, on which everything passes. */
+export function withOrders(plan: GatewayPlan, folder: string): GatewayPlan {
+  const serverConfig = join(folder, 'server.toml');
+  writeFileSync(serverConfig, readFileSync(plan.serverConfig, 'utf8') + ordersToml);
+  return { ...plan, serverConfig, agent: null };
+}
+
+export function agentStarter(plan: AgentPlan, folder: string): StartAgent {
+  const config = join(folder, 'agent.toml');
+  return async (head, tables = '') => {
+    writeFileSync(config, [head, readFileSync(plan.config, 'utf8'), tables].join('\n'));
+    const readyFile = plan.readyFile!;
+    rmSync(readyFile, { force: true });
+    const child = startChild({
+      name: 'the agent',
+      file: process.execPath,
+      args: [join(clone, 'bin', 'svc-agent'), '--config', config],
+      logFile: join(folder, 'run', 'agent.log'),
+      deathSignal: 'SIGKILL',
+      environment: plan.environment,
+    });
+    await waitFor('the agent', startWaitMs, new AbortController().signal, async () => existsSync(readyFile));
+    return { pid: child.pid, stop: () => child.stop('SIGTERM', 15_000) };
+  };
+}
