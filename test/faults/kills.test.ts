@@ -18,9 +18,11 @@ beforeAll(async () => {
     temporalAddress: await temporalAddress(),
     servers: 2,
     workers: 2,
-    agentServerUrl: async (url) => {
-      proxy = await startTcpProxy(url);
-      return proxy.url.replace(/\/$/, '');
+    through: {
+      server: async (url) => {
+        proxy = await startTcpProxy(url);
+        return proxy.url.replace(/\/$/, '');
+      },
     },
   });
   calls = patientCalls(system);

@@ -24,7 +24,7 @@ export interface MysqlDatabase {
  */
 export async function findMysql(testFile: string): Promise<MysqlServer | null> {
   const answer = await askEngines('/mysql');
-  if ('url' in answer) return { url: answer.url, createDatabase: () => createDatabase(answer.url) };
+  if ('url' in answer) return { url: answer.url, createDatabase: () => createMysqlDatabase(answer.url) };
   noteNotRun(testFile, answer.missing);
   return null;
 }
@@ -39,7 +39,8 @@ export async function withMysql<T>(url: string, work: (connection: Connection) =
   }
 }
 
-async function createDatabase(url: string): Promise<MysqlDatabase> {
+/** The same on a server of one's own, given its superuser's address. */
+export async function createMysqlDatabase(url: string): Promise<MysqlDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   const [writer, reader] = [`${name}_w`, `${name}_r`];
   const run = async (statements: string[]) =>

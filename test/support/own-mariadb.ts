@@ -5,6 +5,9 @@ import { findMariadb } from '../../dev/mariadb/program.js';
 import { type MariadbServer, startMariadb } from '../../dev/mariadb/server.js';
 import { noteNotRun } from './not-run.js';
 
+/** Further settings: what it has committed survives its kill. */
+export const durable = ['default-storage-engine=InnoDB', 'innodb-flush-log-at-trx-commit=1', 'innodb-doublewrite=1'];
+
 /**
  * A MariaDB of one test file's own with its binary log on and `more` settings, for tests that count what the whole server does; `stop` it after the file.
  * Null where there is no program (DV-12): skip the tests of the file, whose `import.meta.url` is noted.
@@ -20,9 +23,10 @@ export async function openOwnMariadb(testFile: string, more: readonly string[] =
   chmodSync(folder, 0o755);
   const settings = ['log-bin=binlog', 'binlog-format=ROW', 'server-id=1', 'default-storage-engine=Aria', 'userstat=1', ...more];
   const server = await startMariadb({ program, folder, settings });
+  const stopServer = server.stop;
   const stop = async () => {
-    await server.stop();
+    await stopServer();
     rmSync(folder, { recursive: true, force: true });
   };
-  return { ...server, stop };
+  return Object.assign(server, { stop });
 }

@@ -10,6 +10,7 @@ import { answersOk } from '../../dev/wait-for.js';
 import { shopToml } from './api.js';
 import { createEmptyDatabase } from './postgres.js';
 import { createProgram, type Program } from './program.js';
+import { databaseToml } from './toml.js';
 
 export interface SystemOptions {
   /** Of the gateway's own database. */
@@ -18,9 +19,18 @@ export interface SystemOptions {
   /** How many of each; the agent is one, and calls the first server. */
   servers?: number;
   workers?: number;
-  /** Where the agent finds the first server, given that server's address; as it is if absent. */
-  agentServerUrl?: (url: string) => Promise<string>;
+  /** Where programs find the gateway's database, and the agent the first server and its targets; given the true address, which it is if absent. */
+  through?: { database?: Detour; server?: Detour; target?: Detour; store?: Detour };
+  /** A PostgreSQL database to be the target `shop`; a new one if absent. */
+  targetUrl?: string;
+  /** A MySQL or MariaDB database to be the target `store`, on staging only; none if absent. */
+  store?: { url: string; readUrl: string } | null;
+  /** Lines before the tables of `agent.toml`, and what is added to the agent's environment. */
+  agentHead?: string;
+  agentEnvironment?: NodeJS.ProcessEnv;
 }
+
+type Detour = (url: string) => Promise<string>;
 
 /** A gateway of separate processes with a target database of its own; everything is ready. */
 export interface System {
@@ -34,6 +44,7 @@ export interface System {
   database: pg.Pool;
   /** The target `shop`, the same for each environment: a table `entries (word text)`, and the markers. */
   target: pg.Pool;
+  targetUrl: string;
   close(): Promise<void>;
 }
 
@@ -53,22 +64,27 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   chmodSync(folder, 0o755);
   const layout = layoutOf(folder);
   mkdirSync(layout.run, { recursive: true });
-  const targetDatabase = await createEmptyDatabase();
-  const target = new pg.Pool({ connectionString: targetDatabase.url, max: 2 });
+  const { through = {} } = options;
+  const made = options.targetUrl === undefined ? await createEmptyDatabase() : null;
+  const targetUrl = options.targetUrl ?? made!.url;
+  const target = new pg.Pool({ connectionString: targetUrl, max: 2 });
   await target.query('create table entries (word text)');
-  const config = writeServerConfig(layout, options);
+  const config = writeServerConfig(layout, options, await detour(options.databaseUrl, through.database));
   const servers = await several(options.servers, (n) => serverProgram(layout, config, n));
   const workers = await several(options.workers, (n) => workerProgram(layout, config, n));
   const [first] = servers;
-  const serverUrl = (await options.agentServerUrl?.(first!.url)) ?? first!.url;
-  const agent = agentProgram(layout, serverUrl, targetDatabase.url);
+  const { store = null } = options;
+  const agent = agentProgram(layout, await detour(first!.url, through.server), options, {
+    target: await detour(targetUrl, through.target),
+    store: store && { ...store, url: await detour(store.url, through.store) },
+  });
   const database = new pg.Pool({ connectionString: options.databaseUrl, max: 2 });
-  // Tests take the server away.
-  database.on('error', () => {});
+  // Tests take the servers away.
+  for (const pool of [database, target]) pool.on('error', () => {});
   const close = async () => {
     await Promise.all([agent, ...servers, ...workers].map((program) => program.kill()));
     await Promise.all([database.end(), target.end()]);
-    await targetDatabase.drop();
+    await made?.drop();
     rmSync(folder, { recursive: true, force: true });
   };
   try {
@@ -79,19 +95,22 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     await close();
     throw error;
   }
-  return { servers, workers, agent, configFile: config, tokens: tokensOf(layout), database, target, close };
+  return { servers, workers, agent, configFile: config, tokens: tokensOf(layout), database, target, targetUrl, close };
 }
+
+const detour = async (url: string, by: Detour | undefined) => (by === undefined ? url : by(url));
 
 async function several<T>(count = 1, make: (n: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, n) => make(n)));
 }
 
-function writeServerConfig(layout: Layout, { databaseUrl, temporalAddress }: SystemOptions): string {
+function writeServerConfig(layout: Layout, { temporalAddress, store }: SystemOptions, databaseUrl: string): string {
   const file = join(layout.data, 'server.toml');
   const lines = [
     `state_dir = "${layout.state}"`,
     shopToml.replace('"production"]', '"production", "hasty"]'),
     hastyToml,
+    store ? databaseToml('store', ['staging'], 'mysql') : '',
     '[server]\nlisten = "127.0.0.1:0"\ndrain_secs = 5',
     `[worker]\nlisten = "\${TEST_WORKER_LISTEN:-127.0.0.1:1}"\n[database]\nurl = "${databaseUrl}"\nstart_wait_secs = 60`,
     `[temporal]\naddress = "${temporalAddress}"\ntask_queue = "test-${randomUUID()}"`,
@@ -129,25 +148,32 @@ async function workerProgram(layout: Layout, config: string, n: number) {
   return Object.assign(program, { url });
 }
 
-function agentProgram(layout: Layout, serverUrl: string, targetUrl: string): Program {
+interface Targets {
+  target: string;
+  store: { url: string; readUrl: string } | null;
+}
+
+function agentProgram(layout: Layout, serverUrl: string, options: SystemOptions, { target, store }: Targets): Program {
   const file = join(layout.data, 'agent.toml');
   const readyFile = join(layout.run, 'svc-agent-ready');
   const head = `poll_wait_ms = 5000
 startup_retry_initial_ms = 100
 drain_timeout_secs = 20
+${options.agentHead ?? ''}
 [server]
 url = "${serverUrl}"
 agent_token_file = "${join(layout.state, 'agent-token')}"
 [probes]
 dir = "${layout.run}"`;
-  const databases = ['staging', 'production'].map((name) => `[databases.shop.${name}]\nurl = "${targetUrl}"`);
+  const databases = ['staging', 'production'].map((name) => `[databases.shop.${name}]\nurl = "${target}"`);
+  if (store) databases.push(`[databases.store.staging]\nurl = "${store.url}"\nread_url = "${store.readUrl}"`);
   writeFileSync(file, [head, ...databases].join('\n'));
   return createProgram({
     name: 'agent',
     launcher: 'svc-agent',
     args: ['--config', file],
     logFile: join(layout.run, 'agent.log'),
-    environment: process.env,
+    environment: { ...process.env, ...options.agentEnvironment },
     readyFile,
     isReady: async () => existsSync(readyFile),
   });

@@ -3,7 +3,7 @@
 const quoted = (names: readonly string[]) => `[${names.map((name) => `"${name}"`).join(', ')}]`;
 const lines = (...parts: (string | false | undefined)[]) => `${parts.filter(Boolean).join('\n')}\n\n`;
 
-export const databaseToml = (name: string, environments: string[], dialect: 'postgresql' | null = 'postgresql') =>
+export const databaseToml = (name: string, environments: string[], dialect: 'postgresql' | 'mysql' | null = 'postgresql') =>
   lines(
     '[[databases]]',
     `name = "${name}"`,

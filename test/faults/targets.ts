@@ -1,0 +1,96 @@
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+
+/** One write of a request into the row `key` of a target, and how to see whether it is there. */
+export interface Write {
+  target: Target;
+  key: number;
+  kind: Kind;
+}
+
+/** How a write runs: all of it with its marker in one transaction, or each statement for itself. */
+export interface Kind {
+  mode: 'tx' | 'auto';
+  detail(key: number): string;
+  /** How often the change of `key` took place. */
+  applied(target: Target, key: number): Promise<number>;
+}
+
+/** A database that agents write to, with a table `ledger (id, n)` whose rows begin at 0. */
+export interface Target {
+  name: 'shop' | 'store';
+  kinds: readonly Kind[];
+  /** Rows of one query, past every agent; asked again while the server is away. */
+  rows(sql: string, values?: (string | number)[]): Promise<Record<string, unknown>[]>;
+  /** Transactions that are open, and request locks that are held. */
+  held(): Promise<number>;
+  close(): Promise<void>;
+}
+
+const counted = async (target: Target, key: number): Promise<number> =>
+  Number((await target.rows(`select n from ledger where id = ${key}`))[0]?.n);
+const add = (key: number) => `update ledger set n = n + 1 where id = ${key}`;
+
+const postgresKinds: readonly Kind[] = [
+  { mode: 'tx', detail: add, applied: counted },
+  { mode: 'tx', detail: (key) => `insert into notes (id) values (${key}); ${add(key)} returning n`, applied: counted },
+  { mode: 'tx', detail: (key) => `${add(key)}; select pg_sleep(0.02)`, applied: counted },
+  {
+    mode: 'auto',
+    detail: (key) => `create index concurrently ledger_${key} on indexed (id)`,
+    applied: async (target, key) => {
+      const sql = `select count(*)::int as n from pg_index where indexrelid = to_regclass('ledger_${key}') and indisvalid`;
+      return Number((await target.rows(sql))[0]?.n);
+    },
+  },
+];
+
+const mysqlKinds: readonly Kind[] = [
+  { mode: 'tx', detail: add, applied: counted },
+  { mode: 'tx', detail: (key) => `insert into notes (id) values (${key}); ${add(key)}`, applied: counted },
+  { mode: 'tx', detail: (key) => `${add(key)}; select sleep(0.02)`, applied: counted },
+  { mode: 'auto', detail: (key) => `call bump(${key})`, applied: counted },
+];
+
+/** The PostgreSQL target, with as many rows as there are keys. */
+export async function preparePostgres(url: string, keys: number): Promise<Target> {
+  const pool = new pg.Pool({ connectionString: url, max: 2 });
+  pool.on('error', () => {});
+  await pool.query(`create table ledger (id int primary key, n int not null); create table notes (id int); create table indexed (id int);
+    insert into ledger select key, 0 from generate_series(1, ${keys}) key`);
+  const rows: Target['rows'] = (sql, values) => patiently(async () => (await pool.query(sql, values)).rows);
+  const held = `select (select count(*) from pg_locks where locktype = 'advisory')
+    + (select count(*) from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as n`;
+  return {
+    ...{ name: 'shop', kinds: postgresKinds, rows, close: () => pool.end() },
+    held: async () => Number((await rows(held))[0]?.n),
+  };
+}
+
+/** The MySQL or MariaDB target; `url` is its superuser's. */
+export async function prepareMysql(url: string, keys: number): Promise<Target> {
+  const pool = mysql.createPool({ uri: url, connectionLimit: 2, multipleStatements: true });
+  const values = Array.from({ length: keys }, (_, key) => `(${key + 1}, 0)`);
+  await pool.query(`create table ledger (id int primary key, n int not null); create table notes (id int);
+    create procedure bump(in key_id int) update ledger set n = n + 1 where id = key_id;
+    insert into ledger values ${values.join(', ')}`);
+  const rows: Target['rows'] = (sql, values) =>
+    patiently(async () => (await pool.query(sql, values))[0] as Record<string, unknown>[]);
+  const held = 'select count(*) as n from information_schema.innodb_trx where trx_mysql_thread_id <> connection_id()';
+  return {
+    ...{ name: 'store', kinds: mysqlKinds, rows, close: () => pool.end() },
+    held: async () => Number((await rows(held))[0]?.n),
+  };
+}
+
+/** Asks again while the server is away. */
+export async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (let left = 200; ; left -= 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (left === 0) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}

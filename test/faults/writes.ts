@@ -1,0 +1,82 @@
+import { eventually } from '../support/processes.js';
+import type { System } from '../support/system.js';
+import { expectStatus, type PatientCalls } from './calls.js';
+import { endSilentLeases, waitMs } from './looks.js';
+import { type Kind, patiently, type Target, type Write } from './targets.js';
+
+/** A write and the request that asked for it. */
+export interface Played extends Write {
+  id: string;
+}
+
+/** An agent that lives beats every 2 s. */
+const silentSecs = 6;
+
+/** Makes requests of alice that write to targets, and brings them to an end. */
+export function createWrites({ system, calls, targets }: { system: System; calls: PatientCalls; targets: readonly Target[] }) {
+  const statusesOf = async (played: readonly Played[]) => {
+    const sql = 'select id, status from requests where id = any($1)';
+    const { rows } = await patiently(() =>
+      system.database.query<{ id: string; status: string }>(sql, [played.map(({ id }) => id)]),
+    );
+    return new Map(rows.map(({ id, status }) => [id, status]));
+  };
+  const areOpen = async (played: readonly Played[]) =>
+    [...(await statusesOf(played)).values()].some((status) => status === 'dispatched' || status === 'running');
+  const lostOf = async (played: readonly Played[]) => {
+    const statuses = await statusesOf(played);
+    return played.filter(({ id }) => statuses.get(id) === 'execution_lost');
+  };
+  const createOn = (target: Target, count: number, only?: Kind): Promise<Played[]> =>
+    Promise.all(
+      Array.from({ length: count }, async () => {
+        const key = nextKey(target);
+        const kind = only ?? target.kinds[key % target.kinds.length]!;
+        const id = await calls.create(`${target.name}-${key}`, 'staging', kind.detail(key), target.name);
+        return { id, target, key, kind };
+      }),
+    );
+  return {
+    createOn,
+    /** Creates so many on each target, of all kinds in turn; they run at once. */
+    create: async (count: number): Promise<Played[]> =>
+      (await Promise.all(targets.map((target) => createOn(target, count)))).flat(),
+    /** Those whose outcome is not known. */
+    lostOf,
+    /** Runs lost ones again. */
+    async resume(lost: readonly Played[]): Promise<readonly Played[]> {
+      await Promise.all(
+        lost.map(async ({ id }) => {
+          const answer = await calls.act(system.tokens.alice, id, 'resume');
+          // Made by a call whose answer was lost.
+          if (answer.status !== 409) expectStatus(answer, 200);
+        }),
+      );
+      return lost;
+    },
+    areOpen,
+    /** Waits until each has ended, or was lost because its agent is gone. */
+    async settle(played: readonly Played[]): Promise<void> {
+      await eventually(async () => {
+        await endSilentLeases(system, silentSecs);
+        return !(await areOpen(played));
+      }, 3 * waitMs);
+    },
+  };
+}
+
+const keys = new WeakMap<Target, number>();
+function nextKey(target: Target): number {
+  const key = (keys.get(target) ?? 0) + 1;
+  keys.set(target, key);
+  return key;
+}
+
+/** What the gateway says about a write, and what its target says. */
+export async function stateOf({ database }: System, { id, target, key, kind }: Played) {
+  const { rows } = await database.query<{ status: string; outcome: string | null }>(
+    `select r.status, e.outcome from requests r left join executions e on e.request_id = r.id and e.fence = r.fence where r.id = $1`,
+    [id],
+  );
+  return { id, ...rows[0]!, applied: await kind.applied(target, key) };
+}

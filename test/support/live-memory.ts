@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+const everyMs = 100;
+
+/** Bytes that this process needs: what is left after everything that can be freed was freed. */
+function liveBytes(): number {
+  collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+/** Runs `work` and tells by how much the memory in use rose meanwhile, at the highest of the looks taken at it. */
+export async function withLiveMemory<T>(work: () => Promise<T>): Promise<{ value: T; grownBytes: number }> {
+  const before = liveBytes();
+  let peak = before;
+  const over = new AbortController();
+  const looking = (async () => {
+    while (!over.signal.aborted) {
+      peak = Math.max(peak, liveBytes());
+      await sleep(everyMs, undefined, { signal: over.signal }).catch(() => {});
+    }
+  })();
+  try {
+    const value = await work();
+    return { value, grownBytes: peak - before };
+  } finally {
+    over.abort();
+    await looking;
+  }
+}
