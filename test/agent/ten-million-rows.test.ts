@@ -57,8 +57,12 @@ describe.each(kinds.filter(({ missing }) => !missing))('ten million rows of $nam
 
   it('AP-36, AP-72: a write whose last statement gives them all runs to its end within the same memory', async () => {
     const work = () =>
-      gateway.offer({ operation: 'execute_dml', detail: `insert into changed values (1); ${rows}`, maxResultBytes: 65_536 })
-        .result;
+      gateway.offer({
+        operation: 'execute_dml',
+        detail: `insert into changed values (1); ${rows}`,
+        maxResultBytes: 65_536,
+        statementTimeoutSecs: 170,
+      }).result;
     const { value, grownBytes } = await withLiveMemory(work);
     expect(value).toMatchObject({ success: true, truncated: true, outcome: 'committed' });
     expect(grownBytes).toBeLessThan(boundBytes);

@@ -65,9 +65,13 @@ export function createTripwire(): Tripwire {
     },
     next: (wanted, signal) =>
       new Promise((resolve) => {
-        const entry = { wanted, hold: resolve };
+        const settle = (held: Held | null) => {
+          signal?.removeEventListener('abort', giveUp);
+          resolve(held);
+        };
+        const entry = { wanted, hold: settle };
         const giveUp = () => {
-          if (waiting.delete(entry)) resolve(null);
+          if (waiting.delete(entry)) settle(null);
         };
         waiting.add(entry);
         if (signal?.aborted) giveUp();
