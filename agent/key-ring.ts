@@ -20,7 +20,7 @@ export async function fetchKeys(client: GatewayClient, timings: Timings, signal:
   try {
     answer = await client.get('/api/public-key', { timeoutMs: timings.httpMs, signal });
   } catch (error) {
-    return { ok: false, hard: false, why: (error as Error).message };
+    return { ok: false, hard: false, why: `not reached: ${(error as Error).message}` };
   }
   if (answer.status !== 200) {
     const hard = answer.status >= 400 && answer.status < 500 && answer.status !== 429;

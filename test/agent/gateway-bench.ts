@@ -51,7 +51,7 @@ export async function startGatewayBench() {
       return calls.created(dana, { environment: 'staging', detail, ...operation });
     },
     async ended(id: string): Promise<string> {
-      await eventually(async () => !/dispatched|running/.test(await statusOf(id)), 15_000);
+      await eventually(async () => !/dispatched|running/.test(await statusOf(id)), 60_000);
       return statusOf(id);
     },
     newestRun: async (id: string) => (await calls.executions(dana, id)).body.executions[0],

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { signExecutionToken, type TokenClaims } from '../../crypto/execution-token.js';
 import { revokeSigningKey } from '../../runtime/key-rotation.js';
@@ -106,11 +106,15 @@ describe('a claim answer that was changed on its way to a real agent is not run,
       'request_id mismatch',
     ],
     ['a token that is no JSON (ET-28)', (claim) => ({ ...claim, execution_token: 'x' }), 'invalid token JSON: not a JSON text'],
-  ])('%s', async (name, change, why) => {
-    if (proxy.claims.length === 0) expect(await bench.ended(await bench.create('select 1'))).toBe('executed');
-    proxy.onClaim = change;
-    await expectRefused(await bench.create(insert(name.replaceAll("'", ''))), why);
-  });
+  ])(
+    '%s',
+    async (name, change, why) => {
+      if (proxy.claims.length === 0) expect(await bench.ended(await bench.create('select 1'))).toBe('executed');
+      proxy.onClaim = change;
+      await expectRefused(await bench.create(insert(name.replaceAll("'", ''))), why);
+    },
+    90_000,
+  );
 
   // All positions with SVC_TEST_TOKEN_BYTES=all, about two minutes; test/crypto tries them without a gateway on every run.
   it('any other byte of the token (ET-I1)', async () => {
@@ -157,6 +161,26 @@ describe('a claim answer that was changed on its way to a real agent is not run,
   });
 });
 
+describe('a token whose time is not now (ET-33)', () => {
+  // The gateway signs with the clock of its database; those of its process and of the agent go wrong together, so that they agree.
+  it.each([
+    ['that has ended', 331_000, 'token expired'],
+    ['that has not begun', -60_000, 'token not yet valid'],
+  ])('is refused by a real agent when it is one %s', async (_, aheadMs, why) => {
+    proxy.onClaim = (claim) => {
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + aheadMs });
+      return claim;
+    };
+    const id = await bench.create(insert('at another time'));
+    try {
+      await eventually(async () => (await bench.statusOf(id)) === 'failed', 3_600_000);
+    } finally {
+      vi.useRealTimers();
+    }
+    await expectRefused(id, why);
+  });
+});
+
 describe('a claim answer that was used before (ET-39, ET-I7)', () => {
   it('is not run again by the process that ran it, and not written again by another one', async () => {
     const id = await bench.create(insert('once'));
@@ -164,7 +188,7 @@ describe('a claim answer that was used before (ET-39, ET-I7)', () => {
     const first = proxy.claims.at(-1)!;
     proxy.onClaim = () => first;
     expect((await bench.resume(id)).status).toBe(200);
-    await eventually(() => agent.lines.some((line) => line.includes('already started') && line.includes(id)), 15_000);
+    await eventually(() => agent.lines.some((line) => line.includes('already started') && line.includes(id)), 60_000);
     expect(await bench.words()).toEqual(['once']);
 
     // Another process under the same token remembers nothing; the marker does.
@@ -174,7 +198,7 @@ describe('a claim answer that was used before (ET-39, ET-I7)', () => {
     await bench.calls.fireClock(id, 'lease');
     expect(await bench.statusOf(id)).toBe('execution_lost');
     expect((await bench.resume(id)).status).toBe(200);
-    await eventually(() => agent.lines.some((line) => line.includes('result refused') && line.includes('410')), 15_000);
+    await eventually(() => agent.lines.some((line) => line.includes('result refused') && line.includes('410')), 60_000);
     expect(await bench.words()).toEqual(['once']);
 
     // And the attempt that a person asked for still can be made.
@@ -184,7 +208,7 @@ describe('a claim answer that was used before (ET-39, ET-I7)', () => {
     expect(await bench.ended(id)).toBe('executed');
     expect(await bench.words()).toEqual(['once', 'once']);
     await bench.target.query('delete from entries');
-  });
+  }, 90_000);
 });
 
 describe('a key that is revoked between claim and verification (section 11, ET-27)', () => {
@@ -211,5 +235,5 @@ describe('a key that is revoked between claim and verification (section 11, ET-2
     expect(currentKeyId(refreshing.claims[1]!)).not.toBe(currentKeyId(refreshing.claims[0]!));
     await bench.stopAll();
     await refreshing.close();
-  });
+  }, 90_000);
 });

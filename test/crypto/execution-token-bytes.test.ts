@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { signingKeyFromSeed, verifySignature } from '../../crypto/ed25519.js';
 import { approvalDigest, signExecutionToken, type TokenClaims, verifyExecutionToken } from '../../crypto/execution-token.js';
-import { canonicalJson } from '../../domain/execution-token.js';
+import { canonicalJson } from '../../domain/canonical-json.js';
 
 const key = signingKeyFromSeed(new Uint8Array(32).fill(11));
 const issuedAt = new Date('2031-05-06T07:03:09.123Z');
