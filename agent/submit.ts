@@ -8,7 +8,7 @@ import { sleep } from './wait.js';
 
 export interface Submission {
   executionId: string;
-  fence: number | null;
+  fence: number;
   outcome: Outcome;
   durationMs: number;
 }

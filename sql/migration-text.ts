@@ -12,6 +12,8 @@ export interface MigrationStatement {
   text: string;
   /** INSERT, UPDATE, DELETE, REPLACE or SELECT, by its first word (MI-39). */
   rowsOnly: boolean;
+  /** Code that may commit a part of its work and then fail: CALL and DO. */
+  mayCommit: boolean;
 }
 
 /** The statements of each migration, or the first one that is refused and why. */

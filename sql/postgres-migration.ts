@@ -19,7 +19,7 @@ export function cutPostgresMigration(parser: Parser, dialect: Dialect | null): C
       const { tag, body } = taggedOf(statement.tree);
       const refused = refusedSetting(tag, body) ?? refusedInside(tag, body);
       if (refused !== null) return refused;
-      statements.push({ text: sliceOf(bytes, statement), rowsOnly: rowsOnly.has(tag) });
+      statements.push({ text: sliceOf(bytes, statement), rowsOnly: rowsOnly.has(tag), mayCommit: mayCommit.has(tag) });
     }
     return statements;
   };
@@ -68,4 +68,5 @@ const refusedTags: Readonly<Record<string, Reason>> = {
   CopyStmt: 'server files or client data',
 };
 
+const mayCommit: ReadonlySet<string> = new Set(['CallStmt', 'DoStmt']);
 const rowsOnly: ReadonlySet<string> = new Set(['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'SelectStmt']);

@@ -2,6 +2,7 @@ import { CancelControl } from '../cancel-control.js';
 import type { OneMigration, StepFailure } from '../migrations/dialect.js';
 import { cancelFailure, halfApplied, type Position, partiallyApplied, positionOf, whyFailed } from '../migrations/failures.js';
 import { failed } from '../migrations/results.js';
+import type { Migration } from '../migrations/task.js';
 import type { Run } from './driver.js';
 import { Interrupted } from './faults.js';
 import { interruptible, rollBack } from './guard.js';
@@ -58,7 +59,7 @@ async function runStatement(
     }
     return null;
   } catch (error) {
-    return await failedStatement(error, { session, run: { ...run, control: own }, target, at, before });
+    return await failedStatement(error, { session, run: { ...run, control: own }, migration, target, at, before });
   } finally {
     run.control.signal.removeEventListener('abort', onCancel);
   }
@@ -67,24 +68,29 @@ async function runStatement(
 interface Failing {
   session: PostgresSession;
   run: Run;
+  migration: Migration;
   target: PostgresWriteTarget;
   at: Position;
   before: readonly string[];
 }
 
-async function failedStatement(error: unknown, { session, run, target, at, before }: Failing): Promise<StepFailure> {
+async function failedStatement(error: unknown, failing: Failing): Promise<StepFailure> {
+  const { session, run, migration, target, at, before } = failing;
   const { errors } = target.engine;
   const why = whyFailed(error, run, target, at);
   if (!errors.isServerError(error) && !(error instanceof Interrupted)) {
     return { failure: failed('unknown', `${halfApplied(run.step)}: ${errors.reason(error)}`), error };
   }
-  const left = leftBehind(before, await invalidIndexes(session).catch(() => []));
+  const mayCommit = migration.statements.some((statement) => statement.mayCommit);
+  const outcome = mayCommit ? 'partial' : 'rolled_back';
+  const indexes = leftBehind(before, await invalidIndexes(session).catch(() => []));
+  const left = mayCommit ? `; what it had committed before that stays${indexes}` : indexes;
   if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
   if (run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error))) {
-    const failure = cancelFailure(run.control, 'rolled_back', at.subject);
+    const failure = cancelFailure(run.control, outcome, at.subject);
     return { failure: { ...failure, why: `${failure.why}${left}` }, error };
   }
-  return { failure: failed('rolled_back', `${why}${left}`), error };
+  return { failure: failed(outcome, `${why}${left}`), error };
 }
 
 /** The version row with the marker row: the change is there, so it is said when they are not. */

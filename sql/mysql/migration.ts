@@ -12,7 +12,7 @@ export const cutMysqlMigration: CutMigration = (sql) => {
     const refused = refusedWords(tokens);
     if (refused !== null) return refused;
     const text = sql.slice(tokens[0]!.start, tokens.at(-1)!.end);
-    statements.push({ text, rowsOnly: rowsOnly.has(tokens[0]!.upper) });
+    statements.push({ text, rowsOnly: rowsOnly.has(tokens[0]!.upper), mayCommit: tokens[0]!.upper === 'CALL' });
   }
   return statements;
 };

@@ -195,6 +195,16 @@ describe('transaction:false on PostgreSQL', () => {
     expect(await bench.versions()).toEqual(['v1']);
   });
 
+  it('AP-I5: code that commits and then fails is partial, for a part of it may stay', async () => {
+    const up = "do $$ begin create table t1 (id int); commit; raise exception 'half way'; end $$";
+    const result = await bench.up([{ version: 'v1', up, transactional: false }]);
+    expect(result).toMatchObject({ success: false, outcome: 'partial', cancelled: false });
+    expect(result.error_message).toContain('half way (SQLSTATE P0001); what it had committed before that stays');
+    expect(dataOf(result)).toMatchObject({ applied_before_failure: [], failed_version: 'v1' });
+    expect(await bench.tables()).toEqual(['schema_migrations', 't1']);
+    expect(await bench.versions()).toEqual([]);
+  });
+
   it('MI-38: a change whose version row cannot be written is told, with the repair that sets it right', async () => {
     const files = indexed('create index concurrently t1_id on t1 (id)');
     await bench.up(files.slice(0, 1));

@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CreationOver, type GatewayCalls, gatewayCalls } from '../../api/gateway-calls.js';
+import { untilActive } from '../../support/active-statement.js';
+import { startTestApi, type TestApi } from '../../support/api.js';
+import { type ExchangeFaults, startExchangeFaults } from '../../support/exchange-faults.js';
+import { appliedVersions, bundleOf, type MigrationFile, tableFiles } from '../../support/migration-bench.js';
+import { createEmptyDatabase, type TestDatabase } from '../../support/postgres.js';
+import { eventually } from '../../support/processes.js';
+import { startTestAgent, type TestAgent } from '../../support/test-agent.js';
+import { databaseToml, passesToml } from '../../support/toml.js';
+
+const launcher = new URL('../../../bin/svc-agent', import.meta.url).pathname;
+let api: TestApi;
+let calls: GatewayCalls;
+let dana: string;
+let databases: [TestDatabase, TestDatabase];
+let target: pg.Client;
+let other: pg.Client;
+let faults: ExchangeFaults;
+let agent: TestAgent | undefined;
+
+beforeAll(async () => {
+  const toml = `${databaseToml('shop', ['staging', 'development'])}${passesToml()}`;
+  [api, ...databases] = await Promise.all([startTestApi({ toml }), createEmptyDatabase(), createEmptyDatabase()]);
+  calls = gatewayCalls(api);
+  dana = await api.createUser('dana', { roles: ['requester'] });
+  [target, other] = databases.map(({ url }) => new pg.Client({ connectionString: url })) as [pg.Client, pg.Client];
+  await Promise.all([target.connect(), other.connect()]);
+  faults = await startExchangeFaults(databases[0].url);
+});
+afterAll(async () => {
+  agent?.stop();
+  await agent?.exit;
+  await api?.close();
+  await Promise.all([target?.end(), other?.end(), faults?.proxy.close()]);
+  await Promise.all(databases.map((one) => one.drop()));
+});
+
+/** Starts the agent that stays, for both pairs. */
+async function startAgent(): Promise<void> {
+  if (agent) return;
+  const tables = `[databases.shop.development]\nurl = "${databases[1].url}"`;
+  agent = startTestAgent({ gateway: api, token: api.tokens.agent, url: databases[0].url, tables });
+  await untilReady();
+}
+
+async function untilReady() {
+  await eventually(async () => (await api.services.database.query('select 1 from agents')).length === 1);
+}
+
+const create = (detail: string, over: CreationOver = {}) =>
+  calls.created(dana, { environment: 'staging', operation: 'migrate_up', detail, ...over });
+const statusOf = async (id: string) => (await calls.show(dana, id)).body.status as string;
+const until = (id: string, status: RegExp) => expect.poll(() => statusOf(id), { timeout: 30_000 }).toMatch(status);
+const contentOf = async (id: string) => JSON.parse((await calls.content(dana, id)).text).result_data;
+
+describe('migrations behind a real gateway', () => {
+  it('MI-35: an attempt whose agent was killed is resumed, and goes on after what is proven done', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'svc-agent-lost-'));
+    const file = join(directory, 'agent.toml');
+    writeFileSync(
+      file,
+      `[server]\nurl = "${api.url}"\nagent_token = "${api.tokens.agent}"\n[probes]\ndir = "."\n[schema_sync]\nenabled = false\n[databases.shop.staging]\nurl = "${faults.url}"\n`,
+    );
+    const victim = spawn(process.execPath, [launcher, '--config', file], { stdio: 'ignore' });
+    const exited = once(victim, 'exit');
+    try {
+      await untilReady();
+      const files: MigrationFile[] = [
+        { version: 'v1', up: 'create table t1 (id int)' },
+        { version: 'v2', up: 'create table t2 (id int); select pg_sleep(30)' },
+        { version: 'v3', up: 'create table t3 (id int)' },
+      ];
+      const id = await create(bundleOf('up', files, 2));
+      await untilActive(target, 'pg_sleep(30)');
+      victim.kill('SIGKILL');
+      await exited;
+      await calls.fireClock(id, 'lease');
+      expect(await statusOf(id)).toBe('execution_lost');
+      expect((await calls.act(dana, id, 'resume')).status).toBe(200);
+      // What the killed agent ran goes on in the database until it sees that nobody waits: the next attempt waits for its lock.
+      await target.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(30)%' and pid <> pg_backend_pid()",
+      );
+      await startAgent();
+      await untilActive(target, 'pg_sleep(30)');
+      await target.query(
+        "select pg_cancel_backend(pid) from pg_stat_activity where query like '%pg_sleep(30)%' and pid <> pg_backend_pid()",
+      );
+      await until(id, /^failed$/);
+      expect((await calls.show(dana, id)).body).toMatchObject({ status: 'failed' });
+      expect(await contentOf(id)).toMatchObject({ applied_before_failure: ['v1'], failed_version: 'v2' });
+      expect(await appliedVersions(target)).toEqual(['v1']);
+    } finally {
+      victim.kill('SIGKILL');
+      rmSync(directory, { recursive: true, force: true });
+    }
+  }, 90_000);
+
+  it('MI-40, MI-43: up, status and down reach the requester, and the schema is what they made', async () => {
+    await startAgent();
+    await target.query('drop table if exists t1, t2, t3, schema_migrations');
+    const up = await create(bundleOf('up', tableFiles(2)));
+    await until(up, /executed|failed/);
+    expect(await contentOf(up)).toEqual({ applied: ['v1', 'v2'] });
+    const tables = async () => (await api.call('GET', '/api/schemas/shop?environment=staging', { token: dana })).text;
+    await expect.poll(tables, { timeout: 10_000 }).toContain('"t2"');
+    const status = await create('', { operation: 'migrate_status' });
+    await until(status, /executed|failed/);
+    expect(await contentOf(status)).toEqual({ applied_versions: ['v1', 'v2'] });
+    const down = await create(bundleOf('down', tableFiles(2), 1), { operation: 'migrate_down' });
+    await until(down, /executed|failed/);
+    expect(await contentOf(down)).toEqual({ reverted: ['v2'] });
+  }, 60_000);
+
+  it('MI-34, MI-I9: a cancel of what runs is confirmed, and leaves nothing', async () => {
+    await startAgent();
+    const before = await appliedVersions(target);
+    const id = await create(bundleOf('up', [{ version: 'v8', up: 'create table t8 (id int); select pg_sleep(30)' }]));
+    await untilActive(target, 'pg_sleep(30)');
+    expect((await calls.act(dana, id, 'cancel')).status).toBe(200);
+    await until(id, /^cancelled$/);
+    expect(await appliedVersions(target)).toEqual(before);
+    expect((await target.query("select to_regclass('t8')::text as name")).rows).toEqual([{ name: null }]);
+  }, 60_000);
+});
