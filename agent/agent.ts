@@ -5,7 +5,7 @@ import { createExplainJobs, type ExplainJobs } from './explain-jobs.js';
 import { createGatewayClient, type GatewayClient } from './gateway-client.js';
 import { createJobs, type Jobs } from './jobs.js';
 import { createKeyRing } from './key-ring.js';
-import type { Log } from './log.js';
+import { createFailureLog, type Log } from './log.js';
 import { createPoller, createPollLoop, mayTakeJobs, type Poll, type Wakeable } from './poll-loop.js';
 import { createProbes, type Probes } from './probes.js';
 import type { PollAnswer } from './protocol.js';
@@ -51,7 +51,8 @@ async function open(options: AgentOptions, release: Release) {
   const probes = createProbes({ ...config.probes, aliveForMs: timings.liveMs * 3 });
   release.push(() => probes.close());
   markAlive(probes, config.probes.dir);
-  const beat = setInterval(() => probes.alive(), timings.liveMs / 2);
+  const quietly = createQuiet(options);
+  const beat = setInterval(() => quietly(() => probes.alive()), timings.liveMs / 2);
   release.push(() => clearInterval(beat));
   await probes.listen().catch((error: NodeJS.ErrnoException) => {
     throw new StartupError(`probes.listen: cannot listen there (${error.code ?? 'error'})`);
@@ -63,13 +64,13 @@ async function open(options: AgentOptions, release: Release) {
   release.push(() => judge.close());
   const databases = createDatabases(options);
   release.push(() => databases.close());
-  return { probes, client, judge, databases };
+  return { probes, client, judge, databases, quietly };
 }
 
 /** The start of section 3, the main loop, the drain. */
 async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open>>, ended: AbortSignal): Promise<number> {
   const { config, log, stop } = options;
-  const { probes, client, databases } = parts;
+  const { probes, client, databases, quietly } = parts;
   const startup = createStartup(options);
   const known = await fetchKeysAtStart(startup, client, options);
   const keys = createKeyRing(known, { ...options, client, signal: ended });
@@ -86,7 +87,8 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
   const first = await startup.step('first poll', () => firstPoll(poll, stop));
 
   let healthy = mayTakeJobs(first, log);
-  const updateReady = () => probes.setReady(healthy && !stop.aborted && databases.all.some((one) => !one.degraded));
+  const updateReady = () =>
+    quietly(() => probes.setReady(healthy && !stop.aborted && databases.all.some((one) => !one.degraded)));
   const setHealthy = (now: boolean) => {
     healthy = now;
     updateReady();
@@ -114,6 +116,19 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
 export function createClient({ config, version, timings }: Pick<AgentOptions, 'config' | 'version' | 'timings'>): GatewayClient {
   const { url, agentToken: token, ca } = config.server;
   return createGatewayClient({ url, token, ca, userAgent: `svc-agent/${version}`, connectTimeoutMs: timings.httpConnectMs });
+}
+
+/** Runs what writes a probe file; when the folder is gone or full that is only logged: the supervisor sees it too, and jobs must not end for it. */
+function createQuiet({ log, timings }: Pick<AgentOptions, 'log' | 'timings'>): (write: () => void) => void {
+  const failures = createFailureLog(log, timings.summaryMs);
+  return (write) => {
+    try {
+      write();
+      failures.succeeded();
+    } catch (error) {
+      failures.failed('probe file not written', { why: (error as NodeJS.ErrnoException).code });
+    }
+  };
 }
 
 function markAlive(probes: Probes, directory: string): void {

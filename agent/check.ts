@@ -2,8 +2,7 @@ import { createClient } from './agent.js';
 import type { AgentConfig, DatabaseConfig } from './config.js';
 import { createDriver } from './drivers/create.js';
 import { type Connected, ConnectFailure } from './drivers/driver.js';
-import { networkFault } from './drivers/faults.js';
-import { fetchKeys, type KeyFetch } from './key-ring.js';
+import { fetchKeys } from './key-ring.js';
 import type { Timings } from './timings.js';
 
 type Print = (line: string) => void;
@@ -13,21 +12,10 @@ export async function checkAgent(config: AgentConfig, version: string, timings: 
   const client = createClient({ config, version, timings });
   const keys = await fetchKeys(client, timings, AbortSignal.timeout(timings.httpMs));
   client.close();
-  print(keys.ok ? `server: ok, ${keys.keys.size} public key(s)` : `server: ${serverProblem(keys)}`);
+  print(keys.ok ? `server: ok, ${keys.keys.size} public key(s)` : `server: ${keys.why}`);
   const good = [keys.ok];
   for (const database of config.databases) good.push(await checkDatabase(database, config, timings, print));
   return good.every(Boolean) ? 0 : 1;
-}
-
-const refusedStatus: Readonly<Record<number, string>> = {
-  401: 'it does not take the agent token (status 401)',
-  403: 'the token is not the token of an agent (status 403)',
-  404: 'there is no gateway at server.url (status 404); is a part of the path missing?',
-};
-
-function serverProblem({ status, why }: Exclude<KeyFetch, { ok: true }>): string {
-  if (status !== null) return refusedStatus[status] ?? why;
-  return `not reached: ${networkFault(why)}`;
 }
 
 async function checkDatabase(database: DatabaseConfig, config: AgentConfig, timings: Timings, print: Print): Promise<boolean> {

@@ -28,16 +28,23 @@ export interface ClaimedJob {
   control: CancelControl;
 }
 
+/** How a job went, with its fence; null for one whose token did not verify, since nothing else of its claim counts then. */
+export interface JobReport {
+  outcome: Outcome;
+  fence: number | null;
+}
+
 /** Verifies, judges and runs a claimed job (AP-20); null when this process has started the attempt before, whose own task reports (ET-41). Never throws. */
-export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependencies): Promise<RunReport | null> {
+export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependencies): Promise<JobReport | null> {
+  const { fence } = job.claim;
   try {
     const verified = await verify(job, dependencies);
-    if ('why' in verified) return report(failure('not_started', `token verification failed: ${verified.why}`));
+    if ('why' in verified) return { outcome: failure('not_started', `token verification failed: ${verified.why}`), fence: null };
     if (!dependencies.started.add(job.claim)) return null;
-    return await runVerified(job, verified.expiresAt, dependencies);
+    return { ...(await runVerified(job, verified.expiresAt, dependencies)), fence };
   } catch {
     // A bug of ours: what happened in the database is not known.
-    return report(failure('unknown', 'internal error of the agent'));
+    return { outcome: failure('unknown', 'internal error of the agent'), fence };
   }
 }
 

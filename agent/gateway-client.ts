@@ -1,5 +1,6 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
+import { networkFault } from './network-fault.js';
 
 export interface GatewayAnswer {
   status: number;
@@ -109,10 +110,10 @@ function exchange(
       signal?.removeEventListener('abort', aborted);
     };
     request.on('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code ?? 'connection failed';
-      fail(
-        request.reusedSocket && (why === 'ECONNRESET' || why === 'EPIPE') ? new StaleSocket(why) : new GatewayUnreachable(why),
-      );
+      const { code } = error;
+      const why = code === undefined ? 'connection failed' : networkFault(code);
+      const stale = request.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE');
+      fail(stale ? new StaleSocket(why) : new GatewayUnreachable(why));
     });
     request.on('response', (response) => {
       readAnswer(response).then((answer) => {

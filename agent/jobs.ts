@@ -97,8 +97,7 @@ async function runClaimed(job: ClaimedJob, dependencies: JobsDependencies & { st
   const report = await executeJob(job, dependencies);
   if (report === null) log.error('already started', { request: claim.request_id, fence: claim.fence });
   else {
-    const { outcome } = report;
-    const submission = { executionId: claim.execution_id, fence: claim.fence, outcome, durationMs: performance.now() - begunAt };
+    const submission = { executionId: claim.execution_id, ...report, durationMs: performance.now() - begunAt };
     await submitResult(submission, { ...dependencies, retryMs: config.resultRetryMs, signal: abandoned });
   }
   ended.abort();

@@ -5,9 +5,14 @@ import { publicKeyAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
 import { sleep } from './wait.js';
 
-export type KeyFetch =
-  | { ok: true; keys: ReadonlyMap<string, string> }
-  | { ok: false; hard: boolean; status: number | null; why: string };
+export type KeyFetch = { ok: true; keys: ReadonlyMap<string, string> } | { ok: false; hard: boolean; why: string };
+
+/** What an answer that lists no keys means, in words. */
+const refusals: Readonly<Record<number, string>> = {
+  401: 'the gateway does not take the agent token (status 401)',
+  403: 'the token is not the token of an agent (status 403)',
+  404: 'there is no gateway at server.url (status 404); is a part of its path missing?',
+};
 
 /** Fetches the listed public keys by key id; `hard` failures cannot be cured by waiting (AP-05). */
 export async function fetchKeys(client: GatewayClient, timings: Timings, signal: AbortSignal): Promise<KeyFetch> {
@@ -15,11 +20,11 @@ export async function fetchKeys(client: GatewayClient, timings: Timings, signal:
   try {
     answer = await client.get('/api/public-key', { timeoutMs: timings.httpMs, signal });
   } catch (error) {
-    return { ok: false, hard: false, status: null, why: (error as Error).message };
+    return { ok: false, hard: false, why: `not reached: ${(error as Error).message}` };
   }
   if (answer.status !== 200) {
     const hard = answer.status >= 400 && answer.status < 500 && answer.status !== 429;
-    return { ok: false, hard, status: answer.status, why: `public keys: status ${answer.status}` };
+    return { ok: false, hard, why: refusals[answer.status] ?? `status ${answer.status}` };
   }
   const parsed = publicKeyAnswer.safeParse(answer.body);
   const listed = parsed.success ? parsed.data.keys : [];
@@ -28,9 +33,7 @@ export async function fetchKeys(client: GatewayClient, timings: Timings, signal:
       .filter((one) => isPublicKeyHex(one.public_key) && keyIdOf(one.public_key) === one.key_id)
       .map((one) => [one.key_id, one.public_key]),
   );
-  return keys.size > 0
-    ? { ok: true, keys }
-    : { ok: false, hard: true, status: 200, why: 'the server lists no usable public key' };
+  return keys.size > 0 ? { ok: true, keys } : { ok: false, hard: true, why: 'the server lists no usable public key' };
 }
 
 export interface KeyRing {

@@ -8,7 +8,7 @@ import { sleep } from './wait.js';
 
 export interface Submission {
   executionId: string;
-  fence: number;
+  fence: number | null;
   outcome: Outcome;
   durationMs: number;
 }

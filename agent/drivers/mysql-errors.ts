@@ -1,6 +1,7 @@
+import { networkFault } from '../network-fault.js';
 import { ConnectFailure } from './driver.js';
 import type { ErrorReader } from './engine.js';
-import { ConnectionLost, faultReason, faultText, networkFault } from './faults.js';
+import { ConnectionLost, faultReason, faultText } from './faults.js';
 
 const INTERRUPTED = 1317;
 /** ER_STATEMENT_TIMEOUT of MariaDB, ER_QUERY_TIMEOUT of MySQL. */

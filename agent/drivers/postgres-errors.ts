@@ -1,6 +1,7 @@
+import { networkFault } from '../network-fault.js';
 import { ConnectFailure } from './driver.js';
 import type { ErrorReader } from './engine.js';
-import { ConnectionLost, faultReason, faultText, networkFault } from './faults.js';
+import { ConnectionLost, faultReason, faultText } from './faults.js';
 
 /** What the server says when it refuses a connection, in words: its own name user, database and host. */
 const refusals: Readonly<Record<string, string>> = {

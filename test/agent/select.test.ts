@@ -144,6 +144,18 @@ describe('execute_select on PostgreSQL', () => {
     expect((await target.query('select count(*)::int as n from parts')).rows[0].n).toBe(3);
   });
 
+  it('gives no rows out when the transaction was given an id, and closes that connection (AP-25, AP-29)', async () => {
+    await target.query(
+      'create or replace function take_id() returns text language sql volatile as $$ select pg_current_xact_id()::text $$',
+    );
+    expect(await rowsOf('show default_transaction_read_only')).toBe('[{"default_transaction_read_only":"on"}]');
+    expect(await run('select take_id()')).toMatchObject({
+      ...{ success: false, outcome: 'rolled_back' },
+      error_message: 'driver error: query failed: read-only guard broken',
+    });
+    expect(await rowsOf('select 1 as n')).toBe('[{"n":1}]');
+  });
+
   it('reports a failed query with SQLSTATE and position (section 11)', async () => {
     const result = await run('select nothing from parts');
     expect(result.error_message).toBe('driver error: query failed: column "nothing" does not exist (SQLSTATE 42703, position 8)');

@@ -64,7 +64,7 @@ describe('execution token vectors', () => {
     ]);
   });
 
-  it('signs the compatible layout with a plan as TV-1', () => {
+  it('signs the compatible layout with a plan as TV-1 (ET-04, ET-05)', () => {
     const hash = sha256Hex('["SELECT id FROM widgets WHERE id = 7"]');
     expect(hash).toBe('18f1c124ab53389f28f193a778d157c06c053a8b9532948ebe45242b1f00e9a8');
     const message = firstMessage({
@@ -83,7 +83,7 @@ describe('execution token vectors', () => {
     );
   });
 
-  it('writes the canonical form and the detail hashes of TV-2', () => {
+  it('writes the canonical form and the detail hashes of TV-2 (ET-08, ET-09)', () => {
     const canonical =
       '{"dir_sha256":"ab","direction":"up","format":"v2","max_count":1,"migrations":[{"sql":"CREATE TABLE t (id INT);","transactional":true,"version":"20310101000000"}],"versions":["20310101000000"]}';
     expect(canonicalJson(migration)).toBe(canonical);
@@ -92,7 +92,7 @@ describe('execution token vectors', () => {
     expect(detailHash('migrate_status', '')).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
   });
 
-  it('makes the approval digests of TV-3', () => {
+  it('makes the approval digests of TV-3 (ET-12)', () => {
     const update = { ...content, detail: claims.detail };
     expect(approvalMessage(update)).toBe(
       'svc-approval-v1\n11:execute_dml\n4:shop\n7:staging\n3:r42\n37:UPDATE parts SET qty = 0 WHERE id = 9\n',
@@ -107,7 +107,7 @@ describe('execution token vectors', () => {
     expect(approvalDigest(up)).toBe('83964109f97ec03f2ee9300b498a337e3633a9bb7578a0d556c8d0e35a347743');
   });
 
-  it('signs a claim with K1 as TV-4 and TV-5', () => {
+  it('signs a claim with K1 as TV-4 and TV-5 (ET-14)', () => {
     const fields = fieldsOf(signExecutionToken(claims, K1));
     expect(fields.get('signature')).toBe(
       '869bc3415aaa9c114abbafbaa2fc1aed5390bd6b52dd5c4fdc8cbb51958226bc8a6018475fce1d1ff8a0f77a8956a4ef3c916660f0b81756df9fad82ac20c50a',
@@ -120,7 +120,7 @@ describe('execution token vectors', () => {
     );
   });
 
-  it('signs the same claim with K2 as TV-6', () => {
+  it('signs the same claim with K2 as TV-6 (ET-14)', () => {
     const fields = fieldsOf(signExecutionToken(claims, K2));
     expect(sha256Hex(secondMessage(fields))).toBe('f1e9509f16926c0eecf0744d18ea2398064c4778d27da27cf2a13144becbca67');
     expect(fields.get('signature')).toBe(
@@ -131,14 +131,14 @@ describe('execution token vectors', () => {
     );
   });
 
-  it('signs a migration as TV-7', () => {
+  it('signs a migration as TV-7 (ET-08)', () => {
     const fields = fieldsOf(signExecutionToken({ ...claims, operation: 'migrate_up', detail: migration }, K1));
     expect(fields.get('signature')).toBe(
       'a02c53ae4716a4bd7267dc50a725c1d2428dfd82010f1b38f58f5345fac9df9d1794a8f6190c3f76043021b73c5171006e4604b96deb032607e8f5cfd3fb3402',
     );
   });
 
-  it('refuses every forgery of TV-8', () => {
+  it('refuses every forgery of TV-8 (ET-32)', () => {
     const good = signExecutionToken(claims, K1);
     const token = JSON.parse(good);
     const refused = (changed: object, other: Partial<TokenVerifier> = {}) =>

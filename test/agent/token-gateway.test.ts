@@ -1,0 +1,239 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { signingKeyFromSeed } from '../../crypto/ed25519.js';
+import { signExecutionToken, type TokenClaims } from '../../crypto/execution-token.js';
+import { revokeSigningKey } from '../../runtime/key-rotation.js';
+import { type ClaimBody, type ClaimProxy, startClaimProxy } from '../support/claim-proxy.js';
+import { eventually } from '../support/processes.js';
+import type { TestAgent } from '../support/test-agent.js';
+import { type GatewayBench, startGatewayBench } from './gateway-bench.js';
+
+let bench: GatewayBench;
+let proxy: ClaimProxy;
+let token: string;
+let agent: TestAgent;
+beforeAll(async () => {
+  bench = await startGatewayBench();
+  proxy = await startClaimProxy(bench.api.url);
+  token = await bench.agentToken();
+  agent = bench.start({ gateway: proxy, token });
+});
+afterEach(() => {
+  proxy.onClaim = null;
+});
+afterAll(async () => {
+  await bench?.close();
+  await proxy?.close();
+});
+
+const insert = (word: string) => `insert into entries values ('${word}')`;
+const wrongKey = signingKeyFromSeed(new Uint8Array(32).fill(66));
+const changedToken = (claim: ClaimBody, over: Record<string, unknown>) => ({
+  ...claim,
+  execution_token: JSON.stringify({ ...JSON.parse(claim.execution_token), ...over }),
+});
+
+/** The token as somebody without the gateway's key would make it, for exactly this claim. */
+function forged(claim: ClaimBody, keyId = wrongKey.keyId) {
+  const signed = JSON.parse(claim.execution_token);
+  // biome-ignore lint/suspicious/noExplicitAny: an answer as it came
+  const { request_id: requestId, execution_id: executionId, detail, ...rest } = claim as any;
+  const claims: TokenClaims = {
+    ...{ requestId, executionId, detail, fence: rest.fence, marker: rest.marker },
+    ...{ operation: rest.operation, database: rest.database, environment: rest.environment },
+    ...{ unresolvedFences: rest.unresolved_fences, approvalDigest: rest.approval_digest, policyRevision: rest.policy_revision },
+    ...{ statementTimeoutSecs: rest.statement_timeout_secs, maxRows: rest.max_rows, maxResultBytes: rest.max_result_bytes },
+    ...{ requesterRole: signed.requester_role, requesterSubjectId: signed.requester_subject_id, agentId: signed.agent_id },
+    issuedAt: new Date(),
+  };
+  return { ...claim, execution_token: signExecutionToken(claims, { ...wrongKey, keyId }) };
+}
+
+const currentKeyId = (claim: ClaimBody) => JSON.parse(claim.execution_token).key_id as string;
+const flipped = (hex: string) => hex.slice(0, -1) + (hex.endsWith('0') ? '1' : '0');
+
+/** Nothing ran, the gateway knows why, and so does the audit log (ET-41). */
+async function expectRefused(id: string, why: string) {
+  expect(await bench.ended(id)).toBe('failed');
+  expect(await bench.newestRun(id)).toMatchObject({ outcome: 'not_started', error_message: `token verification failed: ${why}` });
+  expect(await bench.audited(id, 'execution.failed')).toMatchObject([
+    { outcome: 'failure', metadata: { outcome: 'not_started', fence: 1 } },
+  ]);
+  expect(await bench.words()).toEqual([]);
+  const markers = await bench.target.query('select 1 from svc_execution_marker where request_id = $1', [id]);
+  expect(markers.rows).toEqual([]);
+}
+
+describe('a claim answer that was changed on its way to a real agent is not run, reported and audited (ET-41, AP-I2)', () => {
+  it.each<[string, (claim: ClaimBody) => unknown, string]>([
+    ['another text (ET-37, ET-I5)', (claim) => ({ ...claim, detail: insert('other') }), 'detail_hash mismatch'],
+    ['another operation', (claim) => ({ ...claim, operation: 'migrate_up' }), 'operation mismatch'],
+    ['another database', (claim) => ({ ...claim, database: 'ledger' }), 'database mismatch'],
+    ['another environment', (claim) => ({ ...claim, environment: 'production' }), 'environment mismatch'],
+    ['another fence', (claim) => ({ ...claim, fence: 2 }), 'fence mismatch'],
+    ['another limit of time', (claim) => ({ ...claim, statement_timeout_secs: 0 }), 'statement_timeout_secs mismatch'],
+    ['no limit of time', (claim) => ({ ...claim, statement_timeout_secs: undefined }), 'statement_timeout_secs mismatch'],
+    ['no need of a marker', (claim) => ({ ...claim, marker: 'none' }), 'marker mismatch'],
+    ['a fence to settle', (claim) => ({ ...claim, unresolved_fences: [9] }), 'unresolved_fences mismatch'],
+    ['another digest', (claim) => ({ ...claim, approval_digest: 'a'.repeat(64) }), 'approval_digest mismatch'],
+    ['a plan (ET-28)', (claim) => ({ ...claim, execution_plan_json: '["select 1"]' }), 'execution plan not supported'],
+    ['a plan as an object (ET-28)', (claim) => ({ ...claim, execution_plan: {} }), 'execution plan not supported'],
+    ['a later end in the token', (claim) => changedToken(claim, { expires_at: '2099-01-01T00:00:00.000Z' }), 'signature invalid'],
+    ['another agent in the token', (claim) => changedToken(claim, { agent_id: 'agent-9' }), 'signature invalid'],
+    [
+      'only the first signature (ET-29)',
+      (claim) => changedToken(claim, { claim_signature: undefined }),
+      'unsupported token version',
+    ],
+    ['an unknown key (ET-30)', (claim) => forged(claim), 'unknown key'],
+    [
+      'a token of somebody else under the name of the key (ET-32)',
+      (claim) => forged(claim, currentKeyId(claim)),
+      'signature invalid',
+    ],
+    [
+      'one other digit in the first signature',
+      (claim) => changedToken(claim, { signature: flipped(JSON.parse(claim.execution_token).signature) }),
+      'signature invalid',
+    ],
+    [
+      'one other digit in the second signature',
+      (claim) => changedToken(claim, { claim_signature: flipped(JSON.parse(claim.execution_token).claim_signature) }),
+      'signature invalid',
+    ],
+    [
+      'the token of another job (ET-34)',
+      (claim) => ({ ...claim, execution_token: proxy.claims[0]!.execution_token }),
+      'request_id mismatch',
+    ],
+    ['a token that is no JSON (ET-28)', (claim) => ({ ...claim, execution_token: 'x' }), 'invalid token JSON: not a JSON text'],
+  ])(
+    '%s',
+    async (name, change, why) => {
+      if (proxy.claims.length === 0) expect(await bench.ended(await bench.create('select 1'))).toBe('executed');
+      proxy.onClaim = change;
+      await expectRefused(await bench.create(insert(name.replaceAll("'", ''))), why);
+    },
+    90_000,
+  );
+
+  // All positions with SVC_TEST_TOKEN_BYTES=all, about two minutes; test/crypto tries them without a gateway on every run.
+  it('any other byte of the token (ET-I1)', async () => {
+    const all = process.env.SVC_TEST_TOKEN_BYTES === 'all';
+    expect(await bench.ended(await bench.create('select 1'))).toBe('executed');
+    const length = proxy.claims.at(-1)!.execution_token.length;
+    const positions = Array.from({ length: all ? length : 16 }, (_, n) => (all ? n : Math.floor((n * length) / 16)));
+    const at = new Map<string, number>();
+    proxy.onClaim = (claim) => {
+      const { execution_token: text } = claim;
+      const position = at.get(claim.request_id) ?? 0;
+      const other = String.fromCharCode(text.charCodeAt(position) ^ 1);
+      return { ...claim, execution_token: text.slice(0, position) + other + text.slice(position + 1) };
+    };
+    for (let from = 0; from < positions.length; from += 16) {
+      const some = positions.slice(from, from + 16);
+      const ids = await Promise.all(
+        some.map(async (position) => {
+          const id = await bench.create(insert(`byte ${position}`));
+          at.set(id, position);
+          return id;
+        }),
+      );
+      for (const id of ids) {
+        expect(await bench.ended(id)).toBe('failed');
+        expect((await bench.newestRun(id)).error_message).toMatch(/^token verification failed: /);
+      }
+    }
+    expect(await bench.words()).toEqual([]);
+  }, 300_000);
+
+  it('the answer to another claim: it counts as none, and the claim is repeated', async () => {
+    const other = proxy.claims[0]!;
+    const id = await bench.create(insert('swapped'));
+    let answers = 0;
+    proxy.onClaim = (claim) => {
+      answers += 1;
+      return answers === 1 ? other : claim;
+    };
+    expect(await bench.ended(id)).toBe('executed');
+    expect(answers).toBe(2);
+    expect(await bench.words()).toEqual(['swapped']);
+    await bench.target.query('delete from entries');
+  });
+});
+
+describe('a token whose time is not now (ET-33)', () => {
+  // The gateway signs with the clock of its database; those of its process and of the agent go wrong together, so that they agree.
+  it.each([
+    ['that has ended', 331_000, 'token expired'],
+    ['that has not begun', -60_000, 'token not yet valid'],
+  ])('is refused by a real agent when it is one %s', async (_, aheadMs, why) => {
+    proxy.onClaim = (claim) => {
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + aheadMs });
+      return claim;
+    };
+    const id = await bench.create(insert('at another time'));
+    try {
+      await eventually(async () => (await bench.statusOf(id)) === 'failed', 3_600_000);
+    } finally {
+      vi.useRealTimers();
+    }
+    await expectRefused(id, why);
+  });
+});
+
+describe('a claim answer that was used before (ET-39, ET-I7)', () => {
+  it('is not run again by the process that ran it, and not written again by another one', async () => {
+    const id = await bench.create(insert('once'));
+    expect(await bench.ended(id)).toBe('executed');
+    const first = proxy.claims.at(-1)!;
+    proxy.onClaim = () => first;
+    expect((await bench.resume(id)).status).toBe(200);
+    await eventually(() => agent.lines.some((line) => line.includes('already started') && line.includes(id)), 60_000);
+    expect(await bench.words()).toEqual(['once']);
+
+    // Another process under the same token remembers nothing; the marker does.
+    agent.stop();
+    await agent.exit;
+    agent = bench.start({ gateway: proxy, token });
+    await bench.calls.fireClock(id, 'lease');
+    expect(await bench.statusOf(id)).toBe('execution_lost');
+    expect((await bench.resume(id)).status).toBe(200);
+    await eventually(() => agent.lines.some((line) => line.includes('result refused') && line.includes('410')), 60_000);
+    expect(await bench.words()).toEqual(['once']);
+
+    // And the attempt that a person asked for still can be made.
+    proxy.onClaim = null;
+    await bench.calls.fireClock(id, 'lease');
+    expect((await bench.resume(id)).status).toBe(200);
+    expect(await bench.ended(id)).toBe('executed');
+    expect(await bench.words()).toEqual(['once', 'once']);
+    await bench.target.query('delete from entries');
+  }, 90_000);
+});
+
+describe('a key that is revoked between claim and verification (section 11, ET-27)', () => {
+  it('verifies nothing any more, and the next job is signed with its successor', async () => {
+    const refreshing = await startClaimProxy(bench.api.url);
+    agent.stop();
+    await agent.exit;
+    agent = bench.start({ gateway: refreshing, token: await bench.agentToken(), timings: { keyRefreshMs: 40 } });
+    const work = {
+      database: bench.api.services.database,
+      purpose: 'execution_token' as const,
+      secretKey: new Uint8Array(32).fill(0x5e),
+    };
+    const refreshes = () => refreshing.paths.filter((path) => path === '/api/public-key').length;
+    refreshing.onClaim = async (claim) => {
+      await revokeSigningKey(work, currentKeyId(claim));
+      const before = refreshes();
+      await eventually(() => refreshes() >= before + 2);
+      return claim;
+    };
+    await expectRefused(await bench.create(insert('revoked')), 'unknown key');
+    refreshing.onClaim = null;
+    expect(await bench.ended(await bench.create(insert('successor')))).toBe('executed');
+    expect(currentKeyId(refreshing.claims[1]!)).not.toBe(currentKeyId(refreshing.claims[0]!));
+    await bench.stopAll();
+    await refreshing.close();
+  }, 90_000);
+});

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { keyIdOf } from '../../crypto/ed25519.js';
+import { openSeed } from '../../crypto/seal.js';
+import { listAllKeys } from '../../db/signing-keys.js';
+import { rotateKeys } from '../../runtime/key-rotation.js';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { type AgentCalls, agentCalls, agentToml } from './agent-calls.js';
+
+let api: TestApi;
+let calls: AgentCalls;
+beforeAll(async () => {
+  api = await startTestApi({ toml: agentToml });
+  calls = await agentCalls(api);
+});
+afterAll(() => api?.close());
+beforeEach(() => calls.clear());
+
+const secretKey = new Uint8Array(32).fill(0x5e);
+
+/** The token of a claim of a new request of this caller. */
+async function tokenFor(requester: string) {
+  const agent = await calls.known();
+  const id = await calls.created(requester, { environment: 'staging', detail: 'select 1' });
+  return JSON.parse((await agent.claim(id)).body.execution_token);
+}
+
+describe('who a token says asked (ET-06)', () => {
+  it('names the smallest role that the credential could take when the request was made, for every claim of it', async () => {
+    const wide = await api.createUser('wilma', { roles: ['requester', 'admin', 'approver'] });
+    expect(await tokenFor(wide)).toMatchObject({ requester_role: 'admin', requester_subject_id: 'wilma' });
+    const made = await api.call('POST', '/api/tokens', {
+      token: wide,
+      body: { subject_id: 'wilma', subject_type: 'user', scope_ceiling: { roles: ['requester'] } },
+    });
+    expect((await tokenFor(made.body.token)).requester_role).toBe('requester');
+
+    const agent = await calls.known();
+    const id = await calls.created(wide, { environment: 'staging', detail: 'select 1' });
+    const first = (await agent.claim(id)).body;
+    await agent.submit(first.execution_id, { success: true });
+    const change = await api.call('PATCH', '/api/users/wilma', { token: api.tokens.admin, body: { roles: ['requester'] } });
+    expect(change.status).toBeLessThan(300);
+    expect((await calls.act(wide, id, 'resume')).status).toBe(200);
+    const second = JSON.parse((await agent.claim(id)).body.execution_token);
+    expect(second).toMatchObject({ requester_role: 'admin', fence: 2 });
+  });
+});
+
+describe('a value that cannot be signed (ET-07)', () => {
+  it.each(['a|b', 'a\nb', 'a\u0000b'.replace('\0', '\u007f')])('%j: 500, logged, and nothing is claimed', async (role) => {
+    const agent = await calls.known();
+    const id = await calls.dispatched();
+    await calls.sql('update requests set requester_role = $2 where id = $1', [id, role]);
+    const answer = await agent.claim(id);
+    expect(answer.status).toBe(500);
+    expect(answer.text).not.toContain('signed');
+    expect(api.logged.some((line) => line.includes('cannot be signed'))).toBe(true);
+    expect(await calls.statusOf(id)).toBe('dispatched');
+    expect(await calls.runsOf(id)).toEqual([]);
+    expect(await calls.events(id, 'execution.started')).toEqual([]);
+  });
+});
+
+describe('GET /api/public-key (ET-16 to ET-18)', () => {
+  it('answers the current key and all that verify, and only to agents', async () => {
+    const agent = await calls.known();
+    const { body } = await api.call('GET', '/api/public-key', { token: agent.token });
+    expect(body).toEqual({
+      public_key: expect.stringMatching(/^[0-9a-f]{64}$/),
+      key_id: keyIdOf(body.public_key),
+      keys: [{ key_id: body.key_id, public_key: body.public_key, status: 'current', not_after: null }],
+    });
+    for (const token of [api.tokens.admin, calls.requester])
+      expect((await api.call('GET', '/api/public-key', { token })).status).toBe(403);
+  });
+});
+
+describe('seeds and the secret key (ET-24, ET-I8)', () => {
+  it('are in no answer, no log line, no audit event and no metric, through claims and rotations', async () => {
+    const { database } = api.services;
+    const answers: string[] = [];
+    const agent = await calls.known();
+    const call = async (method: string, path: string, token: string) =>
+      answers.push((await api.call(method, path, { token })).text);
+    for (const now of [false, true]) {
+      await rotateKeys({ database, purpose: 'execution_token', secretKey }, { overlapSecs: 60, now });
+      answers.push((await agent.claim(await calls.dispatched())).text);
+      await call('GET', '/api/public-key', agent.token);
+    }
+    for (const path of [
+      '/metrics',
+      '/openapi.json',
+      '/api/agents',
+      '/api/requests',
+      '/api/audit?limit=200',
+      '/api/audit',
+      '/health',
+    ])
+      await call('GET', path, api.tokens.admin);
+    const events = await calls.sql<{ text: string }>(
+      `select coalesce(resource_id, '') || coalesce(metadata_json, '') as text from audit_events`,
+    );
+    const told = [...answers, ...api.logged, ...events.map(({ text }) => text)].join('\n');
+    expect(told).toContain('key_id');
+
+    const keys = await listAllKeys(database, 'execution_token');
+    expect(keys).toHaveLength(2);
+    const secrets = keys.flatMap(({ sealedSeed, keyId }) => {
+      const seed = Buffer.from(openSeed(sealedSeed, keyId, secretKey)!);
+      expect(seed).toHaveLength(32);
+      return [sealedSeed, seed.toString('hex'), seed.toString('base64'), seed.toString('base64url')];
+    });
+    for (const secret of [...secrets, '5e'.repeat(32), Buffer.from(secretKey).toString('base64')])
+      expect(told.includes(secret)).toBe(false);
+  });
+});

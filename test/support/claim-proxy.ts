@@ -1,0 +1,49 @@
+import * as http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type ClaimBody = Record<string, unknown> & { execution_token: string; request_id: string; detail: string };
+
+/** Stands between an agent and a real gateway, passes everything on, and can change what a claim is answered. */
+export interface ClaimProxy {
+  url: string;
+  /** Every claim answer as the gateway gave it, oldest first. */
+  claims: ClaimBody[];
+  /** Paths of all calls, oldest first. */
+  paths: string[];
+  /** What the agent gets instead; null passes the gateway's own bytes on. */
+  onClaim: ((claim: ClaimBody) => unknown) | null;
+  close(): Promise<void>;
+}
+
+export async function startClaimProxy(gatewayUrl: string): Promise<ClaimProxy> {
+  const server = http.createServer((request, response) => {
+    proxy.paths.push(request.url ?? '');
+    const { method, headers } = request;
+    const upstream = http.request(`${gatewayUrl}${request.url}`, { method, headers }, (answer) => {
+      const isClaim = /^\/api\/agent\/jobs\/[^/]+\/claim$/.test(request.url ?? '') && answer.statusCode === 200;
+      if (isClaim) changeClaim(answer, response).catch(() => response.destroy());
+      else answer.pipe(response.writeHead(answer.statusCode ?? 502, answer.headers));
+    });
+    upstream.on('error', () => response.destroy());
+    response.on('close', () => upstream.destroy());
+    request.pipe(upstream);
+  });
+  const changeClaim = async (answer: http.IncomingMessage, response: http.ServerResponse) => {
+    let text = '';
+    for await (const chunk of answer.setEncoding('utf8')) text += chunk;
+    const claim = JSON.parse(text) as ClaimBody;
+    proxy.claims.push(claim);
+    const given = proxy.onClaim === null ? text : JSON.stringify(await proxy.onClaim(claim));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(given);
+  };
+  const proxy: ClaimProxy = {
+    ...{ url: '', claims: [], paths: [], onClaim: null },
+    close() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  proxy.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return proxy;
+}
