@@ -14,8 +14,15 @@ export interface Run {
 
 export type GatewayCalls = ReturnType<typeof gatewayCalls>;
 
+/** What the calls below need of a server. */
+export interface CallTarget {
+  call: TestApi['call'];
+  tokens: { agent: string };
+  services: Pick<TestApi['services'], 'database'>;
+}
+
 /** The calls of requesters, approvers and a bare agent as a client makes them. */
-export function gatewayCalls(api: TestApi) {
+export function gatewayCalls(api: CallTarget) {
   const post = (token: string, path: string, body?: unknown) =>
     api.call('POST', path, { token, ...(body === undefined ? {} : { body }) });
   const get = (token: string, path: string, signal?: AbortSignal) =>
@@ -83,7 +90,7 @@ function pollBody(pairs: string[]) {
 
 const clockColumn = { pending: 'expires_at', approved: 'dispatch_by', dispatch: 'dispatch_deadline' } as const;
 
-async function fireClock(api: TestApi, id: string, kind: ClockKind): Promise<void> {
+async function fireClock(api: CallTarget, id: string, kind: ClockKind): Promise<void> {
   await api.services.database.transaction(async (tx) => {
     await tx.query(
       kind === 'lease'

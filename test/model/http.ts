@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ClockKind } from '../../domain/request/view.js';
-import type { GatewayCalls } from '../api/gateway-calls.js';
 import type { Call, Of } from './calls.js';
 import { type AgentName, agents } from './people.js';
+import type { Stage } from './stage.js';
 import type { World } from './world.js';
 
 /** `$r1` and `$r1e1` in a path stand for the ids of a request and of its run of fence 1. */
@@ -85,16 +85,21 @@ function submission({ outcome, fence, cancelled }: Of<'result'>, own: number): o
 const columns = { pending: 'expires_at', approved: 'dispatch_by', dispatch: 'dispatch_deadline' } as const;
 
 /** The instant is over now; the timer's move comes after it, if at all. */
-export async function endClock(calls: GatewayCalls, id: string, kind: ClockKind, fires: boolean): Promise<void> {
+export async function endClock(
+  { sql, fireClock }: Pick<Stage, 'sql' | 'fireClock'>,
+  id: string,
+  kind: ClockKind,
+  fires: boolean,
+): Promise<void> {
   const [set] =
     kind === 'lease'
-      ? await calls.sql(
+      ? await sql(
           `update executions set lease_expires_at = clock_timestamp() where request_id = $1 and status = 'running' returning 1 as set`,
           [id],
         )
-      : await calls.sql(
+      : await sql(
           `update requests set ${columns[kind]} = clock_timestamp() where id = $1 and ${columns[kind]} is not null returning 1 as set`,
           [id],
         );
-  if (fires && set !== undefined) await calls.fireClock(id, kind);
+  if (fires && set !== undefined) await fireClock(id, kind);
 }

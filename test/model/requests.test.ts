@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { openings, sequences } from './calls.js';
 import { modelToml } from './people.js';
-import { play, type Stage, setStage } from './play.js';
+import { play } from './play.js';
+import { quietStage, type Stage } from './stage.js';
 
 /** More, or the one that failed again: `SVC_TEST_MODEL_RUNS=5000`, `SVC_TEST_MODEL_SEED=-769601907`. */
 const { SVC_TEST_MODEL_RUNS: wished, SVC_TEST_MODEL_SEED: seed } = process.env;
@@ -15,7 +16,7 @@ let api: TestApi;
 let stage: Stage;
 beforeAll(async () => {
   api = await startTestApi({ toml: modelToml, times: { cancelWaitMs: 5 } });
-  stage = await setStage(api);
+  stage = await quietStage(api);
 });
 afterAll(() => api?.close());
 
@@ -27,7 +28,7 @@ describe('whatever people and agents call in any order (section 7)', () => {
       ...['approved', 'cancelled', 'dispatched', 'executed', 'execution_lost', 'expired'],
       ...['failed', 'pending', 'rejected', 'running'],
     ]);
-  });
+  }, 180_000);
 
   it(
     'every answer and every state is what a model of the rules says',

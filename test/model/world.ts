@@ -113,3 +113,9 @@ export const shown = (request: Request) => ({
 export const executionOf = ({ name, agent, fence, status }: Run) => ({
   ...{ id: name, agent_id: agent, fence, status },
 });
+
+/** What a list says of it. */
+export const listedOf = (request: Request) => ({
+  ...{ id: request.name, status: request.status },
+  ...(request.status === 'pending' ? { current_step: currentStep(request) } : {}),
+});

@@ -19,6 +19,10 @@ export interface SystemOptions {
   /** How many of each; the agent is one, and calls the first server. */
   servers?: number;
   workers?: number;
+  /** Databases, groups and policies of `server.toml`; those of `shop` with `hasty` if absent. */
+  toml?: string;
+  /** Whether no agent is started: the test speaks as one. */
+  withoutAgent?: boolean;
   /** Where programs find the gateway's database, and the agent the first server and its targets; given the true address, which it is if absent. */
   through?: { database?: Detour; server?: Detour; target?: Detour; store?: Detour };
   /** A PostgreSQL database to be the target `shop`; a new one if absent. */
@@ -32,7 +36,7 @@ export interface SystemOptions {
 
 type Detour = (url: string) => Promise<string>;
 
-/** A gateway of separate processes with a target database of its own; everything is ready. */
+/** A gateway of separate processes with a target database of its own; everything is ready. A server or worker names its sessions `server-0`, `worker-0` and so on. */
 export interface System {
   servers: (Program & { url: string })[];
   workers: (Program & { url: string })[];
@@ -90,7 +94,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   try {
     for (const program of [...servers, ...workers]) program.launch();
     await Promise.all([...servers, ...workers].map((program) => program.untilReady()));
-    await Promise.all([agent.start(), prepareUsers(layout, first!.url)]);
+    await Promise.all([options.withoutAgent ? null : agent.start(), prepareUsers(layout, first!.url)]);
   } catch (error) {
     await close();
     throw error;
@@ -104,15 +108,14 @@ async function several<T>(count = 1, make: (n: number) => Promise<T>): Promise<T
   return Promise.all(Array.from({ length: count }, (_, n) => make(n)));
 }
 
-function writeServerConfig(layout: Layout, { temporalAddress, store }: SystemOptions, databaseUrl: string): string {
+function writeServerConfig(layout: Layout, { temporalAddress, store, toml }: SystemOptions, databaseUrl: string): string {
   const file = join(layout.data, 'server.toml');
   const lines = [
     `state_dir = "${layout.state}"`,
-    shopToml.replace('"production"]', '"production", "hasty"]'),
-    hastyToml,
+    toml ?? `${shopToml.replace('"production"]', '"production", "hasty"]')}${hastyToml}`,
     store ? databaseToml('store', ['staging'], 'mysql') : '',
     '[server]\nlisten = "127.0.0.1:0"\ndrain_secs = 5',
-    `[worker]\nlisten = "\${TEST_WORKER_LISTEN:-127.0.0.1:1}"\n[database]\nurl = "${databaseUrl}"\nstart_wait_secs = 60`,
+    `[worker]\nlisten = "\${TEST_WORKER_LISTEN:-127.0.0.1:1}"\n[database]\nurl = "${databaseUrl}?application_name=\${TEST_PROGRAM:-test}"\nstart_wait_secs = 60`,
     `[temporal]\naddress = "${temporalAddress}"\ntask_queue = "test-${randomUUID()}"`,
     '[logging]\nlevel = "info"',
   ];
@@ -121,28 +124,30 @@ function writeServerConfig(layout: Layout, { temporalAddress, store }: SystemOpt
 }
 
 async function serverProgram(layout: Layout, config: string, n: number) {
+  const name = `server-${n}`;
   const listen = `127.0.0.1:${await freePort()}`;
   const url = `http://${listen}`;
   const program = createProgram({
-    name: `server-${n}`,
+    name,
     launcher: 'svc',
     args: ['server', '--config', config, '--listen', listen],
-    logFile: join(layout.run, `server-${n}.log`),
-    environment: process.env,
+    logFile: join(layout.run, `${name}.log`),
+    environment: { ...process.env, TEST_PROGRAM: name },
     isReady: () => answersOk(`${url}/health`),
   });
   return Object.assign(program, { url });
 }
 
 async function workerProgram(layout: Layout, config: string, n: number) {
+  const name = `worker-${n}`;
   const listen = `127.0.0.1:${await freePort()}`;
   const url = `http://${listen}`;
   const program = createProgram({
-    name: `worker-${n}`,
+    name,
     launcher: 'svc',
     args: ['worker', '--config', config],
-    logFile: join(layout.run, `worker-${n}.log`),
-    environment: { ...process.env, TEST_WORKER_LISTEN: listen },
+    logFile: join(layout.run, `${name}.log`),
+    environment: { ...process.env, TEST_PROGRAM: name, TEST_WORKER_LISTEN: listen },
     isReady: () => answersOk(`${url}/health`),
   });
   return Object.assign(program, { url });
