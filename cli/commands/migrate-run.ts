@@ -1,12 +1,13 @@
+import { join } from 'node:path';
 import { bundleText, chosenMigrations, type Direction, maxBundleBytes, maxMigrations } from '../../domain/migration/bundle.js';
 import { isVersion } from '../../domain/migration/version.js';
 import { databaseName, environmentName, migrationsDirectory } from '../config/target.js';
 import { requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
-import { failure } from '../failure.js';
+import { CommandFailure, failure } from '../failure.js';
 import { deliver } from '../follow/deliver.js';
 import { type SubmitOptions, submit } from '../follow/submit.js';
-import { type MigrationDirectory, readMigrations } from '../migrations/directory.js';
+import { type LocalMigration, type MigrationDirectory, readMigrations } from '../migrations/directory.js';
 import { describePlan } from '../migrations/plan.js';
 import type { Answer } from '../output/output.js';
 
@@ -45,9 +46,22 @@ async function migrate(
   context.client();
   output.note(describePlan({ direction, target: `${database}/${environment}`, migrations, maxCount }, output.noteStyle));
   await requireConfirmation(context, direction === 'up' ? 'Apply them?' : 'Revert?');
-  const followed = submit(context, { database, environment, operation: `migrate_${direction}`, detail }, options);
+  const content = { database, environment, operation: `migrate_${direction}`, detail };
+  const followed = submit(context, content, options).catch((error: unknown) => {
+    throw error instanceof CommandFailure ? withFile(error, directory.path, migrations) : error;
+  });
   const names = new Map(migrations.map(({ version, name }) => [version, name]));
   return deliver(context, followed, { names }, (id) => output.noteStyle.dim(`request ${id} executed`));
+}
+
+/** The server names the place in the request; people know the file. */
+function withFile(error: CommandFailure, path: string, migrations: readonly LocalMigration[]): CommandFailure {
+  const { code, message, hint, exit, data } = error;
+  const at = /^migrations\[(\d+)\]/.exec(hint ?? '')?.[1];
+  const migration = at === undefined ? undefined : migrations[Number(at)];
+  return migration
+    ? new CommandFailure(code, message, { hint: `${hint}: ${join(path, migration.fileName)}`, exit, data })
+    : error;
 }
 
 function refuseCount(

@@ -3,11 +3,13 @@ import { dirname, resolve } from 'node:path';
 import { defaultResultFormat, resultsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { type JsonText, readJson } from '../output/json-text.js';
+import { compactJson, type JsonText, readJson } from '../output/json-text.js';
 import { renderMigration, viewMigration } from '../output/migration-result.js';
 import type { Answer } from '../output/output.js';
 import { type ResultFormat, renderResult } from '../output/result-format.js';
 import { viewResult } from '../output/result-view.js';
+import { createStyle, type Style } from '../output/style.js';
+import { visible } from '../output/visible.js';
 import type { Followed } from './outcome.js';
 
 export interface DeliveryOptions {
@@ -40,11 +42,15 @@ function delivered(context: Context, { envelope, id }: Followed, options: Delive
   const view = viewResult(readJson(envelope));
   if (view.truncated) context.output.warn(`the result is cut${view.truncationReason ? `: ${view.truncationReason}` : ''}`);
   keepCopy(context, id, envelope);
-  const render = (format: ResultFormat, toTerminal: boolean) =>
-    migrationText(context, view.data, options) ?? renderResult(view, format, toTerminal);
+  const render = (format: ResultFormat, style: Style, toTerminal: boolean) =>
+    migrationText(view.data, options, style, format) ?? renderResult(view, format, toTerminal);
   if (options.output !== undefined) {
     const path = resolve(context.terminal.directory, options.output);
-    writeOutput(context.what, path, options.resultFormat === undefined ? envelope : render(options.resultFormat, false));
+    writeOutput(
+      context.what,
+      path,
+      options.resultFormat === undefined ? envelope : render(options.resultFormat, createStyle(false), false),
+    );
     return {
       data: envelope,
       human: () => '',
@@ -52,17 +58,23 @@ function delivered(context: Context, { envelope, id }: Followed, options: Delive
     };
   }
   const format = options.resultFormat ?? defaultResultFormat(context.layers());
-  return { data: envelope, human: () => render(format, context.terminal.stdout.isTTY === true), ...notes };
+  return { data: envelope, human: () => render(format, context.output.style, context.terminal.stdout.isTTY === true), ...notes };
 }
 
-/** A migration's result has one form for people; null for other results. */
-function migrationText(context: Context, data: JsonText | null | undefined, { names }: DeliveryOptions): string | null {
+/** A migration's result has one form for people, and its own JSON; null for other results. */
+function migrationText(
+  data: JsonText | null | undefined,
+  { names }: DeliveryOptions,
+  style: Style,
+  format?: ResultFormat,
+): string | null {
   const view = viewMigration(data);
-  return view === null ? null : renderMigration(view, names ?? new Map(), context.output.style);
+  if (view === null || !data) return null;
+  return format === 'json' ? `${visible(compactJson(data.text))}\n` : renderMigration(view, names ?? new Map(), style);
 }
 
 function withSteps(context: Context, error: CommandFailure, options: DeliveryOptions): CommandFailure {
-  const text = migrationText(context, readJson(error.data).get('result_data'), options);
+  const text = migrationText(readJson(error.data).get('result_data'), options, context.output.style);
   if (text === null) return error;
   const { code, message, hint, exit, data } = error;
   return new CommandFailure(code, message, { hint, exit, data, human: () => text });

@@ -86,7 +86,7 @@ class Follower {
     const view = await lookAtRequest(this.context, this.task.id, wait, this.task.signal);
     this.view = view;
     this.status = view.status;
-    if (!isQuickEnd(view.status)) this.progress.show(view);
+    this.progress.show(view);
     return null;
   }
 
@@ -128,11 +128,6 @@ class Follower {
       hint: `it stays approved; svc request resume ${this.task.id}`,
     });
   }
-}
-
-/** The end is told by the result, not by a line of progress. */
-function isQuickEnd(status: string): boolean {
-  return status === 'executed' || status === 'failed';
 }
 
 function withContinuation(error: CommandFailure, id: string): CommandFailure {

@@ -1,7 +1,7 @@
 import type { Context } from '../context.js';
 import { type CommandFailure, failure } from '../failure.js';
 import type { JsonText } from '../output/json-text.js';
-import { viewMigration } from '../output/migration-result.js';
+import { type MigrationView, viewMigration } from '../output/migration-result.js';
 import type { RequestView } from './request-view.js';
 
 /** Exit 3 for a migration that failed: what it left behind is the hint (migrations.md section 6). */
@@ -13,7 +13,7 @@ export async function migrationFailure(
   signal: AbortSignal,
 ): Promise<CommandFailure> {
   const view = viewMigration(envelope.json.get('result_data'));
-  const hint = view?.kind === 'run' ? doneHint(view.done, view.direction) : await outcomeHint(context, id, signal);
+  const hint = view?.kind === 'run' ? doneHint(view) : await outcomeHint(context, id, signal);
   return failure('execution_failed', `${context.what}: ${message}`, { data: envelope.text, hint });
 }
 
@@ -32,10 +32,16 @@ export async function lostMigration(
   });
 }
 
-function doneHint(done: number, direction: 'up' | 'down'): string {
+/** Agents name in the error what stays of the migration that failed; without that nothing does. */
+function doneHint({ done, direction, steps }: MigrationView & { kind: 'run' }): string {
+  const failed = steps.find(({ outcome }) => outcome === 'failed')?.version;
+  const rest = failed === undefined ? '' : `; of ${failed} nothing stays but what the error names`;
   const word = direction === 'up' ? 'applied' : 'reverted';
-  if (done === 0) return 'a part of it stays in the database; look there, then use svc migrate repair';
-  return `${done} ${done === 1 ? 'migration was' : 'migrations were'} ${word} and stay so; svc migrate ${direction} goes on after them`;
+  const before =
+    done === 0
+      ? `nothing was ${word} before`
+      : `${done} ${done === 1 ? 'was' : 'were'} ${word} and ${done === 1 ? 'stays' : 'stay'} so`;
+  return `${before}${rest}\nsvc migrate ${direction} goes on from here`;
 }
 
 /** Without a list of what was done the agent's own word tells whether anything was. */

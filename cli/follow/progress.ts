@@ -22,6 +22,8 @@ export function createProgress(context: Context, id: string): Progress {
   const display = !isShown ? null : terminal.stderr.isTTY === true ? redrawnLine(context) : changedLines(context, id);
   let hint: string | null = null;
   const show = (view: RequestView) => {
+    // The end is told by the result.
+    if (view.status === 'executed' || view.status === 'failed') return;
     hint = view.queueHint === null ? hint : describeQueueHint(view.queueHint);
     display?.show(view);
   };

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -130,6 +130,16 @@ describe('svc migrate up and down', () => {
     expect(api.calls).toHaveLength(0);
   });
 
+  it('names the file that the server finds fault with', async () => {
+    threeFiles();
+    api.on(paths.create, { status: 400, body: { error: 'syntax error', code: 'validation.failed', hint: 'migrations[1].sql' } });
+    const result = await svc(['up', '--yes', '--json', '--after', '0']);
+    expect(JSON.parse(result.stdout).error).toEqual({
+      ...{ code: 'validation.failed', message: 'migrate up: syntax error' },
+      hint: 'migrations[1].sql: migrations/2_seed.sql',
+    });
+  });
+
   it('tells a missing directory by its name (MI-05)', async () => {
     const result = await svc(['up', '--yes'], { directory: join(directory, 'migrations') });
     expect(result).toMatchObject({
@@ -151,6 +161,15 @@ describe('svc migrate up and down', () => {
     expect(resumed.stdout).toBe(
       'VERSION  DIRECTION  OUTCOME\n-------  ---------  --------------------\n1        up         applied out of order\n2        up         applied\n(2 applied)\n',
     );
+  });
+
+  it('gives the data of a result itself with --result-format json, and no colours in a file', async () => {
+    api.on(paths.content, { body: envelope('{"applied": ["1"]}') });
+    const options = { environment: login(api.url), directory, terminal: true };
+    const result = (...argv: string[]) => runSvc(['request', 'result', requestId, ...argv], options);
+    expect((await result('--result-format', 'json')).stdout).toBe('{"applied":["1"]}\n');
+    await result('--result-format', 'table', '--output', 'out.txt');
+    expect(readFileSync(join(directory, 'out.txt'), 'utf8')).toContain('1        up         applied\n');
   });
 
   it('says so when there was nothing to do (MI-32)', async () => {
@@ -212,14 +231,16 @@ describe('a migration that did not succeed', () => {
     });
   });
 
-  it('third of the plan failed: the two applied, the error, that they stay', async () => {
+  it('third of the plan failed: the two applied, the error, that they stay and nothing of the third', async () => {
     failedWith('syntax error', '{"applied_before_failure":["1","2"],"failed_version":"3","error":"syntax error"}', 'partial');
     const result = await svc(['up', '--yes']);
     expect(result.code).toBe(3);
     expect(result.stdout).toBe(
       'VERSION  NAME   DIRECTION  OUTCOME\n-------  -----  ---------  -------\n1        users  up         applied\n2        seed   up         applied\n3        index  up         failed\n(2 applied)\n',
     );
-    expect(result.stderr).toContain('error: migrate up: syntax error\nhint: 2 migrations were applied and stay so');
+    expect(result.stderr).toContain(
+      'error: migrate up: syntax error\nhint: 2 were applied and stay so; of 3 nothing stays but what the error names\nsvc migrate up goes on from here\n',
+    );
   });
 
   it('first one applied in part: that something stays', async () => {
@@ -229,7 +250,9 @@ describe('a migration that did not succeed', () => {
       'partial',
     );
     const result = await svc(['up', '--yes']);
-    expect(result.stderr).toContain('the first 1 are applied and stay: X\nhint: a part of it stays in the database');
+    expect(result.stderr).toContain(
+      'the first 1 are applied and stay: X\nhint: nothing was applied before; of 1 nothing stays but what the error names\n',
+    );
     expect(result.stdout).toContain('failed');
   });
 
@@ -238,7 +261,9 @@ describe('a migration that did not succeed', () => {
     const result = await svc(['up', '--yes']);
     expect(result.code).toBe(3);
     expect(result.stdout).toContain('(2 applied)\n');
-    expect(result.stderr).toContain('error: migrate up: migration cancelled\nhint: 2 migrations were applied and stay so');
+    expect(result.stderr).toContain(
+      'error: migrate up: migration cancelled\nhint: 2 were applied and stay so\nsvc migrate up goes on from here\n',
+    );
   });
 
   it('cancelled before the first: exit 1, and that nothing was changed', async () => {
