@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { sha256Hex } from '../../crypto/hash.js';
 import { canonicalJson } from '../../domain/canonical-json.js';
 import { invalid } from '../../domain/errors.js';
+import { maxBundleBytes } from '../../domain/migration/bundle.js';
 import { normaliseShareWith } from '../../domain/permissions.js';
 import type { CreationInput } from '../../domain/request/creation.js';
 import type { Operation } from '../../domain/workflow-policy.js';
@@ -11,8 +12,6 @@ import { operationName, pairName } from '../names.js';
 const bytes = (text: string) => Buffer.byteLength(text);
 const metadataBytes = 65_536;
 const detailBytes = 100_000;
-/** MI-13. */
-const bundleBytes = 1_048_576;
 
 /** A note of up to 1024 bytes; only white space counts as none. */
 export const note = z
@@ -45,7 +44,7 @@ export type CreationBody = z.output<typeof creationBody>;
 /** Defaults and aliases applied, sizes and selectors checked (RQ-12); `metadata` is taken from the text of the body, so that no digit is lost. */
 export function creationInput(body: CreationBody, bodyBytes: Uint8Array): CreationInput & { asked: Operation } {
   const asked = body.operation;
-  const limit = asked === 'migrate_up' || asked === 'migrate_down' ? bundleBytes : detailBytes;
+  const limit = asked === 'migrate_up' || asked === 'migrate_down' ? maxBundleBytes : detailBytes;
   if (bytes(body.detail) > limit) throw invalid(`detail must be at most ${limit} bytes`, 'body.detail');
   const metadata = body.metadata == null ? '{}' : (memberText(bodyBytes, 'metadata') ?? '{}');
   if (bytes(metadata) > metadataBytes) throw invalid('metadata must be at most 64 KiB as JSON text', 'body.metadata');

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { type Migration, readMigrationFile } from '../../domain/migration/file.js';
+import { type MigrationFile, readMigrationFile } from '../../domain/migration/file.js';
 import { failure } from '../failure.js';
 
-export interface LocalMigration extends Migration {
+export interface LocalMigration extends MigrationFile {
   fileName: string;
 }
 

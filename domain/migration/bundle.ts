@@ -1,13 +1,18 @@
-import type { Migration } from './file.js';
+import type { MigrationFile } from './file.js';
 import { compareVersions } from './version.js';
 
+/** Of the whole text (MI-13). */
 export const maxBundleBytes = 1_048_576;
 export const maxMigrations = 10_000;
 
 export type Direction = 'up' | 'down';
 
 /** The migrations that a request of this direction sends, in file order: those after a version, for `down` those with a down part (MI-10). */
-export function chosenMigrations<M extends Migration>(all: readonly M[], direction: Direction, after: string | undefined): M[] {
+export function chosenMigrations<M extends MigrationFile>(
+  all: readonly M[],
+  direction: Direction,
+  after: string | undefined,
+): M[] {
   return all.filter(
     (migration) =>
       (direction === 'up' || migration.down !== null) && (after === undefined || compareVersions(migration.version, after) > 0),
@@ -16,7 +21,7 @@ export function chosenMigrations<M extends Migration>(all: readonly M[], directi
 
 /** The `detail` of `migrate_up` and `migrate_down` as JSON text (section 2 of the rules). */
 export function bundleText(
-  migrations: readonly Migration[],
+  migrations: readonly MigrationFile[],
   direction: Direction,
   more: { dirSha256: string; maxCount: number | null },
 ): string {

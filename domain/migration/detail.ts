@@ -1,8 +1,8 @@
 import { type Json, readJson } from '../canonical-json.js';
 import { invalid } from '../errors.js';
+import { type Direction, maxMigrations } from './bundle.js';
 import { checkCanonical } from './canonical-check.js';
-
-export type Direction = 'up' | 'down';
+import { isVersion } from './version.js';
 
 export interface Migration {
   version: string;
@@ -55,7 +55,6 @@ export function checkStatusDetail(detail: string): void {
   if (detail !== '' && readMembers(detail).size > 0) throw invalid('detail of migrate_status must be empty or {}', whole);
 }
 
-const maxMigrations = 10_000;
 /** Where the text as a whole stands in the call. */
 const whole = 'body.detail';
 
@@ -82,7 +81,7 @@ function migrationOf(value: Json, index: number): Migration {
 /** MI-02. */
 function versionOf(value: Json | undefined, path: string): string {
   const version = stringOf(value, path);
-  if (!/^[A-Za-z0-9.-]{1,255}$/.test(version)) throw invalid('a version has 1 to 255 characters of A-Z a-z 0-9 . -', path);
+  if (!isVersion(version)) throw invalid('a version has 1 to 255 characters of A-Z a-z 0-9 . -', path);
   return version;
 }
 

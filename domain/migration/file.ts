@@ -6,7 +6,7 @@ export interface MigrationPart {
   transactional: boolean;
 }
 
-export interface Migration {
+export interface MigrationFile {
   version: string;
   name: string;
   up: MigrationPart;
@@ -19,7 +19,7 @@ export interface FileProblem {
   reason: string;
 }
 
-export type ReadFile = { migration: Migration } | { problem: FileProblem };
+export type ReadFile = { migration: MigrationFile } | { problem: FileProblem };
 
 /** Reads the name and the text of one migration file (MI-02 to MI-04). */
 export function readMigrationFile(fileName: string, text: string): ReadFile {

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bundleText, chosenMigrations } from '../../../domain/migration/bundle.js';
-import type { Migration } from '../../../domain/migration/file.js';
+import type { MigrationFile } from '../../../domain/migration/file.js';
 import { joinStatus } from '../../../domain/migration/status.js';
 import { compareVersions, fileNameOf, isVersion, newVersion } from '../../../domain/migration/version.js';
 
 const version = fc.string({ unit: fc.constantFrom('0', '1', '2', '9', 'A', 'z', '.', '-'), minLength: 1, maxLength: 4 });
 const part = fc.record({ sql: fc.string({ unit: 'binary', minLength: 1 }), transactional: fc.boolean() });
-const migrations: fc.Arbitrary<Migration[]> = fc
+const migrations: fc.Arbitrary<MigrationFile[]> = fc
   .uniqueArray(version, { minLength: 1 })
   .chain((versions) =>
     fc.tuple(
