@@ -1,3 +1,4 @@
+import { compareVersions } from '../../domain/migration/version.js';
 import type { MarkerRow } from '../marker.js';
 import type { Direction, Migration, MigrationRun } from './task.js';
 
@@ -64,9 +65,4 @@ export function outOfOrder(versions: readonly string[], before: Iterable<string>
     note(version);
     return late;
   });
-}
-
-/** By bytes of UTF-8, whatever the database's collation (MI-22). */
-export function compareVersions(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -1,10 +1,10 @@
+import { compareVersions } from '../../domain/migration/version.js';
 import type { Run } from '../drivers/driver.js';
 import type { Report } from '../drivers/engine.js';
 import { interruptible } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
 import type { MigrationTarget } from './dialect.js';
 import { undoMigration } from './failures.js';
-import { compareVersions } from './plan.js';
 import { nothingDone, statusOutcome } from './results.js';
 import { readTable } from './run.js';
 

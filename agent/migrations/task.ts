@@ -1,7 +1,9 @@
-import type { Direction, MigrationRepair } from '../../domain/migration/detail.js';
+import type { Direction } from '../../domain/migration/bundle.js';
+import type { MigrationRepair } from '../../domain/migration/detail.js';
 import type { MigrationStatement } from '../../sql/migration-text.js';
 
-export type { Direction, MigrationRepair } from '../../domain/migration/detail.js';
+export type { Direction } from '../../domain/migration/bundle.js';
+export type { MigrationRepair } from '../../domain/migration/detail.js';
 
 /** One migration of a request, gated: its texts run byte for byte, in their order. */
 export interface Migration {

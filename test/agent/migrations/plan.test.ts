@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { MarkerRow } from '../../../agent/marker.js';
-import { compareVersions, outOfOrder, planRun, settleAttempts } from '../../../agent/migrations/plan.js';
+import { outOfOrder, planRun, settleAttempts } from '../../../agent/migrations/plan.js';
 import { failed, failedOutcome, ranOutcome, statusOutcome } from '../../../agent/migrations/results.js';
 import type { Migration } from '../../../agent/migrations/task.js';
+import { compareVersions } from '../../../domain/migration/version.js';
 
 const version = fc.stringMatching(/^[0-9a-c]{1,3}$/);
 const versions = fc.uniqueArray(version, { maxLength: 12 });
