@@ -1,3 +1,4 @@
+import { parseInstant } from '../domain/instant.js';
 import { failure } from './failure.js';
 
 export type TimeUse = 'expires' | 'since' | 'until';
@@ -13,7 +14,7 @@ export function parseWhen(text: string, use: TimeUse, now: number): string {
     return new Date(use === 'expires' ? now + length : now - length).toISOString();
   }
   const instant = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T${use === 'since' ? '00:00:00' : '23:59:59'}Z` : text;
-  if (!rfc3339.test(instant) || Number.isNaN(Date.parse(instant)))
+  if (parseInstant(instant) === null)
     throw failure(
       'usage',
       `--${use} takes 7d, 12h, 30m, 2026-05-01 or an RFC 3339 time with an offset, not ${JSON.stringify(text)}`,
@@ -22,4 +23,3 @@ export function parseWhen(text: string, use: TimeUse, now: number): string {
 }
 
 const unitMs = { d: 86_400_000, h: 3_600_000, m: 60_000 };
-const rfc3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;

@@ -25,8 +25,8 @@ export async function lostMigration(
   signal: AbortSignal,
 ): Promise<CommandFailure> {
   const fence = (await newestExecution(context, id, signal))?.get('fence')?.text;
-  const attempt = fence === undefined ? 'the agent' : `attempt ${fence}`;
-  return failure('execution_lost', `${context.what}: ${attempt} was lost: ${view.lostReason ?? 'no reason given'}`, {
+  const attempt = fence === undefined ? 'the outcome is not known' : `attempt ${fence}`;
+  return failure('execution_lost', `${context.what}: ${attempt}: ${view.lostReason ?? 'no reason given'}`, {
     data: view.text,
     hint: `svc request resume ${id} goes on after what is proven done; svc migrate status shows what is applied`,
   });

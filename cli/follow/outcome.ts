@@ -20,7 +20,7 @@ export async function endedFailure(
   const { what } = context;
   if (view.status === 'execution_lost') {
     if (isMigration(view)) return lostMigration(context, id, view, signal);
-    return failure('execution_lost', `${what}: the agent was lost: ${view.lostReason ?? 'no reason given'}`, {
+    return failure('execution_lost', `${what}: the outcome is not known: ${view.lostReason ?? 'no reason given'}`, {
       data,
       hint: `look at the database first: the statement may have been applied; then svc request resume ${id}, or a new request`,
     });

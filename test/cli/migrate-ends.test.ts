@@ -87,7 +87,7 @@ describe('a migration that did not succeed', () => {
     expect(result.code).toBe(1);
     expect(JSON.parse(result.stdout).error).toMatchObject({
       code: 'execution_lost',
-      message: 'migrate up: attempt 2 was lost: lost: no heartbeat since 2026-05-01T09:20:01.500Z',
+      message: 'migrate up: attempt 2: lost: no heartbeat since 2026-05-01T09:20:01.500Z',
       hint: expect.stringContaining(`svc request resume ${requestId} goes on after what is proven done`),
     });
   });
