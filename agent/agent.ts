@@ -145,7 +145,7 @@ async function firstPoll(poll: Poll, signal: AbortSignal): Promise<Attempt<PollA
   const result = await poll({ limit: 0, explainLimit: 0, waitMs: 0, draining: false, signal });
   if (result.ok) return { ok: true, value: result.answer };
   const hard = result.status !== null && result.status >= 400 && result.status < 500 && result.status !== 429;
-  return { ok: false, hard, why: result.why };
+  return { ok: false, hard, why: result.why, retryAfterMs: result.retryAfterMs };
 }
 
 /** Tells the server, lets running jobs end, and cancels them when that takes too long (AP-17, AP-18). */

@@ -5,7 +5,9 @@ import { publicKeyAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
 import { sleep } from './wait.js';
 
-export type KeyFetch = { ok: true; keys: ReadonlyMap<string, string> } | { ok: false; hard: boolean; why: string };
+export type KeyFetch =
+  | { ok: true; keys: ReadonlyMap<string, string> }
+  | { ok: false; hard: boolean; why: string; retryAfterMs?: number | null };
 
 /** What an answer that lists no keys means, in words. */
 const refusals: Readonly<Record<number, string>> = {
@@ -24,7 +26,7 @@ export async function fetchKeys(client: GatewayClient, timings: Timings, signal:
   }
   if (answer.status !== 200) {
     const hard = answer.status >= 400 && answer.status < 500 && answer.status !== 429;
-    return { ok: false, hard, why: refusals[answer.status] ?? `status ${answer.status}` };
+    return { ok: false, hard, why: refusals[answer.status] ?? `status ${answer.status}`, retryAfterMs: answer.retryAfterMs };
   }
   const parsed = publicKeyAnswer.safeParse(answer.body);
   const listed = parsed.success ? parsed.data.keys : [];

@@ -20,7 +20,8 @@ interface Dependencies {
   stop: AbortSignal;
 }
 
-export type Attempt<T> = { ok: true; value: T } | { ok: false; hard: boolean; why: string };
+/** `retryAfterMs`: how long the server asked to wait (AG-10). */
+export type Attempt<T> = { ok: true; value: T } | { ok: false; hard: boolean; why: string; retryAfterMs?: number | null };
 
 export interface Startup {
   /** Repeats an attempt until it works; throws when it fails hard, at the deadline of the whole start, or at a stop signal (AP-04 to AP-06). */
@@ -40,7 +41,7 @@ export function createStartup({ config, timings, log, stop }: Dependencies): Sta
         failures.failed(`start: ${name} failed`, { why: result.why });
         const leftMs = until - performance.now();
         if (leftMs <= 0) throw new StartupError('startup timeout exceeded');
-        await sleep(Math.min(waitMs, leftMs), stop);
+        await sleep(Math.min(Math.max(waitMs, result.retryAfterMs ?? 0), leftMs), stop);
       }
     },
   };

@@ -96,8 +96,7 @@ const rows: Record<string, () => Row> = {
   }),
   result_retry_secs: () => integer(0, (c) => c.resultRetryMs, 900_000, 1, 1000),
   fence_wait_secs: () => integer(0, (c) => c.fenceWaitMs, 30_000, 1, 1000),
-  // Its value is read where migrations are; here only its form counts.
-  migration_lock_wait_secs: () => integer(0, () => 'unseen', 'unseen', 1, 'unseen'),
+  migration_lock_wait_secs: () => integer(0, (c) => c.migrationLockWaitMs, 60_000, 1, 1000),
   startup_retry_initial_ms: () => integer(1, (c) => c.startup.retryInitialMs, 1000, 5),
   startup_retry_max_ms: () => integer(1, (c) => c.startup.retryMaxMs, 15_000, 5),
   startup_max_wait_secs: () => integer(0, (c) => c.startup.maxWaitMs, 60_000, 0, Number.POSITIVE_INFINITY),

@@ -1,4 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -11,6 +13,7 @@ import { mysqlErrors } from '../../agent/drivers/mysql-errors.js';
 import { postgresErrors } from '../../agent/drivers/postgres-errors.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
+import { createAuthority } from '../support/certificates.js';
 import { type FakeApi, type FakeReply, startFakeApi } from '../support/fake-api.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
@@ -42,12 +45,12 @@ afterEach(async () => {
 });
 afterAll(() => database.drop());
 
-function config({ url = database.url, probes = '.', server = api.url, head = '' } = {}) {
+function config({ url = database.url, probes = '.', server = api.url, head = '', ca = '' } = {}) {
   const file = join(directory, 'agent.toml');
   const top = `poll_wait_ms = 100\nstartup_retry_initial_ms = 5\n${head}`;
   writeFileSync(
     file,
-    `${top}\n[server]\nurl = "${server}"\nagent_token = "svc_test"\n[probes]\ndir = "${probes}"\n[databases.shop.staging]\nurl = "${url}"\n`,
+    `${top}\n[server]\nurl = "${server}"\nagent_token = "svc_test"\n${ca && `ca_file = "${ca}"\n`}[probes]\ndir = "${probes}"\n[databases.shop.staging]\nurl = "${url}"\n`,
   );
   return loadAgentConfig(file, {});
 }
@@ -59,7 +62,7 @@ function start(options: Parameters<typeof config>[0] = {}) {
   const exit = runAgent({
     config: config(options),
     version: '1.0.0',
-    timings: { ...defaultTimings, httpMs: 400, pollGraceMs: 400 },
+    timings: { ...defaultTimings, httpMs: 400, pollGraceMs: 400, liveMs: 50 },
     log: { error: write, warn: write, info: write, debug: write },
     stop: stop.signal,
     stopNow: new AbortController().signal,
@@ -112,6 +115,18 @@ describe('the start of an agent (section 3)', () => {
     expect(await agent.exit).toBe(0);
   });
 
+  it('touches its liveness file again and again while it lives (AP-16)', async () => {
+    const agent = start();
+    const file = join(directory, 'svc-agent-alive');
+    await eventually(() => agent.lines.some((line) => line.startsWith('agent is ready')));
+    for (const _ of [1, 2]) {
+      utimesSync(file, 0, 0);
+      await eventually(() => statSync(file).mtimeMs > 0);
+    }
+    agent.stop();
+    expect(await agent.exit).toBe(0);
+  });
+
   it('outlives the folder of its probes (AP-16)', async () => {
     const agent = start();
     await eventually(() => agent.lines.some((line) => line.startsWith('agent is ready')));
@@ -143,6 +158,13 @@ describe('the start of an agent (section 3)', () => {
     expect(api.bodies(pollRoute).length).toBeGreaterThan(3);
   });
 
+  it('waits as long as a Retry-After says, within the deadline (AG-10)', async () => {
+    api.on(keyRoute, { status: 429, body: {}, headers: { 'retry-after': '3600' } });
+    const agent = start({ head: 'startup_max_wait_secs = 1' });
+    expect(await agent.exit).toBe(1);
+    expect(api.calls, 'at the start and at the deadline').toHaveLength(2);
+  });
+
   it('ends with 1 when its liveness file cannot be written, before it calls anybody', async () => {
     const agent = start({ probes: 'missing/folder' });
     expect(await agent.exit).toBe(1);
@@ -172,6 +194,27 @@ describe('--check (section 1)', () => {
     expect(await check()).toEqual({ code: 1, lines: [refused, fine] });
     const away = 'server: not reached: ECONNREFUSED, nothing listens at that address';
     expect(await check({ server: 'http://127.0.0.1:1' })).toEqual({ code: 1, lines: [away, fine] });
+  });
+
+  it('trusts the certificates of ca_file and no others, each for its own host', async () => {
+    const ours = createAuthority(directory, 'ours');
+    ours.issue('localhost', directory, null);
+    const [cert, secret] = ['cert.pem', 'key.pem'].map((name) => readFileSync(join(directory, name)));
+    const answer = JSON.stringify(keys.body);
+    const gateway = createServer({ cert, key: secret }, (_, response) => response.end(answer));
+    await new Promise<void>((resolve) => gateway.listen(0, resolve));
+    const server = (host: string) => `https://${host}:${(gateway.address() as AddressInfo).port}`;
+    const first = async (options: Parameters<typeof config>[0]) => (await check(options)).lines[0];
+    try {
+      expect(await first({ server: server('localhost'), ca: ours.file })).toBe('server: ok, 1 public key(s)');
+      expect(await first({ server: server('localhost') })).toMatch(
+        /^server: not reached: [A-Z_]+, the certificate is not trusted$/,
+      );
+      expect(await first({ server: server('127.0.0.1'), ca: ours.file })).toMatch(/, the certificate is of another host$/);
+    } finally {
+      gateway.closeAllConnections();
+      await new Promise((resolve) => gateway.close(resolve));
+    }
   });
 
   it('says in words what is wrong with a database, without its address', async () => {

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { signExecutionToken, type TokenClaims } from '../../crypto/execution-token.js';
@@ -144,7 +145,7 @@ describe('a claim answer that was changed on its way to a real agent is not run,
       }
     }
     expect(await bench.words()).toEqual([]);
-  }, 300_000);
+  }, 1_800_000);
 
   it('the answer to another claim: it counts as none, and the claim is repeated', async () => {
     const other = proxy.claims[0]!;
@@ -159,6 +160,27 @@ describe('a claim answer that was changed on its way to a real agent is not run,
     expect(await bench.words()).toEqual(['swapped']);
     await bench.target.query('delete from entries');
   });
+});
+
+describe('a claim answer as the gateway gave it (ET-I2)', () => {
+  it('is run, whatever characters its text has, and what comes back is what was sent', async () => {
+    const fixed = [
+      '\ufeffBOM',
+      'a\r\n\tb',
+      '\u2028\u2029',
+      '\u007f\u0085',
+      '"\\|/',
+      'e\u0301 \u{1f469}\u200d\u{1f52c}',
+      '\uffff\u{10ffff}',
+    ];
+    const random = fc.sample(fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }), 13);
+    const texts = [...fixed, ...random.map((text) => text.replaceAll('\0', ''))];
+    const ids = await Promise.all(texts.map((text) => bench.create(`select '${text.replaceAll("'", "''")}' as t`)));
+    for (const [index, id] of ids.entries()) {
+      expect([texts[index], await bench.ended(id)]).toEqual([texts[index], 'executed']);
+      expect((await bench.calls.content(bench.dana, id)).body.result_data.rows).toEqual([{ t: texts[index] }]);
+    }
+  }, 90_000);
 });
 
 describe('a token whose time is not now (ET-33)', () => {

@@ -85,6 +85,21 @@ describe('a token altered in any byte (ET-I1)', () => {
     expect(passed).toEqual([]);
   });
 
+  it('is refused when a migration is written another way, though it means the same (ET-08, ET-38)', () => {
+    const bundle = '{"b":[1,2],"a":"x"}';
+    const migration = { ...content, operation: 'migrate_up', detail: bundle };
+    const up = { ...claims, ...migration, approvalDigest: approvalDigest(migration) };
+    const signed = signExecutionToken(up, key);
+    expect(verifyExecutionToken(signed, up, verifier)).toMatchObject({ ok: true });
+    for (const [other, why] of [
+      ['{"a":"x","b":[1,2]}', 'approval_digest mismatch'],
+      [' {"b":[1,2],"a":"x"}', 'approval_digest mismatch'],
+      ['{"b":[1,2],"a":"\\u0078"}', 'approval_digest mismatch'],
+      ['{"b":[2,1],"a":"x"}', 'detail_hash mismatch'],
+    ] as const)
+      expect(verifyExecutionToken(signed, { ...up, detail: other }, verifier)).toEqual({ ok: false, why });
+  });
+
   it('is refused for another agent, whichever byte of its name differs (ET-36)', () => {
     for (const agentId of altered('agent-eu-1'))
       expect(verifyExecutionToken(token, claims, { ...verifier, agentId })).toEqual({ ok: false, why: 'agent_id mismatch' });
