@@ -58,7 +58,10 @@ async function moveByClock(
 ): Promise<KnownView> {
   try {
     const moved = await database.transaction((tx) =>
-      move(tx, id, (request, now) => judge(request, { kind: 'clock', clock }, now), { lockExecution: clock === 'lease' }),
+      move(tx, id, (request, now) => judge(request, { kind: 'clock', clock }, now), {
+        lockExecution: clock === 'lease',
+        pair: clock === 'lease',
+      }),
     );
     if (moved.changed) onMoved?.(moved);
     return moved.view;

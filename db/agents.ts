@@ -1,5 +1,7 @@
+import type { Operation } from '../domain/workflow-policy.js';
 import type { Dialect } from '../sql/judge.js';
 import type { Queryable, Transaction } from './client.js';
+import { dispatchEnd, mutatingMigrations } from './migration-pairs.js';
 
 export interface Scope {
   database: string;
@@ -77,29 +79,42 @@ export async function touchAgent(db: Queryable, id: string): Promise<void> {
 export interface Job {
   id: string;
   created_by: string;
-  operation: string;
+  operation: Operation;
   environment: string;
   database: string;
   detail: string;
   fence: number;
 }
 
-/** Dispatched requests this agent could claim, oldest dispatch first (AG-17); offering takes nothing (AG-18). */
+/** Dispatched requests that an agent with these scopes and operations could claim, whatever their clocks say. */
+const fromClaimable = `from requests r
+       join unnest($1::text[], $2::text[], $3::boolean[]) as scope(database, environment, marker)
+         on scope.database = r.database and scope.environment = r.environment
+       join users u on u.id = r.requester and u.status = 'active'
+     where r.status = 'dispatched' and ($4::text[] = '{}' or r.operation = any($4::text[]))
+       and (($5 and scope.marker) or not exists (select 1 from executions e where e.request_id = r.id and e.unresolved))`;
+
+/** Whether a migration still holds back the next ones of its pair: for 10 s after it was first offered (MI-I10). */
+const holdsBack = `r.offered_fence is distinct from r.fence or r.offered_at > clock_timestamp() - interval '10 seconds'`;
+
+/** Dispatched requests this agent could claim, oldest dispatch first (AG-17); of the migrations in line on a pair the first. Offering takes nothing (AG-18). */
 export async function listJobs(
   db: Queryable,
   agent: { scopes: Scope[]; operations: string[]; features: string[] },
   limit: number,
 ): Promise<Job[]> {
   return db.query<Job>(
-    `select r.id, r.requester as created_by, r.operation, r.environment, r.database, r.detail, r.fence
-     from requests r
-       join unnest($1::text[], $2::text[], $3::boolean[]) as scope(database, environment, marker)
-         on scope.database = r.database and scope.environment = r.environment
-       join users u on u.id = r.requester and u.status = 'active'
-     where r.status = 'dispatched' and r.dispatch_deadline > clock_timestamp()
-       and ($4::text[] = '{}' or r.operation = any($4::text[]))
-       and (($5 and scope.marker) or not exists (select 1 from executions e where e.request_id = r.id and e.unresolved))
-     order by r.dispatched_at, r.id limit $6`,
+    `with ready as (
+       (select r.id, r.dispatched_at ${fromClaimable} and r.operation not in ${mutatingMigrations} and r.dispatch_deadline > clock_timestamp()
+        order by r.dispatched_at, r.id limit $6)
+       union all select id, dispatched_at from (
+         select r.id, r.dispatched_at, count(*) filter (where ${holdsBack}) over (partition by r.database, r.environment
+           order by r.dispatched_at, r.id rows between unbounded preceding and 1 preceding) as ahead
+         ${fromClaimable} and r.operation in ${mutatingMigrations} and ${dispatchEnd} > clock_timestamp()
+       ) as line where ahead = 0
+     )
+     select r.id, r.requester as created_by, r.operation, r.environment, r.database, r.detail, r.fence
+     from ready join requests r using (id) order by ready.dispatched_at, r.id limit $6`,
     [
       agent.scopes.map(({ database }) => database),
       agent.scopes.map(({ environment }) => environment),

@@ -90,6 +90,7 @@ const columns = [
   'dispatch_by',
   'dispatched_at',
   'dispatch_deadline',
+  'dispatch_busy_ms',
 ] as const;
 const parameterOf = (column: (typeof columns)[number]) => `$${columns.indexOf(column) + 1}`;
 const after = (n: number) => `$${columns.length + n}`;
@@ -99,13 +100,14 @@ const insertText = `with created as (
   ${contextInsert({ request: '$1', context: after(4) })}`;
 const explainInsertText = `${insertText}, ${dryRunInsert({ request: '$1', database: parameterOf('database'), environment: parameterOf('environment'), statements: after(5), now: parameterOf('created_at') })}`;
 
-/** RQ-27, RQ-29: request, snapshot, digest, trace, first dispatch, audit events, news, context and EXPLAIN jobs in one statement; a taken key is a unique violation of `requests_by_key`. */
+/** RQ-27, RQ-29: request, snapshot, digest, trace, first dispatch, audit events, news, context and EXPLAIN jobs in one statement; a taken key is a unique violation of `requests_by_key`. `pairBusyMs` is what the locked pair of a migration has been busy for. */
 export function insertRequest(
   tx: Transaction,
   creation: Creation,
   texts: CreationTexts,
   request: StoredRequest,
   events: AuditDraft[],
+  pairBusyMs = 0,
 ): void {
   const subject = {
     requestId: request.id,
@@ -119,6 +121,7 @@ export function insertRequest(
   const explained = creation.explain.length > 0;
   tx.send(`${explained ? explainInsertText : insertText} select 1`, [
     ...columnValues(creation, texts, request),
+    pairBusyMs,
     auditRows(events, subject),
     JSON.stringify(viewOf(request, request.createdAt)),
     dispatched ? dispatchedLingerMs : 0,

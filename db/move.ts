@@ -8,6 +8,7 @@ import { auditInsert, auditRows } from './audit.js';
 import type { Transaction } from './client.js';
 import { dryRunEnd } from './dry-run-jobs.js';
 import { claimInsert, executionUpdate, type NewClaim } from './executions.js';
+import { dispatchBusy, endsRun, lockPairOf, pairUpdate } from './migration-pairs.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
 import { type Parameters, parameters } from './parameters.js';
@@ -29,15 +30,17 @@ export type Decide = (request: StoredRequest, now: number) => Verdict & { claim?
 
 /**
  * The only writer of a request's state after its creation: lock the row, load, decide, and write row, decision, execution, audit events and news in the
- * same transaction. A refusal without a change is thrown; 404 for an unknown id. `behind` is a lock that was asked for just before.
+ * same transaction. A refusal without a change is thrown; 404 for an unknown id. `behind` is a lock that was asked for just before; `pair` says that the
+ * move may dispatch, start or end a migration, whose pair is locked before its row.
  */
 export async function move(
   tx: Transaction,
   id: string,
   decide: Decide,
-  options: { lockExecution?: boolean; behind?: Promise<unknown> } = {},
+  options: { lockExecution?: boolean; behind?: Promise<unknown>; pair?: boolean } = {},
 ): Promise<Moved> {
-  let [loaded] = await Promise.all([lockState(tx, id), options.behind]);
+  const pair = options.pair ? lockPairOf(tx, id) : undefined;
+  let [loaded] = await Promise.all([lockState(tx, id), options.behind, pair]);
   if (loaded === undefined) throw notFound('request');
   if (options.lockExecution) {
     await lockRunningExecution(tx, id);
@@ -71,17 +74,18 @@ function write(
 ): void {
   const p = parameters();
   const id = p.add(after.id);
-  const texts = [stateUpdate(p, id, after), auditInsert(p.add(auditRows(change.events, subjectOf(after))))];
+  const texts = [stateUpdate(p, id, before, after), auditInsert(p.add(auditRows(change.events, subjectOf(after))))];
   if (claim !== undefined && after.execution !== null) texts.push(claimInsert(p, id, after.execution, claim, now));
   if (change.execution !== null) texts.push(executionUpdate(p, change.execution, change.settled, id, now));
   if (change.signal !== null) texts.push(newsInsert(p, id, after, change.signal, change.lingerMs, now));
   if (change.decision !== null) texts.push(decisionInsert(p, id, change.decision));
-  texts.push(...dryRunEnd(p, id, before.status, after.status));
+  texts.push(...dryRunEnd(p, id, before.status, after.status), ...pairUpdate(p, id, before, after, now));
   tx.send(`with ${texts.join(', ')} select 1`, p.values);
   wakeWaiters(tx, after);
   // Lingering news is found by the publisher's own look; most of it is overtaken before.
   if (change.signal !== null && change.lingerMs === 0) tx.wake(topic.outbox);
-  if (after.status === 'dispatched') tx.wake(topic.jobs(after.database, after.environment));
+  if (after.status === 'dispatched' || endsRun(before, after)) tx.wake(topic.jobs(after.database, after.environment));
+  if (endsRun(before, after)) tx.wake(topic.outbox);
 }
 
 /** Wakes who waits for the request or its outcome. */
@@ -121,8 +125,10 @@ function decisionInsert(p: Parameters, request: string, decision: Decision): str
   return `decided as (insert into decisions (id, request_id, step, user_id, action, selector, comment, decided_at) values (gen_random_uuid(), ${request}, ${values}))`;
 }
 
-function stateUpdate(p: Parameters, request: string, r: StoredRequest): string {
-  const sets = Object.entries(stateColumns(r)).map(([column, value]) => `${column} = ${p.add(value)}`);
+function stateUpdate(p: Parameters, request: string, before: StoredRequest, after: StoredRequest): string {
+  const sets = Object.entries(stateColumns(after)).map(([column, value]) => `${column} = ${p.add(value)}`);
+  const busy = dispatchBusy(before, after);
+  if (busy !== null) sets.push(`dispatch_busy_ms = ${busy}`);
   return `moved as (update requests set ${sets.join(', ')} where id = ${request})`;
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { sessionOptions } from './client.js';
+import { mutatingMigrations } from './migration-pairs.js';
 import { type BatchOptions, batchSender, channel } from './notification-batch.js';
 
 /** One topic per thing somebody may wait for. A wake-up is a hint only: waiters read again (D15). */
@@ -139,14 +140,23 @@ function topicsNotIn(told: News, news: News): Set<string> {
   return new Set(fresh.flatMap(([, topics]) => topics));
 }
 
+interface Recent {
+  id: string;
+  status: string;
+  version: string;
+  database: string;
+  environment: string;
+  migrates: boolean;
+}
+
 /**
  * What was committed lately, for the waiters of a sender that died between its commit and its NOTIFY (HT-102). Waiters rely on it: they look
  * by themselves only once a minute. EXPLAIN jobs are made with their request; of preflight jobs there are few, and all of them are told.
  */
 async function recentNews(client: pg.Client, lastMs: number): Promise<News> {
-  const moved = await client.query<{ id: string; status: string; version: string; database: string; environment: string }>({
+  const moved = await client.query<Recent>({
     name: 'recently-moved',
-    text: `select id, status, version::text, database, environment from requests
+    text: `select id, status, version::text, database, environment, operation in ${mutatingMigrations} as migrates from requests
            where updated_at > clock_timestamp() - $1 * interval '1 millisecond' order by updated_at desc limit 10000`,
     values: [lastMs],
   });
@@ -155,8 +165,9 @@ async function recentNews(client: pg.Client, lastMs: number): Promise<News> {
     text: 'select id, state, database, environment from preflight_jobs where expires_at > clock_timestamp() limit 10000',
   });
   const news: News = new Map();
-  for (const { id, status, version, database, environment } of moved.rows) {
-    const jobs = status === 'dispatched' || version === '1' ? [topic.jobs(database, environment)] : [];
+  for (const { id, status, version, database, environment, migrates } of moved.rows) {
+    // The end of a migration lets the next one run.
+    const jobs = status === 'dispatched' || version === '1' || migrates ? [topic.jobs(database, environment)] : [];
     news.set(`${id} ${version}`, [topic.request(id), topic.outcome(id), ...jobs]);
   }
   for (const { id, state, database, environment } of asked.rows)

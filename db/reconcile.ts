@@ -1,5 +1,6 @@
 import type { ClockKind } from '../domain/request/view.js';
 import type { Queryable, Transaction } from './client.js';
+import { dispatchEnd } from './migration-pairs.js';
 import type { TakenNews } from './outbox.js';
 
 /** What one round of the reconciler leaves for the next one, whichever process runs it (OP-73). */
@@ -51,7 +52,8 @@ export async function listOverdue(db: Queryable, graceMs: number, limit: number)
     `with clocks as (
        select id, 'pending' as clock, expires_at as over_at from requests where status = 'pending'
        union all select id, 'approved', dispatch_by from requests where status = 'approved'
-       union all select id, 'dispatch', dispatch_deadline from requests where status = 'dispatched'
+       union all select id, 'dispatch', ${dispatchEnd} from requests r
+         where status = 'dispatched' and dispatch_deadline <= clock_timestamp() - $1::int * interval '1 millisecond'
        union all select r.id, 'lease', e.lease_expires_at from executions e join requests r on r.id = e.request_id and r.fence = e.fence
          where e.status = 'running' and r.status = 'running'
      )

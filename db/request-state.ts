@@ -1,5 +1,6 @@
 import type { Decision, Execution, StoredRequest } from '../domain/request/types.js';
 import type { Queryable, Transaction } from './client.js';
+import { dispatchEnd } from './migration-pairs.js';
 
 type Row = Omit<StoredRequest, 'decisions' | 'execution' | 'finishedExecutions' | 'unresolved'> & {
   now: number;
@@ -13,7 +14,7 @@ const stateColumns = `r.id, r.version, r.status, r.requester, r.requester_role a
   r.emergency, r.no_result_store as "noResultStore", r.share_selectors as "shareSelectors", r.workflow, r.policy_revision as "policyRevision",
   r.approval_digest as "approvalDigest", r.current_step as "currentStep", r.fence, r.created_at as "createdAt", r.updated_at as "updatedAt",
   r.expires_at as "expiresAt", r.approved_at as "approvedAt", r.dispatch_by as "dispatchBy", r.dispatched_at as "dispatchedAt",
-  r.dispatch_deadline as "dispatchDeadline", r.resolved_at as "resolvedAt", r.claimed_by as "claimedBy", r.cancel_requested_at as "cancelRequestedAt",
+  ${dispatchEnd} as "dispatchDeadline", r.resolved_at as "resolvedAt", r.claimed_by as "claimedBy", r.cancel_requested_at as "cancelRequestedAt",
   r.cancelled_by as "cancelledBy", r.cancel_reason as "cancelReason", r.cancel_cause as "cancelCause", r.cancelled_while_lost as "cancelledWhileLost", r.lost_reason as "lostReason",
   r.failure_reason as "failureReason"`;
 

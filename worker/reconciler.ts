@@ -97,7 +97,10 @@ async function tell(tx: Transaction, { metrics, log }: ReconcilerOptions, ids: s
 async function moveAndReplace(options: ReconcilerOptions, { id, clock }: OverdueRequest): Promise<void> {
   const { database, temporal, taskQueue, metrics, log, onMoved } = options;
   const moved = await database.transaction((tx) =>
-    move(tx, id, (request, now) => judge(request, { kind: 'clock', clock }, now), { lockExecution: clock === 'lease' }),
+    move(tx, id, (request, now) => judge(request, { kind: 'clock', clock }, now), {
+      lockExecution: clock === 'lease',
+      pair: clock === 'lease',
+    }),
   );
   if (!moved.changed) return;
   onMoved(moved);

@@ -1,5 +1,6 @@
 import type { Database } from '../db/client.js';
 import { listOverdueLeases, nextLeaseEndInMs } from '../db/executions.js';
+import { lockPairOf } from '../db/migration-pairs.js';
 import { type Moved, move } from '../db/move.js';
 import { tryLockRequest } from '../db/reconcile.js';
 import { judge } from '../domain/request/judge.js';
@@ -34,6 +35,8 @@ async function endLease(
   executionId: string,
 ): Promise<boolean> {
   const moved = await database.transaction(async (tx) => {
+    // Before the request, as everywhere.
+    await lockPairOf(tx, requestId);
     if (!(await tryLockRequest(tx, requestId))) return null;
     return move(tx, requestId, (request, now) => judge(request, { kind: 'lease', executionId }, now), { lockExecution: true });
   });

@@ -9,9 +9,9 @@ import { iso } from '../../db/row-types.js';
 import { forbidden, GatewayError, invalid, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
+import { runLimits } from '../../domain/request/lease.js';
 import { isMutating, type StoredRequest } from '../../domain/request/types.js';
 import { nothing } from '../../domain/request/verdict.js';
-import { effectiveStatementTimeoutSecs } from '../../domain/workflow-policy.js';
 import type { Generation, Services } from '../context.js';
 import { type Reply, rawJson } from '../reply.js';
 import { commitMove } from '../requests/decide.js';
@@ -98,7 +98,7 @@ async function commitClaim(
       answer = claimAnswer(services, signer, request, verdict.change.state.execution!, terms, now);
       return { ...verdict, claim: { answer, leaseSecs: Math.ceil(terms.leaseMs / 1000) } };
     };
-    return move(tx, call.params.id, decide, { behind });
+    return move(tx, call.params.id, decide, { behind, pair: true });
   });
   return answer;
 }
@@ -132,11 +132,9 @@ type Terms = ReturnType<typeof claimTerms>;
 /** Timeouts, rows and lease of a run by the policy in force now (AG-37, AG-38). */
 function claimTerms(generation: Generation, request: StoredRequest, leaseFloorMs: number) {
   const policy = executionPolicy(generation, request);
-  const statementTimeoutSecs = effectiveStatementTimeoutSecs(policy, request.workflow);
-  const leaseMs = Math.max(
-    leaseFloorMs,
-    Math.min(statementTimeoutSecs + 30, policy.maxStatementTimeoutSecs + 30) * (leaseFloorMs / 60),
-  );
+  const { statementTimeoutSecs, leaseSecs } = runLimits(request.operation, policy, request.workflow);
+  // The shortest lease is 60 s of the rule.
+  const leaseMs = leaseSecs * (leaseFloorMs / 60);
   return { statementTimeoutSecs, leaseMs, windowSecs: policy.executionWindowSecs, maxRows: policy.maxRows };
 }
 

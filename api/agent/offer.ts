@@ -1,6 +1,8 @@
 import { type AgentReport, type Job, listJobs } from '../../db/agents.js';
 import { type DryRunOffer, listExplainJobs } from '../../db/dry-run-jobs.js';
+import { markOffered } from '../../db/migration-pairs.js';
 import { claimPreflightJobs, type PreflightClaim } from '../../db/preflight-jobs.js';
+import { isMutatingMigration } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
 
 /** What a poll asks for, after the maxima of the protocol. */
@@ -27,7 +29,7 @@ export async function offer(
   mayClaim: () => Promise<boolean>,
 ): Promise<Offer | null> {
   const [jobs, explains] = await Promise.all([
-    wanted.jobs === 0 ? [] : listJobs(services.database, report, wanted.jobs),
+    wanted.jobs === 0 ? [] : findJobs(services, report, wanted.jobs),
     wanted.explains === 0 ? nothingToExplain : quietly(services, nothingToExplain, () => findExplains(services, report, wanted)),
   ]);
   const room = wanted.jobs === 0 || !explains.preflightWaits ? 0 : roomForPreflight(report, wanted, jobs, explains.dryRuns);
@@ -37,6 +39,14 @@ export async function offer(
   }
   if (jobs.length + explains.dryRuns.length + preflights.length === 0) return null;
   return { jobs, dryRuns: explains.dryRuns, preflights };
+}
+
+/** A migration that is offered begins to count the time in which it holds back the next (AG-17). */
+async function findJobs(services: Services, report: AgentReport, limit: number): Promise<Job[]> {
+  const jobs = await listJobs(services.database, report, limit);
+  const migrations = jobs.filter(({ operation }) => isMutatingMigration(operation)).map(({ id }) => id);
+  if (migrations.length > 0) await markOffered(services.database, migrations);
+  return jobs;
 }
 
 const nothingToExplain = { dryRuns: [] as DryRunOffer[], preflightWaits: false };

@@ -1,6 +1,6 @@
 import type { Transaction } from '../../db/client.js';
 import { type FoundExecution, findExecution } from '../../db/executions.js';
-import { type Moved, move } from '../../db/move.js';
+import { type Decide, type Moved, move } from '../../db/move.js';
 import { insertRelay, insertResult } from '../../db/results.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { isJsonText } from '../../domain/json-text.js';
@@ -105,10 +105,11 @@ async function moveByResult(
   const by = (reported: FoundExecution, request: StoredRequest, now: number) =>
     judge(request, { kind: 'result', actor, agentId: caller.id, executionId: reported.id, reported, submission }, now);
   let older = false;
-  const moved = await move(tx, execution.requestId, (request, now) => {
+  const decide: Decide = (request, now) => {
     older = request.execution?.id !== execution.id;
     return older ? nothing : by(execution, request, now);
-  });
+  };
+  const moved = await move(tx, execution.requestId, decide, { pair: execution.operation.startsWith('migrate_') });
   if (!older) return moved;
   const reported = (await findExecution(tx, execution.id)) ?? execution;
   return move(tx, execution.requestId, (request, now) => by(reported, request, now));

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { sha256Hex } from '../../crypto/hash.js';
 import type { FoundExecution } from '../../db/executions.js';
 import { invalid } from '../../domain/errors.js';
+import { readSteps, type Steps, toldSteps } from '../../domain/migration/steps.js';
 import { otherFence } from '../../domain/request/judge-result.js';
 import type { Submission } from '../../domain/request/moves.js';
 import type { Outcome } from '../../domain/request/types.js';
@@ -57,7 +58,8 @@ export function readSubmission(
   services: Services,
 ): Submitted {
   // Of a failure only what tells of applied migrations is kept (RS-13).
-  const data = body.success || isPartial(execution.operation, sent) ? sent : null;
+  const steps = stepsOf(execution.operation, sent);
+  const data = body.success || (steps?.versions.length ?? 0) > 0 ? sent : null;
   const outcome = body.outcome ?? (body.success ? 'committed' : data === null ? 'rolled_back' : 'partial');
   if (succeeded.has(outcome) !== body.success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
   // Also judged under the lock; here it keeps the data of a refused call out of the store, which takes one text per execution.
@@ -87,6 +89,7 @@ export function readSubmission(
       ]),
     ),
     auditError: auditError(services, errorMessage),
+    steps: data === null ? {} : toldSteps(steps),
   };
   const bytes = sent?.length ?? 0;
   const { maxPersistBytes } = services.config().resultStorage;
@@ -121,22 +124,12 @@ export function replaceTooLarge(
   };
 }
 
-/** Whether the data of a failed migration names steps that were done before it failed (MI-40). */
-function isPartial(operation: string, data: Uint8Array | null): boolean {
-  if (data === null || (operation !== 'migrate_up' && operation !== 'migrate_down')) return false;
-  try {
-    const told = partialData.safeParse(JSON.parse(utf8.decode(data)));
-    return told.success && (told.data.applied_before_failure ?? told.data.reverted_before_failure ?? []).length > 0;
-  } catch {
-    return false;
-  }
+/** What the data of a migration says was done (MI-40). */
+function stepsOf(operation: string, data: Uint8Array | null): Steps | null {
+  return data !== null && (operation === 'migrate_up' || operation === 'migrate_down') ? readSteps(utf8.decode(data)) : null;
 }
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
-const partialData = z.object({
-  applied_before_failure: z.array(z.unknown()).optional(),
-  reverted_before_failure: z.array(z.unknown()).optional(),
-});
 
 /** The digits as sent: JSON numbers hold no count above 2^53 - 1 exactly (AG-50a). */
 function exactDigits(rows: number, body: Uint8Array): string {

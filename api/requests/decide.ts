@@ -76,7 +76,7 @@ export async function resumeRequest(call: ById<{ reason: string | null }>, servi
         now,
       );
     };
-    const moved = await move(tx, id, decide, { behind });
+    const moved = await move(tx, id, decide, { behind, pair: true });
     if (moved.refusal === null && moved.before.execution !== null) deleteRelay(tx, id);
     return moved;
   });

@@ -117,11 +117,12 @@ function approvalProgress(request: StoredRequest) {
   };
 }
 
-type QueueHint = 'no_agents' | 'agents_draining' | 'agents_saturated' | null;
+type QueueHint = 'no_agents' | 'agents_draining' | 'agents_saturated' | 'migration_queued' | null;
 
-/** AG-78: why a dispatched request may be waiting. */
+/** AG-78, MI-50: why a dispatched request may be waiting. */
 async function queueHint(services: Services, request: StoredRequest): Promise<QueueHint> {
   if (request.status !== 'dispatched') return null;
+  if (request.dispatchDeadline === null) return 'migration_queued';
   const online = (await listCandidateAgents(services.database, request)).filter((agent) => !agent.offline);
   if (online.length === 0) return 'no_agents';
   if (online.every((agent) => agent.draining)) return 'agents_draining';

@@ -3,6 +3,7 @@ import { version } from '../../runtime/version.js';
 import { openApiDocument } from '../openapi.js';
 import type { Route } from '../route.js';
 import { agentRoutes } from './agent.js';
+import { agentListRoutes } from './agents.js';
 import { auditRoutes } from './audit.js';
 import { readOnlyPaths } from './config-read-only.js';
 import { databaseRoutes } from './databases.js';
@@ -48,6 +49,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...requestRoutes(times),
     ...resultRoutes({ waitMs: times.resultWaitMs }),
     ...agentRoutes(times),
+    ...agentListRoutes,
     ...explainRoutes,
     ...preflightRoutes,
     ...schemaRoutes,

@@ -9,7 +9,7 @@ type Claim = Extract<Move, { kind: 'claim' }>;
 // A read is over before this: its news then starts and ends the workflow in one task. A longer run is told after it.
 const claimLingerMs = 2000;
 
-/** ST-10 by AG-30, AG-32, AG-33 and AG-35; a repeated claim (AG-31) is answered before, from the stored execution. */
+/** ST-10 by AG-30 and AG-32 to AG-35; a repeated claim (AG-31) is answered before, from the stored execution. */
 export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): Verdict {
   const { agent, facts, execution } = move;
   if (!agent.inScope) return refuse(forbidden());
@@ -21,6 +21,10 @@ export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): V
   const unresolved = isMutating(request.operation) && request.unresolved.length > 0;
   if (unresolved && !(agent.fences && agent.marker))
     return refuse(conflict('an earlier attempt is unresolved', 'an agent with markers must look for it'));
+  if (request.dispatchDeadline === null)
+    return refuse(
+      conflict('another migration is running on this database and environment', 'it is offered again when that has ended'),
+    );
   const leaseExpiresAt = now + execution.leaseMs;
   return changed(
     {

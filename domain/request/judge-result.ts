@@ -98,7 +98,14 @@ function events(request: StoredRequest, move: Result, status: Status): AuditDraf
   switch (status) {
     case 'executed': {
       const rows = submission.rowsAffected === null ? {} : { rows_affected: Number(submission.rowsAffected) };
-      return [{ ...base, type: 'execution.completed', outcome: 'success', metadata: { ...facts, ...rows, ...duration } }];
+      return [
+        {
+          ...base,
+          type: 'execution.completed',
+          outcome: 'success',
+          metadata: { ...facts, ...rows, ...duration, ...submission.steps },
+        },
+      ];
     }
     case 'cancelled': {
       // The wish is the user's; credential and addresses of this call are the agent's.
@@ -113,7 +120,14 @@ function events(request: StoredRequest, move: Result, status: Status): AuditDraf
     default: {
       const { errorClass, errorMessage } = submission.auditError;
       const error = { error_class: errorClass, ...(errorMessage === null ? {} : { error_message: errorMessage }) };
-      return [{ ...base, type: 'execution.failed', outcome: 'failure', metadata: { ...facts, ...duration, ...error } }];
+      return [
+        {
+          ...base,
+          type: 'execution.failed',
+          outcome: 'failure',
+          metadata: { ...facts, ...duration, ...error, ...submission.steps },
+        },
+      ];
     }
   }
 }

@@ -40,6 +40,8 @@ export interface Submission extends ExecutionEnd {
   text: string;
   /** What audit events may say of the error (AU-53). */
   auditError: { errorClass: string; errorMessage: string | null };
+  /** What they may say of the steps of a migration (MI-44). */
+  steps: Record<string, unknown>;
 }
 
 /** Every move of section 7 after creation; whoever makes it, `judge` decides. */

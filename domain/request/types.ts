@@ -77,6 +77,7 @@ export interface StoredRequest {
   approvedAt: Instant | null;
   dispatchBy: Instant | null;
   dispatchedAt: Instant | null;
+  /** The end of the dispatch clock; null also while a migration waits for another one (AG-54). */
   dispatchDeadline: Instant | null;
   resolvedAt: Instant | null;
   claimedBy: string | null;
@@ -96,5 +97,8 @@ export interface StoredRequest {
 }
 
 export const FINAL: ReadonlySet<Status> = new Set(['executed', 'failed', 'rejected', 'cancelled', 'expired', 'execution_lost']);
+
+/** Of these one runs at a time on a (database, environment) (MI-30). */
+export const isMutatingMigration = (operation: Operation): boolean => isMutating(operation) && operation !== 'execute_dml';
 
 export const isMutating = (operation: Operation): boolean => operation !== 'execute_select' && operation !== 'migrate_status';

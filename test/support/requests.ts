@@ -97,6 +97,7 @@ export async function finish(database: Database, id: string, executionId: string
         },
         kept: 'empty' as const,
         auditError: { errorClass: 'sql', errorMessage: null },
+        steps: {},
       };
       const actor = { ...actorOf('agent-1'), type: 'agent' as const };
       return judge(request, { kind: 'result', actor, agentId: 'agent-1', executionId, reported, submission }, now);

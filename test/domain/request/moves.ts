@@ -65,6 +65,7 @@ export function submission(outcome: Outcome, over: Partial<Submission> = {}): Su
     errorMessage: success ? null : 'it broke',
     kept: 'empty',
     auditError: { errorClass: 'database', errorMessage: null },
+    steps: {},
     ...over,
   };
 }

@@ -1,0 +1,15 @@
+export type AgentStatus = 'offline' | 'draining' | 'saturated' | 'healthy';
+
+/** What an agent is, first that applies (AG-14); `seenMsAgo` is null for one that has never polled. */
+export function agentStatus(agent: {
+  seenMsAgo: number | null;
+  draining: boolean;
+  inFlight: number;
+  maxConcurrent: number;
+}): AgentStatus {
+  if (agent.seenMsAgo === null || agent.seenMsAgo > offlineMs) return 'offline';
+  if (agent.draining) return 'draining';
+  return agent.inFlight >= agent.maxConcurrent ? 'saturated' : 'healthy';
+}
+
+const offlineMs = 60_000;

@@ -1,0 +1,36 @@
+/** What a migration's result says was done: all of it, or before it failed (MI-40). */
+export interface Steps {
+  key: 'applied' | 'reverted';
+  versions: unknown[];
+}
+
+/** The steps that the result text of a migration names; null when it names none. */
+export function readSteps(resultText: string): Steps | null {
+  const told = parse(resultText);
+  for (const key of ['applied', 'reverted'] as const) {
+    const versions = told[key] ?? told[`${key}_before_failure`];
+    if (Array.isArray(versions)) return { key, versions };
+  }
+  return null;
+}
+
+const maxListBytes = 4096;
+
+/** What audit events and notifications tell of the steps: the versions, or their number when the list is long (MI-44). */
+export function toldSteps(steps: Steps | null): Record<string, unknown> {
+  if (steps === null) return {};
+  const { key, versions } = steps;
+  const list = versions.map((version) =>
+    typeof version === 'string' && /^[\w.-]{1,255}$/.test(version) ? version : `<invalid:${String(version).length}>`,
+  );
+  return JSON.stringify(list).length > maxListBytes ? { [`${key}_count`]: list.length } : { [key]: list };
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,28 @@
+import type { ExecutionPolicyConfig } from '../../config/shared-types.js';
+import { effectiveStatementTimeoutSecs, type Operation } from '../workflow-policy.js';
+import { isMutatingMigration } from './types.js';
+
+type Limits = Pick<
+  ExecutionPolicyConfig,
+  'statementTimeoutSecs' | 'maxStatementTimeoutSecs' | 'migrationStatementTimeoutSecs' | 'migrationLeaseDurationSecs'
+>;
+
+const shortestLeaseSecs = 60;
+const migrationLeaseSecs = 600;
+
+/** The timeout of one statement (0 = none) and the lease of a run, by the policy in force at its claim (AG-37). */
+export function runLimits(
+  operation: Operation,
+  policy: Limits,
+  workflow: { statementTimeoutSecs: number | null } | null,
+): { statementTimeoutSecs: number; leaseSecs: number } {
+  const longest = policy.maxStatementTimeoutSecs + 30;
+  const leaseFor = (timeoutSecs: number) => Math.max(shortestLeaseSecs, Math.min(timeoutSecs + 30, longest));
+  if (!isMutatingMigration(operation)) {
+    const statementTimeoutSecs = effectiveStatementTimeoutSecs(policy, workflow);
+    return { statementTimeoutSecs, leaseSecs: leaseFor(statementTimeoutSecs) };
+  }
+  const statementTimeoutSecs = policy.migrationStatementTimeoutSecs ?? 0;
+  const leaseSecs = statementTimeoutSecs > 0 ? leaseFor(statementTimeoutSecs) : migrationLeaseSecs;
+  return { statementTimeoutSecs, leaseSecs: policy.migrationLeaseDurationSecs ?? leaseSecs };
+}
