@@ -44,7 +44,9 @@ async function migrate(
   const detail = bundleText(migrations, direction, { dirSha256: directory.sha256, maxCount });
   refuseSize(what, detail);
   context.client();
-  output.note(describePlan({ direction, target: `${database}/${environment}`, migrations, maxCount }, output.noteStyle));
+  const oneWay = direction === 'up' ? [] : directory.migrations.filter(({ down }) => down === null);
+  const plan = { direction, target: `${database}/${environment}`, migrations, oneWay, maxCount };
+  output.note(describePlan(plan, output.noteStyle));
   await requireConfirmation(context, direction === 'up' ? 'Apply them?' : 'Revert?');
   const content = { database, environment, operation: `migrate_${direction}`, detail };
   const followed = submit(context, content, options).catch((error: unknown) => {

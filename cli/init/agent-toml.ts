@@ -2,6 +2,9 @@
 export const agentToml = `# The agent: "svc-agent --config agent.toml" runs near the databases and is the only process that holds their credentials.
 # \${NAME} and \${NAME:-default} take a variable of the environment.
 
+# All but migrate_repair, which has to be listed.
+#operations = ["execute_select", "execute_dml", "migrate_up", "migrate_down", "migrate_status", "migrate_repair"]
+
 [server]
 url = "\${SVC_SERVER_URL:-http://127.0.0.1:3000}"
 # Written by the first start of the server; on another host, copy the token there.

@@ -3,6 +3,8 @@ export const svcToml = `# The command line: "svc" reads this file in the working
 
 default_database = "shop"
 default_environment = "development"
+# Where "svc migrate" keeps its files.
+migrations_dir = "migrations"
 
 [server]
 url = "http://127.0.0.1:3000"

@@ -9,12 +9,14 @@ export interface Plan {
   /** database/environment. */
   target: string;
   migrations: readonly LocalMigration[];
+  /** Those that a `down` cannot revert. */
+  oneWay: readonly LocalMigration[];
   /** null = no cap. */
   maxCount: number | null;
 }
 
 /** What is about to be sent, for whoever has to confirm it (MI-52). */
-export function describePlan({ direction, target, migrations, maxCount }: Plan, style: Style): string {
+export function describePlan({ direction, target, migrations, oneWay, maxCount }: Plan, style: Style): string {
   const what = direction === 'up' ? 'sent to' : 'with a down part, sent to';
   const shown = migrations.slice(-maxShown);
   const older = migrations.slice(0, -maxShown);
@@ -26,6 +28,7 @@ export function describePlan({ direction, target, migrations, maxCount }: Plan, 
       (migration) =>
         `  ${padToWidth(migration.version, width, false)}  ${visible(migration.name)}${migration[direction]?.transactional === false ? style.yellow('  (without a transaction)') : ''}`,
     ),
+    ...(oneWay.length === 0 ? [] : [`Without a down part: ${oneWayNames(oneWay)}`]),
     direction === 'up' ? upRule(maxCount) : downRule(maxCount ?? 1),
   ].join('\n');
 }
@@ -37,6 +40,12 @@ export function countOf(number: number, thing: string): string {
 
 /** More than a screen hides the question; the newest are what it is about. */
 const maxShown = 20;
+
+/** The newest ones are those that a `down` would meet. */
+function oneWayNames(migrations: readonly LocalMigration[]): string {
+  const names = migrations.slice(-3).map(({ version, name }) => `${version} ${visible(name)}`);
+  return `${names.join(', ')}${migrations.length > 3 ? ` and ${migrations.length - 3} older` : ''}`;
+}
 
 function upRule(maxCount: number | null): string {
   const rest = maxCount === null ? 'runs all others' : `runs at most ${maxCount} of the others`;

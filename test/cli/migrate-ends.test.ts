@@ -93,6 +93,34 @@ describe('a migration that did not succeed', () => {
   });
 });
 
+describe('one request for one command (CL-20, CL-I4)', () => {
+  it('sends the same key again when the answer was lost', async () => {
+    bench.threeFiles();
+    api.on(paths.create, { drop: true }, created('dispatched')).on(paths.stream, { body: envelope('{"applied":[]}') });
+    expect((await svc(['up', '--yes'])).code).toBe(0);
+    const keys = api.bodies(paths.create).map((body) => body.idempotency_key);
+    expect(keys).toHaveLength(2);
+    expect(new Set(keys).size).toBe(1);
+  });
+
+  it.each([
+    [['up']],
+    [['down']],
+    [['status']],
+    [['repair', '--action', 'remove', '--version', '1', '--emergency', '--reason', 'r']],
+  ])('%j takes the key that it is given, and says it when nobody knows whether the request exists', async (argv) => {
+    bench.threeFiles();
+    api.on(paths.create, { drop: true });
+    const result = await svc([...argv, '--yes', '--json', '--idempotency-key', 'deploy-7']);
+    expect(result.code).toBe(1);
+    expect(JSON.parse(result.stdout).error).toMatchObject({
+      code: 'network_error',
+      hint: expect.stringContaining('--idempotency-key deploy-7'),
+    });
+    expect(api.bodies(paths.create)[0]).toMatchObject({ idempotency_key: 'deploy-7' });
+  });
+});
+
 describe('svc migrate status', () => {
   it('joins what is applied with the files (MI-51)', async () => {
     bench.threeFiles();

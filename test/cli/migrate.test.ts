@@ -80,6 +80,15 @@ describe('svc migrate up and down', () => {
     expect((await svc(['up'], { terminal: true, stdin: 'y\n' })).code).toBe(0);
   });
 
+  it('names what a down could not revert (MI-33, MI-52)', async () => {
+    bench.threeFiles();
+    const { stderr } = await svc(['down', '--count', '2'], { terminal: true, stdin: 'n\n' });
+    expect(stderr.replace(/\u001b\[\d+m/g, '')).toContain(
+      '2 migrations with a down part, sent to app/development\n  1  users\n  3  index\nWithout a down part: 2 seed\n' +
+        'The agent reverts the 2 latest applied ones',
+    );
+  });
+
   it('needs --yes without a terminal, before the first call (CL-18)', async () => {
     bench.threeFiles();
     for (const argv of [['up'], ['down'], ['repair', '--action', 'remove', '--version', '1', '--emergency', '--reason', 'r']]) {
