@@ -36,6 +36,8 @@ export interface GatewayClientOptions {
   connectTimeoutMs: number;
 }
 
+/** A day; timers of longer than 24 of them end at once. */
+const MAX_RETRY_AFTER_SECS = 86_400;
 const MAX_ANSWER_LENGTH = 160 * 1024 * 1024;
 
 /** A client on kept-alive sockets without delay of small packets; a call on a socket that the server had just closed is sent again once. */
@@ -173,7 +175,7 @@ async function readAnswer(response: http.IncomingMessage): Promise<GatewayAnswer
     throw error instanceof GatewayUnreachable ? error : new GatewayUnreachable('answer cut off');
   }
   const retryAfter = Number(response.headers['retry-after']);
-  const retryAfterMs = Number.isFinite(retryAfter) && retryAfter >= 0 ? retryAfter * 1000 : null;
+  const retryAfterMs = retryAfter >= 0 ? Math.min(retryAfter, MAX_RETRY_AFTER_SECS) * 1000 : null;
   try {
     return { status, body: JSON.parse(text), retryAfterMs };
   } catch {

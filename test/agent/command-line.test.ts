@@ -41,6 +41,34 @@ describe('svc-agent', () => {
     expect(missing).toMatchObject({ code: 1, err: 'svc-agent: /nonexistent/agent.toml: no such file\n' });
   });
 
+  it('prints a statement that an operator can run for a role with no more than four rights (AP-50, AP-51)', async () => {
+    const [database, gateway] = [await createEmptyDatabase(), await startFakeGateway()];
+    const directory = mkdtempSync(join(tmpdir(), 'svc-agent-ddl-'));
+    const file = join(directory, 'agent.toml');
+    const role = `four_rights_${Date.now()}`;
+    const url = Object.assign(new URL(database.url), { username: role, password: 'x' }).href;
+    const server = `[server]\nurl = "${gateway.url}"\nagent_token = "svc_test"`;
+    writeFileSync(file, `${server}\n[databases.shop.staging]\nurl = "${url}"\n`);
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    const markers = async () => (await call('--check', '--config', file)).out.split('markers: ')[1];
+    try {
+      await client.query(`create role ${role} login password 'x'`);
+      expect(await markers()).toBe('the marker table does not exist, and the role lacks CREATE on schema public\n');
+      await client.query((await call('--print-marker-ddl', 'postgresql')).out);
+      expect(await markers()).toBe('permission denied for table svc_execution_marker (SQLSTATE 42501)\n');
+      await client.query(`grant select, insert, update, delete on svc_execution_marker to ${role}`);
+      expect(await markers()).toBe('ok\n');
+      expect((await client.query('select * from svc_execution_marker')).rows).toEqual([]);
+    } finally {
+      await client.query(`drop owned by ${role}; drop role ${role}`);
+      await client.end();
+      await gateway.close();
+      await database.drop();
+      rmSync(directory, { recursive: true, force: true });
+    }
+  });
+
   it('checks server, databases and markers and changes nothing', async () => {
     const [database, gateway] = [await createEmptyDatabase(), await startFakeGateway()];
     const directory = mkdtempSync(join(tmpdir(), 'svc-agent-check-'));

@@ -41,8 +41,8 @@ const polls = () => api.bodies(pollRoute).length;
 const aWhile = () => sleep(400);
 
 describe('an agent that is told 429 waits as long as Retry-After says (AG-10)', () => {
-  it('with its next poll, after a poll', async () => {
-    api.on(pollRoute, poll(), limited, poll());
+  it.each(['3600', '99999999999'])('of %s s with its next poll, after a poll', async (secs) => {
+    api.on(pollRoute, poll(), { ...limited, headers: { 'retry-after': secs } }, poll());
     agent = startTestAgent({ gateway: api, url: database.url });
     await eventually(() => polls() === 2);
     await aWhile();

@@ -117,7 +117,7 @@ describe('the secret key (ET-21, ET-22)', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('stops the start when it is missing though named, readable by others, or of the wrong length', async () => {
+  it('stops the start when it is missing though named, readable by others, or of the wrong length (ET-21a, ET-22)', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-key-'));
     const path = join(folder, 'secret.key');
     const warn = () => {};

@@ -49,7 +49,7 @@ async function keys(command: KeyCommand, secret = '5e'.repeat(32)) {
 const rotate = (now = false, overlapSecs = 3600) => keys({ verb: 'rotate', overlapSecs, now });
 
 describe('signing keys (ET-20 to ET-24)', () => {
-  it('are made once, however many processes start, and open only with the secret key', async () => {
+  it('are made once, however many processes start, and open only with the secret key (ET-22, ET-23)', async () => {
     const rings = await Promise.all(Array.from({ length: 4 }, () => ring()));
     const ids = (await Promise.all(rings.map((each) => each.rows()))).flat().map(({ keyId }) => keyId);
     expect(new Set(ids).size).toBe(1);

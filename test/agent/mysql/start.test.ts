@@ -9,6 +9,7 @@ import { writingRights } from '../../../agent/drivers/mysql-grants.js';
 import { packetMeter } from '../../../agent/drivers/mysql-packets.js';
 import { mysqlPlanProblem } from '../../../agent/drivers/mysql-plan.js';
 import { readMysqlUrl } from '../../../agent/drivers/mysql-url.js';
+import { mysqlMarkerDdl } from '../../../agent/marker.js';
 import { defaultTimings } from '../../../agent/timings.js';
 import { findMysql, type MysqlDatabase, withMysql } from '../../support/mysql.js';
 
@@ -118,6 +119,15 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
     expect(refused).toContain('(error 1142)');
     expect(refused).not.toContain(`${database.name}_r`);
     expect((await connect(changed({ pathname: '/' }), { readUrl })).markerProblem).toMatch(/names no database/);
+  });
+
+  it('AP-50: the printed statement makes the table that the agent takes', async () => {
+    await withMysql(database.adminUrl, async (root) => {
+      await root.query('drop table if exists svc_execution_marker');
+      await root.query(mysqlMarkerDdl('svc_execution_marker'));
+    });
+    const { url, readUrl } = database;
+    expect(await connect(url, { readUrl, onlyLook: true })).toMatchObject({ markerReady: true, markerProblem: null });
   });
 
   it('warns of an account of reads that may write', async () => {
