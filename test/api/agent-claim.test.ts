@@ -90,7 +90,7 @@ describe('the checks of a claim in their order (AG-27 to AG-35)', () => {
 });
 
 describe('the answer of a claim (section 4)', () => {
-  it('has every key, and the execution is stored and audited with it (AG-35)', async () => {
+  it('has every key, and the execution is stored and audited with it (AG-35, HT-132)', async () => {
     const agent = await calls.known();
     const id = await calls.dispatched(write);
     const { status, body } = await agent.claim(id);

@@ -18,7 +18,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-describe('our own Postgres away (HT-112)', () => {
+describe('our own Postgres away (HT-112, HT-111, IM-8)', () => {
   it.each(['cut', 'freeze'] as const)('%s: every call is 503, the probes answer, and recovery needs no restart', async (how) => {
     const token = api.tokens.admin;
     expect((await api.call('GET', '/api/me', { token })).status).toBe(200);
