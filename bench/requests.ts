@@ -1,8 +1,13 @@
 import { type Caller, expectStatus } from './caller.js';
 
 /** Creates a request for `SELECT 1` (or another text) and answers its id. */
-export async function create(caller: Caller, environment: 'staging' | 'production', detail = 'SELECT 1'): Promise<string> {
-  return (await expectStatus(201, caller.call('POST', '/api/requests', { database: 'shop', environment, detail }))).id;
+export async function create(
+  caller: Caller,
+  environment: 'staging' | 'production',
+  detail = 'SELECT 1',
+  over: { no_result_store?: boolean } = {},
+): Promise<string> {
+  return (await expectStatus(201, caller.call('POST', '/api/requests', { database: 'shop', environment, detail, ...over }))).id;
 }
 
 /** Waits on the stream for the result of a request; throws unless the run succeeded. */

@@ -5,8 +5,14 @@ import type { BenchOptions, BenchSystem } from './system.js';
 
 const rowBytes = 1040;
 
-/** Results of `mib` MiB, one after the other through agent, server and back to `readers` callers: how long each takes and by how much each process's memory rises at its peak. */
-export async function resultSize(system: BenchSystem, { mib = 10, count = 5, readers = 1, warmup = 50 }: BenchOptions) {
+/**
+ * Results of `mib` MiB, one after the other through agent, server and back to `readers` callers: how long each takes and by how much each process's
+ * memory rises at its peak; with `relay=1` they are not stored but relayed.
+ */
+export async function resultSize(
+  system: BenchSystem,
+  { mib = 10, count = 5, readers = 1, warmup = 50, relay = 0 }: BenchOptions,
+) {
   const { alice, processes } = system;
   // A little below the limit, which counts bytes of the agent's JSON.
   const rows = Math.floor((mib * 1_048_576 * 0.98) / rowBytes);
@@ -19,7 +25,7 @@ export async function resultSize(system: BenchSystem, { mib = 10, count = 5, rea
   const times: number[] = [];
   let bytes = 0;
   const once = async () => {
-    const id = await create(alice, 'staging', detail);
+    const id = await create(alice, 'staging', detail, { no_result_store: relay === 1 });
     const answers = await Promise.all(Array.from({ length: readers }, () => awaitResult(alice, id)));
     bytes = JSON.stringify(answers[0].result_data).length;
     if (answers[0].result_data.rows.length !== rows)
@@ -37,7 +43,7 @@ export async function resultSize(system: BenchSystem, { mib = 10, count = 5, rea
     },
   ]);
   return {
-    ...{ bytes, rows, count, readers },
+    ...{ bytes, rows, count, readers, relay },
     ms: { first: hundredths(times[0] ?? Number.NaN), best: hundredths(Math.min(...times)) },
     processes: Object.fromEntries(grown),
   };

@@ -58,8 +58,8 @@ export async function findRelay(
   db: Queryable,
   executionId: string,
   wholeUpTo: number,
-): Promise<{ bytes: number; envelope: string | null } | undefined> {
-  const [row] = await db.query<{ bytes: number; envelope: string | null }>(
+): Promise<{ bytes: number; envelope: Uint8Array | null } | undefined> {
+  const [row] = await db.query<{ bytes: number; envelope: Uint8Array | null }>(
     `select octet_length(envelope) as bytes, case when octet_length(envelope) <= $2 then envelope end as envelope
      from result_relay where execution_id = $1 and expires_at > clock_timestamp()`,
     [executionId, wholeUpTo],
@@ -67,9 +67,14 @@ export async function findRelay(
   return row;
 }
 
-/** So many characters of it from the given one on, which counts from 0; undefined when it has gone meanwhile. */
-export async function readRelay(db: Queryable, executionId: string, from: number, count: number): Promise<string | undefined> {
-  const [row] = await db.query<{ piece: string }>(
+/** So many bytes of it from the given one on, which counts from 0; undefined when it has gone meanwhile. */
+export async function readRelay(
+  db: Queryable,
+  executionId: string,
+  from: number,
+  count: number,
+): Promise<Uint8Array | undefined> {
+  const [row] = await db.query<{ piece: Uint8Array }>(
     'select substring(envelope from $2::int + 1 for $3::int) as piece from result_relay where execution_id = $1',
     [executionId, from, count],
   );

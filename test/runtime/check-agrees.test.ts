@@ -146,21 +146,25 @@ async function olderDatabase(count: number) {
 
 describe('svc config check --online on a database of an older program (CF-I1)', () => {
   const versions = Array.from({ length: Number.parseInt(schemaVersion, 10) - 1 }, (_, index) => index + 1);
-  it.each(versions)('CF-I1: with schema %i it says what a start will say, and leaves the schema as it is', async (count) => {
-    const database = await olderDatabase(count);
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    try {
-      const applied = async () => (await client.query('select count(*)::int as count from schema_migrations')).rows[0].count;
-      expect(await isValid(write(withoutWorkflows, database.url))).toBe(false);
-      const file = write(shopToml + more, database.url);
-      expect(await isValid(file)).toBe(true);
-      expect(await applied()).toBe(count);
-      expect(await starts(file)).toBe(true);
-      expect(await applied()).toBe(versions.length + 1);
-    } finally {
-      await client.end();
-      await database.drop();
-    }
-  });
+  it.each(versions)(
+    'CF-I1: with schema %i it says what a start will say, and leaves the schema as it is',
+    async (count) => {
+      const database = await olderDatabase(count);
+      const client = new pg.Client({ connectionString: database.url });
+      await client.connect();
+      try {
+        const applied = async () => (await client.query('select count(*)::int as count from schema_migrations')).rows[0].count;
+        expect(await isValid(write(withoutWorkflows, database.url))).toBe(false);
+        const file = write(shopToml + more, database.url);
+        expect(await isValid(file)).toBe(true);
+        expect(await applied()).toBe(count);
+        expect(await starts(file)).toBe(true);
+        expect(await applied()).toBe(versions.length + 1);
+      } finally {
+        await client.end();
+        await database.drop();
+      }
+    },
+    60_000,
+  );
 });

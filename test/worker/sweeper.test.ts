@@ -84,5 +84,5 @@ it('removes relayed results when their time is over (RS-45)', async () => {
        (gen_random_uuid(), gen_random_uuid(), 'kept', clock_timestamp() + interval '1 hour')`,
   );
   await createRelayCleaner({ database }).once();
-  expect(await database.query('select envelope from result_relay')).toEqual([{ envelope: 'kept' }]);
+  expect(await database.query('select envelope from result_relay')).toEqual([{ envelope: Buffer.from('kept') }]);
 });
