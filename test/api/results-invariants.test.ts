@@ -85,7 +85,8 @@ describe('RS-I5: readers of one run', () => {
     const { executionId } = await calls.claimed(id);
     const servers = [calls, gatewayCalls(other)];
     const readers = Array.from({ length: 30 }, (_, index) => patiently(() => servers[index % 2]!.stream(owner, id)));
-    await calls.submit(executionId, { success: true, result_data: data });
+    const submitted = await patiently(() => calls.submit(executionId, { success: true, result_data: data }));
+    expect(submitted.status).toBe(200);
     const answers = await Promise.all(readers);
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
     expect(answers[0]!.text).toContain(data);
