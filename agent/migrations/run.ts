@@ -136,7 +136,8 @@ async function runPlan<S extends Session>(
   }
   const failure = table.there || todo.length > 0 ? null : await makeTable(session, table, target);
   if (failure) return end(failure, null);
-  const before = [...applied].filter((version) => !done.includes(version));
+  const all = new Set(done);
+  const before = [...applied].filter((version) => !all.has(version));
   const late = direction === 'up' ? outOfOrder(done, before) : [];
   const appliedFence = todo.length === 0 ? settledFence : null;
   return { outcome: ranOutcome({ direction, done, outOfOrder: late, appliedFence }, run.limits.maxResultBytes), error: null };
