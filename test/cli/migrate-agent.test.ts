@@ -45,8 +45,10 @@ beforeEach(async () => {
   for (const { tablename } of rows) await database.query(`drop table ${tablename}`);
 });
 
-const svc = (user: keyof typeof tokens, ...argv: string[]) =>
+const svc = (user: keyof typeof tokens, ...argv: string[]) => svcWatched(user, argv);
+const svcWatched = (user: keyof typeof tokens, argv: string[], watch?: (stderr: () => string) => void) =>
   runSvc(argv, {
+    started: ({ stderr }) => watch?.(stderr),
     directory,
     environment: { SVC_SERVER_URL: api.url, SVC_TOKEN: tokens[user], SVC_DATABASE: 'shop', SVC_ENV: 'staging', SVC_YES: '1' },
   });
@@ -60,15 +62,17 @@ const tables = async () =>
 const versions = async () =>
   (await database.query('select version from schema_migrations order by 1')).rows.map(({ version }) => version);
 
-/** Asks, has bob approve, and resumes: what the resume answered. */
-async function approved(...argv: string[]): Promise<SvcResult> {
+/** Asks, has bob approve, and resumes: what the resume answered; a function at the end of the words is given its stderr as it grows. */
+async function approved(...words: (string | ((stderr: () => string) => void))[]): Promise<SvcResult> {
+  const argv = words.filter((word) => typeof word === 'string');
+  const watch = words.find((word) => typeof word === 'function');
   const asked = await svc('alice', ...argv, '--json');
   expect(asked.code).toBe(2);
   const { data, error } = JSON.parse(asked.stdout);
   expect(error.code).toBe('pending_approval');
   expect(data.approvers).toEqual(['group:dba-team']);
   expect(await svc('bob', 'request', 'approve', data.request_id)).toMatchObject({ code: 0 });
-  return svc('alice', 'request', 'resume', data.request_id);
+  return svcWatched('alice', ['request', 'resume', data.request_id], watch);
 }
 
 /** What the status says of each version; it waits for approval like everything on this pair, so an administrator breaks the glass. */
@@ -180,6 +184,24 @@ it('repairs the list of applied versions, and tells what was so already (MI-42)'
   expect(
     await svc('alice', 'migrate', 'repair', '--action', 'remove', '--version', '1', '--emergency', '--reason', 'r'),
   ).toMatchObject({ code: 1, stderr: expect.stringContaining('error: migrate repair: ') });
+});
+
+it('tells that it waits for another migration, and runs after it (MI-30, CL-25)', async () => {
+  write('1_t.sql', '-- migrate:up\ncreate table t1 (id int);\nselect pg_advisory_xact_lock(42);\n');
+  await database.query('select pg_advisory_lock(42)');
+  const first = approved('migrate', 'up');
+  const held = `select 1 from pg_locks where locktype = 'advisory' and objid = 42 and not granted`;
+  await expect.poll(async () => (await database.query(held)).rows.length, { timeout: 30_000 }).toBe(1);
+  write('2_t.sql', table('t2'));
+  let told = () => '';
+  const second = approved('migrate', 'up', (stderr) => {
+    told = stderr;
+  });
+  await expect.poll(() => told(), { timeout: 30_000 }).toContain('dispatched: waiting for another migration');
+  await database.query('select pg_advisory_unlock(42)');
+  expect(await first).toMatchObject({ code: 0, stdout: expect.stringContaining('(1 applied)') });
+  expect(await second).toMatchObject({ code: 0, stdout: expect.stringContaining('(1 applied)') });
+  expect(await versions()).toEqual(['1', '2']);
 });
 
 it('takes over a database that dbmate has migrated (MI-20)', async () => {
