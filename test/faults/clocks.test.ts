@@ -100,7 +100,9 @@ async function instantsOf(running: readonly Running[]): Promise<Record<string, s
 async function expectMoved(running: readonly Running[], instants: Record<string, string>): Promise<void> {
   for (const { id, clock } of running) {
     const { event, end } = clocks[clock];
-    await eventually(async () => (await calls.statusOf(id)) === end, waitMs);
+    await eventually(async () => (await calls.statusOf(id)) === end, waitMs).catch(async (error: Error) => {
+      throw new Error(`the ${clock} clock of a request that is ${await calls.statusOf(id)}: ${error.message}`);
+    });
     const { rows } = await system.database.query<{ early: boolean }>(
       'select created_at < $3 as early from audit_events where request_id = $1 and event_type = $2',
       [id, event, instants[id]],
