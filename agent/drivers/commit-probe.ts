@@ -3,6 +3,9 @@ import type { Run } from './driver.js';
 import type { Marker, WriteTarget } from './engine.js';
 import type { Session } from './session.js';
 
+/** What became of a COMMIT; `error` is what the server or the connection said, null when the server only rolled back. */
+export type CommitEnd = { found: 'committed' } | { found: 'rolled_back' | 'unknown'; error: unknown };
+
 /**
  * Asks on new connections whether a doubtful commit took place, until that is known or the time is over (AP-37). `ask` may know it in a way
  * of its own, and gives null where it does not.

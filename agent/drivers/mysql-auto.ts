@@ -1,4 +1,5 @@
 import type { JudgedStatement } from '../../sql/judge.js';
+import { lexMysql } from '../../sql/mysql/lexer.js';
 import { failure, type Outcome } from '../outcome.js';
 import type { RowsJson } from '../result-json.js';
 import type { Run } from './driver.js';
@@ -96,10 +97,14 @@ async function failed(
 function whatStays(running: JudgedStatement | null, kept: boolean, done: number, all: number): string | null {
   if (kept) return `changes in tables without transactions stay; ${done} of ${all} statements were done before`;
   if (done > 0) return `${done} of ${all} statements were done and stay`;
-  return running !== null && canEndHalfDone(running) ? 'what it had done before that stays' : null;
+  return running !== null && canEndHalfDone(running.text) ? 'what it had done before that stays' : null;
 }
 
-/** A procedure commits as it likes, and MariaDB drops the objects of a list one by one. */
-function canEndHalfDone({ kind, type, text }: JudgedStatement): boolean {
-  return kind === 'utility' || (type === 'DROP' && text.includes(','));
+/** Whether a failure may leave a part of it: a procedure commits as it likes, and MariaDB drops the objects of a list or a database one by one. */
+export function canEndHalfDone(text: string): boolean {
+  const lexed = lexMysql(text);
+  const words = lexed.ok ? lexed.tokens.map(({ upper }) => upper) : [];
+  return words[0] === 'CALL' || (words[0] === 'DROP' && (words.includes(',') || wholes.has(words[1] ?? '')));
 }
+
+const wholes = new Set(['DATABASE', 'SCHEMA']);

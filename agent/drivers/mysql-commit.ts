@@ -1,24 +1,34 @@
 import { failure, type Outcome } from '../outcome.js';
-import { lookUpCommit } from './commit-probe.js';
+import { type CommitEnd, lookUpCommit } from './commit-probe.js';
 import type { Run } from './driver.js';
 import type { MysqlWriteTarget } from './mysql-engine.js';
 import type { MysqlSession } from './mysql-session.js';
 
-/**
- * Sends COMMIT and says what became of it; `success` is what is reported when the change is there. After an error of any kind only the
- * marker row tells: the server has no other word about a transaction that ended (AP-37).
- */
+/** Sends COMMIT and says what became of it; `success` is what is reported when the change is there. */
 export async function commitMysql(session: MysqlSession, run: Run, target: MysqlWriteTarget, success: Outcome): Promise<Outcome> {
-  const { errors } = target.engine;
+  const end = await settleCommit(session, run, target, null);
+  if (end.found === 'committed') return success;
+  const why = target.engine.errors.errorText(end.error);
+  return end.found === 'rolled_back' ? failure('rolled_back', why) : failure('unknown', `commit outcome unknown: ${why}`);
+}
+
+/**
+ * Sends COMMIT. After an error of any kind only what it would have left tells, which is asked on new connections: the marker row, and what
+ * `ask` finds. The server has no other word about a transaction that ended (AP-37).
+ */
+export async function settleCommit(
+  session: MysqlSession,
+  run: Run,
+  target: MysqlWriteTarget,
+  ask: ((other: MysqlSession) => Promise<'committed' | null>) | null,
+): Promise<CommitEnd> {
   try {
     await sendCommit(session, run, target);
-    return success;
+    return { found: 'committed' };
   } catch (error) {
     session.destroy();
-    const found = run.marker ? await lookUpCommit(run, target, async () => null) : 'unknown';
-    if (found === 'committed') return success;
-    if (found === 'rolled_back') return failure('rolled_back', errors.errorText(error));
-    return failure('unknown', `commit outcome unknown: ${errors.errorText(error)}`);
+    if (!run.marker && ask === null) return { found: 'unknown', error };
+    return { found: await lookUpCommit(run, target, ask ?? (async () => null)), error };
   }
 }
 

@@ -3,16 +3,15 @@ import { markerRow, mysqlMarkerDdl } from '../marker.js';
 import type { Run } from './driver.js';
 import type { Marker } from './engine.js';
 import { asMysqlError, mysqlErrors } from './mysql-errors.js';
-import type { MysqlSession } from './mysql-session.js';
+import { type MysqlSession, quoted } from './mysql-session.js';
 
 export interface MysqlMarker extends Marker<MysqlSession> {
-  done(session: MysqlSession, run: Run, rowsAffected: number): Promise<unknown>;
+  done(session: MysqlSession, run: Run, rowsAffected: number | null): Promise<unknown>;
   remove(session: MysqlSession, run: Run): Promise<unknown>;
 }
 
 /** The marker table in `schema`, else in the database of the address; null where neither is named. */
 export function createMysqlMarker({ schema, table: name }: { schema: string | null; table: string }): MysqlMarker {
-  const quoted = (one: string) => `\`${one.replaceAll('`', '``')}\``;
   const table = schema === null ? quoted(name) : `${quoted(schema)}.${quoted(name)}`;
   const insert = `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest) values`;
   return {
@@ -47,12 +46,10 @@ export function createMysqlMarker({ schema, table: name }: { schema: string | nu
         [run.requestId, String(run.fence), run.step, mode, run.executionId, run.agentId, run.approvalDigest],
       ),
     done: (session, run, rowsAffected) =>
-      session.query(`update ${table} set state = 'done', rows_affected = ? where request_id = ? and fence = ? and step = ?`, [
-        String(rowsAffected),
-        run.requestId,
-        String(run.fence),
-        run.step,
-      ]),
+      session.query(
+        `update ${table} set state = 'done', rows_affected = nullif(?, '') where request_id = ? and fence = ? and step = ?`,
+        [rowsAffected === null ? '' : String(rowsAffected), run.requestId, String(run.fence), run.step],
+      ),
     remove: (session, run) =>
       session.query(`delete from ${table} where request_id = ? and fence = ? and step = ? and state = 'open'`, [
         run.requestId,

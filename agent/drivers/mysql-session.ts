@@ -17,6 +17,9 @@ export interface Ran {
 
 const RESET_MS = 10_000;
 
+/** A name as an identifier. */
+export const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
+
 /** One connection to MySQL or MariaDB while one job has it. */
 export class MysqlSession implements Session {
   isMariadb = false;
@@ -61,6 +64,11 @@ export class MysqlSession implements Session {
       }`,
       [withoutReadingModes(row?.[1] ?? '')],
     );
+    await this.run(this.#settings);
+  }
+
+  /** Sets again what `prepare` has set. */
+  async restoreSettings(): Promise<void> {
     await this.run(this.#settings);
   }
 

@@ -1,5 +1,5 @@
 import type { AgentConfig, DatabaseConfig } from '../config.js';
-import { failure } from '../outcome.js';
+import { migrateInPool } from '../migrations/migrate.js';
 import { collectMysqlSchema } from '../schema/mysql.js';
 import type { Timings } from '../timings.js';
 import type { Connected, Driver, ExplainRun } from './driver.js';
@@ -9,6 +9,7 @@ import { mysqlErrors as errors, mysqlConnectFailure } from './mysql-errors.js';
 import { readAccountProblem } from './mysql-grants.js';
 import { limitTime } from './mysql-limits.js';
 import { createMysqlMarker } from './mysql-marker.js';
+import { createMysqlMigrations } from './mysql-migrations.js';
 import { explainMysql } from './mysql-plan.js';
 import { createMysqlPool } from './mysql-pool.js';
 import { runMysqlSelect } from './mysql-select.js';
@@ -26,6 +27,7 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
   const marker = createMysqlMarker({ schema, table: config.marker.table });
   const toRead = { pool: reads, timings, engine, graceMs: timings.mysqlReadGraceMs };
   const toWrite = { pool: writes, timings, engine, graceMs: 0, marker };
+  const toMigrate = { ...toWrite, migrations: createMysqlMigrations(toWrite), lockWaitMs: config.migrationLockWaitMs };
 
   return {
     dialect: 'mysql',
@@ -48,10 +50,7 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
     },
     select: (run) => runInPool(reads, run, errors, (session) => runMysqlSelect(session, run, toRead)),
     dml: (run) => runInPool(writes, run, errors, (session) => runMysqlDml(session, run, toWrite)),
-    async migrate() {
-      const outcome = failure('not_started', 'unsupported operation: migrations on MySQL');
-      return { outcome, connectivity: false, released: Promise.resolve() };
-    },
+    migrate: (run, task) => migrateInPool(run, task, toMigrate),
     explain: (run) =>
       explainInPool(run.read ? reads : writes, run, errors, {
         graceMs: timings.deadlineGraceMs,

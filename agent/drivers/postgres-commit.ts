@@ -1,11 +1,8 @@
 import { failure, type Outcome } from '../outcome.js';
-import { lookUpCommit } from './commit-probe.js';
+import { type CommitEnd, lookUpCommit } from './commit-probe.js';
 import type { Run } from './driver.js';
 import type { PostgresWriteTarget } from './postgres-engine.js';
 import type { PostgresSession } from './postgres-session.js';
-
-/** What became of a COMMIT; `error` is what the server or the connection said, null when the server only rolled back. */
-export type CommitEnd = { found: 'committed' } | { found: 'rolled_back' | 'unknown'; error: unknown };
 
 /** Sends COMMIT and says what became of it; `success` is what is reported when the change is there. */
 export async function commit(

@@ -1,7 +1,10 @@
 import { type SwallowingProxy, startSwallowingProxy } from './swallowing-proxy.js';
 
-/** First byte of the Parse message, with which every exchange of a session begins. */
-const PARSE = 'P'.charCodeAt(0);
+/** Whether a message begins an exchange of a session with PostgreSQL: Parse. */
+const beginsWithParse = (data: Buffer) => data[0] === 'P'.charCodeAt(0);
+
+/** Whether a message is a statement for MySQL: the first packet of an exchange, with the command QUERY behind its header of four bytes. */
+export const isMysqlStatement = (data: Buffer) => data[3] === 0 && data[4] === 3;
 
 export interface ExchangeFaults {
   /** The given address with the proxy in its place. */
@@ -16,8 +19,8 @@ export interface ExchangeFaults {
   readonly count: number;
 }
 
-/** A proxy in front of a PostgreSQL that breaks a run at any of its steps. */
-export async function startExchangeFaults(url: string): Promise<ExchangeFaults> {
+/** A proxy in front of a database that breaks a run at any of its steps. */
+export async function startExchangeFaults(url: string, begins = beginsWithParse): Promise<ExchangeFaults> {
   const proxy = await startSwallowingProxy(Number(new URL(url).port));
   const faults = {
     url: Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(proxy.port) }).href,
@@ -26,7 +29,7 @@ export async function startExchangeFaults(url: string): Promise<ExchangeFaults> 
     arm(nth: number, when: 'before' | 'after', fault = () => {}) {
       faults.count = 0;
       proxy.onClientData = (data) => {
-        if (data[0] !== PARSE || ++faults.count !== nth) return 'pass';
+        if (!begins(data) || ++faults.count !== nth) return 'pass';
         fault();
         if (when === 'before') proxy.cut();
         return 'drop';

@@ -13,8 +13,8 @@ export interface MysqlBench {
   agent: TestAgent;
   /** The test's own connection, with all rights on the server. */
   root: Connection;
-  offer(operation: 'execute_select' | 'execute_dml', detail: string, input?: Partial<JobInput>): FakeJob;
-  run(operation: 'execute_select' | 'execute_dml', detail: string, input?: Partial<JobInput>): Promise<Record<string, unknown>>;
+  offer(operation: string, detail: string, input?: Partial<JobInput>): FakeJob;
+  run(operation: string, detail: string, input?: Partial<JobInput>): Promise<Record<string, unknown>>;
   /** One row's first column. */
   value(sql: string, values?: string[]): Promise<unknown>;
   /** Waits until another connection runs a statement that contains the text. */

@@ -1,0 +1,168 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { migrationLockName } from '../../../agent/drivers/mysql-migrations.js';
+import { bundleOf, dataOf, tableFiles } from '../../support/migration-bench.js';
+import { findMysql, withMysql } from '../../support/mysql.js';
+import { type MysqlMigrationBench, startMysqlMigrationBench } from '../../support/mysql-migrations.js';
+
+const server = await findMysql(import.meta.url);
+
+describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
+  let bench: MysqlMigrationBench;
+  let gate: string;
+  beforeAll(async () => {
+    bench = await startMysqlMigrationBench(server!);
+    gate = `gate ${bench.database.name}`;
+  });
+  beforeEach(async () => {
+    await bench.root.query('select release_lock(?)', [gate]);
+    await bench.clear();
+  });
+  afterAll(() => bench?.close());
+
+  /** A statement that stands still until the test opens the gate. */
+  const wait = () => `select get_lock('${gate}', 60)`;
+  const shut = () => bench.root.query('select get_lock(?, 0)', [gate]);
+  const open = () => bench.root.query('select release_lock(?)', [gate]);
+  const leaveMarker = (requestId: string, step: string, mode: 'tx' | 'auto', state: 'open' | 'done') =>
+    bench.root.query(
+      `insert into svc_execution_marker (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest)
+       values (?, 1, ?, ?, ?, 'e', 'a', 'd')`,
+      [requestId, step, mode, state],
+    );
+  const second = (requestId: string) => ({ requestId, fence: 2, unresolvedFences: [1] });
+
+  it('MI-34, MI-I9: cancelled before the first one, nothing was changed', async () => {
+    await withMysql(bench.database.adminUrl, async (holder) => {
+      await holder.query('select get_lock(?, 0)', [migrationLockName(bench.database.name)]);
+      const job = bench.offer('migrate_up', bundleOf('up', tableFiles(1)));
+      await job.claimed;
+      job.heartbeat.cancelled = true;
+      expect(await job.result).toMatchObject({ success: false, cancelled: true, outcome: 'not_started' });
+    });
+    expect([await bench.tables(), await bench.versions()]).toEqual([[], []]);
+  });
+
+  it('MI-34: one that changes rows only is cancelled in the database and rolled back', async () => {
+    await bench.root.query('create table parts (id int primary key)');
+    await shut();
+    const job = bench.offer('migrate_up', bundleOf('up', [{ version: 'v1', up: `insert into parts values (1); ${wait()}` }]));
+    await bench.untilActive(gate);
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({
+      ...{ success: false, cancelled: true, outcome: 'rolled_back', error_message: 'migration error: migration cancelled' },
+    });
+    expect([await bench.column('select id from parts'), await bench.versions()]).toEqual([[], []]);
+  });
+
+  it('MI-34: one that commits by itself runs to its end, and no further one starts', async () => {
+    await shut();
+    const up = `create table a (id int); ${wait()}; create table b (id int)`;
+    const job = bench.offer('migrate_up', bundleOf('up', [{ version: 'u1', up }, ...tableFiles(1)]));
+    await bench.untilActive(gate);
+    const { heartbeats } = job;
+    job.heartbeat.cancelled = true;
+    await expect.poll(() => job.heartbeats).toBeGreaterThan(heartbeats + 2);
+    await open();
+    expect(await job.result).toMatchObject({
+      success: false,
+      cancelled: false,
+      outcome: 'partial',
+      error_message: 'migration cancelled',
+    });
+    expect(dataOf(await job.result)).toMatchObject({ applied_before_failure: ['u1'] });
+    expect([await bench.tables(), await bench.versions()]).toEqual([['a', 'b'], ['u1']]);
+  });
+
+  it('MI-36: a statement above its limit is ended, and what stays is told', async () => {
+    await bench.root.query('create table parts (id int primary key)');
+    await bench.root.query('start transaction; insert into parts values (5)');
+    const blocked = 'insert into parts values (5)';
+    const limit = { statementTimeoutSecs: 1 };
+    const rows = await bench.up([{ version: 'v1', up: `insert into parts values (1); ${blocked}` }], null, limit);
+    expect(rows).toMatchObject({ success: false, outcome: 'rolled_back', cancelled: false });
+    expect(rows.error_message).toMatch(/^migration error: migration timed out \(version v1\): /);
+    const mixed = await bench.up([{ version: 'v1', up: `create table a (id int); ${blocked}` }], null, limit);
+    expect(mixed.outcome).toBe('partial');
+    expect(mixed.error_message).toMatch(
+      /^migration timed out \(version v1\): .*; statement 2 of 2 failed; the first 1 are applied and stay$/,
+    );
+    await bench.root.query('rollback; lock tables parts write');
+    const locked = await bench.up([{ version: 'v2', up: 'alter table parts add b int' }], null, limit);
+    await bench.root.query('unlock tables');
+    expect(locked).toMatchObject({ outcome: 'rolled_back' });
+    expect(locked.error_message).toContain('migration timed out (version v2)');
+    expect([await bench.column('select * from parts'), await bench.tables()]).toEqual([[], ['a', 'parts']]);
+  });
+
+  it('AP-I5: a connection that is lost while a statement commits by itself leaves its migration in doubt', async () => {
+    await shut();
+    const requestId = randomUUID();
+    const running = bench.up([{ version: 'v1', up: `create table a (id int); ${wait()}` }], null, { requestId });
+    await bench.untilActive(gate);
+    const [id] = await bench.column('select id from information_schema.processlist where info like ? and id <> connection_id()', [
+      `%${gate}%`,
+    ]);
+    await bench.root.query(`kill ${id}`);
+    const lost = await running;
+    expect(lost).toMatchObject({ success: false, outcome: 'unknown' });
+    expect(lost.error_message).toMatch(/^migration v1 may be half applied; check the database, then use migrate repair: /);
+    expect(await bench.markers(requestId)).toEqual(['v1 auto open 1']);
+  });
+
+  it('AP-I5: a connection that is lost while rows are changed has rolled back', async () => {
+    await bench.root.query('create table parts (id int primary key)');
+    await shut();
+    const running = bench.up([{ version: 'v1', up: `insert into parts values (1); ${wait()}` }]);
+    await bench.untilActive(gate);
+    const [id] = await bench.column('select id from information_schema.processlist where info like ? and id <> connection_id()', [
+      `%${gate}%`,
+    ]);
+    await bench.root.query(`kill ${id}`);
+    expect(await running).toMatchObject({ success: false, outcome: 'rolled_back' });
+    expect([await bench.column('select id from parts'), await bench.versions()]).toEqual([[], []]);
+  });
+
+  it('MI-35, MI-I6: what a lost attempt did stands first and counts; with nothing left it is already_applied', async () => {
+    const requestId = randomUUID();
+    expect(await bench.up(tableFiles(2))).toMatchObject({ success: true });
+    for (const step of ['v1', 'v2']) await leaveMarker(requestId, step, 'auto', 'done');
+    expect(await bench.up(tableFiles(2), null, second(requestId))).toMatchObject({
+      success: true,
+      outcome: 'already_applied',
+      applied_fence: 1,
+    });
+    const resumed = await bench.up(tableFiles(5), 3, { requestId, fence: 3, unresolvedFences: [1, 2] });
+    expect(resumed).toMatchObject({ success: true, outcome: 'committed', result_data: '{"applied":["v1","v2","v3"]}' });
+    expect(await bench.versions()).toEqual(['v1', 'v2', 'v3']);
+    expect(await bench.markers(requestId)).toContain('v3 auto done 3');
+  });
+
+  it('MI-35: one that a lost attempt may have half applied is left alone until it is repaired', async () => {
+    const requestId = randomUUID();
+    await leaveMarker(requestId, 'v1', 'auto', 'open');
+    const doubtful = await bench.up(tableFiles(2), null, second(requestId));
+    expect(doubtful).toMatchObject({
+      ...{ success: false, outcome: 'unknown', cancelled: false },
+      error_message: 'migration v1 may be half applied; check the database, then use migrate repair',
+    });
+    expect(await bench.tables()).toEqual([]);
+    expect(await bench.repair('mark_applied', 'v1')).toMatchObject({ success: true });
+    const resumed = await bench.up(tableFiles(2), null, { requestId, fence: 3, unresolvedFences: [1, 2] });
+    expect(dataOf(resumed)).toEqual({ applied: ['v1', 'v2'] });
+    expect(await bench.tables()).toEqual(['t2']);
+  });
+
+  it('AP-53: a lost attempt that still runs in the database is waited for', async () => {
+    await shut();
+    const requestId = randomUUID();
+    await withMysql(bench.database.url, async (lost) => {
+      await lost.query('select get_lock(?, 0)', [`svc:${requestId}`]);
+      const next = bench.up(tableFiles(1), null, second(requestId));
+      await bench.root.query('select sleep(0.3)');
+      expect(await bench.tables()).toEqual([]);
+      await lost.query('select release_all_locks()');
+      expect(await next).toMatchObject({ success: true });
+    });
+  });
+});
