@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { noteNotRun } from '../support/not-run.js';
+import { noteLeftOut } from '../support/not-run.js';
 import { runSvc } from './run-svc.js';
 
 const toml = `default_database = "shop"
@@ -66,7 +66,7 @@ async function offered(shell: string, line: string): Promise<string[]> {
 }
 
 for (const shell of Object.keys(ask)) {
-  if (!isThere(shell)) noteNotRun(import.meta.url, `there is no ${shell}`);
+  if (!isThere(shell)) noteLeftOut(import.meta.url, `there is no ${shell}`);
   describe.skipIf(!isThere(shell))(`completion in a real ${shell} (CL-46)`, () => {
     it.each(cases)('after %j: %j', { timeout: 90_000 }, async (line, expected) => {
       const typesOption = /(?:^| )-[^ ]*$/.test(line);
