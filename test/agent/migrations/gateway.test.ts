@@ -39,7 +39,7 @@ afterAll(async () => {
   await agent?.exit;
   await api?.close();
   await Promise.all([target?.end(), other?.end(), faults?.proxy.close()]);
-  await Promise.all(databases.map((one) => one.drop()));
+  await Promise.all((databases ?? []).map((one) => one.drop()));
 });
 
 /** Starts the agent that stays, for both pairs. */
@@ -128,5 +128,37 @@ describe('migrations behind a real gateway', () => {
     await until(id, /^cancelled$/);
     expect(await appliedVersions(target)).toEqual(before);
     expect((await target.query("select to_regclass('t8')::text as name")).rows).toEqual([{ name: null }]);
+  }, 60_000);
+
+  it('MI-30, MI-50: of one pair migrations run one after another, of two pairs side by side', async () => {
+    await startAgent();
+    await target.query('select pg_advisory_lock(42)');
+    const waits = (version: string) => bundleOf('up', [{ version, up: 'select pg_advisory_xact_lock(42)' }]);
+    const first = await create(waits('w1'));
+    await untilActive(target, 'pg_advisory_xact_lock(42)');
+    const second = await create(waits('w2'));
+    const elsewhere = await create(bundleOf('up', tableFiles(1)), { environment: 'development' });
+    await until(elsewhere, /^executed$/);
+    expect(await statusOf(first)).toBe('running');
+    expect((await calls.show(dana, second)).body).toMatchObject({ status: 'dispatched', queue_hint: 'migration_queued' });
+    await target.query('select pg_advisory_unlock(42)');
+    await until(first, /^executed$/);
+    await until(second, /^executed$/);
+    expect(await contentOf(second)).toEqual({ applied: ['w2'] });
+    expect(await appliedVersions(other)).toEqual(['v1']);
+  }, 60_000);
+
+  it('MI-I7, MI-18: a bundle of any characters and any layout runs as its very bytes', async () => {
+    await startAgent();
+    const sql = 'create table "t\\u0041é😀" (a text default \'\\u2028\\u003c ☃\')';
+    const detail = ` {"versions" : ["z.odd"],\n"extra":{"b":[1,-9223372036854775808,true,null,"\\ud83d\\ude00"],"a":{}},
+      "migrations":[{"version":"z.odd","sql":"${sql.replaceAll('"', '\\"')} -- \\t\\u00fc","note":"é"}],"max_count":null,"dir_sha256":"","direction":"up","format":"v2"}\n`;
+    const id = await create(detail);
+    await until(id, /executed|failed/);
+    expect(await contentOf(id)).toEqual({ applied: ['z.odd'] });
+    const { rows } = await target.query(
+      'select pg_get_expr(adbin, adrelid) as text from pg_attrdef where adrelid = \'"tAé😀"\'::regclass',
+    );
+    expect(rows).toEqual([{ text: "'\u2028< ☃'::text" }]);
   }, 60_000);
 });
