@@ -36,8 +36,13 @@ export function patientCalls({ servers, tokens }: System) {
     show,
     statusOf: async (id: string) => (await show(id)).status as string,
     /** Creates a request of alice under a key; answers its id. */
-    async create(key: string, environment: string, detail = 'select 1', database = 'shop'): Promise<string> {
-      const fields = { database, environment, detail, idempotency_key: key };
+    async create(
+      key: string,
+      environment: string,
+      detail = 'select 1',
+      more: { database?: string; operation?: string } = {},
+    ): Promise<string> {
+      const fields = { database: 'shop', environment, detail, idempotency_key: key, ...more };
       return expectStatus(await call(tokens.alice, 'POST', '/api/requests', fields), 201, 200).id as string;
     },
     /** Bob approves, alice resumes; either may have happened in a call whose answer was lost. */

@@ -36,7 +36,7 @@ describe.each(['shop', 'store'] as const)('a cancel on %s', (name) => {
   const create = async (key: number, seconds: number): Promise<Played> => {
     const one = target()!;
     const detail = napping(one, key, seconds);
-    const id = await both.calls.create(`${name}-${key}`, 'staging', detail, name);
+    const id = await both.calls.create(`${name}-${key}`, 'staging', detail, { database: name });
     return { id, key, target: one, kind: { ...one.kinds[0]!, detail: () => detail } };
   };
   const cancel = ({ id }: Played) => both.calls.act(both.system.tokens.alice, id, 'cancel');

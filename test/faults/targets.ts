@@ -11,8 +11,11 @@ export interface Write {
 /** How a write runs: all of it with its marker in one transaction, or each statement for itself. */
 export interface Kind {
   mode: 'tx' | 'auto';
+  operation?: 'migrate_up';
+  /** How many changes it consists of; each is proven for itself. */
+  changes: number;
   detail(key: number): string;
-  /** How often the change of `key` took place. */
+  /** How many changes of `key` took place. */
   applied(target: Target, key: number): Promise<number>;
 }
 
@@ -31,32 +34,55 @@ const counted = async (target: Target, key: number): Promise<number> =>
   Number((await target.rows(`select n from ledger where id = ${key}`))[0]?.n);
 const add = (key: number) => `update ledger set n = n + 1 where id = ${key}`;
 
+const migrations = 3;
+
+/** Migrations that each add one; the versions of one key go before those of the next. */
+function migrationsOf(key: number): string {
+  const versions = Array.from({ length: migrations }, (_, step) => `${1000 + key}.${step}`);
+  const bundle = versions.map((version) => ({ version, sql: add(key) }));
+  return JSON.stringify({ format: 'v2', direction: 'up', versions, migrations: bundle, dir_sha256: '0'.repeat(64) });
+}
+
+/** Where the version rows disagree with the changes, no number is right (MI-I1). */
+async function migrated(target: Target, key: number): Promise<number> {
+  const sql = `select n, (select count(*)::int from schema_migrations where version like '${1000 + key}.%') as versions from ledger where id = ${key}`;
+  const [row] = await target.rows(sql);
+  return row?.n === row?.versions ? Number(row?.n) : Number.NaN;
+}
+
 const postgresKinds: readonly Kind[] = [
-  { mode: 'tx', detail: add, applied: counted },
-  { mode: 'tx', detail: (key) => `insert into notes (id) values (${key}); ${add(key)} returning n`, applied: counted },
-  { mode: 'tx', detail: (key) => `${add(key)}; select pg_sleep(0.02)`, applied: counted },
+  { mode: 'tx', changes: 1, detail: add, applied: counted },
+  {
+    mode: 'tx',
+    changes: 1,
+    detail: (key) => `insert into notes (id) values (${key}); ${add(key)} returning n`,
+    applied: counted,
+  },
+  { mode: 'tx', changes: 1, detail: (key) => `${add(key)}; select pg_sleep(0.02)`, applied: counted },
   {
     mode: 'auto',
+    changes: 1,
     detail: (key) => `create index concurrently ledger_${key} on indexed (id)`,
     applied: async (target, key) => {
       const sql = `select count(*)::int as n from pg_index where indexrelid = to_regclass('ledger_${key}') and indisvalid`;
       return Number((await target.rows(sql))[0]?.n);
     },
   },
+  { mode: 'tx', operation: 'migrate_up', changes: migrations, detail: migrationsOf, applied: migrated },
 ];
 
 const mysqlKinds: readonly Kind[] = [
-  { mode: 'tx', detail: add, applied: counted },
-  { mode: 'tx', detail: (key) => `insert into notes (id) values (${key}); ${add(key)}`, applied: counted },
-  { mode: 'tx', detail: (key) => `${add(key)}; select sleep(0.02)`, applied: counted },
-  { mode: 'auto', detail: (key) => `call bump(${key})`, applied: counted },
+  { mode: 'tx', changes: 1, detail: add, applied: counted },
+  { mode: 'tx', changes: 1, detail: (key) => `insert into notes (id) values (${key}); ${add(key)}`, applied: counted },
+  { mode: 'tx', changes: 1, detail: (key) => `${add(key)}; select sleep(0.02)`, applied: counted },
+  { mode: 'auto', changes: 1, detail: (key) => `call bump(${key})`, applied: counted },
 ];
 
 /** The PostgreSQL target, with as many rows as there are keys. */
 export async function preparePostgres(url: string, keys: number): Promise<Target> {
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   pool.on('error', () => {});
-  await pool.query(`create table ledger (id int primary key, n int not null); create table notes (id int); create table indexed (id int);
+  await pool.query(`create table ledger (id int primary key, n int not null); create table notes (id int); create table indexed (id int); create table schema_migrations (version text primary key);
     insert into ledger select key, 0 from generate_series(1, ${keys}) key`);
   const rows: Target['rows'] = (sql, values) => patiently(async () => (await pool.query(sql, values)).rows);
   const held = `select (select count(*) from pg_locks where locktype = 'advisory')

@@ -32,7 +32,8 @@ export function createWrites({ system, calls, targets }: { system: System; calls
       Array.from({ length: count }, async () => {
         const key = nextKey(target);
         const kind = only ?? target.kinds[key % target.kinds.length]!;
-        const id = await calls.create(`${target.name}-${key}`, 'staging', kind.detail(key), target.name);
+        const { operation = 'execute_dml' } = kind;
+        const id = await calls.create(`${target.name}-${key}`, 'staging', kind.detail(key), { database: target.name, operation });
         return { id, target, key, kind };
       }),
     );
@@ -78,5 +79,5 @@ export async function stateOf({ database }: System, { id, target, key, kind }: P
     `select r.status, e.outcome from requests r left join executions e on e.request_id = r.id and e.fence = r.fence where r.id = $1`,
     [id],
   );
-  return { id, ...rows[0]!, applied: await kind.applied(target, key) };
+  return { id, ...rows[0]!, changes: kind.changes, applied: await kind.applied(target, key) };
 }
