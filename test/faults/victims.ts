@@ -52,7 +52,9 @@ export function createFaults(
       const held = wire.next(({ front }) => victim.fronts.includes(front) && ++count >= at, over.signal);
       const killed = held.then(async (message) => {
         if (message === null) return;
-        await (victim.name === 'agent' ? killSender(victim, message, turn) : killReceiver(victim, message, turn));
+        // Victims come in pairs: each of them meets both ways to die.
+        const early = Math.floor(turn / 2) % 2 === 0;
+        await (victim.name === 'agent' ? killSender(victim, message, early) : killReceiver(victim, message, early));
         await victim.start();
       });
       const played = await play();
@@ -67,20 +69,20 @@ export function createFaults(
 type Held = NonNullable<Awaited<ReturnType<Tripwire['next']>>>;
 
 /** Dies before it has sent the message, or with its answer unread. */
-async function killSender(victim: Victim, message: Held, turn: number): Promise<void> {
+async function killSender(victim: Victim, message: Held, early: boolean): Promise<void> {
   await victim.kill();
-  if (turn % 2 === 0) message.lose();
+  if (early) message.lose();
   else message.pass();
 }
 
 /** Dies before the message arrives, or while it works on it. */
-async function killReceiver(victim: Victim, message: Held, turn: number): Promise<void> {
-  if (turn % 2 === 0) {
+async function killReceiver(victim: Victim, message: Held, early: boolean): Promise<void> {
+  if (early) {
     await victim.kill();
     return message.lose();
   }
   message.pass();
-  await sleep(turn % 5);
+  await sleep(Math.random() * 5);
   await victim.kill();
 }
 
@@ -93,26 +95,21 @@ function inTurn(
     mariadb,
   }: { gatewayPostgres: Postgres; targetPostgres: Postgres; mariadb: MariadbServer | null },
 ): Victim[] {
-  const program = (name: string, one: System['agent'], fronts: string[]): Victim => ({
+  const victim = (name: string, one: Pick<System['agent'], 'kill' | 'start'>, fronts: string[]): Victim => ({
     ...{ name, fronts },
     kill: () => one.kill(),
     start: () => one.start(),
   });
-  const postgres = (name: string, one: Postgres, fronts: string[]): Victim => ({
-    ...{ name, fronts },
-    kill: () => one.kill(),
-    start: () => one.start(),
-  });
-  const agent = program('agent', system.agent, ['server', 'shop', 'store']);
+  const agent = victim('agent', system.agent, ['server', 'shop', 'store']);
   const others = [
-    program('server', system.servers[0]!, ['server', 'database']),
-    postgres('target', targetPostgres, ['shop']),
-    program('worker', system.workers[0]!, ['database']),
-    postgres('gateway database', gatewayPostgres, ['server', 'database']),
+    victim('server', system.servers[0]!, ['server', 'database']),
+    victim('target', targetPostgres, ['shop']),
+    victim('worker', system.workers[0]!, ['database']),
+    victim('gateway database', gatewayPostgres, ['server', 'database']),
   ];
   if (mariadb) {
-    const kill = () => mariadb.child.stop('SIGKILL', 5000);
-    others.push({ name: 'store', fronts: ['store'], kill, start: () => mariadb.startAgain() });
+    const store = { kill: () => mariadb.child.stop('SIGKILL', 5000), start: () => mariadb.startAgain() };
+    others.push(victim('store', store, ['store']));
   }
   return others.flatMap((other) => [agent, other]);
 }
