@@ -4,8 +4,8 @@ import type { openOwnPostgres } from '../support/own-postgres.js';
 import { eventually } from '../support/processes.js';
 import type { System } from '../support/system.js';
 import type { Tripwire } from '../support/tripwire.js';
-import { waitMs } from './looks.js';
-import type { Played } from './writes.js';
+import { endSilentLeases, waitMs } from './looks.js';
+import { type Played, silentSecs } from './writes.js';
 
 type Postgres = Awaited<ReturnType<typeof openOwnPostgres>>;
 
@@ -114,12 +114,13 @@ function inTurn(
   return others.flatMap((other) => [agent, other]);
 }
 
-/** Waits until none of these is offered or runs, or the signal aborts. */
-async function untilEnded({ database }: System, played: readonly Played[], signal: AbortSignal): Promise<void> {
+/** Waits until none of these is offered or runs, or the signal aborts; a migration of a dead agent would hold up the others of its pair. */
+async function untilEnded(system: System, played: readonly Played[], signal: AbortSignal): Promise<void> {
   const sql = `select 1 from requests where id = any($1) and status in ('dispatched', 'running') limit 1`;
   await eventually(async () => {
     if (signal.aborted) return true;
-    const answer = await database.query(sql, [played.map(({ id }) => id)]).catch(() => null);
+    await endSilentLeases(system, silentSecs).catch(() => {});
+    const answer = await system.database.query(sql, [played.map(({ id }) => id)]).catch(() => null);
     return answer?.rows.length === 0;
   }, waitMs);
 }

@@ -10,7 +10,7 @@ export interface Played extends Write {
 }
 
 /** An agent that lives beats every 2 s. */
-const silentSecs = 6;
+export const silentSecs = 6;
 
 /** Makes requests of alice that write to targets, and brings them to an end. */
 export function createWrites({ system, calls, targets }: { system: System; calls: PatientCalls; targets: readonly Target[] }) {
