@@ -1,6 +1,7 @@
 import mysql, { type Connection } from 'mysql2/promise';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../../support/api.js';
+import { bundleOf, tableFiles } from '../../support/migration-bench.js';
 import { findMysql, type MysqlDatabase } from '../../support/mysql.js';
 import { eventually } from '../../support/processes.js';
 import { startTestAgent, type TestAgent } from '../../support/test-agent.js';
@@ -16,7 +17,7 @@ name = "dba-team"
 roles = ["approver"]
 
 [[workflows]]
-operations = ["execute_select"]
+operations = ["execute_select", "migrate_up", "migrate_status"]
 auto_approve = { mode = "always" }
 
 [[workflows]]
@@ -94,6 +95,24 @@ describe.skipIf(server === null)('a pair of dialect mysql behind a real gateway'
     expect((await root.query('select qty from parts'))[0]).toEqual([{ qty: 5 }]);
     const markers = 'select state, rows_affected as n from svc_execution_marker where request_id = ?';
     expect((await root.query(markers, [id]))[0]).toEqual([{ state: 'done', n: 1 }]);
+  });
+
+  it('MI-39, MI-40: a migration is applied, listed, and seen in the schema; one that fails half-way says what stays', async () => {
+    const files = [...tableFiles(1), { version: 'v2', up: 'create table half (id int); alter table nowhere add b int' }];
+    const result = async (operation: string, detail: string) => {
+      const created = await create({ operation, detail });
+      expect(created.body).toMatchObject({ status: 'dispatched' });
+      return JSON.parse((await ended(created.body.id)).text);
+    };
+    expect(await result('migrate_up', bundleOf('up', files, 1))).toMatchObject({ result_data: { applied: ['v1'] } });
+    const { success, error_message: told } = await result('migrate_up', bundleOf('up', files));
+    expect([success, told]).toEqual([
+      false,
+      expect.stringMatching(/^version v2: .*; statement 2 of 2 failed; the first 1 are applied and stay$/),
+    ]);
+    expect(await result('migrate_status', '')).toMatchObject({ result_data: { applied_versions: ['v1'] } });
+    const schema = () => api.call('GET', '/api/schemas/shop?environment=staging&table=half', { token: dana });
+    await expect.poll(async () => (await schema()).status).toBe(200);
   });
 
   it('AP-60: preflight has the plan of a read and of a write', async () => {
