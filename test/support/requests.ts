@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../db/client.js';
 import { insertRequest } from '../../db/creation.js';
-import { type Moved, move } from '../../db/move.js';
+import { lockPair } from '../../db/migration-pairs.js';
+import { type Decide, type Moved, move } from '../../db/move.js';
 import { type Actor, systemActor } from '../../domain/audit.js';
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
 import type { Caller } from '../../domain/permissions.js';
@@ -22,7 +23,7 @@ export interface StoredRequestOptions {
   id?: string;
   /** Dispatched at once instead of pending. */
   dispatched?: boolean;
-  operation?: 'execute_select' | 'execute_dml';
+  operation?: 'execute_select' | 'execute_dml' | 'migrate_up';
   pendingSecs?: number;
   approvalSecs?: number;
   dispatchMs?: number;
@@ -40,7 +41,8 @@ export async function storeRequest(database: Database, options: StoredRequestOpt
       detailFingerprint: null,
       detailRaw: null,
     };
-    await insertRequest(tx, creation, texts, request, events);
+    const busyMs = creation.operation === 'migrate_up' ? await lockPair(tx, request) : 0;
+    insertRequest(tx, creation, texts, request, events, busyMs);
   });
   return creation.id;
 }
@@ -71,38 +73,36 @@ export async function claim(database: Database, id: string, leaseMs = 60_000): P
   const agent = { id: 'agent-1', inScope: true, fences: true, marker: true };
   const execution = { id: executionId, claimId: null, leaseMs, windowSecs: 86_400 };
   const claiming: Move = { kind: 'claim', actor: { ...actorOf('agent-1'), type: 'agent' }, agent, facts, execution };
-  await database.transaction((tx) =>
-    move(tx, id, (request, now) => ({
-      ...judge(request, claiming, now),
-      claim: { answer: '{}', leaseSecs: Math.ceil(leaseMs / 1000) },
-    })),
-  );
+  const decide: Decide = (request, now) => ({
+    ...judge(request, claiming, now),
+    claim: { answer: '{}', leaseSecs: Math.ceil(leaseMs / 1000) },
+  });
+  await database.transaction((tx) => move(tx, id, decide, { pair: true }));
   return executionId;
 }
 
 /** The agent's result of its newest execution. */
 export async function finish(database: Database, id: string, executionId: string, success = true): Promise<Moved> {
   const outcome = success ? 'committed' : 'rolled_back';
-  return database.transaction((tx) =>
-    move(tx, id, (request, now) => {
-      const reported = request.execution!;
-      const submission = {
-        ...({ fence: reported.fence, outcome, cancelled: null, text: `${outcome}`, success, appliedFence: null } as const),
-        ...{
-          rowsAffected: '1',
-          durationMs: 3,
-          truncated: false,
-          kept: 'empty' as const,
-          errorMessage: success ? null : secretTexts.error,
-        },
+  const decide: Decide = (request, now) => {
+    const reported = request.execution!;
+    const submission = {
+      ...({ fence: reported.fence, outcome, cancelled: null, text: `${outcome}`, success, appliedFence: null } as const),
+      ...{
+        rowsAffected: '1',
+        durationMs: 3,
+        truncated: false,
         kept: 'empty' as const,
-        auditError: { errorClass: 'sql', errorMessage: null },
-        steps: {},
-      };
-      const actor = { ...actorOf('agent-1'), type: 'agent' as const };
-      return judge(request, { kind: 'result', actor, agentId: 'agent-1', executionId, reported, submission }, now);
-    }),
-  );
+        errorMessage: success ? null : secretTexts.error,
+      },
+      kept: 'empty' as const,
+      auditError: { errorClass: 'sql', errorMessage: null },
+      steps: {},
+    };
+    const actor = { ...actorOf('agent-1'), type: 'agent' as const };
+    return judge(request, { kind: 'result', actor, agentId: 'agent-1', executionId, reported, submission }, now);
+  };
+  return database.transaction((tx) => move(tx, id, decide, { pair: true }));
 }
 
 const facts: DispatchFacts = { digestIntact: true, foundDigest: '', ownerActive: true, pairUnchanged: true };
