@@ -9,18 +9,21 @@ import { alreadyApplied } from './written.js';
 
 /**
  * Takes the request lock and asks the markers (AP-53 to AP-55). Null when the attempt is to run; else how it ended without running.
+ * `onProven` is called when no earlier attempt is applied.
  */
 export async function beginAttempt<S extends Session>(
   session: S,
   run: Run,
   target: WriteTarget<S>,
   mode: 'tx' | 'auto',
+  onProven: () => void,
 ): Promise<Report | null> {
   try {
     const settled =
       (await takeRequestLock(session, run, target)) ??
       (await consultMarkers(session, run, target, mode, ({ fence, rowsAffected }) => alreadyApplied(fence, rowsAffected)));
     if (settled) return { outcome: settled, error: null };
+    onProven();
     checkFlag(run);
     return run.mayStart() ? null : { outcome: failure('not_started', 'token verification failed: token expired'), error: null };
   } catch (error) {

@@ -13,14 +13,19 @@ import type { MysqlSession } from './mysql-session.js';
 import { committed } from './written.js';
 
 /** Runs all statements or none where the database can do that, else one by one, under the request lock (AP-34, AP-53 to AP-55). */
-export async function runMysqlDml(session: MysqlSession, run: Run, target: MysqlWriteTarget): Promise<Report> {
+export async function runMysqlDml(
+  session: MysqlSession,
+  run: Run,
+  target: MysqlWriteTarget,
+  onProven: () => void,
+): Promise<Report> {
   let mode: 'tx' | 'auto';
   try {
     mode = await modeOf(session, run);
   } catch (error) {
     return { outcome: notStarted(error, run, target.engine.errors), error };
   }
-  const ended = await beginAttempt(session, run, target, mode);
+  const ended = await beginAttempt(session, run, target, mode, onProven);
   if (ended !== null) return ended;
   return mode === 'auto' ? await runOneByOne(session, run, target) : await runInTransaction(session, run, target);
 }

@@ -49,7 +49,7 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
       }
     },
     select: (run) => runInPool(reads, run, errors, (session) => runMysqlSelect(session, run, toRead)),
-    dml: (run) => runInPool(writes, run, errors, (session) => runMysqlDml(session, run, toWrite)),
+    dml: (run) => runInPool(writes, run, errors, (session, onProven) => runMysqlDml(session, run, toWrite, onProven)),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),
     explain: (run) =>
       explainInPool(run.read ? reads : writes, run, errors, {

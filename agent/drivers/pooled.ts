@@ -6,8 +6,27 @@ import { Interrupted } from './faults.js';
 import { checkFlag, notStarted } from './guard.js';
 import type { Session, SessionPool } from './session.js';
 
-/** Runs a job on a session of the pool, unless it is cancelled or its token ends before one is free (AP-20, AP-45). */
+/**
+ * Runs a job on a session of the pool, unless it is cancelled or its token ends before one is free (AP-20, AP-45). `work` calls `onProven` once it
+ * knows what earlier attempts did: a cancel before that is `unknown`, because whoever cancels is told that nothing was changed (AG-63).
+ */
 export async function runInPool<S extends Session>(
+  pool: SessionPool<S>,
+  run: Run,
+  errors: ErrorReader,
+  work: (session: S, onProven: () => void) => Promise<Report>,
+): Promise<RunReport> {
+  const lost = run.unresolvedFences.at(-1);
+  let proven = lost === undefined;
+  const onProven = () => {
+    proven = true;
+  };
+  const report = await runOnce(pool, run, errors, (session) => work(session, onProven));
+  if (proven || report.outcome.success || !report.outcome.cancelled) return report;
+  return { ...report, outcome: failure('unknown', `cancelled before it was known what attempt ${lost} did`) };
+}
+
+async function runOnce<S extends Session>(
   pool: SessionPool<S>,
   run: Run,
   errors: ErrorReader,

@@ -14,9 +14,14 @@ import type { PostgresSession } from './postgres-session.js';
 import { committed } from './written.js';
 
 /** Runs all statements or none under the request lock, with a marker row where the job has one (AP-32, AP-33, AP-53 to AP-55). */
-export async function runDml(session: PostgresSession, run: Run, target: PostgresWriteTarget): Promise<Report> {
+export async function runDml(
+  session: PostgresSession,
+  run: Run,
+  target: PostgresWriteTarget,
+  onProven: () => void,
+): Promise<Report> {
   const auto = run.statements.some((statement) => statement.outsideTransaction);
-  const ended = await beginAttempt(session, run, target, auto ? 'auto' : 'tx');
+  const ended = await beginAttempt(session, run, target, auto ? 'auto' : 'tx', onProven);
   if (ended !== null) return ended;
   return auto ? await runOutsideTransaction(session, run, target) : await runInTransaction(session, run, target);
 }

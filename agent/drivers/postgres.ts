@@ -42,7 +42,7 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
     },
     select: (run) => runInPool(reads, run, errors, (session) => runSelect(session, run, { ...common, pool: reads })),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),
-    dml: (run) => runInPool(writes, run, errors, (session) => runDml(session, run, toWrite)),
+    dml: (run) => runInPool(writes, run, errors, (session, onProven) => runDml(session, run, toWrite, onProven)),
     snapshot: (timeoutMs, signal) =>
       snapshotInPool(reads, signal, (session) => collectPostgresSchema(session, timeoutMs, signal)),
     explain: (run) =>

@@ -214,6 +214,19 @@ describe('execute_dml on PostgreSQL', () => {
     await target.query('select pg_advisory_unlock_all()');
   });
 
+  it('AG-63: confirms no cancel before it is known what a lost attempt did', async () => {
+    const requestId = randomUUID();
+    await target.query('select pg_advisory_lock($1)', [String(requestLockKey(requestId))]);
+    const job = offer('update parts set qty = 0', { requestId, fence: 2, unresolvedFences: [1] });
+    await job.claimed;
+    job.heartbeat.cancelled = true;
+    expect(await job.result).toMatchObject({
+      ...{ success: false, outcome: 'unknown', cancelled: false },
+      error_message: 'cancelled before it was known what attempt 1 did',
+    });
+    await target.query('select pg_advisory_unlock_all()');
+  });
+
   it('reports the commit when the cancel comes after COMMIT was sent (AP-44)', async () => {
     await target.query(`
       create or replace function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.6); return null; end $$;
