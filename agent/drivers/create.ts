@@ -1,8 +1,8 @@
 import type { AgentConfig, DatabaseConfig } from '../config.js';
 import type { Timings } from '../timings.js';
 import type { Driver } from './driver.js';
-import { createMysqlDriver } from './mysql.js';
-import { createPostgresDriver } from './postgres.js';
+import { createMysqlDriver } from './mysql/mysql.js';
+import { createPostgresDriver } from './postgres/postgres.js';
 import { dialectOfUrl } from './url.js';
 
 /** The driver for the kind of database that its address names; connects to nothing yet. */

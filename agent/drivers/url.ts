@@ -1,5 +1,5 @@
 import type { Dialect } from '../../sql/judge.js';
-import { readMysqlUrl } from './mysql-url.js';
+import { readMysqlUrl } from './mysql/url.js';
 
 /** The kind of database an address names by its scheme, null for one we do not have. */
 export function dialectOfUrl(url: string): Dialect | null {

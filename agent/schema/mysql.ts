@@ -1,8 +1,8 @@
 import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
 import { lexMysql } from '../../sql/mysql/lexer.js';
 import { nameOf } from '../../sql/mysql/statement.js';
-import { limitTime } from '../drivers/mysql-limits.js';
-import type { MysqlSession } from '../drivers/mysql-session.js';
+import { limitTime } from '../drivers/mysql/limits.js';
+import type { MysqlSession } from '../drivers/mysql/session.js';
 import { endAfter } from './end-after.js';
 import { BETWEEN, checks, columns, indexes, KEYS, RULES, TABLES } from './mysql-queries.js';
 import { NoDatabaseNamed } from './no-snapshot.js';

@@ -1,6 +1,6 @@
 import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
-import type { Step } from '../drivers/postgres-exchange.js';
-import type { PostgresSession } from '../drivers/postgres-session.js';
+import type { Step } from '../drivers/postgres/exchange.js';
+import type { PostgresSession } from '../drivers/postgres/session.js';
 import { endAfter } from './end-after.js';
 import { COLUMNS, CONSTRAINTS, INDEXES, TABLES } from './postgres-queries.js';
 import { byTable, checkSize, type Row, text } from './rows.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
-import { createPostgresDriver } from '../../agent/drivers/postgres.js';
+import { createPostgresDriver } from '../../agent/drivers/postgres/postgres.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { createEmptyDatabase } from '../support/postgres.js';
 

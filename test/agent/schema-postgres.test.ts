@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
 import type { Driver } from '../../agent/drivers/driver.js';
 import { Interrupted } from '../../agent/drivers/faults.js';
-import { createPostgresDriver } from '../../agent/drivers/postgres.js';
+import { createPostgresDriver } from '../../agent/drivers/postgres/postgres.js';
 import { defaultTimings } from '../../agent/timings.js';
 import type { SnapshotTable } from '../../domain/schema-snapshot.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';

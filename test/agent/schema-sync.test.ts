@@ -3,7 +3,7 @@ import type { AgentConfig } from '../../agent/config.js';
 import type { Databases, Target } from '../../agent/databases.js';
 import { ConnectFailure } from '../../agent/drivers/driver.js';
 import { Interrupted } from '../../agent/drivers/faults.js';
-import { postgresErrors } from '../../agent/drivers/postgres-errors.js';
+import { postgresErrors } from '../../agent/drivers/postgres/errors.js';
 import { createGatewayClient, type GatewayClient } from '../../agent/gateway-client.js';
 import { SnapshotTooLarge } from '../../agent/schema/no-snapshot.js';
 import { createSchemaSync } from '../../agent/schema-sync.js';

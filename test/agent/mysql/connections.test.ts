@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createMysqlPool } from '../../../agent/drivers/mysql-pool.js';
+import { createMysqlPool } from '../../../agent/drivers/mysql/pool.js';
 import { startFakeGateway } from '../../support/fake-gateway.js';
 import { findMysql, type MysqlDatabase, withMysql } from '../../support/mysql.js';
 import { startTestAgent } from '../../support/test-agent.js';

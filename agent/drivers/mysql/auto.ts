@@ -1,0 +1,110 @@
+import type { JudgedStatement } from '../../../sql/judge.js';
+import { lexMysql } from '../../../sql/mysql/lexer.js';
+import { failure, type Outcome } from '../../outcome.js';
+import type { RowsJson } from '../../result-json.js';
+import type { Run } from '../driver.js';
+import type { Report } from '../engine.js';
+import { Interrupted } from '../faults.js';
+import { checkFlag, interruptible, rollBack, runErrorText } from '../guard.js';
+import { committed } from '../written.js';
+import { sendCommit } from './commit.js';
+import type { MysqlWriteTarget } from './engine.js';
+import { limitTime } from './limits.js';
+import { runMysqlStatement } from './rows.js';
+import type { MysqlSession } from './session.js';
+
+interface Progress {
+  begunAt: number;
+  done: number;
+  /** The statement that was sent and has not ended well. */
+  running: JudgedStatement | null;
+  /** Its COMMIT was sent. */
+  committing: boolean;
+}
+
+/** Runs statements that each commit; the marker row of mode `auto` is there already (AP-34). */
+export async function runOneByOne(session: MysqlSession, run: Run, target: MysqlWriteTarget): Promise<Report> {
+  const progress: Progress = { begunAt: performance.now(), done: 0, running: null, committing: false };
+  let affected = 0;
+  let json: RowsJson | null = null;
+  try {
+    await limitTime(session, run.timeoutSecs);
+    for (const statement of run.statements) {
+      const ran = await runAndCommit(session, statement, run, target, progress);
+      affected += ran.affected;
+      json = ran.json;
+      progress.running = null;
+      if (statement.kind !== 'setting') progress.done++;
+    }
+  } catch (error) {
+    return { outcome: await failed(error, session, run, target, progress), error };
+  }
+  if (run.marker) await target.marker.done(session, run, affected).catch(() => {});
+  return { outcome: committed(affected, json), error: null };
+}
+
+/** Rows are changed in a transaction of the statement's own, so that its ROLLBACK tells whether a failure left something. */
+async function runAndCommit(
+  session: MysqlSession,
+  statement: JudgedStatement,
+  run: Run,
+  target: MysqlWriteTarget,
+  progress: Progress,
+) {
+  const inTransaction = statement.kind === 'dml' || statement.kind === 'query';
+  checkFlag(run);
+  if (inTransaction) await session.run('start transaction read write');
+  const ran = await interruptible(session, run, target, () => {
+    progress.running = statement;
+    return runMysqlStatement(session, statement, run);
+  });
+  if (inTransaction) {
+    checkFlag(run);
+    progress.committing = true;
+    await sendCommit(session, run, target);
+    progress.committing = false;
+  }
+  return ran;
+}
+
+async function failed(
+  error: unknown,
+  session: MysqlSession,
+  run: Run,
+  target: MysqlWriteTarget,
+  { begunAt, done, running, committing }: Progress,
+): Promise<Outcome> {
+  const { errors } = target.engine;
+  const { control } = run;
+  const rolledBack = await rollBack(session, target);
+  if (committing || (rolledBack === null && (running !== null || done > 0))) {
+    const why = control.requested ? 'driver error: cancel not confirmed' : errors.errorText(error);
+    return failure('unknown', `commit outcome unknown: ${why}`);
+  }
+  const cancelled = control.requested && (error instanceof Interrupted || errors.isInterrupt(error));
+  const left = whatStays(running, rolledBack === 'kept', done, run.statements.filter(({ kind }) => kind !== 'setting').length);
+  if (left !== null) {
+    const confirmed = cancelled ? control.confirmed('partial', run.timeoutSecs) : null;
+    const why = confirmed?.success === false ? confirmed.errorMessage : runErrorText(error, run, begunAt, errors);
+    return failure('partial', `${why}; ${left}`);
+  }
+  if (run.marker) await target.marker.remove(session, run).catch(() => {});
+  const how = running === null ? 'not_started' : 'rolled_back';
+  return cancelled ? control.confirmed(how, run.timeoutSecs) : failure(how, runErrorText(error, run, begunAt, errors));
+}
+
+/** What a failure left in the database, or null when that is nothing. */
+function whatStays(running: JudgedStatement | null, kept: boolean, done: number, all: number): string | null {
+  if (kept) return `changes in tables without transactions stay; ${done} of ${all} statements were done before`;
+  if (done > 0) return `${done} of ${all} statements were done and stay`;
+  return running !== null && canEndHalfDone(running.text) ? 'what it had done before that stays' : null;
+}
+
+/** Whether a failure may leave a part of it: a procedure commits as it likes, and MariaDB drops the objects of a list or a database one by one. */
+export function canEndHalfDone(text: string): boolean {
+  const lexed = lexMysql(text);
+  const words = lexed.ok ? lexed.tokens.map(({ upper }) => upper) : [];
+  return words[0] === 'CALL' || (words[0] === 'DROP' && (words.includes(',') || wholes.has(words[1] ?? '')));
+}
+
+const wholes = new Set(['DATABASE', 'SCHEMA']);

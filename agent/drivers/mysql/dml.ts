@@ -1,0 +1,73 @@
+import type { Outcome } from '../../outcome.js';
+import type { RowsJson } from '../../result-json.js';
+import { beginAttempt } from '../attempt.js';
+import type { Run } from '../driver.js';
+import type { Report } from '../engine.js';
+import { checkFlag, failedRun, interruptible, notStarted } from '../guard.js';
+import { committed } from '../written.js';
+import { runOneByOne } from './auto.js';
+import { commitMysql } from './commit.js';
+import type { MysqlWriteTarget } from './engine.js';
+import { limitTime } from './limits.js';
+import { runMysqlStatement } from './rows.js';
+import type { MysqlSession } from './session.js';
+
+/** Runs all statements or none where the database can do that, else one by one, under the request lock (AP-34, AP-53 to AP-55). */
+export async function runMysqlDml(
+  session: MysqlSession,
+  run: Run,
+  target: MysqlWriteTarget,
+  onProven: () => void,
+): Promise<Report> {
+  let mode: 'tx' | 'auto';
+  try {
+    mode = await modeOf(session, run);
+  } catch (error) {
+    return { outcome: notStarted(error, run, target.engine.errors), error };
+  }
+  const ended = await beginAttempt(session, run, target, mode, onProven);
+  if (ended !== null) return ended;
+  return mode === 'auto' ? await runOneByOne(session, run, target) : await runInTransaction(session, run, target);
+}
+
+/** DDL, CALL and the like commit by themselves, and only InnoDB takes a change back. */
+async function modeOf(session: MysqlSession, run: Run): Promise<'tx' | 'auto'> {
+  if (run.statements.some(({ kind }) => kind === 'ddl' || kind === 'utility')) return 'auto';
+  return (await isInnodbOnly(session)) ? 'tx' : 'auto';
+}
+
+/** Whether every table of the session's database takes its changes back. */
+export async function isInnodbOnly(session: MysqlSession): Promise<boolean> {
+  const others = await session.query(
+    `select 1 from information_schema.tables where table_schema = database() and table_type in ('BASE TABLE', 'SYSTEM VERSIONED')
+     and not (engine <=> 'InnoDB') limit 1`,
+  );
+  return others.length === 0;
+}
+
+async function runInTransaction(session: MysqlSession, run: Run, target: MysqlWriteTarget): Promise<Report> {
+  const begunAt = performance.now();
+  let outcome: Outcome;
+  try {
+    outcome = await runStatements(session, run, target);
+    checkFlag(run);
+  } catch (error) {
+    return { outcome: await failedRun(error, session, run, target, begunAt), error };
+  }
+  return { outcome: await commitMysql(session, run, target, outcome), error: null };
+}
+
+async function runStatements(session: MysqlSession, run: Run, target: MysqlWriteTarget): Promise<Outcome> {
+  await limitTime(session, run.timeoutSecs);
+  await session.run('start transaction read write');
+  if (run.marker) await target.marker.open(session, run, 'tx');
+  let affected = 0;
+  let json: RowsJson | null = null;
+  for (const statement of run.statements) {
+    const ran = await interruptible(session, run, target, () => runMysqlStatement(session, statement, run));
+    affected += ran.affected;
+    json = ran.json;
+  }
+  if (run.marker) await target.marker.done(session, run, affected);
+  return committed(affected, json);
+}

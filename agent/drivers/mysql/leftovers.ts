@@ -1,0 +1,71 @@
+import type { MigrationStatement } from '../../../sql/migration-text.js';
+import { lexMysql, type MysqlToken } from '../../../sql/mysql/lexer.js';
+import { type MysqlSession, quoted } from './session.js';
+
+/** What a session was like before a migration, to be so again before the next one (MI-36). */
+export interface Before {
+  database: string;
+  variables: ReadonlyMap<string, string>;
+}
+
+/**
+ * Takes back what a migration left in its session: system variables whoever set them, the user's variables and the temporary tables that
+ * its texts name, and USE. Resetting the connection would let the locks go.
+ */
+export async function takeBack(session: MysqlSession, before: Before, statements: readonly MigrationStatement[]): Promise<void> {
+  if (before.database !== '') await session.run(`use ${quoted(before.database)}`);
+  const named = statements.flatMap(({ text }) => leftBy(text));
+  for (const text of new Set(named)) await session.run(text);
+  for (const [name, value] of await variablesOf(session)) {
+    if (value !== before.variables.get(name) && !restless.has(name)) await session.run(`set session ${quoted(name)} = default`);
+  }
+  await session.run('set session timestamp = default');
+  await session.restoreSettings();
+}
+
+/** Variables that change by themselves. */
+const restless = new Set([
+  'identity',
+  'last_insert_id',
+  'rand_seed1',
+  'rand_seed2',
+  'timestamp',
+  'error_count',
+  'warning_count',
+  'last_gtid',
+]);
+
+/** The system variables of the session by name. */
+export async function variablesOf(session: MysqlSession): Promise<Map<string, string>> {
+  return new Map((await session.query('show session variables')).map(([name, value]) => [name ?? '', value ?? '']));
+}
+
+/** The statements that take back what a text may have left by name. */
+function leftBy(text: string): string[] {
+  const lexed = lexMysql(text);
+  if (!lexed.ok) return [];
+  const { tokens } = lexed;
+  const variables = tokens.flatMap((_, at) => variableAt(tokens, at));
+  const table = temporaryTable(tokens);
+  return [
+    ...variables.map((name) => `set @${name} = null`),
+    ...(table === '' ? [] : [`drop temporary table if exists ${table}`]),
+  ];
+}
+
+/** A user's variable as it is written behind one `@` that stands for itself, not for an account's host. */
+function variableAt(tokens: readonly MysqlToken[], at: number): string[] {
+  const [before, sign, name] = [tokens[at - 1], tokens[at], tokens[at + 1]];
+  if (sign?.upper !== '@' || name?.start !== sign.end || name.kind === 'sign') return [];
+  if (before?.end === sign.start && (before.upper === '@' || before.kind !== 'sign')) return [];
+  return [name.text];
+}
+
+/** The table of CREATE TEMPORARY TABLE, as it is written. */
+function temporaryTable(tokens: readonly MysqlToken[]): string {
+  const at = tokens.findIndex(({ upper }) => upper === 'TEMPORARY');
+  if (tokens[0]?.upper !== 'CREATE' || at === -1 || tokens[at + 1]?.upper !== 'TABLE') return '';
+  const behindIf = tokens[at + 2]?.upper === 'IF' ? at + 5 : at + 2;
+  const [first, dot, second] = tokens.slice(behindIf);
+  return dot?.upper === '.' ? `${first?.text}.${second?.text}` : (first?.text ?? '');
+}

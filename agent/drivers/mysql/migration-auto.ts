@@ -1,0 +1,125 @@
+import type { MigrationStatement } from '../../../sql/migration-text.js';
+import { CancelControl } from '../../cancel-control.js';
+import type { OneMigration, StepFailure } from '../../migrations/dialect.js';
+import { cancelFailure, halfApplied, partiallyApplied, positionOf, whyFailed } from '../../migrations/failures.js';
+import { failed } from '../../migrations/results.js';
+import type { Run } from '../driver.js';
+import { Interrupted } from '../faults.js';
+import { interruptible, rollBack } from '../guard.js';
+import { canEndHalfDone } from './auto.js';
+import { sendCommit } from './commit.js';
+import type { MysqlWriteTarget } from './engine.js';
+import { commitMigration, recordVersion } from './migration-tx.js';
+import type { MysqlSession } from './session.js';
+
+/** How long the version row may take when statements have no limit; nobody can cancel it. */
+const VERSION_ROW_SECS = 60;
+
+/** Runs the statements of a migration one by one, each committing, then writes its version row (MI-39). */
+export async function runMigrationOneByOne(
+  session: MysqlSession,
+  run: Run,
+  one: OneMigration,
+  target: MysqlWriteTarget,
+): Promise<StepFailure | null> {
+  try {
+    if (run.marker) await target.marker.open(session, run, 'auto');
+  } catch (error) {
+    return { failure: failed('not_started', whyFailed(error, run, target, positionOf(run.step, 1, 1))), error };
+  }
+  return (await runStatements(session, run, one, target)) ?? (await record(session, run, one, target));
+}
+
+/** All statements; a person's cancel waits for their end, the agent's own end does not (MI-34, AP-18). */
+async function runStatements(
+  session: MysqlSession,
+  run: Run,
+  { migration }: OneMigration,
+  target: MysqlWriteTarget,
+): Promise<StepFailure | null> {
+  const own = new CancelControl();
+  const onCancel = () => {
+    if (run.control.reason === 'stopped') own.request('stopped');
+  };
+  onCancel();
+  run.control.signal.addEventListener('abort', onCancel);
+  const progress: Progress = { done: 0, begunAt: 0, committing: false, statements: migration.statements };
+  const uncancelled = { ...run, control: own };
+  try {
+    for (const statement of migration.statements) {
+      await runAndCommit(session, uncancelled, statement, target, progress);
+      progress.done++;
+    }
+    return null;
+  } catch (error) {
+    return { failure: await failureOf(error, session, uncancelled, target, progress), error };
+  } finally {
+    run.control.signal.removeEventListener('abort', onCancel);
+  }
+}
+
+interface Progress {
+  done: number;
+  begunAt: number;
+  /** A COMMIT was sent that has not been answered. */
+  committing: boolean;
+  statements: readonly MigrationStatement[];
+}
+
+/** Rows are changed in a transaction of the statement's own, so that its ROLLBACK tells whether a failure left something. */
+async function runAndCommit(
+  session: MysqlSession,
+  run: Run,
+  { text, rowsOnly }: MigrationStatement,
+  target: MysqlWriteTarget,
+  progress: Progress,
+): Promise<void> {
+  progress.begunAt = performance.now();
+  if (rowsOnly) await session.run('start transaction read write');
+  await interruptible(session, run, target, () => session.run(text));
+  if (!rowsOnly) return;
+  progress.committing = true;
+  await sendCommit(session, run, target);
+  progress.committing = false;
+}
+
+async function failureOf(error: unknown, session: MysqlSession, run: Run, target: MysqlWriteTarget, progress: Progress) {
+  const { errors } = target.engine;
+  const { done, begunAt, committing, statements } = progress;
+  const subject = `version ${run.step}`;
+  const rolledBack = await rollBack(session, target);
+  if (rolledBack === null || committing) return failed('unknown', `${halfApplied(run.step)}: ${errors.reason(error)}`);
+  const isEnded = run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error));
+  const ended = isEnded ? cancelFailure(run.control, 'rolled_back', subject) : null;
+  const why = ended?.why ?? whyFailed(error, run, target, { subject, place: subject, begunAt });
+  const stays = [
+    ...(done > 0 ? [`statement ${done + 1} of ${statements.length} failed; the first ${done} are applied and stay`] : []),
+    ...(rolledBack === 'kept' ? ['changes in tables without transactions stay'] : []),
+    ...(canEndHalfDone(statements[done]?.text ?? '') ? ['what the statement had done before that stays'] : []),
+  ];
+  if (stays.length > 0) return failed('partial', [why, ...stays].join('; '));
+  if (run.marker) await target.marker.remove(session, run).catch(() => {});
+  return ended ?? failed('rolled_back', why);
+}
+
+/** The version row with the marker row: the change is there, so it is said when they are not. */
+async function record(session: MysqlSession, run: Run, one: OneMigration, target: MysqlWriteTarget): Promise<StepFailure | null> {
+  const { version } = one.migration;
+  const timeoutSecs = run.timeoutSecs || VERSION_ROW_SECS;
+  const bounded = { ...run, timeoutSecs, control: new CancelControl() };
+  const partial = (reason: string, error: unknown): StepFailure => ({
+    failure: failed('partial', partiallyApplied(version, one.direction, reason)),
+    error,
+  });
+  try {
+    await interruptible(session, bounded, target, async () => {
+      await session.run('start transaction read write');
+      await recordVersion(session, run, one, target, 'auto');
+    });
+  } catch (error) {
+    await rollBack(session, target);
+    return partial(target.engine.errors.reason(error), error);
+  }
+  const failure = await commitMigration(session, bounded, target, { at: positionOf(version, 1, 1), one });
+  return failure?.failure.outcome === 'rolled_back' ? partial(failure.failure.why, failure.error) : failure;
+}

@@ -1,0 +1,82 @@
+import { createPermits } from '../../permits.js';
+import { ConnectFailure } from '../driver.js';
+import type { SessionPool } from '../session.js';
+import { connectMysql } from './client.js';
+import { mysqlConnectFailure } from './errors.js';
+import { MysqlSession } from './session.js';
+import { readMysqlUrl } from './url.js';
+
+const IDLE_MS = 300_000;
+
+export interface MysqlPoolOptions {
+  url: string;
+  /** Sessions whose transactions are read-only from the start (AP-30). */
+  readOnly: boolean;
+  max: number;
+  maxRowBytes: number;
+  connectTimeoutMs: number;
+}
+
+/** A pool of sessions whose way of reading texts and writing values is fixed. */
+export function createMysqlPool(options: MysqlPoolOptions): SessionPool<MysqlSession> {
+  const permits = createPermits(options.max);
+  const idle = new Map<MysqlSession, NodeJS.Timeout>();
+  let closed = false;
+  const drop = (session: MysqlSession) => {
+    clearTimeout(idle.get(session));
+    idle.delete(session);
+    session.close();
+  };
+  const giveBack = (session: MysqlSession, reusable: boolean) => {
+    if (reusable && !closed) idle.set(session, setTimeout(() => drop(session), IDLE_MS).unref());
+    else session.close();
+    permits.give();
+  };
+  /** One that ended while it was idle is left out. */
+  const takeIdle = (): MysqlSession | null => {
+    for (const [session, timer] of [...idle].reverse()) {
+      clearTimeout(timer);
+      idle.delete(session);
+      if (!session.lost) return session;
+      session.close();
+    }
+    return null;
+  };
+  return {
+    async acquire(signal) {
+      if (!(await permits.take(signal))) return null;
+      try {
+        return takeIdle() ?? (await connect(options, giveBack));
+      } catch (error) {
+        permits.give();
+        throw error;
+      }
+    },
+    open: () => connect(options, (session) => session.close()),
+    async close() {
+      closed = true;
+      for (const session of idle.keys()) drop(session);
+    },
+  };
+}
+
+async function connect(
+  { url, readOnly, maxRowBytes, connectTimeoutMs }: MysqlPoolOptions,
+  giveBack: (session: MysqlSession, reusable: boolean) => void,
+): Promise<MysqlSession> {
+  const address = readMysqlUrl(url);
+  if (typeof address === 'string') throw new ConnectFailure('connection', `the address ${address}`);
+  let session: MysqlSession | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    session = new MysqlSession(await connectMysql(address, maxRowBytes, connectTimeoutMs), giveBack);
+    timer = setTimeout(() => session?.destroy(), connectTimeoutMs);
+    await session.prepare(readOnly);
+    return session;
+  } catch (error) {
+    session?.close();
+    throw mysqlConnectFailure(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,47 @@
+import type { OneMigration, StepFailure, TrackingTable } from '../../migrations/dialect.js';
+import { positionOf, undoMigration } from '../../migrations/failures.js';
+import type { MigrationRepair } from '../../migrations/task.js';
+import type { Run } from '../driver.js';
+import { checkFlag, interruptible } from '../guard.js';
+import type { MysqlWriteTarget } from './engine.js';
+import { limitTime } from './limits.js';
+import { commitMigration } from './migration-tx.js';
+import type { MysqlSession } from './session.js';
+import { changeVersion, hasVersion, makeTrackingTable } from './tracking-table.js';
+
+interface Repairing {
+  table: TrackingTable;
+  repair: MigrationRepair;
+}
+
+/** Makes a version row be there or not, with the marker row, in one transaction (MI-42). */
+export async function repairVersion(
+  session: MysqlSession,
+  run: Run,
+  { table, repair }: Repairing,
+  target: MysqlWriteTarget,
+): Promise<{ changed: boolean } | StepFailure> {
+  const { version } = repair;
+  const direction = repair.action === 'mark_applied' ? 'up' : 'down';
+  const one: OneMigration = { direction, migration: { version, transactional: true, statements: [] }, table };
+  const at = positionOf(version, 1, 1);
+  let changed: boolean;
+  try {
+    changed = await interruptible(session, run, target, async () => {
+      await limitTime(session, run.timeoutSecs);
+      if (!table.there) await makeTrackingTable(session, table);
+      await session.run('start transaction read write');
+      const needed = (await hasVersion(session, table, version)) !== (direction === 'up');
+      if (needed) await changeVersion(session, one);
+      if (run.marker) {
+        await target.marker.open(session, run, 'tx');
+        await target.marker.done(session, run, needed ? 1 : 0);
+      }
+      return needed;
+    });
+    checkFlag(run);
+  } catch (error) {
+    return await undoMigration(error, session, run, target, at);
+  }
+  return (await commitMigration(session, run, target, { at, one })) ?? { changed };
+}

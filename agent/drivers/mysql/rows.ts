@@ -1,0 +1,72 @@
+import type { JudgedStatement } from '../../../sql/judge.js';
+import type { RowsJson } from '../../result-json.js';
+import { cancelStatement } from '../cancel.js';
+import type { Run } from '../driver.js';
+import { rowSink } from '../values.js';
+import type { MysqlTarget } from './engine.js';
+import { mysqlErrors } from './errors.js';
+import type { MysqlSession } from './session.js';
+import { describeMysqlColumns } from './values.js';
+
+/** Rows behind the limit that are thrown away before the statement is ended, in bytes: it costs less than a second connection. */
+const THROWN_AWAY_BYTES = 262_144;
+
+/** Runs a text to its end and gives its rows as JSON, within the limits; `onFull` is told how many bytes came behind them. */
+export async function runForMysqlRows(
+  session: MysqlSession,
+  text: string,
+  run: Run,
+  onFull?: (bytes: number) => void,
+): Promise<{ json: RowsJson; affected: number }> {
+  let sink = rowSink(describeMysqlColumns([]), run);
+  let behind = 0;
+  try {
+    const { affected } = await session.run(text, {
+      onColumns: (columns) => {
+        sink = rowSink(describeMysqlColumns(columns), run);
+      },
+      onRow: (fields) => {
+        const bytes = sink.onRow(fields);
+        if (!sink.json.full) return;
+        behind += bytes + 1;
+        onFull?.(behind);
+      },
+    });
+    return { json: sink.json, affected };
+  } catch (error) {
+    // Ended because it was full: what is there is the answer.
+    if (onFull && sink.json.full && !run.control.requested && mysqlErrors.isInterrupt(error))
+      return { json: sink.json, affected: 0 };
+    throw error;
+  }
+}
+
+/** The rows of a read; when a limit is reached, the server is made to stop sending (AP-71). */
+export async function readMysqlRows(session: MysqlSession, text: string, run: Run, target: MysqlTarget): Promise<RowsJson> {
+  const ended = new AbortController();
+  let giveUp: NodeJS.Timeout | undefined;
+  const stopSending = (bytes: number) => {
+    if (bytes < THROWN_AWAY_BYTES || giveUp !== undefined) return;
+    giveUp = setTimeout(() => session.destroy(), target.timings.cancelGiveUpMs);
+    cancelStatement(session, target, ended.signal).catch(() => {});
+  };
+  try {
+    return (await runForMysqlRows(session, text, run, stopSending)).json;
+  } finally {
+    ended.abort();
+    clearTimeout(giveUp);
+  }
+}
+
+/** Runs one statement of a write; its rows are kept only where it is the last. */
+export async function runMysqlStatement(
+  session: MysqlSession,
+  statement: JudgedStatement,
+  run: Run,
+): Promise<{ affected: number; json: RowsJson | null }> {
+  const withRows = statement.producesRows && statement === run.statements.at(-1);
+  const { affected, json } = withRows
+    ? await runForMysqlRows(session, statement.text, run)
+    : { ...(await session.run(statement.text)), json: null };
+  return { affected: statement.countsRows ? affected : 0, json };
+}

@@ -1,0 +1,56 @@
+import { failure, type Outcome } from '../../outcome.js';
+import { RowsJson } from '../../result-json.js';
+import type { Run } from '../driver.js';
+import type { Report } from '../engine.js';
+import { checkFlag, failedRun, interruptible } from '../guard.js';
+import type { MysqlTarget } from './engine.js';
+import { mysqlErrors } from './errors.js';
+import { limitTime } from './limits.js';
+import { checkPlan } from './plan.js';
+import { readMysqlRows } from './rows.js';
+import type { MysqlSession } from './session.js';
+
+/** Runs the one query of a read batch in a read-only transaction that ends with ROLLBACK (AP-26, AP-30, AP-31). */
+export async function runMysqlSelect(session: MysqlSession, run: Run, target: MysqlTarget): Promise<Report> {
+  const begunAt = performance.now();
+  try {
+    return { outcome: await interruptible(session, run, target, () => readInTransaction(session, run, target)), error: null };
+  } catch (error) {
+    return { outcome: await failedRun(error, session, run, target, begunAt), error };
+  }
+}
+
+async function readInTransaction(session: MysqlSession, run: Run, target: MysqlTarget): Promise<Outcome> {
+  const main = run.statements.find((statement) => statement.kind !== 'setting');
+  await session.run('start transaction read only');
+  await limitTime(session, run.timeoutSecs);
+  for (const { kind, text } of run.statements) if (kind === 'setting') await session.run(text);
+  if (main?.kind === 'query') {
+    const problem = await checkPlan(session, main.text);
+    if (problem !== null) {
+      await session.run('rollback');
+      return failure('not_started', `refused: ${problem}`);
+    }
+  }
+  checkFlag(run);
+  const json = main ? await readMysqlRows(session, main.text, run, target) : new RowsJson([], [], run.limits);
+  if (!(await isStillReadOnly(session))) {
+    session.distrust();
+    return failure('rolled_back', 'driver error: query failed: read-only guard broken');
+  }
+  // The ROLLBACK comes with the reset of the connection.
+  const { text, truncated } = json.finish();
+  return { success: true, outcome: 'committed', resultData: text, rowsAffected: null, truncated };
+}
+
+/** Asked up to three times: what stopped the rows can come late and hit this question. */
+async function isStillReadOnly(session: MysqlSession): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      const [row] = await session.query(`select @@session.${session.readOnlyVariable}`);
+      return row?.[0] === '1';
+    } catch (error) {
+      if (attempt === 3 || !mysqlErrors.isInterrupt(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,153 @@
+import { withoutReadingModes } from '../../../sql/mysql/settings.js';
+import { ConnectionLost, RowTooLarge } from '../faults.js';
+import type { Session } from '../session.js';
+import type { MysqlClient, MysqlColumn } from './client.js';
+import { asMysqlError } from './errors.js';
+
+export interface RowReader {
+  onColumns?: (columns: readonly MysqlColumn[]) => void;
+  /** The bytes are only valid during the call. */
+  onRow?: (fields: (Buffer | null)[]) => void;
+}
+
+export interface Ran {
+  /** Rows changed, or rows given where the statement gives rows. */
+  affected: number;
+}
+
+const RESET_MS = 10_000;
+
+/** A name as an identifier. */
+export const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
+
+/** One connection to MySQL or MariaDB while one job has it. */
+export class MysqlSession implements Session {
+  isMariadb = false;
+  readonly #client: MysqlClient;
+  readonly #giveBack: (reusable: boolean) => void;
+  readonly #onError: (error: Error) => void;
+  #settings = '';
+  #lost = false;
+  #doubtful = false;
+  #fail: ((error: Error) => void) | null = null;
+
+  constructor(client: MysqlClient, giveBack: (session: MysqlSession, reusable: boolean) => void) {
+    this.#client = client;
+    this.#giveBack = (reusable) => giveBack(this, reusable);
+    this.#onError = (error) => {
+      this.#lost = true;
+      this.#fail?.(error);
+    };
+    client.on('error', this.#onError);
+  }
+
+  get lost(): boolean {
+    return this.#lost;
+  }
+
+  get threadId(): number {
+    return this.#client.threadId;
+  }
+
+  /** The system variable that says whether transactions can only read. */
+  get readOnlyVariable(): string {
+    return this.isMariadb ? 'tx_read_only' : 'transaction_read_only';
+  }
+
+  /** Fixes how texts are read and values are written (section 10), and whether the session can write. */
+  async prepare(readOnly: boolean): Promise<void> {
+    const [row] = await this.query('select version(), @@session.sql_mode');
+    this.isMariadb = /mariadb/i.test(row?.[0] ?? '');
+    this.#settings = this.#client.format(
+      `set names utf8mb4, session sql_mode = ?, session time_zone = '+00:00', session autocommit = 1, session completion_type = 0${
+        readOnly ? `, session ${this.readOnlyVariable} = 1` : ''
+      }`,
+      [withoutReadingModes(row?.[1] ?? '')],
+    );
+    await this.run(this.#settings);
+  }
+
+  /** Sets again what `prepare` has set. */
+  async restoreSettings(): Promise<void> {
+    await this.run(this.#settings);
+  }
+
+  /** Runs one text byte for byte to its end; throws the server's error, RowTooLarge or ConnectionLost. */
+  async run(text: string, { onColumns, onRow }: RowReader = {}): Promise<Ran> {
+    if (this.#lost) throw new ConnectionLost('closed by the server');
+    let affected = 0;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const query = this.#client.newQuery(text);
+        this.#fail = reject;
+        query.on('fields', (columns?: MysqlColumn[]) => columns && onColumns?.(columns));
+        query.on('result', (result: (Buffer | null)[] | { affectedRows: number } | null) => {
+          if (Array.isArray(result)) {
+            affected++;
+            onRow?.(result);
+          } else affected += result?.affectedRows ?? 0;
+        });
+        query.on('error', reject);
+        query.on('end', resolve);
+        this.#client.addCommand(query);
+      });
+      return { affected };
+    } catch (error) {
+      throw this.#fault(error);
+    } finally {
+      this.#fail = null;
+    }
+  }
+
+  async query(text: string, values: readonly string[] = []): Promise<(string | null)[][]> {
+    const rows: (string | null)[][] = [];
+    const onRow = (fields: (Buffer | null)[]) => rows.push(fields.map((field) => field?.toString('utf8') ?? null));
+    await this.run(this.#client.format(text, values), { onRow });
+    return rows;
+  }
+
+  distrust(): void {
+    this.#doubtful = true;
+  }
+
+  destroy(): void {
+    this.#lost = true;
+    this.#client.stream.destroy();
+  }
+
+  async release(): Promise<void> {
+    this.#giveBack(!this.#lost && !this.#doubtful && (await this.#reset()));
+  }
+
+  /** Ends the connection; what it may still run is cut off. */
+  close(): void {
+    this.#client.on('error', () => {});
+    if (this.#lost || this.#doubtful) this.#client.stream.destroy();
+    else this.#client.end();
+    this.#client.stream.unref();
+  }
+
+  #fault(error: unknown): unknown {
+    if (this.#client.rowTooLarge) return new RowTooLarge();
+    if (asMysqlError(error) && !this.#lost) return error;
+    this.#lost = true;
+    const known = asMysqlError(error);
+    return new ConnectionLost(known ? `error ${known.errno}` : ((error as NodeJS.ErrnoException).code ?? 'closed by the server'));
+  }
+
+  /** Ends transaction, locks, temporary tables and settings of the job, and sets ours again. */
+  async #reset(): Promise<boolean> {
+    const timer = setTimeout(() => this.destroy(), RESET_MS);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.#client.reset((error) => (error ? reject(error) : resolve()));
+      });
+      await this.run(this.#settings);
+      return true;
+    } catch {
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import { failure, type Outcome } from '../../outcome.js';
+import type { Run } from '../driver.js';
+import type { Report } from '../engine.js';
+import { Interrupted } from '../faults.js';
+import { interruptible, runErrorText } from '../guard.js';
+import { committed } from '../written.js';
+import type { PostgresWriteTarget } from './engine.js';
+import { countOf } from './rows.js';
+import { timeoutsStep } from './select.js';
+import type { PostgresSession } from './session.js';
+
+/** Runs the one statement that cannot run in a transaction; its `open` marker row is there already (AP-33). */
+export async function runOutsideTransaction(session: PostgresSession, run: Run, target: PostgresWriteTarget): Promise<Report> {
+  const begunAt = performance.now();
+  let started = false;
+  let before: string[] = [];
+  try {
+    await session.exchange([timeoutsStep(run.timeoutSecs, false)]);
+    before = await invalidIndexes(session);
+    let affected = 0;
+    for (const statement of run.statements) {
+      const [result] = await interruptible(session, run, target, () => {
+        started = true;
+        return session.exchange([{ kind: 'run', text: statement.text, onRow: () => {} }]);
+      });
+      affected += countOf(result?.tag ?? '');
+    }
+    if (run.marker) await session.exchange([target.marker.done(run, affected)]).catch(() => {});
+    return { outcome: committed(affected, null), error: null };
+  } catch (error) {
+    return { outcome: await failed(error, { session, run, target, begunAt, before, started }), error };
+  }
+}
+
+interface Failing {
+  session: PostgresSession;
+  run: Run;
+  target: PostgresWriteTarget;
+  begunAt: number;
+  before: readonly string[];
+  started: boolean;
+}
+
+async function failed(error: unknown, failing: Failing): Promise<Outcome> {
+  const { session, run, target, begunAt, before, started } = failing;
+  const { errors } = target.engine;
+  if (!errors.isServerError(error) && !(error instanceof Interrupted)) {
+    return failure(started ? 'unknown' : 'not_started', `${started ? 'commit outcome unknown: ' : ''}${errors.errorText(error)}`);
+  }
+  const note = leftBehind(before, await invalidIndexes(session).catch(() => []));
+  if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
+  const how = started ? 'rolled_back' : 'not_started';
+  const cancelled = run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error));
+  const ended = cancelled ? run.control.confirmed(how, run.timeoutSecs) : failure(how, runErrorText(error, run, begunAt, errors));
+  return ended.success ? ended : { ...ended, errorMessage: `${ended.errorMessage}${note}` };
+}
+
+/** What is said of invalid indexes that were not there before. */
+export function leftBehind(before: readonly string[], after: readonly string[]): string {
+  const named = after.filter((index) => !before.includes(index));
+  return named.length > 0 ? `; an invalid index was left behind: ${named.join(', ')}` : '';
+}
+
+/** The invalid indexes of the database by name. */
+export async function invalidIndexes(session: PostgresSession): Promise<string[]> {
+  const rows = await session.query('select indexrelid::pg_catalog.regclass::text from pg_catalog.pg_index where not indisvalid');
+  return rows.map((row) => row[0] ?? '');
+}

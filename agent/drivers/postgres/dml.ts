@@ -1,0 +1,72 @@
+import type { Outcome } from '../../outcome.js';
+import type { RowsJson } from '../../result-json.js';
+import { beginAttempt } from '../attempt.js';
+import type { Run } from '../driver.js';
+import type { Report } from '../engine.js';
+import { checkFlag, failedRun, interruptible } from '../guard.js';
+import { committed } from '../written.js';
+import { runOutsideTransaction } from './auto.js';
+import { commit } from './commit.js';
+import type { PostgresWriteTarget } from './engine.js';
+import type { Step } from './exchange.js';
+import { countOf, PREPARED, runForRows } from './rows.js';
+import { timeoutsStep } from './select.js';
+import type { PostgresSession } from './session.js';
+
+/** Runs all statements or none under the request lock, with a marker row where the job has one (AP-32, AP-33, AP-53 to AP-55). */
+export async function runDml(
+  session: PostgresSession,
+  run: Run,
+  target: PostgresWriteTarget,
+  onProven: () => void,
+): Promise<Report> {
+  const auto = run.statements.some((statement) => statement.outsideTransaction);
+  const ended = await beginAttempt(session, run, target, auto ? 'auto' : 'tx', onProven);
+  if (ended !== null) return ended;
+  return auto ? await runOutsideTransaction(session, run, target) : await runInTransaction(session, run, target);
+}
+
+async function runInTransaction(session: PostgresSession, run: Run, target: PostgresWriteTarget): Promise<Report> {
+  const begunAt = performance.now();
+  let work: { outcome: Outcome; transactionId: string | null };
+  try {
+    work = await runStatements(session, run, target);
+    checkFlag(run);
+  } catch (error) {
+    return { outcome: await failedRun(error, session, run, target, begunAt), error };
+  }
+  return { outcome: await commit(session, run, target, work.transactionId, work.outcome), error: null };
+}
+
+async function runStatements(session: PostgresSession, run: Run, target: PostgresWriteTarget) {
+  // What begins the transaction travels with the first statement.
+  let ahead: Step[] = [{ kind: 'run', text: 'begin read write' }, timeoutsStep(run.timeoutSecs, true)];
+  if (run.marker) ahead.push(target.marker.openStep(run, 'tx'));
+  let affected = 0;
+  let json: RowsJson | null = null;
+  for (const [index, statement] of run.statements.entries()) {
+    const withRows = statement.producesRows && index === run.statements.length - 1;
+    const steps: Step[] = [...ahead, withRows ? prepareStep(statement.text) : runStep(statement.text)];
+    ahead = [];
+    const last = await interruptible(session, run, target, async () => {
+      const result = (await session.exchange(steps)).at(-1);
+      return withRows ? await runForRows(session, result?.columns ?? [], run) : { json: null, tag: result?.tag ?? '' };
+    });
+    affected += countOf(last.tag);
+    json = last.json;
+  }
+  const end: Step[] = [...ahead, ...(run.marker ? [target.marker.done(run, affected)] : [])];
+  const results = await session.exchange([
+    ...end,
+    { kind: 'run', text: 'select pg_catalog.pg_current_xact_id_if_assigned()::text' },
+  ]);
+  return { outcome: committed(affected, json), transactionId: results.at(-1)?.rows[0]?.[0] ?? null };
+}
+
+function prepareStep(text: string): Step {
+  return { kind: 'prepare', text, name: PREPARED };
+}
+
+function runStep(text: string): Step {
+  return { kind: 'run', text, onRow: () => {} };
+}

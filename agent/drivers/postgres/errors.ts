@@ -1,0 +1,74 @@
+import { networkFault } from '../../network-fault.js';
+import { ConnectFailure } from '../driver.js';
+import type { ErrorReader } from '../engine.js';
+import { ConnectionLost, faultReason, faultText } from '../faults.js';
+
+/** What the server says when it refuses a connection, in words: its own name user, database and host. */
+const refusals: Readonly<Record<string, string>> = {
+  '28000': 'the server takes no connection of this user from this host',
+  '28P01': 'the user or the password is wrong',
+  '3D000': 'there is no such database',
+  '42501': 'the user may not connect to the database',
+  '53300': 'too many connections',
+  '57P03': 'the server is starting up or shutting down',
+};
+
+/** An error the server reported for a statement. */
+export interface ServerError {
+  message: string;
+  code: string;
+  position?: string | undefined;
+  hint?: string | undefined;
+}
+
+/** The error as one of the server's, if it is one: those carry a five-character SQLSTATE and a severity. */
+export function asServerError(error: unknown): ServerError | null {
+  const one = error as Partial<ServerError> & { severity?: unknown };
+  return error instanceof Error && typeof one.code === 'string' && /^[0-9A-Z]{5}$/.test(one.code) && one.severity !== undefined
+    ? (one as ServerError)
+    : null;
+}
+
+function isConnectivityError(error: unknown): boolean {
+  if (error instanceof ConnectionLost || error instanceof ConnectFailure) return true;
+  const server = asServerError(error);
+  return server !== null && (server.code.startsWith('08') || ['57P01', '57P02', '57P03'].includes(server.code));
+}
+
+/** What failed while connecting, without host, user or address. */
+export function connectFailure(error: unknown): ConnectFailure {
+  if (error instanceof ConnectFailure) return error;
+  const server = asServerError(error);
+  if (server) {
+    const kind = server.code.startsWith('28') ? 'authentication' : 'connection';
+    const words = refusals[server.code];
+    return new ConnectFailure(kind, `SQLSTATE ${server.code}${words === undefined ? '' : `, ${words}`}`);
+  }
+  const code = (error as NodeJS.ErrnoException | null)?.code;
+  if (typeof code === 'string') return new ConnectFailure('connection', networkFault(code));
+  const text = error instanceof Error ? error.message : '';
+  const known = /SSL|password|SASL|SCRAM|timeout|terminated/.exec(text)?.[0];
+  const kind = known === 'password' || known === 'SASL' || known === 'SCRAM' ? 'authentication' : 'connection';
+  return new ConnectFailure(kind, known ?? 'failed');
+}
+
+function serverText(error: unknown): string | null {
+  const server = asServerError(error);
+  if (!server) return null;
+  const where = server.position ? `, position ${server.position}` : '';
+  const hint = server.hint ? `; hint: ${server.hint}` : '';
+  const advice = server.code === '25001' ? '; run this statement alone, so that it can run outside a transaction' : '';
+  return `${server.message} (SQLSTATE ${server.code}${where})${hint}${advice}`;
+}
+
+const isInterrupt = (error: unknown) => asServerError(error)?.code === '57014';
+
+export const postgresErrors: ErrorReader = {
+  errorText: (error) => faultText(error, serverText),
+  reason: (error) => faultReason(error, serverText),
+  isServerError: (error) => asServerError(error) !== null && !isConnectivityError(error),
+  isConnectivityError,
+  isInterrupt,
+  // The code is that of a cancel; a timeout it can only be once that long has passed.
+  isTimeout: (error, { timeoutSecs }, elapsedMs) => isInterrupt(error) && timeoutSecs > 0 && elapsedMs >= timeoutSecs * 1000 - 50,
+};

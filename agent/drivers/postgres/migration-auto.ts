@@ -1,0 +1,123 @@
+import { CancelControl } from '../../cancel-control.js';
+import type { OneMigration, StepFailure } from '../../migrations/dialect.js';
+import { cancelFailure, halfApplied, type Position, partiallyApplied, positionOf, whyFailed } from '../../migrations/failures.js';
+import { failed } from '../../migrations/results.js';
+import type { Migration } from '../../migrations/task.js';
+import type { Run } from '../driver.js';
+import { Interrupted } from '../faults.js';
+import { interruptible, rollBack } from '../guard.js';
+import { invalidIndexes, leftBehind } from './auto.js';
+import type { PostgresWriteTarget } from './engine.js';
+import { commitMigration, recordVersion } from './migration-tx.js';
+import { timeoutsStep } from './select.js';
+import type { PostgresSession } from './session.js';
+import { makeTrackingTable } from './tracking-table.js';
+
+/** How long the version row may take when statements have no limit; nobody can cancel it. */
+const VERSION_ROW_SECS = 60;
+
+/** Runs the one statement of a migration outside a transaction, then writes its version row (MI-38). */
+export async function runMigrationOutside(
+  session: PostgresSession,
+  run: Run,
+  one: OneMigration,
+  target: PostgresWriteTarget,
+): Promise<StepFailure | null> {
+  const at = positionOf(one.migration.version, 1, 1);
+  let before: string[];
+  try {
+    await session.exchange([
+      ...(one.table.there ? [] : [makeTrackingTable(one.table)]),
+      ...(run.marker ? [target.marker.openStep(run, 'auto')] : []),
+      timeoutsStep(run.timeoutSecs, false),
+    ]);
+    before = await invalidIndexes(session);
+  } catch (error) {
+    return { failure: failed('not_started', whyFailed(error, run, target, at)), error };
+  }
+  return (await runStatement(session, run, one, target, before)) ?? (await record(session, run, one, target));
+}
+
+/** The statement itself; a person's cancel waits for its end, the agent's own end does not (MI-34, AP-18). */
+async function runStatement(
+  session: PostgresSession,
+  run: Run,
+  { migration }: OneMigration,
+  target: PostgresWriteTarget,
+  before: readonly string[],
+): Promise<StepFailure | null> {
+  const at = positionOf(migration.version, 1, 1);
+  const own = new CancelControl();
+  const onCancel = () => {
+    if (run.control.reason === 'stopped') own.request('stopped');
+  };
+  run.control.signal.addEventListener('abort', onCancel);
+  try {
+    for (const { text } of migration.statements) {
+      const steps = [{ kind: 'run', text, onRow: () => {} } as const];
+      await interruptible(session, { ...run, control: own }, target, () => session.exchange(steps));
+    }
+    return null;
+  } catch (error) {
+    return await failedStatement(error, { session, run: { ...run, control: own }, migration, target, at, before });
+  } finally {
+    run.control.signal.removeEventListener('abort', onCancel);
+  }
+}
+
+interface Failing {
+  session: PostgresSession;
+  run: Run;
+  migration: Migration;
+  target: PostgresWriteTarget;
+  at: Position;
+  before: readonly string[];
+}
+
+async function failedStatement(error: unknown, failing: Failing): Promise<StepFailure> {
+  const { session, run, migration, target, at, before } = failing;
+  const { errors } = target.engine;
+  const why = whyFailed(error, run, target, at);
+  if (!errors.isServerError(error) && !(error instanceof Interrupted)) {
+    return { failure: failed('unknown', `${halfApplied(run.step)}: ${errors.reason(error)}`), error };
+  }
+  const mayCommit = migration.statements.some((statement) => statement.mayCommit);
+  const outcome = mayCommit ? 'partial' : 'rolled_back';
+  const indexes = leftBehind(before, await invalidIndexes(session).catch(() => []));
+  const left = mayCommit ? `; what it had committed before that stays${indexes}` : indexes;
+  if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
+  if (run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error))) {
+    const failure = cancelFailure(run.control, outcome, at.subject);
+    return { failure: { ...failure, why: `${failure.why}${left}` }, error };
+  }
+  return { failure: failed(outcome, `${why}${left}`), error };
+}
+
+/** The version row with the marker row: the change is there, so it is said when they are not. */
+async function record(
+  session: PostgresSession,
+  run: Run,
+  one: OneMigration,
+  target: PostgresWriteTarget,
+): Promise<StepFailure | null> {
+  const { version } = one.migration;
+  const at = positionOf(version, 1, 1);
+  const timeoutSecs = run.timeoutSecs || VERSION_ROW_SECS;
+  const bounded = { ...run, timeoutSecs, control: new CancelControl() };
+  const partial = (reason: string, error: unknown): StepFailure => ({
+    failure: failed('partial', partiallyApplied(version, one.direction, reason)),
+    error,
+  });
+  let transactionId: string | null;
+  try {
+    transactionId = await interruptible(session, bounded, target, async () => {
+      await session.exchange([{ kind: 'run', text: 'begin read write' }, timeoutsStep(timeoutSecs, true)]);
+      return await recordVersion(session, run, one, target, 'auto');
+    });
+  } catch (error) {
+    await rollBack(session, target);
+    return partial(target.engine.errors.reason(error), error);
+  }
+  const failure = await commitMigration(session, bounded, target, { transactionId, at, one });
+  return failure?.failure.outcome === 'rolled_back' ? partial(failure.failure.why, failure.error) : failure;
+}

@@ -1,0 +1,107 @@
+import type { OneMigration, StepFailure, TrackingTable } from '../../migrations/dialect.js';
+import { type Position, positionOf, undoMigration, whyFailed } from '../../migrations/failures.js';
+import { failed } from '../../migrations/results.js';
+import type { Run } from '../driver.js';
+import { Unexpected } from '../faults.js';
+import { checkFlag, interruptible } from '../guard.js';
+import { ROLLED_BACK, settleCommit, transactionStatus } from './commit.js';
+import type { PostgresWriteTarget } from './engine.js';
+import { asServerError } from './errors.js';
+import type { Step } from './exchange.js';
+import { countOf } from './rows.js';
+import { timeoutsStep } from './select.js';
+import type { PostgresSession } from './session.js';
+import { changeVersion, lookForVersion, makeTrackingTable } from './tracking-table.js';
+
+/** Runs a migration, its version row and its marker row in one transaction: all or nothing (MI-37). */
+export async function runMigrationInTransaction(
+  session: PostgresSession,
+  run: Run,
+  one: OneMigration,
+  target: PostgresWriteTarget,
+): Promise<StepFailure | null> {
+  const { version, statements } = one.migration;
+  let at = positionOf(version, 1, statements.length);
+  // What begins the transaction travels with the first statement.
+  let ahead = beginSteps(run, one.table);
+  let transactionId: string | null;
+  try {
+    for (const [index, { text }] of statements.entries()) {
+      at = positionOf(version, index + 1, statements.length);
+      const steps: Step[] = [...ahead, { kind: 'run', text, onRow: () => {} }];
+      ahead = [];
+      await interruptible(session, run, target, () => session.exchange(steps));
+    }
+    at = positionOf(version, 1, 1);
+    // A text may hold nothing but comments.
+    if (ahead.length > 0) await session.exchange(ahead);
+    transactionId = await interruptible(session, run, target, () => recordVersion(session, run, one, target, 'tx'));
+    checkFlag(run);
+  } catch (error) {
+    return await undoMigration(
+      error,
+      session,
+      run,
+      target,
+      at,
+      asServerError(error)?.code === '25001' ? NEEDS_NO_TRANSACTION : '',
+    );
+  }
+  return await commitMigration(session, run, target, { transactionId, at, one });
+}
+
+const NEEDS_NO_TRANSACTION = '; it has to be the one statement of a migration with transaction:false';
+
+/** Begins a transaction, and makes the tracking table in it where that is missing. */
+export function beginSteps(run: Run, table: TrackingTable): Step[] {
+  const begin: Step[] = [{ kind: 'run', text: 'begin read write' }, timeoutsStep(run.timeoutSecs, true)];
+  return table.there ? begin : [...begin, makeTrackingTable(table)];
+}
+
+/** Writes version row and marker row in the transaction there is, and gives its id. */
+export async function recordVersion(
+  session: PostgresSession,
+  run: Run,
+  { direction, migration, table }: OneMigration,
+  { marker }: PostgresWriteTarget,
+  mode: 'tx' | 'auto',
+): Promise<string | null> {
+  const results = await session.exchange([
+    changeVersion(table, migration.version, direction),
+    ...(run.marker ? [marker.openStep(run, mode), marker.done(run, null)] : []),
+    TRANSACTION_ID,
+  ]);
+  const rows = countOf(results[0]?.tag ?? '');
+  if (rows !== 1) throw new Unexpected(`${rows} version rows were changed instead of one`);
+  return results.at(-1)?.rows[0]?.[0] ?? null;
+}
+
+export const TRANSACTION_ID: Step = { kind: 'run', text: 'select pg_catalog.pg_current_xact_id_if_assigned()::text' };
+
+interface Committing {
+  transactionId: string | null;
+  at: Position;
+  one: OneMigration;
+}
+
+/** Commits the transaction there is; a version row that is there tells of it too (MI-37). */
+export async function commitMigration(
+  session: PostgresSession,
+  run: Run,
+  target: PostgresWriteTarget,
+  { transactionId, at, one }: Committing,
+): Promise<StepFailure | null> {
+  const end = await settleCommit(session, run, target, async (other) => {
+    const known = await transactionStatus(other, transactionId);
+    return known ?? ((await versionShows(other, one)) ? 'committed' : null);
+  });
+  if (end.found === 'committed') return null;
+  const why = end.error === null ? `${at.place}: ${ROLLED_BACK}` : whyFailed(end.error, run, target, at);
+  const failure = end.found === 'unknown' ? failed('unknown', `commit outcome unknown: ${why}`) : failed('rolled_back', why);
+  return { failure, error: end.error };
+}
+
+async function versionShows(session: PostgresSession, { direction, migration, table }: OneMigration): Promise<boolean> {
+  const [found] = await session.exchange([lookForVersion(table, migration.version)]).catch(() => []);
+  return found !== undefined && found.rows.length > 0 === (direction === 'up');
+}

@@ -1,0 +1,50 @@
+import { lockKey } from '../../marker.js';
+import type { MigrationDialect } from '../../migrations/dialect.js';
+import type { PostgresWriteTarget } from './engine.js';
+import type { Step } from './exchange.js';
+import { runMigrationOutside } from './migration-auto.js';
+import { runMigrationInTransaction } from './migration-tx.js';
+import { repairVersion } from './repair.js';
+import { timeoutsStep } from './select.js';
+import type { PostgresSession } from './session.js';
+import { findTrackingTable, makeTrackingTable, readVersions } from './tracking-table.js';
+
+/** Key of the lock that excludes all other migrations of a database (MI-31). */
+export const MIGRATION_LOCK_KEY = lockKey('svc-migrations');
+
+/** How migrations run on PostgreSQL. */
+export function createPostgresMigrations(target: PostgresWriteTarget): MigrationDialect<PostgresSession> {
+  return {
+    async tryLock(session) {
+      const rows = await session.query('select pg_catalog.pg_try_advisory_lock($1::bigint)', [String(MIGRATION_LOCK_KEY)]);
+      return rows[0]?.[0] === 't';
+    },
+    beginRead: (session, timeoutSecs) =>
+      session.exchange([run('begin transaction isolation level repeatable read read only'), timeoutsStep(timeoutSecs, true)]),
+    findTable: findTrackingTable,
+    makeTable: (session, table) => session.exchange([makeTrackingTable(table)]),
+    readVersions,
+    forget: (session) => session.exchange(forgetSteps),
+    runOne: (session, job, one) =>
+      one.migration.transactional
+        ? runMigrationInTransaction(session, job, one, target)
+        : runMigrationOutside(session, job, one, target),
+    repair: (session, job, table, repair) => repairVersion(session, job, { table, repair }, target),
+  };
+}
+
+function run(text: string): Step {
+  return { kind: 'run', text };
+}
+
+/** DISCARD ALL would let the locks go, so all else that it does. */
+const forgetSteps = [
+  'close all',
+  'set session authorization default',
+  'reset all',
+  'deallocate all',
+  'unlisten *',
+  'discard plans',
+  'discard temp',
+  'discard sequences',
+].map(run);

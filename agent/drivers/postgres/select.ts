@@ -1,0 +1,75 @@
+import { failure, type Outcome } from '../../outcome.js';
+import { RowsJson } from '../../result-json.js';
+import type { Run } from '../driver.js';
+import type { Report } from '../engine.js';
+import { checkFlag, failedRun, interruptible } from '../guard.js';
+import type { PostgresTarget } from './engine.js';
+import type { Step } from './exchange.js';
+import { planProblem } from './plan.js';
+import { fetchRows, PREPARED } from './rows.js';
+import type { PostgresSession } from './session.js';
+
+const GUARD: Step = {
+  kind: 'run',
+  text: "select pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_current_xact_id_if_assigned()::text",
+};
+
+/** Runs the one query of a read batch in a read-only transaction that ends with ROLLBACK (AP-26 to AP-29). */
+export async function runSelect(session: PostgresSession, run: Run, target: PostgresTarget): Promise<Report> {
+  const begunAt = performance.now();
+  try {
+    return { outcome: await interruptible(session, run, target, () => readInTransaction(session, run)), error: null };
+  } catch (error) {
+    return { outcome: await failedRun(error, session, run, target, begunAt), error };
+  }
+}
+
+async function readInTransaction(session: PostgresSession, run: Run): Promise<Outcome> {
+  const main = run.statements.find((statement) => statement.kind !== 'setting');
+  const settings = run.statements.filter((statement) => statement.kind === 'setting');
+  const results = await session.exchange([
+    { kind: 'run', text: 'begin read only' },
+    timeoutsStep(run.timeoutSecs, true),
+    ...settings.map((statement): Step => ({ kind: 'run', text: statement.text })),
+    ...(main ? [{ kind: 'prepare', text: main.text, name: PREPARED } as const] : []),
+    ...(main?.kind === 'query' ? [{ kind: 'run', text: `explain (format json) ${main.text}` } as const] : []),
+  ]);
+  if (!main) {
+    const [guard] = await session.exchange([GUARD]);
+    return finishRead(session, new RowsJson([], [], run.limits), guard?.rows[0]);
+  }
+  if (main.kind === 'query') {
+    const problem = planProblem(results.at(-1)?.rows[0]?.[0] ?? '');
+    if (problem !== null) {
+      await session.query('rollback');
+      return failure('not_started', `refused: ${problem}`);
+    }
+  }
+  checkFlag(run);
+  const columns = results.find((result) => result.tag === null)?.columns ?? [];
+  const { json, guarded } = await fetchRows(session, columns, run, GUARD);
+  return finishRead(session, json, guarded);
+}
+
+/**
+ * Gives the rows out if the transaction stayed read-only. Its ROLLBACK comes with the reset of the connection: a transaction without an id
+ * has nothing that could be committed, so the result need not wait for it.
+ */
+function finishRead(session: PostgresSession, json: RowsJson, guarded: (string | null)[] | undefined): Outcome {
+  const [readOnly, transactionId] = guarded ?? [];
+  if (readOnly !== 'on' || transactionId !== null) {
+    session.distrust();
+    return failure('rolled_back', 'driver error: query failed: read-only guard broken');
+  }
+  const { text, truncated } = json.finish();
+  return { success: true, outcome: 'committed', resultData: text, rowsAffected: null, truncated };
+}
+
+/** Sets the statement's timeout and that of an idle transaction, for the transaction or, outside of one, the session. */
+export function timeoutsStep(timeoutSecs: number, local: boolean): Step {
+  return {
+    kind: 'run',
+    text: `select pg_catalog.set_config('statement_timeout', $1, ${local}), pg_catalog.set_config('idle_in_transaction_session_timeout', '60000', ${local})`,
+    values: [String(timeoutSecs * 1000)],
+  };
+}

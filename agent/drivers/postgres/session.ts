@@ -1,0 +1,145 @@
+import pg, { type PoolClient } from 'pg';
+import { createPermits } from '../../permits.js';
+import { within } from '../../wait.js';
+import { ConnectionLost, RowTooLarge } from '../faults.js';
+import type { Session, SessionPool } from '../session.js';
+import { connectionConfig, type TappedClient, tappedClient } from './client.js';
+import { asServerError, connectFailure } from './errors.js';
+import { Exchange, type Step, type StepResult } from './exchange.js';
+
+const CLOSE_MS = 3000;
+
+export interface SessionOptions {
+  url: string;
+  /** Sessions whose transactions are read-only from the start (AP-25). */
+  readOnly: boolean;
+  max: number;
+  maxRowBytes: number;
+  connectTimeoutMs: number;
+}
+
+/** A pool of sessions whose text forms are fixed as section 10 says. */
+export function createSessionPool(options: SessionOptions): SessionPool<PostgresSession> {
+  const Client = tappedClient(options.maxRowBytes);
+  const config = { ...connectionConfig(options), Client };
+  const pool = new pg.Pool({ ...config, max: options.max, idleTimeoutMillis: 300_000 });
+  // An idle connection that ends leaves the pool by itself.
+  pool.on('error', () => {});
+  // The pool's own queue counts waiting as connecting, and would end it with the connect timeout.
+  const permits = createPermits(options.max);
+  return {
+    async acquire(signal) {
+      if (!(await permits.take(signal))) return null;
+      try {
+        const client = await pool.connect();
+        return new PostgresSession(client as PoolClient & TappedClient, (destroy) => {
+          client.release(destroy);
+          permits.give();
+        });
+      } catch (error) {
+        permits.give();
+        throw connectFailure(error);
+      }
+    },
+    async open() {
+      let client: InstanceType<typeof Client> | undefined;
+      try {
+        // Reads the files that the address names.
+        client = new Client(config);
+        client.on('error', () => {});
+        await client.connect();
+      } catch (error) {
+        client?.connection.stream.destroy();
+        throw connectFailure(error);
+      }
+      const opened = client;
+      return new PostgresSession(opened, () => void opened.end().catch(() => {}));
+    },
+    // A session that is never given back must not keep the process.
+    close: () => within(pool.end(), CLOSE_MS, undefined),
+  };
+}
+
+/** One connection while one job has it. */
+export class PostgresSession implements Session {
+  readonly #client: TappedClient;
+  readonly #giveBack: (destroy: boolean) => void;
+  readonly #onError: () => void;
+  #lost = false;
+  #doubtful = false;
+  #current: Exchange | null = null;
+  readonly #onNoData = () => this.#current?.handleNoData();
+
+  constructor(client: TappedClient, giveBack: (destroy: boolean) => void) {
+    this.#client = client;
+    this.#giveBack = giveBack;
+    this.#onError = () => {
+      this.#lost = true;
+    };
+    client.on('error', this.#onError);
+    client.connection.on('noData', this.#onNoData);
+  }
+
+  get processId(): number {
+    return this.#client.processID;
+  }
+
+  /** Where a cancel request for this session goes, and what it carries. */
+  get cancelTarget(): { host: string; port: number; processId: number; secretKey: number } {
+    const { host, port, processID, secretKey } = this.#client;
+    return { host, port, processId: processID, secretKey };
+  }
+
+  get lost(): boolean {
+    return this.#lost;
+  }
+
+  /** Runs the steps in one round trip; throws the server's error, RowTooLarge or ConnectionLost. */
+  async exchange(steps: readonly Step[]): Promise<StepResult[]> {
+    const exchange = new Exchange(steps, this.#client.tap);
+    this.#current = exchange;
+    this.#client.query(exchange);
+    try {
+      return await exchange.done;
+    } catch (error) {
+      if (this.#client.tap.tooLarge) throw new RowTooLarge();
+      if (asServerError(error)) throw error;
+      this.#lost = true;
+      throw new ConnectionLost((error as NodeJS.ErrnoException).code ?? 'closed by the server');
+    } finally {
+      this.#current = null;
+    }
+  }
+
+  async query(text: string, values: readonly string[] = []): Promise<(string | null)[][]> {
+    const [result] = await this.exchange([{ kind: 'run', text, values }]);
+    return result?.rows ?? [];
+  }
+
+  distrust(): void {
+    this.#doubtful = true;
+  }
+
+  destroy(): void {
+    this.#lost = true;
+    this.#client.connection.stream.destroy();
+  }
+
+  async release(): Promise<void> {
+    const reset = this.#lost || this.#doubtful ? false : await this.#reset();
+    this.#client.connection.off('noData', this.#onNoData);
+    this.#client.off('error', this.#onError);
+    if (!reset) this.#client.on('error', () => {});
+    this.#giveBack(!reset);
+  }
+
+  async #reset(): Promise<boolean> {
+    try {
+      if (this.#client.getTransactionStatus() !== 'I') await this.query('rollback');
+      await this.query('discard all');
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}

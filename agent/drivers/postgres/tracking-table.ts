@@ -1,0 +1,41 @@
+import { TableProblem, type TrackingTable } from '../../migrations/dialect.js';
+import type { Direction } from '../../migrations/task.js';
+import type { Step } from './exchange.js';
+import type { PostgresSession } from './session.js';
+
+/** The tracking table that the role's search path leads to, or where it would be made (MI-20). */
+export async function findTrackingTable(session: PostgresSession): Promise<TrackingTable> {
+  const [found] = await session.query(`
+    select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),
+      exists (select from pg_catalog.pg_attribute a where a.attrelid = c.oid and a.attname = 'version' and a.attnum > 0 and not a.attisdropped)
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+    where c.oid = pg_catalog.to_regclass('schema_migrations')`);
+  if (found) {
+    if (found[1] !== 't') throw new TableProblem(`the table ${found[0]} has no column version`);
+    return { name: found[0] ?? '', there: true };
+  }
+  const [schema] = await session.query('select pg_catalog.quote_ident(pg_catalog.current_schema()::text)');
+  if (schema?.[0] == null) throw new TableProblem('there is no schema in the search path');
+  return { name: `${schema[0]}.schema_migrations`, there: false };
+}
+
+export function makeTrackingTable({ name }: TrackingTable): Step {
+  return { kind: 'run', text: `create table if not exists ${name} (version text primary key)` };
+}
+
+/** The versions in the table; other tools may have left rows without one. */
+export async function readVersions(session: PostgresSession, { name }: TrackingTable): Promise<string[]> {
+  const rows = await session.query(`select version::text from ${name} where version is not null`);
+  return rows.map(([version]) => version ?? '');
+}
+
+/** Gives a row when the version is in the table. */
+export function lookForVersion({ name }: TrackingTable, version: string): Step {
+  return { kind: 'run', text: `select 1 from ${name} where version::text = $1`, values: [version] };
+}
+
+/** Writes or deletes the version row; no other column is written (MI-20). */
+export function changeVersion({ name }: TrackingTable, version: string, direction: Direction): Step {
+  const text = direction === 'up' ? `insert into ${name} (version) values ($1)` : `delete from ${name} where version::text = $1`;
+  return { kind: 'run', text, values: [version] };
+}

@@ -1,0 +1,95 @@
+import { type ResultColumns, type ValueWriter, writeJson, writeText } from '../values.js';
+import { readArray } from './array.js';
+import type { Column } from './exchange.js';
+import type { PostgresSession } from './session.js';
+
+/** Names, types and converters of the columns of a result (section 10); asks the server about types it does not know. */
+export async function describeColumns(columns: readonly Column[], session: PostgresSession): Promise<ResultColumns> {
+  const unknown = [...new Set(columns.map((one) => one.typeOid))].filter((oid) => !builtIn.has(oid));
+  const looked = unknown.length > 0 ? await lookUpTypes(unknown, session) : new Map<number, TypeInfo>();
+  const infos = columns.map((one) => builtIn.get(one.typeOid) ?? looked.get(one.typeOid) ?? unknownType);
+  return { names: columns.map((one) => one.name), types: infos.map((one) => one.name), writers: infos.map(writerOf) };
+}
+
+interface TypeInfo {
+  name: string;
+  /** Type of the elements, base type of a domain; null unless it is an array. */
+  element: string | null;
+  delimiter: string;
+}
+
+const unknownType: TypeInfo = { name: 'unknown', element: null, delimiter: ',' };
+
+function writerOf(info: TypeInfo): ValueWriter {
+  if (info.element === null) return scalarWriters.get(info.name) ?? writeText;
+  const writeElement = scalarWriters.get(info.element) ?? writeText;
+  return (bytes) =>
+    readArray(bytes.toString('utf8'), info.delimiter, (text) => writeElement(Buffer.from(text))) ?? writeText(bytes);
+}
+
+const writeDigits: ValueWriter = (bytes) => bytes.toString('latin1');
+
+const writeFloat: ValueWriter = (bytes) => {
+  const text = bytes.toString('latin1');
+  return /^(NaN|-?Infinity)$/.test(text) ? `"${text}"` : text;
+};
+
+const scalarWriters = new Map<string, ValueWriter>([
+  ['int2', writeDigits],
+  ['int4', writeDigits],
+  ['int8', writeDigits],
+  ['float4', writeFloat],
+  ['float8', writeFloat],
+  ['bool', (bytes) => (bytes[0] === 0x74 ? 'true' : 'false')],
+  ['json', writeJson],
+  ['jsonb', writeJson],
+]);
+
+const scalarOids =
+  'bool 16,bytea 17,char 18,name 19,int8 20,int2 21,int2vector 22,int4 23,regproc 24,text 25,oid 26,tid 27,xid 28,cid 29,oidvector 30,' +
+  'json 114,xml 142,point 600,lseg 601,path 602,box 603,polygon 604,line 628,cidr 650,float4 700,float8 701,unknown 705,circle 718,' +
+  'macaddr8 774,money 790,macaddr 829,inet 869,bpchar 1042,varchar 1043,date 1082,time 1083,timestamp 1114,timestamptz 1184,' +
+  'interval 1186,timetz 1266,bit 1560,varbit 1562,numeric 1700,refcursor 1790,regclass 2205,regtype 2206,record 2249,void 2278,' +
+  'uuid 2950,pg_lsn 3220,tsvector 3614,tsquery 3615,jsonb 3802,int4range 3904,numrange 3906,tsrange 3908,tstzrange 3910,daterange 3912,' +
+  'int8range 3926,jsonpath 4072';
+const arrayOids =
+  'xml 143,json 199,cidr 651,money 791,bool 1000,bytea 1001,char 1002,name 1003,int2 1005,int4 1007,text 1009,bpchar 1014,varchar 1015,' +
+  'int8 1016,float4 1021,float8 1022,oid 1028,macaddr 1040,inet 1041,timestamp 1115,date 1182,time 1183,timestamptz 1185,interval 1187,' +
+  'numeric 1231,timetz 1270,bit 1561,varbit 1563,uuid 2951,jsonb 3807';
+
+/** Types whose numbers are fixed in every PostgreSQL. */
+const builtIn = new Map<number, TypeInfo>([
+  ...pairs(scalarOids).map(([name, oid]): [number, TypeInfo] => [oid, { name, element: null, delimiter: ',' }]),
+  ...pairs(arrayOids).map(([name, oid]): [number, TypeInfo] => [oid, { name: `${name}[]`, element: name, delimiter: ',' }]),
+]);
+
+function pairs(list: string): [string, number][] {
+  return list.split(',').map((entry) => {
+    const [name, oid] = entry.split(' ');
+    return [name as string, Number(oid)];
+  });
+}
+
+const TYPE_QUERY = `
+with recursive element as (
+  select t.oid as array_oid, e.oid, e.typname, e.typtype, e.typbasetype
+  from pg_catalog.pg_type t join pg_catalog.pg_type e on e.oid = t.typelem
+  where t.oid = any ($1::oid[]) and t.typcategory = 'A'
+  union all
+  select element.array_oid, b.oid, b.typname, b.typtype, b.typbasetype
+  from element join pg_catalog.pg_type b on b.oid = element.typbasetype where element.typtype = 'd'
+)
+select t.oid, t.typname, t.typdelim, element.typname,
+       (select e.typname from pg_catalog.pg_type e where e.oid = t.typelem)
+from pg_catalog.pg_type t left join element on element.array_oid = t.oid and element.typtype <> 'd'
+where t.oid = any ($1::oid[])`;
+
+async function lookUpTypes(oids: readonly number[], session: PostgresSession): Promise<Map<number, TypeInfo>> {
+  const rows = await session.query(TYPE_QUERY, [`{${oids.join(',')}}`]);
+  return new Map(
+    rows.map(([oid, name, delimiter, element, shown]) => [
+      Number(oid),
+      { name: element ? `${shown}[]` : (name ?? 'unknown'), element: element ?? null, delimiter: delimiter ?? ',' },
+    ]),
+  );
+}
