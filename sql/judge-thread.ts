@@ -75,14 +75,20 @@ export function createJudgeThread(judges: ThreadFor, given: Partial<ThreadLimits
     return (await receive(starting, limits.startMs)) === null ? null : starting;
   };
   const runNow = async (task: Task): Promise<ThreadAnswer> => {
-    if (closed) return { ok: false, why: 'the judge is closed' };
+    if (closed) return { ok: false, why: 'the judge is closed', busy: true };
     const running = worker ?? (await start());
-    if (running === null) return failed(stop, 'the judging thread does not start');
+    if (running === null) {
+      await stop();
+      return { ok: false, why: 'the judging thread does not start', busy: true };
+    }
     // Only while it works does the thread keep the process alive.
     running.ref();
     running.postMessage(task);
     const report = await receive(running, task.kind === 'migrations' ? limits.bundleMs : limits.textMs);
-    if (report === null) return failed(stop, 'judging took too long or too much memory');
+    if (report === null) {
+      await stop();
+      return { ok: false, why: 'judging took too long or too much memory' };
+    }
     running.unref();
     if (report.worn) await stop();
     return { ok: true, answer: report.answer };
@@ -109,11 +115,6 @@ export function createJudgeThread(judges: ThreadFor, given: Partial<ThreadLimits
       await stop();
     },
   };
-}
-
-async function failed(stop: () => Promise<void>, why: string): Promise<ThreadAnswer> {
-  await stop();
-  return { ok: false, why };
 }
 
 /** The next message, or null when the thread ends or is silent for too long. */

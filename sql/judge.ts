@@ -11,7 +11,7 @@ export type { Dialect, JudgedStatement, JudgeOptions, Verdict } from './verdict.
 export interface SqlJudge {
   /**
    * The verdict of sql-safety.md for any text; never throws. The same input gives the same verdict everywhere (SQ-I5), unless too many
-   * long texts wait, which `busy` says; among them the callers, by any name, take turns.
+   * long texts wait or no thread starts, which `busy` says; among them the callers, by any name, take turns.
    */
   judge(text: string, options: JudgeOptions, caller?: string): Promise<Verdict>;
   /** The statements of a bundle's migrations, or the first text that AP-22 or MI-16 refuses; never throws. */

@@ -58,7 +58,7 @@ async function classify(
   const judge = async (statementTimeoutSecs: number) => {
     const options = { dialect: text.dialect, statementTimeoutSecs };
     const verdict = await outsideDatabaseWork(() => services.judge.judge(text.sql, options, caller.id));
-    if ('busy' in verdict) throw refusal('service.unavailable', 'too many long SQL texts are being judged', 'try again later');
+    if ('busy' in verdict) throw refusal('service.unavailable', 'SQL texts cannot be judged at the moment', 'try again later');
     return verdict;
   };
   const assumed = Math.max(timeoutOf('execute_select'), timeoutOf('execute_dml'));

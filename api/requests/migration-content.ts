@@ -45,7 +45,7 @@ async function checkDetail(services: Services, { input, dialect }: Asked, caller
   const { migrations } = readBundle(input.detail, input.asked === 'migrate_down' ? 'down' : 'up');
   const verdict = await outsideDatabaseWork(() => services.judge.judgeMigrations(migrations, dialect, caller.id));
   if (verdict.ok) return;
-  if (verdict.busy) throw refusal('service.unavailable', 'too many long SQL texts are being judged', 'try again later');
+  if (verdict.busy) throw refusal('service.unavailable', 'SQL texts cannot be judged at the moment', 'try again later');
   throw invalid(parserWords(verdict.reason), `migrations[${verdict.at}].${verdict.key}`);
 }
 

@@ -91,6 +91,12 @@ describe('the judging thread', () => {
     await thread.close();
   });
 
+  it('says that it is not the text that is to blame when the thread does not start', async () => {
+    const thread = createJudgeThread('postgresql', { startMs: 0 });
+    expect(await thread.run({ kind: 'judge', text: 'SELECT 1', options }, 'a')).toMatchObject({ ok: false, busy: true });
+    await thread.close();
+  });
+
   it('refuses what still waits when the judge is closed', async () => {
     const other = await createSqlJudge();
     const waiting = other.judge(`SELECT 1${' '.repeat(5_000)}`, options);
