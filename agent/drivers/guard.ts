@@ -1,3 +1,4 @@
+import { CancelControl } from '../cancel-control.js';
 import { failure, type Outcome } from '../outcome.js';
 import { cancelStatement, waitUntilGone } from './cancel.js';
 import type { Run } from './driver.js';
@@ -8,6 +9,21 @@ import type { Session } from './session.js';
 /** Stops the run when its cancel flag is set (AP-44). */
 export function checkFlag(run: Run): void {
   if (run.control.requested) throw new Interrupted();
+}
+
+/** Runs `work` with a run that no person's cancel reaches, only the agent's own end (MI-34, AP-18). */
+export async function heedOnlyStop<T>(run: Run, work: (run: Run) => Promise<T>): Promise<T> {
+  const control = new CancelControl();
+  const onCancel = () => {
+    if (run.control.reason === 'stopped') control.request('stopped');
+  };
+  run.control.signal.addEventListener('abort', onCancel);
+  onCancel();
+  try {
+    return await work({ ...run, control });
+  } finally {
+    run.control.signal.removeEventListener('abort', onCancel);
+  }
 }
 
 /** Runs `work` while the cancel flag interrupts the session; the client's own deadline sets that flag too. */

@@ -5,7 +5,7 @@ import { cancelFailure, halfApplied, partiallyApplied, positionOf, whyFailed } f
 import { failed } from '../../migrations/results.js';
 import type { Run } from '../driver.js';
 import { Interrupted } from '../faults.js';
-import { interruptible, rollBack } from '../guard.js';
+import { heedOnlyStop, interruptible, rollBack } from '../guard.js';
 import { canEndHalfDone } from './auto.js';
 import { sendCommit } from './commit.js';
 import type { MysqlWriteTarget } from './engine.js';
@@ -27,34 +27,25 @@ export async function runMigrationOneByOne(
   } catch (error) {
     return { failure: failed('not_started', whyFailed(error, run, target, positionOf(run.step, 1, 1))), error };
   }
-  return (await runStatements(session, run, one, target)) ?? (await record(session, run, one, target));
+  const failure = await heedOnlyStop(run, (heeding) => runStatements(session, heeding, one, target));
+  return failure ?? (await record(session, run, one, target));
 }
 
-/** All statements; a person's cancel waits for their end, the agent's own end does not (MI-34, AP-18). */
 async function runStatements(
   session: MysqlSession,
   run: Run,
   { migration }: OneMigration,
   target: MysqlWriteTarget,
 ): Promise<StepFailure | null> {
-  const own = new CancelControl();
-  const onCancel = () => {
-    if (run.control.reason === 'stopped') own.request('stopped');
-  };
-  onCancel();
-  run.control.signal.addEventListener('abort', onCancel);
   const progress: Progress = { done: 0, begunAt: 0, committing: false, statements: migration.statements };
-  const uncancelled = { ...run, control: own };
   try {
     for (const statement of migration.statements) {
-      await runAndCommit(session, uncancelled, statement, target, progress);
+      await runAndCommit(session, run, statement, target, progress);
       progress.done++;
     }
     return null;
   } catch (error) {
-    return { failure: await failureOf(error, session, uncancelled, target, progress), error };
-  } finally {
-    run.control.signal.removeEventListener('abort', onCancel);
+    return { failure: await failureOf(error, session, run, target, progress), error };
   }
 }
 

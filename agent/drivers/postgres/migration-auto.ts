@@ -5,7 +5,7 @@ import { failed } from '../../migrations/results.js';
 import type { Migration } from '../../migrations/task.js';
 import type { Run } from '../driver.js';
 import { Interrupted } from '../faults.js';
-import { interruptible, rollBack } from '../guard.js';
+import { heedOnlyStop, interruptible, rollBack } from '../guard.js';
 import { invalidIndexes, leftBehind } from './auto.js';
 import type { PostgresWriteTarget } from './engine.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
@@ -35,10 +35,10 @@ export async function runMigrationOutside(
   } catch (error) {
     return { failure: failed('not_started', whyFailed(error, run, target, at)), error };
   }
-  return (await runStatement(session, run, one, target, before)) ?? (await record(session, run, one, target));
+  const failure = await heedOnlyStop(run, (heeding) => runStatement(session, heeding, one, target, before));
+  return failure ?? (await record(session, run, one, target));
 }
 
-/** The statement itself; a person's cancel waits for its end, the agent's own end does not (MI-34, AP-18). */
 async function runStatement(
   session: PostgresSession,
   run: Run,
@@ -47,21 +47,14 @@ async function runStatement(
   before: readonly string[],
 ): Promise<StepFailure | null> {
   const at = positionOf(migration.version, 1, 1);
-  const own = new CancelControl();
-  const onCancel = () => {
-    if (run.control.reason === 'stopped') own.request('stopped');
-  };
-  run.control.signal.addEventListener('abort', onCancel);
   try {
     for (const { text } of migration.statements) {
       const steps = [{ kind: 'run', text, onRow: () => {} } as const];
-      await interruptible(session, { ...run, control: own }, target, () => session.exchange(steps));
+      await interruptible(session, run, target, () => session.exchange(steps));
     }
     return null;
   } catch (error) {
-    return await failedStatement(error, { session, run: { ...run, control: own }, migration, target, at, before });
-  } finally {
-    run.control.signal.removeEventListener('abort', onCancel);
+    return await failedStatement(error, { session, run, migration, target, at, before });
   }
 }
 
