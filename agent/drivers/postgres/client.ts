@@ -20,6 +20,8 @@ export function tappedClient(maxRowBytes: number) {
 
     constructor(config?: pg.ClientConfig) {
       super(config);
+      // A connection may break at any time, also on its way to who asked for it; without a listener Node would end the process. Its next use fails.
+      this.on('error', () => {});
       tapRows(this.connection as unknown as TappedConnection, this.tap, maxRowBytes, () => {
         this.tap.tooLarge = true;
       });

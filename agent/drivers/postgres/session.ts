@@ -46,7 +46,6 @@ export function createSessionPool(options: SessionOptions): SessionPool<Postgres
       try {
         // Reads the files that the address names.
         client = new Client(config);
-        client.on('error', () => {});
         await client.connect();
       } catch (error) {
         client?.connection.stream.destroy();
@@ -129,7 +128,6 @@ export class PostgresSession implements Session {
     const reset = this.#lost || this.#doubtful ? false : await this.#reset();
     this.#client.connection.off('noData', this.#onNoData);
     this.#client.off('error', this.#onError);
-    if (!reset) this.#client.on('error', () => {});
     this.#giveBack(!reset);
   }
 
