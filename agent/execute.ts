@@ -7,7 +7,7 @@ import type { Databases, Target } from './databases.js';
 import type { Run, RunReport } from './drivers/driver.js';
 import { passGate } from './gate.js';
 import type { KeyRing } from './key-ring.js';
-import { failure, type Outcome } from './outcome.js';
+import { endedUnproven, failure, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
 import type { StartedAttempts } from './started-attempts.js';
 
@@ -69,21 +69,21 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
   const { claim } = job;
   const { config, databases, judge, onSchemaChanged } = dependencies;
   const operation = config.operations.find((one) => one === claim.operation);
-  if (operation === undefined) return report(failure('not_started', `unsupported operation: ${claim.operation}`));
+  if (operation === undefined) return refuse(claim, `unsupported operation: ${claim.operation}`);
   const target = databases.find(claim.database, claim.environment);
   if (!target || target.degraded) {
     const why = `no pool for database=${claim.database} environment=${claim.environment}`;
-    return report(failure('not_started', `config error: ${why}`));
+    return refuse(claim, `config error: ${why}`);
   }
   if (mutating.has(operation) && config.marker.mode === 'required' && claim.marker !== 'required') {
-    return report(failure('not_started', 'marker table not available'));
+    return refuse(claim, 'marker table not available');
   }
   const timeoutSecs = effectiveTimeout(
     claim.statement_timeout_secs ?? config.statementTimeoutSecs,
     config.maxStatementTimeoutSecs,
   );
   const gated = await passGate({ operation, detail: claim.detail, timeoutSecs }, target.driver, judge);
-  if (!gated.ok) return report(failure('not_started', `refused: ${gated.why}`));
+  if (!gated.ok) return refuse(claim, `refused: ${gated.why}`);
   const ran = await gated.carryOut(runOf(job, { statements: gated.statements, timeoutSecs, expiresAt, config }));
   target.noteRun(ran.connectivity);
   if (gated.changesSchema && mayHaveChanged(ran.outcome)) onSchemaChanged(target);
@@ -128,7 +128,8 @@ export function effectiveTimeout(claimedSecs: number, maximumSecs: number): numb
   return claimedSecs === 0 ? maximumSecs : Math.min(claimedSecs, maximumSecs);
 }
 
-function report(outcome: Outcome): RunReport {
+function refuse({ unresolved_fences }: ClaimAnswer, why: string): RunReport {
+  const outcome = endedUnproven(failure('not_started', why), unresolved_fences);
   return { outcome, connectivity: false, released: Promise.resolve() };
 }
 

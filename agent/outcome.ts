@@ -34,3 +34,15 @@ export function cutErrorText(text: string): string {
   while (((bytes[end] as number) & 0xc0) === 0x80) end--;
   return new TextDecoder().decode(bytes.subarray(0, end));
 }
+
+/**
+ * How a job ended before it was known what its lost attempts did: `unknown` (AG-59), because everything else says that nothing was changed (AG-63).
+ */
+export function endedUnproven(outcome: Outcome, unresolvedFences: readonly number[]): Outcome {
+  const lost = unresolvedFences.at(-1);
+  if (lost === undefined || outcome.success || outcome.outcome === 'unknown') return outcome;
+  return failure(
+    'unknown',
+    `${outcome.cancelled ? 'cancelled' : outcome.errorMessage}: it is not known what attempt ${lost} did`,
+  );
+}

@@ -9,7 +9,7 @@ import { alreadyApplied } from './written.js';
 
 /**
  * Takes the request lock and asks the markers (AP-53 to AP-55). Null when the attempt is to run; else how it ended without running.
- * `onProven` is called when no earlier attempt is applied.
+ * `onProven` is called once it is known what earlier attempts did, or that a later one exists.
  */
 export async function beginAttempt<S extends Session>(
   session: S,
@@ -21,9 +21,10 @@ export async function beginAttempt<S extends Session>(
   try {
     const settled =
       (await takeRequestLock(session, run, target)) ??
-      (await consultMarkers(session, run, target, mode, ({ fence, rowsAffected }) => alreadyApplied(fence, rowsAffected)));
+      (await consultMarkers(session, run, target, mode, onProven, ({ fence, rowsAffected }) =>
+        alreadyApplied(fence, rowsAffected),
+      ));
     if (settled) return { outcome: settled, error: null };
-    onProven();
     checkFlag(run);
     return run.mayStart() ? null : { outcome: failure('not_started', 'token verification failed: token expired'), error: null };
   } catch (error) {
@@ -59,16 +60,18 @@ export async function consultMarkers<S extends Session>(
   run: Run,
   { marker, engine }: WriteTarget<S>,
   mode: 'tx' | 'auto',
+  onProven: () => void,
   applied: (decision: Extract<MarkerDecision, { act: 'already_applied' }>) => Outcome,
 ): Promise<Outcome | null> {
   if (!run.marker) return null;
   try {
     const rows = await marker.read(session, run.requestId);
     const decision = decideByMarkers(rows, run.fence, run.unresolvedFences);
-    if (decision.act === 'superseded') return superseded(decision.fence);
     if (decision.act === 'unknown') {
       return failure('unknown', `attempt ${decision.fence} may have been applied; check the database`);
     }
+    onProven();
+    if (decision.act === 'superseded') return superseded(decision.fence);
     if (decision.act === 'already_applied') return applied(decision);
     if (mode === 'auto' || run.unresolvedFences.length > 0) await marker.open(session, run, mode);
     return null;

@@ -1,5 +1,5 @@
 import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
-import { failure } from '../outcome.js';
+import { endedUnproven, failure } from '../outcome.js';
 import { ConnectFailure, type Driver, type ExplainRun, type Run, type RunReport } from './driver.js';
 import type { ErrorReader, Report } from './engine.js';
 import { Interrupted } from './faults.js';
@@ -8,7 +8,7 @@ import type { Session, SessionPool } from './session.js';
 
 /**
  * Runs a job on a session of the pool, unless it is cancelled or its token ends before one is free (AP-20, AP-45). `work` calls `onProven` once it
- * knows what earlier attempts did: a cancel before that is `unknown`, because whoever cancels is told that nothing was changed (AG-63).
+ * knows what earlier attempts did: what ends before that is `unknown` (AG-59), because everything else says that nothing was changed (AG-63).
  */
 export async function runInPool<S extends Session>(
   pool: SessionPool<S>,
@@ -16,14 +16,12 @@ export async function runInPool<S extends Session>(
   errors: ErrorReader,
   work: (session: S, onProven: () => void) => Promise<Report>,
 ): Promise<RunReport> {
-  const lost = run.unresolvedFences.at(-1);
-  let proven = lost === undefined;
+  let proven = false;
   const onProven = () => {
     proven = true;
   };
   const report = await runOnce(pool, run, errors, (session) => work(session, onProven));
-  if (proven || report.outcome.success || !report.outcome.cancelled) return report;
-  return { ...report, outcome: failure('unknown', `cancelled before it was known what attempt ${lost} did`) };
+  return proven ? report : { ...report, outcome: endedUnproven(report.outcome, run.unresolvedFences) };
 }
 
 async function runOnce<S extends Session>(

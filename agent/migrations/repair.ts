@@ -24,9 +24,8 @@ export async function runRepair<S extends Session>(
     const settled =
       (await takeRequestLock(session, run, target)) ??
       (await takeMigrationLock(session, run, target)) ??
-      (await consultMarkers(session, run, target, 'tx', ({ fence, rowsAffected }) => marked(fence, rowsAffected)));
+      (await consultMarkers(session, run, target, 'tx', onProven, ({ fence, rowsAffected }) => marked(fence, rowsAffected)));
     if (settled) return { outcome: settled, error: null };
-    onProven();
     checkFlag(run);
     if (!run.mayStart()) return { outcome: failure('not_started', 'token verification failed: token expired'), error: null };
     const found = await readTable(session, target);

@@ -62,7 +62,7 @@ async function planUnderLocks<S extends Session>(
   target: MigrationTarget<S>,
   onProven: () => void,
 ): Promise<Prepared | Outcome> {
-  const rows = await markerRows(session, run, target);
+  const rows = await markerRows(session, run, target, onProven);
   if ('success' in rows) return rows;
   const found = await readTable(session, target);
   if ('success' in found) return found;
@@ -83,12 +83,16 @@ async function markerRows<S extends Session>(
   session: S,
   run: Run,
   { marker, engine }: MigrationTarget<S>,
+  onProven: () => void,
 ): Promise<MarkerRow[] | Outcome> {
   if (!run.marker) return [];
   try {
     const rows = await marker.read(session, run.requestId);
     const higher = rows.find((row) => row.fence > run.fence);
-    if (higher) return superseded(higher.fence);
+    if (higher) {
+      onProven();
+      return superseded(higher.fence);
+    }
     if (run.unresolvedFences.length > 0) await marker.open(session, run, 'tx');
     return rows;
   } catch (error) {

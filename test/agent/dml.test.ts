@@ -222,9 +222,18 @@ describe('execute_dml on PostgreSQL', () => {
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({
       ...{ success: false, outcome: 'unknown', cancelled: false },
-      error_message: 'cancelled before it was known what attempt 1 did',
+      error_message: 'cancelled: it is not known what attempt 1 did',
     });
     await target.query('select pg_advisory_unlock_all()');
+  });
+
+  it('AG-59: is unknown, not failed, when it could not look for the marker of a lost attempt', async () => {
+    await target.query('alter table svc_execution_marker rename to elsewhere');
+    const job = offer('update parts set qty = 0', { fence: 2, unresolvedFences: [1] });
+    const result = await job.result;
+    await target.query('alter table elsewhere rename to svc_execution_marker');
+    expect(result).toMatchObject({ success: false, outcome: 'unknown' });
+    expect(result.error_message).toMatch(/: it is not known what attempt 1 did$/);
   });
 
   it('reports the commit when the cancel comes after COMMIT was sent (AP-44)', async () => {

@@ -99,7 +99,7 @@ describe('after a lost attempt', () => {
     job.heartbeat.cancelled = true;
     expect(await job.result).toMatchObject({
       ...{ success: false, outcome: 'unknown', cancelled: false },
-      error_message: 'cancelled before it was known what attempt 1 did',
+      error_message: 'cancelled: it is not known what attempt 1 did',
     });
   });
 });
