@@ -165,7 +165,7 @@ describe('the main loop', () => {
     const refused = await gateway.offer({ operation: 'execute_dml', detail: 'select 1; rollback' }).result;
     expect(refused).toMatchObject({ outcome: 'not_started', error_message: expect.stringMatching(/^refused: /) });
     const seen = await target.query(
-      `select count(*)::int as n from pg_stat_activity where query like '%rollback%' and datname = current_database() and pid <> pg_backend_pid()`,
+      `select count(*)::int as n from pg_stat_activity where query like '%select 1; rollback%' and datname = current_database() and pid <> pg_backend_pid()`,
     );
     expect(seen.rows).toEqual([{ n: 0 }]);
   });

@@ -79,5 +79,6 @@ export async function stateOf({ database }: System, { id, target, key, kind }: P
     `select r.status, e.outcome from requests r left join executions e on e.request_id = r.id and e.fence = r.fence where r.id = $1`,
     [id],
   );
-  return { id, ...rows[0]!, changes: kind.changes, applied: await kind.applied(target, key) };
+  const what = `${target.name} ${key}: ${kind.detail(key).slice(0, 200)}`;
+  return { id, what, ...rows[0]!, changes: kind.changes, applied: await kind.applied(target, key) };
 }

@@ -6,7 +6,7 @@ import type { Report } from '../engine.js';
 import { checkFlag, failedRun, interruptible } from '../guard.js';
 import { committed } from '../written.js';
 import { runOutsideTransaction } from './auto.js';
-import { commit } from './commit.js';
+import { askTransactionId, commit, type TransactionId, transactionIdOf } from './commit.js';
 import type { PostgresWriteTarget } from './engine.js';
 import type { Step } from './exchange.js';
 import { countOf, PREPARED, runForRows } from './rows.js';
@@ -28,14 +28,14 @@ export async function runDml(
 
 async function runInTransaction(session: PostgresSession, run: Run, target: PostgresWriteTarget): Promise<Report> {
   const begunAt = performance.now();
-  let work: { outcome: Outcome; transactionId: string | null };
+  let work: { outcome: Outcome; transaction: TransactionId };
   try {
     work = await runStatements(session, run, target);
     checkFlag(run);
   } catch (error) {
     return { outcome: await failedRun(error, session, run, target, begunAt), error };
   }
-  return { outcome: await commit(session, run, target, work.transactionId, work.outcome), error: null };
+  return { outcome: await commit(session, run, target, work.transaction, work.outcome), error: null };
 }
 
 async function runStatements(session: PostgresSession, run: Run, target: PostgresWriteTarget) {
@@ -56,11 +56,8 @@ async function runStatements(session: PostgresSession, run: Run, target: Postgre
     json = last.json;
   }
   const end: Step[] = [...ahead, ...(run.marker ? [target.marker.done(run, affected)] : [])];
-  const results = await session.exchange([
-    ...end,
-    { kind: 'run', text: 'select pg_catalog.pg_current_xact_id_if_assigned()::text' },
-  ]);
-  return { outcome: committed(affected, json), transactionId: results.at(-1)?.rows[0]?.[0] ?? null };
+  const results = await session.exchange([...end, askTransactionId]);
+  return { outcome: committed(affected, json), transaction: transactionIdOf(results.at(-1)) };
 }
 
 function prepareStep(text: string): Step {

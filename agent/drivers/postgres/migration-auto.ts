@@ -7,6 +7,7 @@ import type { Run } from '../driver.js';
 import { Interrupted } from '../faults.js';
 import { heedOnlyStop, interruptible, rollBack } from '../guard.js';
 import { invalidIndexes, leftBehind } from './auto.js';
+import type { TransactionId } from './commit.js';
 import type { PostgresWriteTarget } from './engine.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
 import { timeoutsStep } from './select.js';
@@ -101,9 +102,9 @@ async function record(
     failure: failed('partial', partiallyApplied(version, one.direction, reason)),
     error,
   });
-  let transactionId: string | null;
+  let transaction: TransactionId;
   try {
-    transactionId = await interruptible(session, bounded, target, async () => {
+    transaction = await interruptible(session, bounded, target, async () => {
       await session.exchange([{ kind: 'run', text: 'begin read write' }, timeoutsStep(timeoutSecs, true)]);
       return await recordVersion(session, run, one, target, 'auto');
     });
@@ -111,6 +112,6 @@ async function record(
     await rollBack(session, target);
     return partial(target.engine.errors.reason(error), error);
   }
-  const failure = await commitMigration(session, bounded, target, { transactionId, at, one });
+  const failure = await commitMigration(session, bounded, target, { transaction, at, one });
   return failure?.failure.outcome === 'rolled_back' ? partial(failure.failure.why, failure.error) : failure;
 }

@@ -4,7 +4,7 @@ import { failed } from '../../migrations/results.js';
 import type { Run } from '../driver.js';
 import { Unexpected } from '../faults.js';
 import { checkFlag, interruptible } from '../guard.js';
-import { ROLLED_BACK, settleCommit, transactionStatus } from './commit.js';
+import { askTransactionId, ROLLED_BACK, settleCommit, type TransactionId, transactionIdOf, transactionStatus } from './commit.js';
 import type { PostgresWriteTarget } from './engine.js';
 import { asServerError } from './errors.js';
 import type { Step } from './exchange.js';
@@ -24,7 +24,7 @@ export async function runMigrationInTransaction(
   let at = positionOf(version, 1, statements.length);
   // What begins the transaction travels with the first statement.
   let ahead = beginSteps(run, one.table);
-  let transactionId: string | null;
+  let transaction: TransactionId;
   try {
     for (const [index, { text }] of statements.entries()) {
       at = positionOf(version, index + 1, statements.length);
@@ -35,7 +35,7 @@ export async function runMigrationInTransaction(
     at = positionOf(version, 1, 1);
     // A text may hold nothing but comments.
     if (ahead.length > 0) await session.exchange(ahead);
-    transactionId = await interruptible(session, run, target, () => recordVersion(session, run, one, target, 'tx'));
+    transaction = await interruptible(session, run, target, () => recordVersion(session, run, one, target, 'tx'));
     checkFlag(run);
   } catch (error) {
     return await undoMigration(
@@ -47,7 +47,7 @@ export async function runMigrationInTransaction(
       asServerError(error)?.code === '25001' ? NEEDS_NO_TRANSACTION : '',
     );
   }
-  return await commitMigration(session, run, target, { transactionId, at, one });
+  return await commitMigration(session, run, target, { transaction, at, one });
 }
 
 const NEEDS_NO_TRANSACTION = '; it has to be the one statement of a migration with transaction:false';
@@ -65,21 +65,19 @@ export async function recordVersion(
   { direction, migration, table }: OneMigration,
   { marker }: PostgresWriteTarget,
   mode: 'tx' | 'auto',
-): Promise<string | null> {
+): Promise<TransactionId> {
   const results = await session.exchange([
     changeVersion(table, migration.version, direction),
     ...(run.marker ? [marker.openStep(run, mode), marker.done(run, null)] : []),
-    TRANSACTION_ID,
+    askTransactionId,
   ]);
   const rows = countOf(results[0]?.tag ?? '');
   if (rows !== 1) throw new Unexpected(`${rows} version rows were changed instead of one`);
-  return results.at(-1)?.rows[0]?.[0] ?? null;
+  return transactionIdOf(results.at(-1));
 }
 
-export const TRANSACTION_ID: Step = { kind: 'run', text: 'select pg_catalog.pg_current_xact_id_if_assigned()::text' };
-
 interface Committing {
-  transactionId: string | null;
+  transaction: TransactionId;
   at: Position;
   one: OneMigration;
 }
@@ -89,10 +87,10 @@ export async function commitMigration(
   session: PostgresSession,
   run: Run,
   target: PostgresWriteTarget,
-  { transactionId, at, one }: Committing,
+  { transaction, at, one }: Committing,
 ): Promise<StepFailure | null> {
   const end = await settleCommit(session, run, target, async (other) => {
-    const known = await transactionStatus(other, transactionId);
+    const known = await transactionStatus(other, transaction);
     return known ?? ((await versionShows(other, one)) ? 'committed' : null);
   });
   if (end.found === 'committed') return null;

@@ -3,8 +3,9 @@ import { positionOf, undoMigration } from '../../migrations/failures.js';
 import type { MigrationRepair } from '../../migrations/task.js';
 import type { Run } from '../driver.js';
 import { checkFlag, interruptible } from '../guard.js';
+import { askTransactionId, type TransactionId, transactionIdOf } from './commit.js';
 import type { PostgresWriteTarget } from './engine.js';
-import { beginSteps, commitMigration, TRANSACTION_ID } from './migration-tx.js';
+import { beginSteps, commitMigration } from './migration-tx.js';
 import type { PostgresSession } from './session.js';
 import { changeVersion, lookForVersion } from './tracking-table.js';
 
@@ -23,7 +24,7 @@ export async function repairVersion(
   const { version } = repair;
   const direction = repair.action === 'mark_applied' ? 'up' : 'down';
   const at = positionOf(version, 1, 1);
-  let work: { changed: boolean; transactionId: string | null };
+  let work: { changed: boolean; transaction: TransactionId };
   try {
     work = await interruptible(session, run, target, async () => {
       const found = await session.exchange([...beginSteps(run, table), lookForVersion(table, version)]);
@@ -31,15 +32,15 @@ export async function repairVersion(
       const results = await session.exchange([
         ...(changed ? [changeVersion(table, version, direction)] : []),
         ...(run.marker ? [target.marker.openStep(run, 'tx'), target.marker.done(run, changed ? 1 : 0)] : []),
-        TRANSACTION_ID,
+        askTransactionId,
       ]);
-      return { changed, transactionId: results.at(-1)?.rows[0]?.[0] ?? null };
+      return { changed, transaction: transactionIdOf(results.at(-1)) };
     });
     checkFlag(run);
   } catch (error) {
     return await undoMigration(error, session, run, target, at);
   }
   const one = { direction, migration: { version, transactional: true, statements: [] }, table } as const;
-  const { transactionId, changed } = work;
-  return (await commitMigration(session, run, target, { transactionId, at, one })) ?? { changed };
+  const { transaction, changed } = work;
+  return (await commitMigration(session, run, target, { transaction, at, one })) ?? { changed };
 }
