@@ -1,8 +1,9 @@
 import pg from 'pg';
-import { refusal } from '../domain/errors.js';
+import { GatewayError, refusal } from '../domain/errors.js';
 import { beforeDeadline, remainingMs } from './call-limit.js';
 import { isUnreachable, sqlState } from './errors.js';
 import { rowTypes } from './row-types.js';
+import { beginNamed, hasCommitted, type TransactionName } from './transaction-name.js';
 
 /** Anything that can be asked: rows come back as typed beside the query, instants as milliseconds since the epoch. */
 export interface Queryable {
@@ -111,11 +112,13 @@ function unavailableIf(error: unknown): unknown {
   return isUnreachable(error) ? refusal('service.unavailable', 'the gateway database is not reachable') : error;
 }
 
+const isUnavailable = (error: unknown): boolean => error instanceof GatewayError && error.code === 'service.unavailable';
+
 type Limited = <R>(work: (client: pg.PoolClient) => Promise<R>) => Promise<R>;
 
 interface OpenTransaction {
-  id: string;
-  committing: boolean;
+  /** Null until its COMMIT is sent. */
+  name: TransactionName | null;
   result: unknown;
 }
 
@@ -127,10 +130,11 @@ async function transaction<T>(
   for (let attempt = 1; ; attempt += 1) {
     try {
       const topics = new Set<string>();
-      const open: OpenTransaction = { id: '', committing: false, result: undefined };
+      const open: OpenTransaction = { name: null, result: undefined };
       const result = await limited((client) => attemptTransaction(client, work, topics, open)).catch(async (error: unknown) => {
-        if (!open.committing || !isUnreachable(error)) throw error;
-        await settleDoubtfulCommit(limited, open.id, error);
+        const { name } = open;
+        // The answer to COMMIT was lost: a new connection knows whether it happened; still unknown is 503.
+        if (name === null || !isUnavailable(error) || !(await limited((client) => hasCommitted(client, name)))) throw error;
         return open.result as T;
       });
       if (topics.size > 0) onWake?.([...topics]);
@@ -147,7 +151,7 @@ async function attemptTransaction<T>(
   topics: Set<string>,
   open: OpenTransaction,
 ): Promise<T> {
-  const begun = begin(client);
+  const begun = quiet(beginNamed(client));
   const sent: Promise<unknown>[] = [];
   const tx = {
     query: async (text: string, values?: readonly unknown[]) => {
@@ -164,38 +168,21 @@ async function attemptTransaction<T>(
   };
   try {
     open.result = await work(tx as unknown as Transaction);
-    open.id = await begun;
+    open.name = await begun;
   } catch (error) {
     if (!isUnreachable(error)) await client.query('rollback');
     throw error;
   }
-  open.committing = true;
   // After a failed write Postgres takes the COMMIT for a ROLLBACK.
   const ended = await Promise.allSettled([...sent, client.query('commit')]);
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return open.result as T;
 }
 
-/** Begins and names the transaction in one round trip, so that a lost answer to COMMIT can be asked for (HT-113). */
-function begin(client: pg.PoolClient): Promise<string> {
-  const answered = client.query('begin; select pg_current_xact_id()::text as id') as unknown as Promise<
-    pg.QueryResult<{ id: string }>[]
-  >;
-  return quiet(answered.then(([, named]) => named?.rows[0]?.id ?? ''));
-}
-
 /** Awaited later: until then a failure is not unhandled. */
 function quiet<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
-}
-
-/** The answer to COMMIT was lost: a new connection knows whether it happened; still unknown is 503. */
-async function settleDoubtfulCommit(limited: Limited, id: string, cause: unknown): Promise<void> {
-  const status = await limited((client) =>
-    run<{ status: string | null }>(client, 'select pg_xact_status($1::text::xid8) as status', [id]),
-  );
-  if (status[0]?.status !== 'committed') throw cause;
 }
 
 const statementNames = new Map<string, string>();

@@ -22,20 +22,23 @@ export async function openOwnPostgres() {
   const signalAll = (name: NodeJS.Signals) => {
     for (const pid of stopped) signal(pid, name);
   };
+  const freeze = () => {
+    signal(child.pid, 'SIGSTOP');
+    stopped = [child.pid, ...childrenOf(child.pid)];
+    signalAll('SIGSTOP');
+  };
   const kill = async () => {
-    const backends = childrenOf(child.pid);
+    // Else a backend says farewell to its client when it sees the server gone.
+    freeze();
+    signalAll('SIGKILL');
+    stopped = [];
     await child.stop('SIGKILL', 5000);
-    for (const pid of backends) signal(pid, 'SIGKILL');
   };
   return {
     /** Address of a database for the superuser. */
     url: (database: string) => first.url(database),
     /** Nothing of it runs any more, and no connection breaks. */
-    freeze() {
-      signal(child.pid, 'SIGSTOP');
-      stopped = [child.pid, ...childrenOf(child.pid)];
-      signalAll('SIGSTOP');
-    },
+    freeze,
     thaw() {
       signalAll('SIGCONT');
       stopped = [];

@@ -86,15 +86,19 @@ export function createTripwire(): Tripwire {
 
 type Verdict = 'pass' | 'unanswered' | 'lose';
 
-/** Carries messages in their order; a client that has gone leaves what it had sent. */
+/** Carries messages in their order; a client that has gone leaves what it had sent. While one is held, the end of the server is not seen. */
 async function carry(client: Socket, upstream: Socket, meet: (bytes: Buffer) => Promise<Verdict> | Verdict): Promise<void> {
   let answers = true;
+  let holding = false;
   upstream.on('data', (chunk) => (answers ? client.write(chunk as unknown as Uint8Array) : upstream.destroy()));
-  upstream.on('close', () => client.destroy());
+  upstream.on('close', () => !holding && client.destroy());
   try {
     for await (const bytes of client) {
+      holding = true;
       const verdict = await meet(bytes);
-      if (verdict === 'lose') return void upstream.destroy();
+      holding = false;
+      if (verdict === 'lose') upstream.destroy();
+      if (upstream.destroyed) return void client.destroy();
       answers &&= verdict === 'pass';
       upstream.write(bytes);
     }

@@ -1,0 +1,64 @@
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../db/client.js';
+import { openOwnPostgres } from '../support/own-postgres.js';
+
+import { createTripwire, type Tripwire } from '../support/tripwire.js';
+import { reuseOpenId, saveNothingEarly } from '../support/unsaved-ids.js';
+
+describe('a COMMIT whose answer is lost (HT-113)', () => {
+  let postgres: Awaited<ReturnType<typeof openOwnPostgres>>;
+  let wire: Tripwire;
+  let database: Database;
+  let look: pg.Pool;
+
+  beforeAll(async () => {
+    postgres = await openOwnPostgres();
+    await saveNothingEarly(postgres);
+    look = new pg.Pool({ connectionString: postgres.url('postgres'), max: 1 });
+    look.on('error', () => {});
+    await look.query('create table acknowledged (n int)');
+  }, 120_000);
+  beforeEach(async () => {
+    wire = createTripwire();
+    const url = await wire.front('database', postgres.url('postgres'));
+    database = openDatabase({ url, poolMax: 2, connectTimeoutMs: 10_000, statementTimeoutMs: 10_000, applicationName: 'test' });
+  });
+  afterEach(async () => {
+    await database.close();
+    await wire.close();
+  });
+  afterAll(async () => {
+    await look.end();
+    await postgres.close();
+  });
+
+  const write = (n: number) => database.transaction((tx) => tx.query('insert into acknowledged values ($1)', [n]));
+  const heldCommit = async () => (await wire.next(({ bytes }) => bytes.includes('commit\0')))!;
+  const stored = async (n: number) => (await look.query('select n from acknowledged where n = $1', [n])).rows;
+
+  it('is acknowledged when the transaction is there', async () => {
+    const written = write(1);
+    (await heldCommit()).passUnanswered();
+    await written;
+    expect(await stored(1)).toEqual([{ n: 1 }]);
+  });
+
+  it('is 503 when it never arrived', async () => {
+    const written = write(2);
+    written.catch(() => {});
+    (await heldCommit()).lose();
+    await expect(written).rejects.toMatchObject({ code: 'service.unavailable' });
+    expect(await stored(2)).toEqual([]);
+  });
+
+  it('is 503 when a crash took the transaction back and another one got its id', async () => {
+    const written = write(3);
+    written.catch(() => {});
+    const held = await heldCommit();
+    await reuseOpenId(postgres);
+    held.lose();
+    await expect(written).rejects.toMatchObject({ code: 'service.unavailable' });
+    expect(await stored(3)).toEqual([]);
+  });
+});

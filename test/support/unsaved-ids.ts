@@ -1,0 +1,42 @@
+import pg from 'pg';
+import type { openOwnPostgres } from './own-postgres.js';
+
+type OwnPostgres = Awaited<ReturnType<typeof openOwnPostgres>>;
+
+/** Nobody puts what is not committed on disk early: a crash takes it back, ids of transactions included. */
+export async function saveNothingEarly({ url }: OwnPostgres): Promise<void> {
+  for (const setting of ['autovacuum = off', "wal_writer_delay = '10s'"]) await ask(url, `alter system set ${setting}`);
+  await ask(url, 'select pg_reload_conf()');
+}
+
+/** Kills the server while one transaction that has written is open, starts it, and gives the id of that transaction to another one that commits. */
+export async function reuseOpenId({ url, kill, start }: OwnPostgres): Promise<void> {
+  // Asked without writing anything, since that would save the id.
+  const open = await ask(
+    url,
+    "select backend_xid::text as id from pg_stat_activity where backend_type = 'client backend' and backend_xid is not null",
+  );
+  if (open.length !== 1) throw new Error(`${open.length} transactions have an id instead of one`);
+  const taken = BigInt(open[0]!.id as string);
+  await kill();
+  await start();
+  if ((await nextId(url)) > taken) throw new Error(`the crash did not take back transaction id ${taken}`);
+  while ((await nextId(url)) <= taken) await ask(url, 'create table if not exists taker (id int); insert into taker values (1)');
+}
+
+async function nextId(url: OwnPostgres['url']): Promise<bigint> {
+  const [row] = await ask(url, 'select pg_snapshot_xmax(pg_current_snapshot())::text as id');
+  return BigInt(row!.id as string);
+}
+
+async function ask(url: OwnPostgres['url'], sql: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url('postgres') });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    const answers: unknown = await client.query(sql);
+    return Array.isArray(answers) ? [] : (answers as pg.QueryResult).rows;
+  } finally {
+    await client.end();
+  }
+}
