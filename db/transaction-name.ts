@@ -11,9 +11,12 @@ export interface TransactionName {
 
 const since = 'pg_stat_get_bgwriter_stat_reset_time()::text as since';
 
+/** What is acknowledged is on disk, also where the database is set up to be hasty; a stronger wish of it stays. */
+const durably = "set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)";
+
 /** Begins and names the transaction in one round trip, so that a lost answer to COMMIT can be asked for (HT-113). */
 export async function beginNamed(client: pg.PoolClient): Promise<TransactionName> {
-  const text = `begin; select pg_current_xact_id()::text as id, ${since}`;
+  const text = `begin; select pg_current_xact_id()::text as id, ${since}, ${durably}`;
   const [, named] = (await client.query(text)) as unknown as pg.QueryResult<TransactionName>[];
   return named!.rows[0]!;
 }

@@ -263,6 +263,21 @@ describe('execute_dml on PostgreSQL', () => {
     expect(await markers(job.requestId)).toEqual([]);
   });
 
+  it.each([
+    ['off', 'on'],
+    ['remote_apply', 'remote_apply'],
+  ])('says that a change is there only when it is on disk: synchronous_commit %s becomes %s', async (wished, used) => {
+    const other = await startFakeGateway();
+    const url = `${database.url}?options=${encodeURIComponent(`-c synchronous_commit=${wished}`)}`;
+    const wishing = startTestAgent({ gateway: other, url });
+    const detail = "update parts set qty = 11 where id = 1 returning current_setting('synchronous_commit') as used";
+    const { result_data } = await other.offer({ operation: 'execute_dml', detail }).result;
+    expect(JSON.parse(result_data as string)).toMatchObject({ rows: [{ used }] });
+    wishing.stop();
+    await wishing.exit;
+    await other.close();
+  });
+
   it('leaves no lock, setting or temporary table on the connection (AP-I6)', async () => {
     await run("set lock_timeout = '3s'; create temp table leftover (a int); insert into leftover values (1)");
     await run('update parts set qty = 5 where id = 1');

@@ -57,4 +57,10 @@ describe('the limit on database work of a call (OP-70)', () => {
     const left = await answerWithin(60_000, async () => limitDatabaseWork(10, async () => leftToAnswerMs()));
     expect(left > 10 && left <= 60_000).toBe(true);
   });
+
+  it('HT-113: commits to disk what it acknowledges, also where the database would not', async () => {
+    const sql = `select current_setting('synchronous_commit') as used`;
+    expect(await database.query(sql)).toEqual([{ used: 'off' }]);
+    expect(await database.transaction((tx) => tx.query(sql))).toEqual([{ used: 'on' }]);
+  });
 });

@@ -6,7 +6,7 @@ import { interruptible, runErrorText } from '../guard.js';
 import { committed } from '../written.js';
 import type { PostgresWriteTarget } from './engine.js';
 import { countOf } from './rows.js';
-import { timeoutsStep } from './select.js';
+import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 
 /** Runs the one statement that cannot run in a transaction; its `open` marker row is there already (AP-33). */
@@ -15,7 +15,7 @@ export async function runOutsideTransaction(session: PostgresSession, run: Run, 
   let started = false;
   let before: string[] = [];
   try {
-    await session.exchange([timeoutsStep(run.timeoutSecs, false)]);
+    await session.exchange([settingsStep(run.timeoutSecs, false)]);
     before = await invalidIndexes(session);
     let affected = 0;
     for (const statement of run.statements) {

@@ -10,7 +10,7 @@ import { askTransactionId, commit, type TransactionId, transactionIdOf } from '.
 import type { PostgresWriteTarget } from './engine.js';
 import type { Step } from './exchange.js';
 import { countOf, PREPARED, runForRows } from './rows.js';
-import { timeoutsStep } from './select.js';
+import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 
 /** Runs all statements or none under the request lock, with a marker row where the job has one (AP-32, AP-33, AP-53 to AP-55). */
@@ -40,7 +40,7 @@ async function runInTransaction(session: PostgresSession, run: Run, target: Post
 
 async function runStatements(session: PostgresSession, run: Run, target: PostgresWriteTarget) {
   // What begins the transaction travels with the first statement.
-  let ahead: Step[] = [{ kind: 'run', text: 'begin read write' }, timeoutsStep(run.timeoutSecs, true)];
+  let ahead: Step[] = [{ kind: 'run', text: 'begin read write' }, settingsStep(run.timeoutSecs, true)];
   if (run.marker) ahead.push(target.marker.openStep(run, 'tx'));
   let affected = 0;
   let json: RowsJson | null = null;

@@ -10,7 +10,7 @@ import { invalidIndexes, leftBehind } from './auto.js';
 import type { TransactionId } from './commit.js';
 import type { PostgresWriteTarget } from './engine.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
-import { timeoutsStep } from './select.js';
+import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 import { makeTrackingTable } from './tracking-table.js';
 
@@ -30,7 +30,7 @@ export async function runMigrationOutside(
     await session.exchange([
       ...(one.table.there ? [] : [makeTrackingTable(one.table)]),
       ...(run.marker ? [target.marker.openStep(run, 'auto')] : []),
-      timeoutsStep(run.timeoutSecs, false),
+      settingsStep(run.timeoutSecs, false),
     ]);
     before = await invalidIndexes(session);
   } catch (error) {
@@ -105,7 +105,7 @@ async function record(
   let transaction: TransactionId;
   try {
     transaction = await interruptible(session, bounded, target, async () => {
-      await session.exchange([{ kind: 'run', text: 'begin read write' }, timeoutsStep(timeoutSecs, true)]);
+      await session.exchange([{ kind: 'run', text: 'begin read write' }, settingsStep(timeoutSecs, true)]);
       return await recordVersion(session, run, one, target, 'auto');
     });
   } catch (error) {

@@ -9,7 +9,7 @@ import type { PostgresWriteTarget } from './engine.js';
 import { asServerError } from './errors.js';
 import type { Step } from './exchange.js';
 import { countOf } from './rows.js';
-import { timeoutsStep } from './select.js';
+import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 import { changeVersion, lookForVersion, makeTrackingTable } from './tracking-table.js';
 
@@ -54,7 +54,7 @@ const NEEDS_NO_TRANSACTION = '; it has to be the one statement of a migration wi
 
 /** Begins a transaction, and makes the tracking table in it where that is missing. */
 export function beginSteps(run: Run, table: TrackingTable): Step[] {
-  const begin: Step[] = [{ kind: 'run', text: 'begin read write' }, timeoutsStep(run.timeoutSecs, true)];
+  const begin: Step[] = [{ kind: 'run', text: 'begin read write' }, settingsStep(run.timeoutSecs, true)];
   return table.there ? begin : [...begin, makeTrackingTable(table)];
 }
 

@@ -5,7 +5,7 @@ import type { Step } from './exchange.js';
 import { runMigrationOutside } from './migration-auto.js';
 import { runMigrationInTransaction } from './migration-tx.js';
 import { repairVersion } from './repair.js';
-import { timeoutsStep } from './select.js';
+import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 import { findTrackingTable, makeTrackingTable, readVersions } from './tracking-table.js';
 
@@ -20,7 +20,7 @@ export function createPostgresMigrations(target: PostgresWriteTarget): Migration
       return rows[0]?.[0] === 't';
     },
     beginRead: (session, timeoutSecs) =>
-      session.exchange([run('begin transaction isolation level repeatable read read only'), timeoutsStep(timeoutSecs, true)]),
+      session.exchange([run('begin transaction isolation level repeatable read read only'), settingsStep(timeoutSecs, true)]),
     findTable: findTrackingTable,
     makeTable: (session, table) => session.exchange([makeTrackingTable(table)]),
     readVersions,

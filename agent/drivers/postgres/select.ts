@@ -29,7 +29,7 @@ async function readInTransaction(session: PostgresSession, run: Run): Promise<Ou
   const settings = run.statements.filter((statement) => statement.kind === 'setting');
   const results = await session.exchange([
     { kind: 'run', text: 'begin read only' },
-    timeoutsStep(run.timeoutSecs, true),
+    settingsStep(run.timeoutSecs, true),
     ...settings.map((statement): Step => ({ kind: 'run', text: statement.text })),
     ...(main ? [{ kind: 'prepare', text: main.text, name: PREPARED } as const] : []),
     ...(main?.kind === 'query' ? [{ kind: 'run', text: `explain (format json) ${main.text}` } as const] : []),
@@ -65,11 +65,17 @@ function finishRead(session: PostgresSession, json: RowsJson, guarded: (string |
   return { success: true, outcome: 'committed', resultData: text, rowsAffected: null, truncated };
 }
 
-/** Sets the statement's timeout and that of an idle transaction, for the transaction or, outside of one, the session. */
-export function timeoutsStep(timeoutSecs: number, local: boolean): Step {
+/**
+ * The time of a job's statements, and that what it commits is on disk before it is reported; a stronger wish of the database stays. For the
+ * transaction there is, or for the session.
+ */
+export function settingsStep(timeoutSecs: number, local: boolean): Step {
+  const set = (name: string, value: string) => `pg_catalog.set_config('${name}', ${value}, ${local})`;
   return {
     kind: 'run',
-    text: `select pg_catalog.set_config('statement_timeout', $1, ${local}), pg_catalog.set_config('idle_in_transaction_session_timeout', '60000', ${local})`,
+    text: `select ${set('statement_timeout', '$1')}, ${set('idle_in_transaction_session_timeout', "'60000'")}, ${set('synchronous_commit', DURABLE)}`,
     values: [String(timeoutSecs * 1000)],
   };
 }
+
+const DURABLE = "coalesce(nullif(pg_catalog.current_setting('synchronous_commit'), 'off'), 'on')";
