@@ -96,7 +96,7 @@ function entryPoints() {
   const workers = sourceFiles(sourceFolders).filter((file) => file.endsWith('-worker.ts'));
   const names = [
     ...entries.map((file) => [builtName(file), join(root, file)]),
-    ...workers.map((file) => [basename(file, '.ts'), file]),
+    ...workers.map((file) => [basename(file, '.ts'), join(root, file)]),
   ];
   return Object.fromEntries(names);
 }
@@ -134,28 +134,27 @@ function checkFolders(inputs) {
 }
 
 /** Changes with any name, size or time of a source; a walk of 300 files takes 5 ms. */
+/** Looked at before every command: 700 files in 10 ms. */
 function sourceSignature(folders) {
-  const hash = createHash('sha256');
-  for (const file of [
-    ...sourceFiles(folders),
-    ...['package.json', 'bin/build.mjs', 'bin/lock.mjs'].map((file) => join(root, file)),
-  ]) {
-    const { size, mtimeMs } = statSync(file);
-    hash.update(`${relative(root, file)} ${size} ${mtimeMs}\n`);
-  }
-  return hash.digest('hex');
+  const files = [...sourceFiles(folders), 'package.json', 'bin/build.mjs', 'bin/lock.mjs'];
+  const lines = files.map((file) => {
+    const { size, mtimeMs } = statSync(`${root}/${file}`);
+    return `${file} ${size} ${mtimeMs}\n`;
+  });
+  return createHash('sha256').update(lines.join('')).digest('hex');
 }
 
+/** Relative to the root. */
 function sourceFiles(folders) {
   const files = [];
-  for (const folder of folders) walk(join(root, folder), files);
+  for (const folder of folders) walk(folder, files);
   return files.sort();
 }
 
 function walk(folder, files) {
-  if (!existsSync(folder)) return;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
+  if (!existsSync(`${root}/${folder}`)) return;
+  for (const entry of readdirSync(`${root}/${folder}`, { withFileTypes: true })) {
+    const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) walk(path, files);
     else if (entry.name.endsWith('.ts')) files.push(path);
   }

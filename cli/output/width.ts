@@ -2,7 +2,7 @@
 export function displayWidth(text: string): number {
   if (plain.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of segmenter.segment(text)) width += graphemeWidth(segment);
+  for (const { segment } of graphemesOf(text)) width += graphemeWidth(segment);
   return width;
 }
 
@@ -11,7 +11,7 @@ export function cutToWidth(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   let result = '';
   let width = 0;
-  for (const { segment } of segmenter.segment(text.slice(0, columns * 8))) {
+  for (const { segment } of graphemesOf(text.slice(0, columns * 8))) {
     width += graphemeWidth(segment);
     if (width > columns - 3) break;
     result += segment;
@@ -28,7 +28,14 @@ export function padToWidth(text: string, columns: number, right = false): string
 const plain = /^[\x20-\x7e]*$/;
 const zeroWidth = /^[\p{Mn}\p{Me}\p{Cf}]/u;
 const emoji = /\p{Emoji_Presentation}|\ufe0f/u;
-const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** A segmenter takes 9 ms to make, which most commands never need. */
+function graphemesOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+  return segmenter.segment(text);
+}
 
 /** East Asian Width W and F, in the blocks of Unicode 15. */
 const wideRanges: readonly (readonly [number, number])[] = [
