@@ -10,6 +10,7 @@ import { connectFailure, postgresErrors as errors } from './errors.js';
 import { explainText } from './explain.js';
 import { createPostgresMarker } from './marker.js';
 import { createPostgresMigrations } from './migrations.js';
+import { refusePooler } from './pooler.js';
 import { runSelect } from './select.js';
 import { createSessionPool, type PostgresSession } from './session.js';
 
@@ -27,12 +28,14 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
     dialect: 'postgresql',
     async connect({ onlyLook }): Promise<Connected> {
       // Looked at outside the pools, so that a reconnect never waits for running jobs.
-      const opened = await Promise.allSettled([writes.open(), reads.open()]);
+      const opened = await Promise.allSettled([writes.open(), writes.open(), reads.open()]);
       const sessions = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
       try {
         for (const one of opened) if (one.status === 'rejected') throw one.reason;
+        const [one, other] = sessions as [PostgresSession, PostgresSession];
+        await refusePooler(one, other);
         if (config.marker.mode === 'off') return { markerReady: false, markerProblem: null, readProblem: null };
-        const markerProblem = await marker.prepare(sessions[0] as PostgresSession, onlyLook);
+        const markerProblem = await marker.prepare(one, onlyLook);
         return { markerReady: markerProblem === null, markerProblem, readProblem: null };
       } catch (error) {
         throw connectFailure(error);
