@@ -7,6 +7,7 @@ export type CancelReason = 'asked' | 'gone' | 'deadline' | 'stopped';
 export class CancelControl {
   reason: CancelReason | null = null;
   readonly #controller = new AbortController();
+  readonly #ending = new AbortController();
   readonly #cancelText: string;
 
   /** `cancelText` is what a confirmed cancel is reported with. */
@@ -19,11 +20,17 @@ export class CancelControl {
     return this.#controller.signal;
   }
 
+  /** Aborts when the agent itself ends, also after a cancel for another reason. */
+  get ending(): AbortSignal {
+    return this.#ending.signal;
+  }
+
   get requested(): boolean {
     return this.reason !== null;
   }
 
   request(reason: CancelReason): void {
+    if (reason === 'stopped') this.#ending.abort();
     if (this.requested) return;
     this.reason = reason;
     this.#controller.abort();

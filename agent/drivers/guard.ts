@@ -14,15 +14,14 @@ export function checkFlag(run: Run): void {
 /** Runs `work` with a run that no person's cancel reaches, only the agent's own end (MI-34, AP-18). */
 export async function heedOnlyStop<T>(run: Run, work: (run: Run) => Promise<T>): Promise<T> {
   const control = new CancelControl();
-  const onCancel = () => {
-    if (run.control.reason === 'stopped') control.request('stopped');
-  };
-  run.control.signal.addEventListener('abort', onCancel);
-  onCancel();
+  const onStop = () => control.request('stopped');
+  const { ending } = run.control;
+  if (ending.aborted) onStop();
+  else ending.addEventListener('abort', onStop);
   try {
     return await work({ ...run, control });
   } finally {
-    run.control.signal.removeEventListener('abort', onCancel);
+    ending.removeEventListener('abort', onStop);
   }
 }
 

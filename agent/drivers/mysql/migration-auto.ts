@@ -5,7 +5,7 @@ import { cancelFailure, halfApplied, partiallyApplied, positionOf, whyFailed } f
 import { failed } from '../../migrations/results.js';
 import type { Run } from '../driver.js';
 import { Interrupted } from '../faults.js';
-import { heedOnlyStop, interruptible, rollBack } from '../guard.js';
+import { checkFlag, heedOnlyStop, interruptible, rollBack } from '../guard.js';
 import { canEndHalfDone } from './auto.js';
 import { sendCommit } from './commit.js';
 import type { MysqlWriteTarget } from './engine.js';
@@ -69,6 +69,8 @@ async function runAndCommit(
   if (rowsOnly) await session.run('start transaction read write');
   await interruptible(session, run, target, () => session.run(text));
   if (!rowsOnly) return;
+  // What waits for a lock of GET_LOCK, or sleeps, is ended by a KILL without an error.
+  checkFlag(run);
   progress.committing = true;
   await sendCommit(session, run, target);
   progress.committing = false;

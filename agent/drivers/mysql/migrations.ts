@@ -6,7 +6,7 @@ import { failed } from '../../migrations/results.js';
 import { isInnodbOnly } from './dml.js';
 import type { MysqlWriteTarget } from './engine.js';
 import { type Before, takeBack, variablesOf } from './leftovers.js';
-import { limitTime } from './limits.js';
+import { limitMigrationTime, limitTime } from './limits.js';
 import { runMigrationOneByOne } from './migration-auto.js';
 import { runMigrationInTransaction } from './migration-tx.js';
 import { repairVersion } from './repair.js';
@@ -48,7 +48,7 @@ export function createMysqlMigrations(target: MysqlWriteTarget): MigrationDialec
       if (statements.some(({ text }) => /^use\b/i.test(text))) session.distrust();
       let inTransaction: boolean;
       try {
-        await limitTime(session, run.timeoutSecs);
+        await limitMigrationTime(session, run.timeoutSecs);
         if (!one.table.there) await makeTrackingTable(session, one.table);
         inTransaction = statements.every(({ rowsOnly }) => rowsOnly) && (await isInnodbOnly(session));
       } catch (error) {

@@ -4,7 +4,7 @@ import type { MigrationRepair } from '../../migrations/task.js';
 import type { Run } from '../driver.js';
 import { checkFlag, interruptible } from '../guard.js';
 import type { MysqlWriteTarget } from './engine.js';
-import { limitTime } from './limits.js';
+import { limitMigrationTime } from './limits.js';
 import { commitMigration } from './migration-tx.js';
 import type { MysqlSession } from './session.js';
 import { changeVersion, hasVersion, makeTrackingTable } from './tracking-table.js';
@@ -28,7 +28,7 @@ export async function repairVersion(
   let changed: boolean;
   try {
     changed = await interruptible(session, run, target, async () => {
-      await limitTime(session, run.timeoutSecs);
+      await limitMigrationTime(session, run.timeoutSecs);
       if (!table.there) await makeTrackingTable(session, table);
       await session.run('start transaction read write');
       const needed = (await hasVersion(session, table, version)) !== (direction === 'up');

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { requestLockKey } from '../../../agent/marker.js';
 import { untilActive } from '../../support/active-statement.js';
 import { bundleOf, dataOf, type MigrationBench, startMigrationBench, tableFiles } from '../../support/migration-bench.js';
+import { createEmptyDatabase } from '../../support/postgres.js';
 import { eventually } from '../../support/processes.js';
 
 const MIGRATION_LOCK = '-5598397634837090491';
@@ -234,6 +235,50 @@ describe('a cancel', () => {
         ...{ success: false, outcome: 'rolled_back', cancelled: false, error_message: 'migration error: agent stopped' },
       });
       expect(await bench.versions()).toEqual([]);
+      await other.close();
+    }
+  });
+
+  it('AP-18, MI-34: the same of what runs on to its end after a cancel', async () => {
+    const other = await startMigrationBench({ through: () => bench.url });
+    const job = other.offer('migrate_up', bundleOf('up', [{ version: 'v1', up: 'select pg_sleep(30)', transactional: false }]));
+    await untilActive(bench.target, 'pg_sleep(30)');
+    job.heartbeat.cancelled = true;
+    const { heartbeats } = job;
+    await expect.poll(() => job.heartbeats).toBeGreaterThan(heartbeats + 2);
+    other.agent.stop();
+    other.agent.stopNow();
+    expect(await job.result).toMatchObject({ outcome: 'rolled_back', error_message: 'migration error: agent stopped' });
+    expect(await bench.versions()).toEqual([]);
+    await other.close();
+  });
+
+  it('MI-36: 0 is no limit, whatever the agent and the database have for other statements', async () => {
+    const database = await createEmptyDatabase();
+    await bench.target.query(`alter database ${new URL(database.url).pathname.slice(1)} set statement_timeout = '1s'`);
+    const other = await startMigrationBench({ database, head: 'statement_timeout_secs = 1' });
+    try {
+      const files = [true, false].map((transactional, n) => ({
+        version: `v${n + 1}`,
+        up: 'select pg_sleep(1.5)',
+        transactional,
+      }));
+      const unlimited = { statementTimeoutSecs: 0 };
+      expect(dataOf(await other.up(files, null, unlimited))).toEqual({ applied: ['v1', 'v2'] });
+      const limited = { statementTimeoutSecs: 1 };
+      const late = await other.up([{ version: 'v3', up: 'select pg_sleep(30)' }], null, limited);
+      expect(late.error_message).toMatch(/^migration error: migration timed out \(version v3\): /);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('MI-36, AP-20: max_statement_timeout_secs bounds also what has no limit', async () => {
+    const other = await startMigrationBench({ through: () => bench.url, head: 'max_statement_timeout_secs = 1' });
+    try {
+      const late = await other.up([{ version: 'v1', up: 'select pg_sleep(30)' }], null, { statementTimeoutSecs: 0 });
+      expect(late.error_message).toMatch(/^migration error: migration timed out \(version v1\): /);
+    } finally {
       await other.close();
     }
   });

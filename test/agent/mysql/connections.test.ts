@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { limitMigrationTime, limitTime } from '../../../agent/drivers/mysql/limits.js';
 import { createMysqlPool } from '../../../agent/drivers/mysql/pool.js';
 import { startFakeGateway } from '../../support/fake-gateway.js';
 import { findMysql, type MysqlDatabase, withMysql } from '../../support/mysql.js';
@@ -17,6 +18,23 @@ describe.skipIf(server === null)('connections to MySQL', () => {
   afterAll(async () => {
     await pool?.close();
     await database?.drop();
+  });
+
+  it('MI-36, AP-30: 0 lifts the limit of the server or the account for migrations, and sets none for other statements', async () => {
+    const session = (await pool.acquire())!;
+    const limit = session.isMariadb ? 'max_statement_time' : 'max_execution_time';
+    const limitOf = async () => Number((await session.query(`select @@session.${limit}`))[0]?.[0]);
+    await session.run(`set session ${limit} = 7`);
+    await limitTime(session, 0);
+    expect(await limitOf()).toBe(7);
+    await limitMigrationTime(session, 0);
+    expect(await limitOf()).toBe(0);
+    for (const set of [limitTime, limitMigrationTime]) {
+      await set(session, 2);
+      expect(await limitOf()).toBe(session.isMariadb ? 2 : 2000);
+      await limitTime(session, 3);
+    }
+    await session.release();
   });
 
   it('AP-84, AP-I6: one that is used again has nothing of the job before it', async () => {

@@ -4,6 +4,7 @@ import { migrationLockName } from '../../../agent/drivers/mysql/migrations.js';
 import { bundleOf, dataOf, tableFiles } from '../../support/migration-bench.js';
 import { findMysql, withMysql } from '../../support/mysql.js';
 import { type MysqlMigrationBench, startMysqlMigrationBench } from '../../support/mysql-migrations.js';
+import { startOtherAgent } from '../../support/mysql-other-agent.js';
 
 const server = await findMysql(import.meta.url);
 
@@ -93,6 +94,18 @@ describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
     expect(locked).toMatchObject({ outcome: 'rolled_back' });
     expect(locked.error_message).toContain('migration timed out (version v2)');
     expect([await bench.column('select * from parts'), await bench.tables()]).toEqual([[], ['a', 'parts']]);
+  });
+
+  it('MI-36: 0 is no limit, whatever the agent has for other statements', async () => {
+    const other = await startOtherAgent(bench, 'statement_timeout_secs = 1\n');
+    try {
+      await bench.root.query('create table parts (id int primary key)');
+      const slow = ['insert into parts values (1), (sleep(1.5) + 2)', 'create table slow as select sleep(1.5) as slept'];
+      const files = slow.map((up, n) => ({ version: `v${n + 1}`, up }));
+      expect(dataOf(await other.up(files, { statementTimeoutSecs: 0 }))).toEqual({ applied: ['v1', 'v2'] });
+    } finally {
+      await other.close();
+    }
   });
 
   it('AP-I5: a connection that is lost while a statement commits by itself leaves its migration in doubt', async () => {
