@@ -57,9 +57,10 @@ export function readSubmission(
   execution: FoundExecution,
   services: Services,
 ): Submitted {
-  // Of a failure only what tells of applied migrations is kept (RS-13).
+  // Of a failure only what tells of applied migrations is kept (RS-13); where a part of the first one stays, the list is empty and names it.
   const steps = stepsOf(execution.operation, sent);
-  const data = body.success || (steps?.versions.length ?? 0) > 0 ? sent : null;
+  const isPartial = steps !== null && (steps.count > 0 || body.outcome === 'partial');
+  const data = body.success || isPartial ? sent : null;
   const outcome = body.outcome ?? (body.success ? 'committed' : data === null ? 'rolled_back' : 'partial');
   if (succeeded.has(outcome) !== body.success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
   // Also judged under the lock; here it keeps the data of a refused call out of the store, which takes one text per execution.

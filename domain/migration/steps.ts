@@ -1,7 +1,9 @@
 /** What a migration's result says was done: all of it, or before it failed (MI-40). */
 export interface Steps {
   key: 'applied' | 'reverted';
-  versions: unknown[];
+  count: number;
+  /** Null where the result tells their number only, because the list was above its limit (AP-40). */
+  versions: unknown[] | null;
 }
 
 /** The steps that the result text of a migration names; null when it names none. */
@@ -9,7 +11,9 @@ export function readSteps(resultText: string): Steps | null {
   const told = parse(resultText);
   for (const key of ['applied', 'reverted'] as const) {
     const versions = told[key] ?? told[`${key}_before_failure`];
-    if (Array.isArray(versions)) return { key, versions };
+    if (Array.isArray(versions)) return { key, count: versions.length, versions };
+    const count = told[`${key}_count`] ?? told[`${key}_before_failure_count`];
+    if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 0) return { key, count, versions: null };
   }
   return null;
 }
@@ -19,11 +23,11 @@ const maxListBytes = 4096;
 /** What audit events and notifications tell of the steps: the versions, or their number when the list is long (MI-44). */
 export function toldSteps(steps: Steps | null): Record<string, unknown> {
   if (steps === null) return {};
-  const { key, versions } = steps;
-  const list = versions.map((version) =>
+  const { key, count, versions } = steps;
+  const list = versions?.map((version) =>
     typeof version === 'string' && /^[\w.-]{1,255}$/.test(version) ? version : `<invalid:${String(version).length}>`,
   );
-  return JSON.stringify(list).length > maxListBytes ? { [`${key}_count`]: list.length } : { [key]: list };
+  return list === undefined || JSON.stringify(list).length > maxListBytes ? { [`${key}_count`]: count } : { [key]: list };
 }
 
 function parse(text: string): Record<string, unknown> {

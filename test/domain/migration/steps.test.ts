@@ -13,7 +13,8 @@ describe('what is told of a migration (MI-44)', () => {
   });
 
   it('is nothing where nothing of that kind is said', () => {
-    for (const data of [{}, { applied: '1' }, [], null, 'text', { applied_versions: ['1'] }]) expect(told(data)).toEqual({});
+    for (const data of [{}, { applied: '1' }, [], null, 'text', { applied_versions: ['1'] }, { applied_count: -1 }])
+      expect(told(data)).toEqual({});
     expect(readSteps('{"applied":')).toBeNull();
   });
 
@@ -22,6 +23,12 @@ describe('what is told of a migration (MI-44)', () => {
     expect(JSON.stringify(fits).length).toBe(4098);
     expect(told({ applied: fits })).toEqual({ applied_count: 241 });
     expect(told({ applied: fits.slice(1) })).toEqual({ applied: fits.slice(1) });
+  });
+
+  it('is their number where the agent told no more, because the list was above the limit of a result (AP-40)', () => {
+    expect(told({ applied_count: 9000 })).toEqual({ applied_count: 9000 });
+    expect(told({ reverted_before_failure_count: 7, failed_version: '8', error: 'x' })).toEqual({ reverted_count: 7 });
+    expect(told({ applied_count: 1.5, reverted_count: '3' })).toEqual({});
   });
 
   it('never holds what is no version', () => {
