@@ -10,7 +10,8 @@ export interface Asked {
 }
 
 /** What judging a detail found out for its creation (RQ-20, MI-15 to MI-17). */
-export interface Content extends Pick<Creation, 'operation' | 'statementType' | 'risk' | 'review' | 'bypass' | 'context'> {
+export interface Content
+  extends Pick<Creation, 'operation' | 'statementType' | 'risk' | 'review' | 'bypass' | 'dirSha256' | 'context'> {
   /** The workflow policy in force for the operation. */
   matched: WorkflowConfig | null;
   /** Whether the caller holds every permission that creating it needs (RQ-21). */

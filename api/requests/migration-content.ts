@@ -1,6 +1,7 @@
 import { outsideDatabaseWork } from '../../db/call-limit.js';
 import { invalid, refusal } from '../../domain/errors.js';
 import { checkStatusDetail, readBundle, readRepair } from '../../domain/migration/detail.js';
+import { toldDirectory } from '../../domain/migration/summary.js';
 import { type Caller, can } from '../../domain/permissions.js';
 import type { CreationInput } from '../../domain/request/creation.js';
 import { assessRisk } from '../../domain/risk.js';
@@ -17,7 +18,7 @@ export async function judgeMigrationContent(
   asked: Asked,
 ): Promise<Content> {
   const { input } = asked;
-  await checkDetail(services, asked, caller);
+  const dirSha256 = await checkDetail(services, asked, caller);
   const matched = matchWorkflow(generation.shared.workflows, { ...input, operation: input.asked });
   const { level, factors, schemaStatus } = assessRisk({
     operation: input.asked,
@@ -29,6 +30,7 @@ export async function judgeMigrationContent(
     risk: { level, factors: factors.map(({ name }) => name), schemaStatus },
     review: { policyId: null, findingsCount: 0 },
     bypass: null,
+    dirSha256,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     matched,
     permitted: mayMigrate(caller, input),
@@ -36,15 +38,19 @@ export async function judgeMigrationContent(
   };
 }
 
-async function checkDetail(services: Services, { input, dialect }: Asked, caller: Caller): Promise<void> {
-  if (input.asked === 'migrate_status') return checkStatusDetail(input.detail);
+/** Gives what events tell of the directory, where the detail is a bundle (MI-12). */
+async function checkDetail(services: Services, { input, dialect }: Asked, caller: Caller): Promise<string | null> {
+  if (input.asked === 'migrate_status') {
+    checkStatusDetail(input.detail);
+    return null;
+  }
   if (input.asked === 'migrate_repair') {
     readRepair(input.detail);
-    return;
+    return null;
   }
-  const { migrations } = readBundle(input.detail, input.asked === 'migrate_down' ? 'down' : 'up');
+  const { migrations, dirSha256 } = readBundle(input.detail, input.asked === 'migrate_down' ? 'down' : 'up');
   const verdict = await outsideDatabaseWork(() => services.judge.judgeMigrations(migrations, dialect, caller.id));
-  if (verdict.ok) return;
+  if (verdict.ok) return toldDirectory(dirSha256);
   if (verdict.busy) throw refusal('service.unavailable', 'SQL texts cannot be judged at the moment', 'try again later');
   throw invalid(parserWords(verdict.reason), `migrations[${verdict.at}].${verdict.key}`);
 }

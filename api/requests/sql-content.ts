@@ -25,6 +25,7 @@ export async function judgeSqlContent(
     statementType: verdict.statementType,
     risk: { ...risk, factors: risk.factors.map(({ name }) => name) },
     review: { policyId: review.policyId, findingsCount: review.findings.length },
+    dirSha256: null,
     bypass: review.blocked ? { statementCount: verdict.statements.length } : null,
     context: collectedContext(judged),
     matched,

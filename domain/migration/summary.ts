@@ -20,5 +20,10 @@ function contentOf(operation: Operation, detail: string): string {
   return maxCount === null ? versions : `${versions} max_count=${maxCount}`;
 }
 
+/** What events say of `dir_sha256`, of which any string is accepted: a hash in any notation, else its length (MI-12). */
+export function toldDirectory(dirSha256: string): string {
+  return /^[\w+/=:.-]{1,128}$/.test(dirSha256) ? dirSha256 : `<invalid:${dirSha256.length}>`;
+}
+
 /** Versions are ASCII (MI-02), so characters are bytes. */
 const shown = (version: string) => (version.length > 64 ? `<invalid:${version.length}>` : version);

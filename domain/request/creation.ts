@@ -34,6 +34,8 @@ export interface Creation {
   review: { policyId: string | null; findingsCount: number };
   /** What `allow_ddl` lifted (BG-3); null when nothing had to be. */
   bypass: { statementCount: number } | null;
+  /** The state of the directory that a bundle was made from, as events tell it (MI-12); null of other operations. */
+  dirSha256: string | null;
   context: CollectedContext;
   /** The statements that agents are asked to explain (AG-65). */
   explain: string[];
@@ -97,7 +99,7 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
   return { request, events: creationEvents(creation, actor, dispatched) };
 }
 
-function creationEvents({ id, input, bypass }: Creation, actor: Actor, dispatched: boolean): AuditDraft[] {
+function creationEvents({ id, input, bypass, dirSha256 }: Creation, actor: Actor, dispatched: boolean): AuditDraft[] {
   const event = { outcome: 'success', actor, resourceType: 'request', resourceId: id } as const;
   const metadata = {
     channel: 'api',
@@ -105,6 +107,7 @@ function creationEvents({ id, input, bypass }: Creation, actor: Actor, dispatche
     allow_ddl: input.allowDdl,
     no_result_store: input.noResultStore,
     share_with: input.shareWith,
+    ...(dirSha256 === null ? {} : { dir_sha256: dirSha256 }),
   };
   if (!dispatched) return [{ ...event, type: 'request.created', reason: input.reason, metadata }];
   return [

@@ -175,6 +175,23 @@ describe('a migration that is created', () => {
     expect(event).toEqual({ detail_fingerprint: summary, detail_raw: summary });
   });
 
+  it('names in its first event the state of the directory that is to be approved (MI-12)', async () => {
+    const told = async (environment: string, over: object) => {
+      const { body } = await up({ environment, ...over });
+      const [event] = await calls.sql<{ metadata: { dir_sha256?: string } }>(
+        `select metadata_json::jsonb as metadata from audit_events
+         where request_id = $1 and event_type in ('request.created', 'request.auto_approved')`,
+        [body.id],
+      );
+      return event?.metadata.dir_sha256;
+    };
+    const sum = '36daac1a80ad5a168da1fda0c3271eed7ab880380703f286db8a50e3da16e9de';
+    for (const environment of ['production', 'staging'])
+      expect(await told(environment, { detail: bundleText([1], { dir_sha256: sum }) })).toBe(sum);
+    expect(await told('production', { detail: bundleText([1], { dir_sha256: 'drop table secret' }) })).toBe('<invalid:17>');
+    expect(await told('production', { operation: 'migrate_status', detail: '' })).toBeUndefined();
+  });
+
   it('may be as large as 1 MiB, and its claim holds its bytes and a hash of its canonical form (MI-13, MI-I7)', async () => {
     const detail = bundleText([1], { pad: 'é'.repeat((1_048_576 - bundleText([1], { pad: '' }).length) / 2) });
     expect(Buffer.byteLength(detail)).toBeGreaterThan(1_048_574);

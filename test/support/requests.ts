@@ -139,6 +139,7 @@ function creationOf(options: StoredRequestOptions): Creation {
     risk: { level: 'low', factors: [], schemaStatus: 'none' },
     review: { policyId: 'builtin-default', findingsCount: 0 },
     bypass: null,
+    dirSha256: null,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     explain: [],
     workflow: {

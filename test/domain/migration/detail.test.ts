@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../../domain/canonical-json.js';
 import { GatewayError } from '../../../domain/errors.js';
 import { checkStatusDetail, readBundle, readRepair } from '../../../domain/migration/detail.js';
-import { migrationSummary } from '../../../domain/migration/summary.js';
+import { migrationSummary, toldDirectory } from '../../../domain/migration/summary.js';
 import { bundleOf, bundleText } from './bundles.js';
 
 /** What the reader says: the hint of its refusal, or `ok`. */
@@ -176,6 +176,16 @@ describe('the summary of a detail (AU-52)', () => {
     const long = up({ migrations: [{ version, sql: 'drop table secret' }], versions: [version] });
     expect(migrationSummary('migrate_up', long)).toBe('migrate_up: versions=[<invalid:65>] max_count=1');
     expect(migrationSummary('migrate_up', 'drop table secret')).toMatch(/^migrate_up: detail must be/);
+  });
+});
+
+describe('the directory of a bundle (MI-12)', () => {
+  it('is told as its hash, and as a length where that is none', () => {
+    for (const hash of ['ab', '36daac1a80ad5a168da1fda0c3271eed7ab880380703f286db8a50e3da16e9de', 'sha256:Zm9v+/=='])
+      expect(toldDirectory(hash)).toBe(hash);
+    expect([toldDirectory('drop table secret'), toldDirectory(''), toldDirectory('a'.repeat(129))]).toEqual([
+      ...['<invalid:17>', '<invalid:0>', '<invalid:129>'],
+    ]);
   });
 });
 

@@ -28,6 +28,7 @@ const creation = (over: Partial<Creation> = {}): Creation => ({
     risk: { level: 'unknown', factors: ['schema_not_synced'], schemaStatus: 'not_synced' },
     review: { policyId: 'builtin-default', findingsCount: 2 },
     bypass: null,
+    dirSha256: null,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     explain: [],
     workflow: workflowSnapshot(),
