@@ -72,11 +72,15 @@ export function sendError(ctx: Koa.Context, services: Services, error: unknown):
 }
 
 function describe(ctx: Koa.Context, services: Services, error: unknown): { status: number; body: ErrorBody } {
+  const { requestId, template } = ctx.state as Trace;
   if (error instanceof GatewayError) {
+    // A code only: texts of the database may hold what no log may (OP-92).
+    const { code } = (error.cause ?? {}) as { code?: unknown };
+    if (error.cause !== undefined)
+      services.log.debug({ request_id: requestId, path: template, reason: String(code ?? 'connection') }, error.message);
     const status = error instanceof HeadersTooLarge ? 431 : httpStatus(error.code);
     return { status, body: errorBody(error.code, error.message, error.hint) };
   }
-  const { requestId, template } = ctx.state as Trace;
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   services.log.error({ request_id: requestId, method: ctx.method, path: template, error: message, stack }, 'unexpected error');
   if (isWriteRefused(error))

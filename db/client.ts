@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { GatewayError, refusal } from '../domain/errors.js';
+import { GatewayError } from '../domain/errors.js';
 import { beforeDeadline, remainingMs } from './call-limit.js';
 import { isUnreachable, sqlState } from './errors.js';
 import { rowTypes } from './row-types.js';
@@ -109,7 +109,9 @@ async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.P
 }
 
 function unavailableIf(error: unknown): unknown {
-  return isUnreachable(error) ? refusal('service.unavailable', 'the gateway database is not reachable') : error;
+  return isUnreachable(error)
+    ? new GatewayError('service.unavailable', 'the gateway database is not reachable', null, { cause: error })
+    : error;
 }
 
 const isUnavailable = (error: unknown): boolean => error instanceof GatewayError && error.code === 'service.unavailable';

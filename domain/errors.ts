@@ -56,8 +56,9 @@ export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | null;
 
-  constructor(code: ErrorCode, message: string, hint: string | null) {
-    super(message);
+  /** `cause` is for the log alone. */
+  constructor(code: ErrorCode, message: string, hint: string | null, options?: { cause: unknown }) {
+    super(message, options);
     this.name = 'GatewayError';
     this.code = code;
     this.hint = hint;

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundleText } from '../domain/migration/bundles.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { type Agent, type AgentCalls, agentCalls, type Body, idsOf, pollBody, scope } from './agent-calls.js';
 import { callsToml } from './calls-toml.js';
@@ -113,6 +114,22 @@ describe('what is committed while NOTIFY never goes out', () => {
     await elsewhere.act(owner, approved, 'resume');
     expect(idsOf(await second.answer)).toEqual([approved]);
   });
+
+  it.each(['end', 'loss'])(
+    'HT-102, MI-50: wakes an agent for the migration that waited in line, by the %s of the one before',
+    async (how) => {
+      const agent = await agentOf('staging');
+      await calls.clear();
+      const migration = (n: number) =>
+        elsewhere.created(owner, { environment: 'staging', operation: 'migrate_up', detail: bundleText([n]) });
+      const [first, second] = [await migration(1), await migration(2)];
+      const { executionId } = await elsewhere.claimed(first);
+      const { answer } = await longPoll(agent, 'staging');
+      if (how === 'end') await elsewhere.submit(executionId, { success: true, result_data: '{"applied":["20310101000001"]}' });
+      else await elsewhere.fireClock(first, 'lease');
+      expect(idsOf(await answer)).toEqual([second]);
+    },
+  );
 
   it('HT-102: wakes an agent for the EXPLAIN jobs that a creation brings', async () => {
     await calls.clear();
