@@ -88,7 +88,9 @@ describe('writes under kill -9 at every message of agent, server, worker and dat
       const markers = (await one.target.rows(sql)).length;
       const completions = (await eventTypes(system, one.id)).filter((type) => type === 'execution.completed').length;
       // Outside a transaction agent or target can die between the change and its marker.
-      const allowed = one.kind.mode === 'tx' ? [applied] : [0, applied];
+      const isWithMarker = one.kind.mode === 'tx' || one.kind.operation === 'migrate_up';
+      // A migration that lacks its version row, half a change, lacks its marker too.
+      const allowed = isWithMarker ? [Math.floor(applied)] : [0, applied];
       expect(allowed, `done markers of ${what} (${status})`).toContain(markers);
       expect({ what, completions }).toEqual({ what, completions: status === 'executed' ? 1 : 0 });
     }
@@ -111,7 +113,7 @@ describe('writes under kill -9 at every message of agent, server, worker and dat
 /** `execution_lost` says that it is not known; everything else says whether the changes are there. */
 function expectTruth({ id, status, outcome, applied, changes, what }: Awaited<ReturnType<typeof stateOf>>): void {
   expect(['executed', 'failed', 'execution_lost']).toContain(status);
-  const some = Array.from({ length: changes + 1 }, (_, count) => count);
+  const some = Array.from({ length: 2 * changes + 1 }, (_, halves) => halves / 2);
   const allowed = { executed: [changes], failed: outcome === 'partial' ? some : [0] }[status] ?? some;
   expect({ id, what, status, outcome, applied: allowed.includes(applied) ? 'as it says' : applied }).toEqual({
     ...{ id, what, status, outcome },

@@ -37,18 +37,32 @@ const add = (key: number) => `update ledger set n = n + 1 where id = ${key}`;
 
 const migrations = 3;
 
-/** Migrations that each add one; the versions of one key go before those of the next. */
-function migrationsOf(key: number): string {
-  const versions = Array.from({ length: migrations }, (_, step) => `${1000 + key}.${step}`);
-  const bundle = versions.map((version) => ({ version, sql: add(key) }));
-  return JSON.stringify({ format: 'v2', direction: 'up', versions, migrations: bundle, dir_sha256: '0'.repeat(64) });
+/** Migrations of a key, one for each step; the versions of one key go before those of the next. */
+function migrationsOf(key: number, sql: (step: number) => string): string {
+  const steps = Array.from({ length: migrations }, (_, step) => ({ version: `${1000 + key}.${step}`, sql: sql(step) }));
+  const versions = steps.map(({ version }) => version);
+  return JSON.stringify({ format: 'v2', direction: 'up', versions, migrations: steps, dir_sha256: '0'.repeat(64) });
 }
+/** Each adds one. */
+const additions = (key: number) => migrationsOf(key, () => add(key));
+/** Each makes a table, which no transaction takes back. */
+const tables = (key: number) => migrationsOf(key, (step) => `create table made_${key}_${step} (id int)`);
 
 /** Where the version rows disagree with the changes, no number is right (MI-I1). */
 async function migrated(target: Target, key: number): Promise<number> {
-  const sql = `select n, (select count(*)::int from schema_migrations where version like '${1000 + key}.%') as versions from ledger where id = ${key}`;
+  const sql = `select n, (select count(*) from schema_migrations where version like '${1000 + key}.%') as versions from ledger where id = ${key}`;
   const [row] = await target.rows(sql);
-  return row?.n === row?.versions ? Number(row?.n) : Number.NaN;
+  return Number(row?.n) === Number(row?.versions) ? Number(row?.n) : Number.NaN;
+}
+
+/** A table whose version row is missing is half a change, as after a death between the two (MI-39); any other disagreement makes no number right. */
+async function tablesMade(target: Target, key: number): Promise<number> {
+  const sql = `select table_name from information_schema.tables where table_schema = database() and table_name like 'made\\_${key}\\_%'`;
+  const made = (await target.rows(sql)).map((row) => String(Object.values(row)[0]).split('_')[2]);
+  const rows = await target.rows(`select version from schema_migrations where version like '${1000 + key}.%'`);
+  const versions = rows.map(({ version }) => String(version).split('.')[1]);
+  const half = made.length - versions.length;
+  return versions.every((step) => made.includes(step)) && half <= 1 ? made.length - half / 2 : Number.NaN;
 }
 
 const postgresKinds: readonly Kind[] = [
@@ -69,7 +83,7 @@ const postgresKinds: readonly Kind[] = [
       return Number((await target.rows(sql))[0]?.n);
     },
   },
-  { mode: 'tx', operation: 'migrate_up', changes: migrations, detail: migrationsOf, applied: migrated },
+  { mode: 'tx', operation: 'migrate_up', changes: migrations, detail: additions, applied: migrated },
 ];
 
 const mysqlKinds: readonly Kind[] = [
@@ -77,6 +91,8 @@ const mysqlKinds: readonly Kind[] = [
   { mode: 'tx', changes: 1, detail: (key) => `insert into notes (id) values (${key}); ${add(key)}`, applied: counted },
   { mode: 'tx', changes: 1, detail: (key) => `${add(key)}; select sleep(0.02)`, applied: counted },
   { mode: 'auto', changes: 1, detail: (key) => `call bump(${key})`, applied: counted },
+  { mode: 'tx', operation: 'migrate_up', changes: migrations, detail: additions, applied: migrated },
+  { mode: 'auto', operation: 'migrate_up', changes: migrations, detail: tables, applied: tablesMade },
 ];
 
 /** The PostgreSQL target, with as many rows as there are keys. */
@@ -99,6 +115,7 @@ export async function prepareMysql(url: string, keys: number): Promise<Target> {
   const pool = mysql.createPool({ uri: url, connectionLimit: 2, multipleStatements: true });
   const values = Array.from({ length: keys }, (_, key) => `(${key + 1}, 0)`);
   await pool.query(`create table ledger (id int primary key, n int not null); create table notes (id int);
+    create table schema_migrations (version varchar(255) collate utf8mb4_bin primary key);
     create procedure bump(in key_id int) update ledger set n = n + 1 where id = key_id;
     insert into ledger values ${values.join(', ')}`);
   const rows: Target['rows'] = (sql, values) =>
