@@ -57,7 +57,7 @@ export function parseCommandLine(argv: readonly string[], version: string): Pars
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { kind: 'text', text };
-    throw usage(error, argv);
+    throw usage(error, helpOf(program, argv));
   }
   if (!chosen) throw failure('usage', 'no command is given', { hint: 'svc --help' });
   const { format, json } = chosen.options;
@@ -105,15 +105,16 @@ function wordsOf(command: Command): string {
 }
 
 /** A group without its subcommand shows the help on stderr in commander; here it is a usage error like the others. */
-function usage(error: CommanderError, argv: readonly string[]) {
+function usage(error: CommanderError, help: string) {
   const message = error.code === 'commander.help' ? 'a subcommand is missing' : error.message.replace(/^error: /, '');
-  const words = argv.filter((word) => !word.startsWith('-')).slice(0, 2);
-  const [first] = words;
   if (/^unknown option '-.*\s/s.test(message))
     return failure('usage', 'an option cannot hold blanks', { hint: 'put SQL that begins with - after --' });
-  return failure('usage', message.split('\n').join('; '), {
-    hint: first !== undefined && groups.has(first) ? `svc ${first} --help` : 'svc --help',
-  });
+  return failure('usage', message.split('\n').join('; '), { hint: help });
 }
 
-const groups = new Set(['execute', 'migrate', 'preflight', 'request', 'policy', 'audit', 'token', 'user', 'group', 'role']);
+/** The help of the command that the words name as far as they do. */
+function helpOf(program: Command, argv: readonly string[]): string {
+  let command = program;
+  for (const word of argv) command = command.commands.find((child) => child.name() === word) ?? command;
+  return command === program ? 'svc --help' : `svc ${wordsOf(command)} --help`;
+}

@@ -39,9 +39,9 @@ function doneHint({ done, direction, steps }: MigrationView & { kind: 'run' }): 
   const word = direction === 'up' ? 'applied' : 'reverted';
   const before =
     done === 0
-      ? `nothing was ${word} before`
+      ? `this request ${word} none before it`
       : `${done} ${done === 1 ? 'was' : 'were'} ${word} and ${done === 1 ? 'stays' : 'stay'} so`;
-  return `${before}${rest}\nsvc migrate ${direction} goes on from here`;
+  return `${before}${rest}\n${failed === undefined ? '' : 'once that is set right, '}svc migrate ${direction} goes on from here`;
 }
 
 /** Without a list of what was done the agent's own word tells whether anything was. */

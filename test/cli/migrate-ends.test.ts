@@ -41,7 +41,7 @@ describe('a migration that did not succeed', () => {
       'VERSION  NAME   DIRECTION  OUTCOME\n-------  -----  ---------  -------\n1        users  up         applied\n2        seed   up         applied\n3        index  up         failed\n(2 applied)\n',
     );
     expect(result.stderr).toContain(
-      'error: migrate up: syntax error\nhint: 2 were applied and stay so; of 3 nothing stays but what the error names\nsvc migrate up goes on from here\n',
+      'error: migrate up: syntax error\nhint: 2 were applied and stay so; of 3 nothing stays but what the error names\nonce that is set right, svc migrate up goes on from here\n',
     );
   });
 
@@ -53,7 +53,7 @@ describe('a migration that did not succeed', () => {
     );
     const result = await svc(['up', '--yes']);
     expect(result.stderr).toContain(
-      'the first 1 are applied and stay: X\nhint: nothing was applied before; of 1 nothing stays but what the error names\n',
+      'the first 1 are applied and stay: X\nhint: this request applied none before it; of 1 nothing stays but what the error names\n',
     );
     expect(result.stdout).toContain('failed');
   });

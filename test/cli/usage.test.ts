@@ -66,6 +66,15 @@ describe('bad command lines', () => {
     });
   }
 
+  it.each([
+    [['migrate', 'up', '--count', '0'], 'svc migrate up --help'],
+    [['--env', 'staging', 'migrate', 'redo'], 'svc migrate --help'],
+    [['bogus'], 'svc --help'],
+  ])('names the help of the nearest command: %j', async (argv, help) => {
+    const { stderr } = await runSvc(argv, { environment: login(api.url) });
+    expect(stderr).toContain(`\nhint: ${help}\n`);
+  });
+
   it('refuses text that is not UTF-8', async () => {
     const result = await runSvc(['execute', '--file', '-'], {
       environment: login(api.url),
