@@ -40,7 +40,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   const gateway = await openGatewayDatabase(config, log, 'server', options.signal);
   releases.add(gateway.close);
   const { database, notifications } = gateway;
-  const signingKeys = await openIdentity(options, database);
+  const signingKeys = await gateway.patiently(() => openIdentity(options, database));
   const metrics = createMetrics(version);
   const onEnd = (record: ReloadRecord) => writeReloadRecord(config.stateDir, record);
   const configuration = await openConfiguration({ config, gateway, metrics, log, onEnd }, releases);

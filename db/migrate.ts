@@ -1,17 +1,47 @@
 import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
+import pg from 'pg';
+import { refusal } from '../domain/errors.js';
+import { isUnreachable } from './errors.js';
 
 /** Schema version this code was written for: the name of the newest file in `db/migrations`. */
 export const schemaVersion = '10_relay_bytes';
 
-/** Brings the gateway's database at `url` to `schemaVersion`; processes starting together wait for one another (OP-50). */
-export async function migrate(url: string): Promise<void> {
-  await runner({
-    databaseUrl: url,
-    dir: fileURLToPath(new URL('./migrations/', import.meta.url)),
-    migrationsTable: 'schema_migrations',
-    direction: 'up',
-    advisoryLockMode: 'wait',
-    log: () => {},
-  });
+export interface MigrateOptions {
+  connectTimeoutMs?: number;
+  /** Breaks the connection, and with it what has not been committed. */
+  signal?: AbortSignal;
+}
+
+/**
+ * Brings the gateway's database at `url` to `schemaVersion`; processes starting together wait for one another (OP-50). Without a connection it is
+ * 503, as for calls.
+ */
+export async function migrate(url: string, { connectTimeoutMs = 10_000, signal }: MigrateOptions = {}): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs, keepAlive: true });
+  let isLost = false;
+  const onLost = () => {
+    isLost = true;
+  };
+  client.on('error', onLost).on('end', onLost);
+  const cut = () => (client as unknown as { connection: pg.Connection }).connection.stream.destroy();
+  signal?.addEventListener('abort', cut, { once: true });
+  try {
+    await client.connect();
+    await runner({
+      dbClient: client,
+      dir: fileURLToPath(new URL('./migrations/', import.meta.url)),
+      migrationsTable: 'schema_migrations',
+      direction: 'up',
+      advisoryLockMode: 'wait',
+      log: () => {},
+    });
+  } catch (error) {
+    // The library words errors of the connection in its own way.
+    throw isLost || isUnreachable(error) ? refusal('service.unavailable', 'the gateway database is not reachable') : error;
+  } finally {
+    signal?.removeEventListener('abort', cut);
+    if (isLost) cut();
+    else await client.end();
+  }
 }

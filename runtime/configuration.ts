@@ -16,7 +16,7 @@ export interface Configuration {
 
 export interface ConfigurationOptions extends Pick<ReloadOptions, 'onEnd'> {
   config: Config;
-  gateway: Pick<GatewayDatabase, 'database' | 'notifications'>;
+  gateway: Pick<GatewayDatabase, 'database' | 'notifications' | 'patiently'>;
   metrics: Metrics;
   log: Logger;
 }
@@ -24,9 +24,9 @@ export interface ConfigurationOptions extends Pick<ReloadOptions, 'onEnd'> {
 /** Makes the file's shared part the generation in force (CF-30), follows what others put in force, and reloads when asked. */
 export async function openConfiguration(options: ConfigurationOptions, releases: Releases): Promise<Configuration> {
   const { metrics, log } = options;
-  const { database, notifications } = options.gateway;
+  const { database, notifications, patiently } = options.gateway;
   let { config } = options;
-  const first = await syncGeneration(database, config);
+  const first = await patiently(() => syncGeneration(database, config));
   const onChange = ({ number }: Generation) => metrics.configGeneration.set(number);
   const generations = watchGeneration({ database, notifications, log, first, onChange });
   releases.add(generations.close);

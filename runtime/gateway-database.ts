@@ -6,14 +6,17 @@ import { migrate } from '../db/migrate.js';
 import { type Notifications, openNotifications } from '../db/notifications.js';
 import { GatewayError } from '../domain/errors.js';
 import { StartError } from './start-error.js';
+import { createPatientStart, type PatientStart } from './start-wait.js';
 
 export interface GatewayDatabase {
   database: Database;
+  /** For the further steps of the start. */
+  patiently: PatientStart;
   notifications: Notifications;
   close(): Promise<void>;
 }
 
-const retryMs = 500;
+const silenceCheckMs = 2000;
 
 /**
  * Connects to the gateway's own Postgres, trying again for `database.start_wait_secs`, brings its schema up to date (OP-50) and begins to listen;
@@ -28,21 +31,21 @@ export async function openGatewayDatabase(
   const url = databaseUrl(config.database);
   const applicationName = `svc ${processName}`;
   const tell = (error: unknown) => log.error({ error: String(error) }, 'gateway database');
+  const connectTimeoutMs = Math.min(config.database.connectTimeoutSecs, config.database.poolWaitSecs) * 1000;
+  const patiently = createPatientStart(config.database.startWaitSecs, log, signal);
   let notifications: Notifications | null = null;
   const database = openDatabase({
     url,
     poolMax: config.database.poolMax,
-    connectTimeoutMs: Math.min(config.database.connectTimeoutSecs, config.database.poolWaitSecs) * 1000,
+    connectTimeoutMs,
     statementTimeoutMs: config.database.statementTimeoutSecs * 1000,
     applicationName,
     onWake: (topics) => notifications?.publish(topics),
     onPoolError: tell,
   });
   try {
-    await waitUntilReachable(database, config.database.startWaitSecs, log, signal);
-    await migrate(url).catch((error: unknown) => {
-      throw new StartError(`the database schema cannot be brought up to date: ${firstLine(error)}`);
-    });
+    await patiently(() => reach(database));
+    await patiently(() => bringUpToDate(database, url, connectTimeoutMs));
   } catch (error) {
     await database.close();
     throw error;
@@ -51,6 +54,7 @@ export async function openGatewayDatabase(
   notifications = listening;
   return {
     database,
+    patiently,
     notifications: listening,
     close: async () => {
       await listening.close();
@@ -68,20 +72,34 @@ export function databaseUrl({ url, caFile }: Config['database']): string {
   return verified.href;
 }
 
-async function waitUntilReachable(database: Database, waitSecs: number, log: Logger, signal: AbortSignal): Promise<void> {
-  const deadline = waitSecs === 0 ? Number.POSITIVE_INFINITY : performance.now() + waitSecs * 1000;
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await database.query('select 1');
-      return;
-    } catch (error) {
-      // Only an unreachable server may come up; a refused password stays refused.
-      if (!(error instanceof GatewayError))
-        throw new StartError(`the gateway database refuses the connection: ${firstLine(error)}`);
-      if (performance.now() >= deadline) throw new StartError(`the gateway database was not reachable for ${waitSecs} s`);
-      if (attempt === 1) log.warn({}, 'waiting for the gateway database');
-    }
-    await sleep(retryMs, undefined, { signal });
+/** Only an unreachable server may come up; a refused password stays refused. */
+async function reach(database: Database): Promise<void> {
+  await database.query('select 1').catch((error: unknown) => {
+    throw error instanceof GatewayError
+      ? error
+      : new StartError(`the gateway database refuses the connection: ${firstLine(error)}`);
+  });
+}
+
+/** A migration takes its time, but not on a server that has fallen silent: that is 503. */
+async function bringUpToDate(database: Database, url: string, connectTimeoutMs: number): Promise<void> {
+  const ended = new AbortController();
+  const silent = untilSilent(database, ended.signal);
+  silent.catch(() => {});
+  try {
+    await Promise.race([migrate(url, { connectTimeoutMs, signal: ended.signal }), silent]);
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    throw new StartError(`the database schema cannot be brought up to date: ${firstLine(error)}`);
+  } finally {
+    ended.abort();
+  }
+}
+
+async function untilSilent(database: Database, ended: AbortSignal): Promise<never> {
+  for (;;) {
+    await sleep(silenceCheckMs, undefined, { signal: ended });
+    await database.query('select 1');
   }
 }
 
