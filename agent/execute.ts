@@ -1,4 +1,4 @@
-import { CLOCK_TOLERANCE_MS, type ClaimTerms, verifyExecutionToken } from '../crypto/execution-token.js';
+import { CLOCK_TOLERANCE_MS, type ClaimTerms, type TokenVerdict, verifyExecutionToken } from '../crypto/execution-token.js';
 import type { SqlJudge } from '../sql/judge.js';
 import type { CancelControl } from './cancel-control.js';
 import type { AgentConfig } from './config.js';
@@ -39,7 +39,10 @@ export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependenc
   const { fence } = job.claim;
   try {
     const verified = await verify(job, dependencies);
-    if ('why' in verified) return { outcome: failure('not_started', `token verification failed: ${verified.why}`), fence: null };
+    if (!verified.ok) {
+      const refused = failure('not_started', `token verification failed: ${verified.why}`);
+      return { outcome: endedUnproven(refused, verified.unresolvedFences), fence: null };
+    }
     if (!dependencies.started.add(job.claim)) return null;
     return { ...(await runVerified(job, verified.expiresAt, dependencies)), fence };
   } catch {
@@ -48,7 +51,7 @@ export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependenc
   }
 }
 
-async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<{ expiresAt: number } | { why: string }> {
+async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<TokenVerdict> {
   const terms = termsOf(job.claim);
   const check = () =>
     verifyExecutionToken(job.claim.execution_token, terms, {
@@ -62,7 +65,7 @@ async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<{
     await keys.refresh();
     verdict = check();
   }
-  return verdict.ok ? { expiresAt: verdict.expiresAt } : { why: verdict.why };
+  return verdict;
 }
 
 async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: ExecuteDependencies): Promise<RunReport> {

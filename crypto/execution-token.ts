@@ -52,7 +52,10 @@ export interface TokenVerifier {
   hasExecutionPlan: boolean;
 }
 
-export type TokenVerdict = { ok: true; expiresAt: number } | { ok: false; why: string };
+export type TokenVerdict =
+  | { ok: true; expiresAt: number }
+  /** `unresolvedFences`: those of the token where it carries its signatures, else those that the claim answer names. */
+  | { ok: false; why: string; unresolvedFences: readonly number[] };
 
 const LIFE_MS = 300_000;
 /** Clocks of server and agent may differ by this much (ET-33, ET-42). */
@@ -103,16 +106,20 @@ export function signExecutionToken(claims: TokenClaims, key: SigningKey): string
 
 /** Checks a token against its claim in the order ET-28 to ET-38 and stops at the first failure; never throws. */
 export function verifyExecutionToken(tokenText: string, claim: ClaimTerms, verifier: TokenVerifier): TokenVerdict {
-  if (verifier.hasExecutionPlan) return { ok: false, why: 'execution plan not supported' };
+  const refused = (why: string, unresolvedFences = claim.unresolvedFences): TokenVerdict => ({
+    ok: false,
+    why,
+    unresolvedFences,
+  });
+  if (verifier.hasExecutionPlan) return refused('execution plan not supported');
   const read = readTokenFields(tokenText);
-  if ('why' in read) return { ok: false, why: `invalid token JSON: ${read.why}` };
+  if ('why' in read) return refused(`invalid token JSON: ${read.why}`);
   const { fields } = read;
+  const forged = signatureProblem(fields, verifier.keys);
+  if (forged !== null) return refused(forged);
   const why =
-    signatureProblem(fields, verifier.keys) ??
-    lifeProblem(fields, verifier.now.getTime()) ??
-    mismatch(fields, claim, verifier.agentId) ??
-    contentProblem(fields, claim);
-  if (why !== null) return { ok: false, why };
+    lifeProblem(fields, verifier.now.getTime()) ?? mismatch(fields, claim, verifier.agentId) ?? contentProblem(fields, claim);
+  if (why !== null) return refused(why, text(fields, 'unresolved_fences').match(/\d+/g)?.map(Number) ?? []);
   return { ok: true, expiresAt: readInstant(text(fields, 'expires_at')) ?? 0 };
 }
 

@@ -155,6 +155,37 @@ describe('a claim answer that was changed on its way to a real agent is not run,
   });
 });
 
+describe('a resumed attempt whose claim answer was changed (ET-41, AG-59)', () => {
+  it.each<[string, (claim: ClaimBody) => unknown, string]>([
+    ['a forged token', (claim) => forged(claim, currentKeyId(claim)), 'signature invalid'],
+    ['a claim that hides the lost attempt', (claim) => ({ ...claim, unresolved_fences: [] }), 'unresolved_fences mismatch'],
+  ])(
+    '%s leaves the request lost: nothing is known of the attempt before it',
+    async (name, change, why) => {
+      proxy.onClaim = () => Promise.reject(new Error('the answer is lost'));
+      const id = await bench.create(insert(name));
+      const unanswered = () => agent.lines.filter((line) => line.includes('claim not answered') && line.includes(id));
+      await eventually(() => unanswered().length === 4, 60_000);
+      await bench.calls.fireClock(id, 'lease');
+      proxy.onClaim = change;
+      expect((await bench.resume(id)).status).toBe(200);
+      expect(await bench.ended(id)).toBe('execution_lost');
+      expect(await bench.newestRun(id)).toMatchObject({
+        outcome: 'unknown',
+        error_message: `token verification failed: ${why}: it is not known what attempt 1 did`,
+      });
+      expect(await bench.words()).toEqual([]);
+
+      proxy.onClaim = null;
+      expect((await bench.resume(id)).status).toBe(200);
+      expect(await bench.ended(id)).toBe('executed');
+      expect(await bench.words()).toEqual([name]);
+      await bench.target.query('delete from entries');
+    },
+    90_000,
+  );
+});
+
 describe('a claim answer as the gateway gave it (ET-I2)', () => {
   it('is run, whatever characters its text has, and what comes back is what was sent', async () => {
     const fixed = [

@@ -67,7 +67,7 @@ describe('execution token properties', () => {
     for (const field of Object.keys(claims).filter((one) => !ofTheServer.has(one)) as (keyof TokenClaims)[]) {
       expect(verify(token, { ...claims, [field]: changed(claims[field]) } as TokenClaims)).toMatchObject({ ok: false });
     }
-    expect(verify(token, claims, 'another-agent')).toEqual({ ok: false, why: 'agent_id mismatch' });
+    expect(verify(token, claims, 'another-agent')).toMatchObject({ ok: false, why: 'agent_id mismatch' });
   });
 
   it('writes one canonical form for every text of the same value (ET-I3)', () => {
