@@ -24,6 +24,11 @@ export interface FirstFields {
 export type TokenValue = string | number | boolean | null;
 export type TokenFields = ReadonlyMap<string, TokenValue>;
 
+/** The role that stands in a token for all that the requester's credential could activate (ET-06): names are ASCII, so that this is their byte order. */
+export function requesterRole(roles: readonly { name: string }[]): string {
+  return roles.map(({ name }) => name).sort()[0] ?? 'unknown';
+}
+
 /** Bytes of the first signature, as text (ET-04). */
 export function firstMessage(fields: FirstFields): string {
   return firstValues(fields).join('|');

@@ -6,7 +6,8 @@ import { isWriteRefused, violates } from '../../db/errors.js';
 import { lockPair } from '../../db/migration-pairs.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
-import { type Caller, can, type Permission } from '../../domain/permissions.js';
+import { requesterRole } from '../../domain/execution-token.js';
+import { can, type Permission } from '../../domain/permissions.js';
 import { currentSelectors } from '../../domain/request/approval.js';
 import { type Creation, type CreationInput, createdRequest } from '../../domain/request/creation.js';
 import { isMutatingMigration, type StoredRequest } from '../../domain/request/types.js';
@@ -95,7 +96,7 @@ async function judgeCreation(
     id: randomUUID(),
     input,
     requester: caller.id,
-    requesterRole: smallestRole(caller),
+    requesterRole: requesterRole(caller.kind === 'user' ? caller.roles : []),
     dialect,
     // AG-65: the statements that agents are asked to explain.
     explain: workflow?.explain === true && !input.noResultStore ? explainable : [],
@@ -118,11 +119,6 @@ function refuseBeyondPlan(services: Services, generation: Generation, input: Cre
     `database limit reached: ${maxDatabases}`,
     'remove a database from server.toml or use a larger plan',
   );
-}
-
-/** ET-06: the smallest name by byte order (role names are ASCII). */
-function smallestRole(caller: Caller): string {
-  return caller.kind === 'user' ? (caller.roles.map(({ name }) => name).sort()[0] ?? 'unknown') : 'unknown';
 }
 
 async function store(call: CreateCall, services: Services, creation: Creation, fingerprint: string): Promise<Reply> {

@@ -1,7 +1,9 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyIdOf } from '../../crypto/ed25519.js';
 import { openSeed } from '../../crypto/seal.js';
 import { listAllKeys } from '../../db/signing-keys.js';
+import { requesterRole } from '../../domain/execution-token.js';
 import { rotateKeys } from '../../runtime/key-rotation.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { type AgentCalls, agentCalls, agentToml } from './agent-calls.js';
@@ -43,6 +45,34 @@ describe('who a token says asked (ET-06)', () => {
     expect((await calls.act(wide, id, 'resume')).status).toBe(200);
     const second = JSON.parse((await agent.claim(id)).body.execution_token);
     expect(second).toMatchObject({ requester_role: 'admin', fence: 2 });
+  });
+});
+
+describe('a requester without any role (ET-06)', () => {
+  it('is `unknown`', () => {
+    expect(requesterRole([])).toBe('unknown');
+  });
+
+  it('whatever roles there are, the smallest by byte order stands for them', () => {
+    const names = fc.array(fc.stringMatching(/^[a-zA-Z0-9_-]{1,8}$/), { minLength: 1 });
+    const inBytes = (list: string[]) => list.map((name) => Buffer.from(name)).sort((a, b) => Buffer.compare(a, b));
+    fc.assert(
+      fc.property(names, (list) => {
+        expect(requesterRole(list.map((name) => ({ name })))).toBe(inBytes(list)[0]!.toString());
+      }),
+    );
+  });
+
+  it('may make no request; one that is stored with none is signed as `unknown`', async () => {
+    const nobody = await api.createUser('nobody', { roles: [] });
+    const body = { database: 'shop', environment: 'staging', detail: 'select 1' };
+    expect((await api.call('POST', '/api/requests', { token: nobody, body })).status).toBe(403);
+
+    const agent = await calls.known();
+    const id = await calls.dispatched();
+    await calls.sql('update requests set requester_role = $2 where id = $1', [id, requesterRole([])]);
+    const { body: claim } = await agent.claim(id);
+    expect(JSON.parse(claim.execution_token)).toMatchObject({ requester_role: 'unknown', request_id: id });
   });
 });
 
