@@ -23,8 +23,9 @@ const unknownType: TypeInfo = { name: 'unknown', element: null, delimiter: ',' }
 function writerOf(info: TypeInfo): ValueWriter {
   if (info.element === null) return scalarWriters.get(info.name) ?? writeText;
   const writeElement = scalarWriters.get(info.element) ?? writeText;
+  // Cut as bytes, of which those with a meaning are ASCII: an element need not be UTF-8.
   return (bytes) =>
-    readArray(bytes.toString('utf8'), info.delimiter, (text) => writeElement(Buffer.from(text))) ?? writeText(bytes);
+    readArray(bytes.toString('latin1'), info.delimiter, (text) => writeElement(Buffer.from(text, 'latin1'))) ?? writeText(bytes);
 }
 
 const writeDigits: ValueWriter = (bytes) => bytes.toString('latin1');
@@ -74,7 +75,8 @@ const TYPE_QUERY = `
 with recursive element as (
   select t.oid as array_oid, e.oid, e.typname, e.typtype, e.typbasetype
   from pg_catalog.pg_type t join pg_catalog.pg_type e on e.oid = t.typelem
-  where t.oid = any ($1::oid[]) and t.typcategory = 'A'
+  -- The category of record[] is that of pseudo-types.
+  where t.oid = any ($1::oid[]) and (t.typcategory = 'A' or t.typname = '_record')
   union all
   select element.array_oid, b.oid, b.typname, b.typtype, b.typbasetype
   from element join pg_catalog.pg_type b on b.oid = element.typbasetype where element.typtype = 'd'
