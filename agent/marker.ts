@@ -20,6 +20,9 @@ export function markerRow([fence, mode, state, affected, step]: readonly (string
   };
 }
 
+/** What is said of a table that the agent may make, to somebody who only looks (AP-52). */
+export const MISSING_TABLE = 'the marker table does not exist; the agent makes it at its start';
+
 export type MarkerDecision =
   | { act: 'run' }
   | { act: 'superseded'; fence: number }

@@ -1,4 +1,5 @@
 import { sleep } from '../wait.js';
+import { askUntilKnown } from './ask.js';
 import type { Target } from './engine.js';
 import type { Session } from './session.js';
 
@@ -23,22 +24,13 @@ export async function cancelStatement<S extends Session>(session: S, target: Tar
   await admin?.release();
 }
 
-/** Whether the server has ended the session, asked on a new connection until it has, or the time is over. */
+/** Whether the server has ended the session, asked on new connections until it has, or the time is over. */
 export async function waitUntilGone<S extends Session>(session: S, target: Target<S>, untilMs: number): Promise<boolean> {
-  const { pool, timings, engine } = target;
-  while (performance.now() < untilMs) {
-    try {
-      const admin = await pool.open();
-      try {
-        if (await engine.isGone(admin, session)) return true;
-        await engine.kill(admin, session, true);
-      } finally {
-        await admin.release();
-      }
-    } catch {
-      // The database may be coming back; the next round asks again.
-    }
-    await sleep(timings.commitProbeEveryMs);
-  }
-  return false;
+  const { engine } = target;
+  const gone = await askUntilKnown(target, untilMs, async (admin) => {
+    if (await engine.isGone(admin, session)) return true;
+    await engine.kill(admin, session, true);
+    return null;
+  });
+  return gone === true;
 }

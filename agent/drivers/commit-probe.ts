@@ -1,4 +1,4 @@
-import { sleep } from '../wait.js';
+import { askUntilKnown } from './ask.js';
 import type { Run } from './driver.js';
 import type { Marker, WriteTarget } from './engine.js';
 import type { Session } from './session.js';
@@ -16,21 +16,7 @@ export async function lookUpCommit<S extends Session>(
   ask: (session: S) => Promise<'committed' | 'rolled_back' | null>,
 ): Promise<'committed' | 'rolled_back' | 'unknown'> {
   const until = performance.now() + target.timings.commitProbeMs;
-  while (performance.now() < until) {
-    try {
-      const session = await target.pool.open();
-      try {
-        const found = await probe(session, run, target, ask);
-        if (found !== null) return found;
-      } finally {
-        await session.release();
-      }
-    } catch {
-      // The database may be coming back; the next round asks again.
-    }
-    await sleep(target.timings.commitProbeEveryMs);
-  }
-  return 'unknown';
+  return (await askUntilKnown(target, until, (session) => probe(session, run, target, ask))) ?? 'unknown';
 }
 
 async function probe<S extends Session>(

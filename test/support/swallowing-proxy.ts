@@ -4,8 +4,8 @@ export interface SwallowingProxy {
   port: number;
   /** While false, new connections are reset. */
   up: boolean;
-  /** Asked about all that a client sends; after `drop` the server's answer ends both sides and is not passed on. */
-  onClientData: ((data: Buffer) => 'pass' | 'drop') | null;
+  /** Asked about all that a client sends; after `drop` the server's answer ends both sides and is not passed on; `hold` keeps it from the server. */
+  onClientData: ((data: Buffer) => 'pass' | 'drop' | 'hold') | null;
   /** Ends the connections there are. */
   cut(): void;
   close(): Promise<void>;
@@ -26,7 +26,9 @@ export async function startSwallowingProxy(targetPort: number): Promise<Swallowi
     track(target);
     let swallow = false;
     client.on('data', (data) => {
-      if (proxy.onClientData?.(data as Buffer) === 'drop') swallow = true;
+      const how = proxy.onClientData?.(data as Buffer);
+      if (how === 'hold') return;
+      if (how === 'drop') swallow = true;
       target.write(data as unknown as Uint8Array);
     });
     target.on('data', (data) => {

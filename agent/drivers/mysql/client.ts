@@ -21,7 +21,6 @@ export interface MysqlColumn {
 /** A connection of the library with the parts of it that sessions use. */
 export interface MysqlClient extends EventEmitter {
   stream: Socket;
-  threadId: number;
   config: object;
   packetParser: { execute(chunk: Buffer): void };
   format(text: string, values: readonly string[]): string;

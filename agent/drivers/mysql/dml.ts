@@ -8,6 +8,7 @@ import { committed } from '../written.js';
 import { runOneByOne } from './auto.js';
 import { commitMysql } from './commit.js';
 import type { MysqlWriteTarget } from './engine.js';
+import { isInnodbOnly } from './innodb.js';
 import { limitTime } from './limits.js';
 import { runMysqlStatement } from './rows.js';
 import type { MysqlSession } from './session.js';
@@ -33,16 +34,8 @@ export async function runMysqlDml(
 /** DDL, CALL and the like commit by themselves, and only InnoDB takes a change back. */
 async function modeOf(session: MysqlSession, run: Run): Promise<'tx' | 'auto'> {
   if (run.statements.some(({ kind }) => kind === 'ddl' || kind === 'utility')) return 'auto';
-  return (await isInnodbOnly(session)) ? 'tx' : 'auto';
-}
-
-/** Whether every table of the session's database takes its changes back. */
-export async function isInnodbOnly(session: MysqlSession): Promise<boolean> {
-  const others = await session.query(
-    `select 1 from information_schema.tables where table_schema = database() and table_type in ('BASE TABLE', 'SYSTEM VERSIONED')
-     and not (engine <=> 'InnoDB') limit 1`,
-  );
-  return others.length === 0;
+  const texts = run.statements.map(({ text }) => text);
+  return (await isInnodbOnly(session, texts)) ? 'tx' : 'auto';
 }
 
 async function runInTransaction(session: MysqlSession, run: Run, target: MysqlWriteTarget): Promise<Report> {

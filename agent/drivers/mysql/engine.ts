@@ -11,11 +11,10 @@ const NOT_ROLLED_BACK = '1196';
 
 export const mysqlEngine: Engine<MysqlSession> = {
   errors: mysqlErrors,
-  kill: (admin, session, hard) => admin.run(`kill ${hard ? 'connection' : 'query'} ${session.threadId}`),
-  async isGone(admin, session) {
-    const rows = await admin.query('select 1 from information_schema.processlist where id = ?', [String(session.threadId)]);
-    return rows.length === 0;
+  async kill(admin, session, hard) {
+    if (await isThere(admin, session)) await admin.run(`kill ${hard ? 'connection' : 'query'} ${session.thread.id}`);
   },
+  isGone: async (admin, session) => !(await isThere(admin, session)),
   async rollBack(session) {
     await session.run('rollback');
     const warnings = await session.query('show warnings');
@@ -26,3 +25,12 @@ export const mysqlEngine: Engine<MysqlSession> = {
     return row?.[0] === '1';
   },
 };
+
+/** Whether the server has the session, and not another one under its number; a restart between this and a KILL would end `admin` too. */
+async function isThere(admin: MysqlSession, { thread }: MysqlSession): Promise<boolean> {
+  const rows = await admin.query('select 1 from information_schema.processlist where id = ? and host = ?', [
+    thread.id,
+    thread.host,
+  ]);
+  return rows.length > 0;
+}

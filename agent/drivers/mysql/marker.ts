@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { markerRow, mysqlMarkerDdl } from '../../marker.js';
+import { MISSING_TABLE, markerRow, mysqlMarkerDdl } from '../../marker.js';
 import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
+import { Unexpected } from '../faults.js';
 import { asMysqlError, mysqlErrors } from './errors.js';
 import { type MysqlSession, quoted } from './session.js';
+
+const DATABASE_DENIED = 1044;
+const TABLE_DENIED = 1142;
+const NO_SUCH_TABLE = 1146;
 
 export interface MysqlMarker extends Marker<MysqlSession> {
   done(session: MysqlSession, run: Run, rowsAffected: number | null): Promise<unknown>;
@@ -20,7 +25,7 @@ export function createMysqlMarker({ schema, table: name }: { schema: string | nu
       try {
         let engine = await engineOf(session, schema, name);
         if (engine === undefined) {
-          if (onlyLook) return 'the marker table does not exist';
+          if (onlyLook) return await missingTable(session, table, schema);
           await session.run(mysqlMarkerDdl(table));
           engine = await engineOf(session, schema, name);
         }
@@ -68,6 +73,20 @@ export function createMysqlMarker({ schema, table: name }: { schema: string | nu
 async function engineOf(session: MysqlSession, schema: string, table: string): Promise<string | null | undefined> {
   const sql = 'select engine from information_schema.tables where table_schema = ? and table_name = ?';
   return (await session.query(sql, [schema, table]))[0]?.[0];
+}
+
+/** What becomes of a table that is not there, for somebody who only looks (AP-52). A statement that can only fail, for want of its model, tells the rights first. */
+async function missingTable(session: MysqlSession, table: string, schema: string): Promise<string> {
+  try {
+    await session.run(`create table ${table} like ${quoted(schema)}.${quoted(`-${randomUUID()}`)}`);
+    throw new Unexpected('a table was made like one that is not there');
+  } catch (error) {
+    const { errno, message } = asMysqlError(error) ?? {};
+    if (errno === NO_SUCH_TABLE) return MISSING_TABLE;
+    if (errno !== TABLE_DENIED && errno !== DATABASE_DENIED) throw error;
+    const right = /^([A-Z]+) command denied/.exec(message ?? '')?.[1] ?? 'CREATE';
+    return `the marker table does not exist, and the account lacks ${right} on database ${schema}`;
+  }
 }
 
 /** Inserts, reads, updates and deletes a row of its own in a transaction that is rolled back (AP-51). */

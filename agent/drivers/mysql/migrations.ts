@@ -3,8 +3,8 @@ import type { MigrationStatement } from '../../../sql/migration-text.js';
 import type { MigrationDialect, StepFailure } from '../../migrations/dialect.js';
 import { positionOf, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
-import { isInnodbOnly } from './dml.js';
 import type { MysqlWriteTarget } from './engine.js';
+import { isInnodbOnly } from './innodb.js';
 import { type Before, takeBack, variablesOf } from './leftovers.js';
 import { limitMigrationTime, limitTime } from './limits.js';
 import { runMigrationOneByOne } from './migration-auto.js';
@@ -50,7 +50,8 @@ export function createMysqlMigrations(target: MysqlWriteTarget): MigrationDialec
       try {
         await limitMigrationTime(session, run.timeoutSecs);
         if (!one.table.there) await makeTrackingTable(session, one.table);
-        inTransaction = statements.every(({ rowsOnly }) => rowsOnly) && (await isInnodbOnly(session));
+        const texts = statements.map(({ text }) => text);
+        inTransaction = statements.every(({ rowsOnly }) => rowsOnly) && (await isInnodbOnly(session, texts));
       } catch (error) {
         return notBegun(error, whyFailed(error, run, target, positionOf(version, 1, 1)));
       }

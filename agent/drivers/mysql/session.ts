@@ -1,4 +1,5 @@
 import { withoutReadingModes } from '../../../sql/mysql/settings.js';
+import { ConnectFailure } from '../driver.js';
 import { ConnectionLost, RowTooLarge } from '../faults.js';
 import type { Session } from '../session.js';
 import type { MysqlClient, MysqlColumn } from './client.js';
@@ -23,6 +24,8 @@ export const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}
 /** One connection to MySQL or MariaDB while one job has it. */
 export class MysqlSession implements Session {
   isMariadb = false;
+  /** What names this session on the server: thread numbers begin again when it restarts, so that the client's end of the connection is needed too. */
+  thread = { id: '', host: '' };
   readonly #client: MysqlClient;
   readonly #giveBack: (reusable: boolean) => void;
   readonly #onError: (error: Error) => void;
@@ -45,10 +48,6 @@ export class MysqlSession implements Session {
     return this.#lost;
   }
 
-  get threadId(): number {
-    return this.#client.threadId;
-  }
-
   /** The system variable that says whether transactions can only read. */
   get readOnlyVariable(): string {
     return this.isMariadb ? 'tx_read_only' : 'transaction_read_only';
@@ -56,13 +55,18 @@ export class MysqlSession implements Session {
 
   /** Fixes how texts are read and values are written (section 10), and whether the session can write. */
   async prepare(readOnly: boolean): Promise<void> {
-    const [row] = await this.query('select version(), @@session.sql_mode');
-    this.isMariadb = /mariadb/i.test(row?.[0] ?? '');
+    const [row] = await this.query(
+      'select version(), @@session.sql_mode, id, host from information_schema.processlist where id = connection_id()',
+    );
+    if (row === undefined) throw new ConnectFailure('connection', 'the server does not show a session in its own list');
+    const [version, mode, id, host] = row;
+    this.isMariadb = /mariadb/i.test(version ?? '');
+    this.thread = { id: id ?? '', host: host ?? '' };
     this.#settings = this.#client.format(
       `set names utf8mb4, session sql_mode = ?, session time_zone = '+00:00', session autocommit = 1, session completion_type = 0${
         readOnly ? `, session ${this.readOnlyVariable} = 1` : ''
       }`,
-      [withoutReadingModes(row?.[1] ?? '')],
+      [withoutReadingModes(mode ?? '')],
     );
     await this.run(this.#settings);
   }

@@ -12,11 +12,8 @@ export const postgresEngine: Engine<PostgresSession> = {
   errors: postgresErrors,
   interrupt: (session, timings) => sendCancelRequest(session.cancelTarget, timings.httpConnectMs),
   kill: (admin, session, hard) =>
-    admin.query(`select pg_catalog.${hard ? 'pg_terminate_backend' : 'pg_cancel_backend'}($1::int)`, [String(session.processId)]),
-  async isGone(admin, session) {
-    const rows = await admin.query('select 1 from pg_catalog.pg_stat_activity where pid = $1::int', [String(session.processId)]);
-    return rows.length === 0;
-  },
+    ask(admin, session, hard ? 'pg_catalog.pg_terminate_backend(pid)' : 'pg_catalog.pg_cancel_backend(pid)'),
+  isGone: async (admin, session) => (await ask(admin, session, '1')).length === 0,
   async rollBack(session) {
     await session.query('rollback');
     return 'undone';
@@ -26,3 +23,9 @@ export const postgresEngine: Engine<PostgresSession> = {
     return rows[0]?.[0] === 't';
   },
 };
+
+/** Gives a row if the session is there, and not another one that has its number now. */
+function ask(admin: PostgresSession, { backend }: PostgresSession, expression: string): Promise<unknown[]> {
+  const text = `select ${expression} from pg_catalog.pg_stat_activity where pid = $1::int and backend_start::text = $2`;
+  return admin.query(text, [backend.pid, backend.since]);
+}

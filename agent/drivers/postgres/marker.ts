@@ -1,4 +1,4 @@
-import { markerRow, postgresMarkerDdl } from '../../marker.js';
+import { MISSING_TABLE, markerRow, postgresMarkerDdl } from '../../marker.js';
 import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
 import { asServerError } from './errors.js';
@@ -79,9 +79,7 @@ async function exists(session: PostgresSession, table: string): Promise<boolean>
 /** What becomes of a table that is not there, for somebody who only looks (AP-52). */
 async function missingTable(session: PostgresSession, schema: string): Promise<string> {
   const [found] = await session.query("select pg_catalog.has_schema_privilege($1, 'CREATE')::text", [schema]);
-  return found?.[0] === 'true'
-    ? 'the marker table does not exist; the agent makes it at its start'
-    : `the marker table does not exist, and the role lacks CREATE on schema ${schema}`;
+  return found?.[0] === 'true' ? MISSING_TABLE : `the marker table does not exist, and the role lacks CREATE on schema ${schema}`;
 }
 
 /** Two that make it at once collide in the catalogue in spite of IF NOT EXISTS; then the other one has made it. */

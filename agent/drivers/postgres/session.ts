@@ -3,7 +3,7 @@ import { createPermits } from '../../permits.js';
 import { within } from '../../wait.js';
 import { ConnectionLost, RowTooLarge } from '../faults.js';
 import type { Session, SessionPool } from '../session.js';
-import { connectionConfig, type TappedClient, tappedClient } from './client.js';
+import { type Backend, connectionConfig, learnBackend, NO_ENCODING, type TappedClient, tappedClient } from './client.js';
 import { asServerError, connectFailure } from './errors.js';
 import { Exchange, type Step, type StepResult } from './exchange.js';
 
@@ -22,7 +22,8 @@ export interface SessionOptions {
 export function createSessionPool(options: SessionOptions): SessionPool<PostgresSession> {
   const Client = tappedClient(options.maxRowBytes);
   const config = { ...connectionConfig(options), Client };
-  const pool = new pg.Pool({ ...config, max: options.max, idleTimeoutMillis: 300_000 });
+  const greet = (client: object) => learnBackend(client as TappedClient, options.connectTimeoutMs);
+  const pool = new pg.Pool({ ...config, max: options.max, idleTimeoutMillis: 300_000, onConnect: greet });
   // An idle connection that ends leaves the pool by itself.
   pool.on('error', () => {});
   // The pool's own queue counts waiting as connecting, and would end it with the connect timeout.
@@ -47,6 +48,7 @@ export function createSessionPool(options: SessionOptions): SessionPool<Postgres
         // Reads the files that the address names.
         client = new Client(config);
         await client.connect();
+        await greet(client);
       } catch (error) {
         client?.connection.stream.destroy();
         throw connectFailure(error);
@@ -79,8 +81,8 @@ export class PostgresSession implements Session {
     client.connection.on('noData', this.#onNoData);
   }
 
-  get processId(): number {
-    return this.#client.processID;
+  get backend(): Backend {
+    return this.#client.backend;
   }
 
   /** Where a cancel request for this session goes, and what it carries. */
@@ -135,6 +137,7 @@ export class PostgresSession implements Session {
     try {
       if (this.#client.getTransactionStatus() !== 'I') await this.query('rollback');
       await this.query('discard all');
+      if (this.backend.isAscii) await this.query(NO_ENCODING);
       return true;
     } catch {
       return false;

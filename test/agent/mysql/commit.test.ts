@@ -5,6 +5,7 @@ import { createDriver } from '../../../agent/drivers/create.js';
 import type { Driver, Run } from '../../../agent/drivers/driver.js';
 import { defaultTimings } from '../../../agent/timings.js';
 import { createSqlJudge, type SqlJudge } from '../../../sql/judge.js';
+import { bundleOf } from '../../support/migration-bench.js';
 import { findMysql } from '../../support/mysql.js';
 import { type MysqlBench, startMysqlBench } from '../../support/mysql-agent.js';
 import { type SwallowingProxy, startSwallowingProxy } from '../../support/swallowing-proxy.js';
@@ -68,6 +69,63 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
     });
   });
 
+  describe('that cannot be looked up for long', () => {
+    let hasty: MysqlBench;
+    beforeAll(async () => {
+      const through = (url: string) => Object.assign(new URL(url), { port: String(proxy.port) }).href;
+      hasty = await startMysqlBench(server!, { through, timings: { commitProbeMs: 1500, commitProbeEveryMs: 50 } });
+      await hasty.root.query(
+        'create table counters (id int primary key, n int) engine=InnoDB; insert into counters values (1, 0)',
+      );
+    });
+    afterAll(() => hasty?.close());
+
+    /** Once, when the client sends the COMMIT behind its version row. */
+    const atVersionCommit = (act: () => 'pass' | 'drop') => {
+      proxy.onClientData = (data) => {
+        if (data.includes('insert into') && data.includes('schema_migrations')) atCommit(act);
+        return 'pass';
+      };
+    };
+    const migration = (version: string, id: number) => {
+      const up = `insert into counters values (${id}, 0)`;
+      return hasty.run('migrate_up', bundleOf('up', [{ version, up }]), { marker: 'none' });
+    };
+    const ids = async () => (await hasty.root.query('select id from counters order by id'))[0];
+
+    it('AP-37, MI-39: without a marker, the version row that is there proves a migration whose answer is lost', async () => {
+      atVersionCommit(() => 'drop');
+      expect(await migration('v1', 2)).toMatchObject({ success: true, outcome: 'committed' });
+      expect(await ids()).toEqual([[1], [2]]);
+    });
+
+    it('AP-37, MI-39: without a marker, a version row that is not there proves nothing: it is unknown when the time is over', async () => {
+      atVersionCommit(() => {
+        proxy.cut();
+        return 'pass';
+      });
+      const result = await migration('v2', 3);
+      expect(result).toMatchObject({ success: false, outcome: 'unknown' });
+      expect(result.error_message).toMatch(/commit outcome unknown: version v2/);
+      expect(await ids()).toEqual([[1], [2]]);
+    });
+
+    it('AP-37: is unknown when the time is over, also when a server takes connections and then says nothing', async () => {
+      let asked = 0;
+      atCommit(() => {
+        proxy.onClientData = (data) => {
+          if (!data.includes('svc_execution_marker')) return 'pass';
+          asked++;
+          return 'hold';
+        };
+        return 'drop';
+      });
+      expect(await hasty.run('execute_dml', add)).toMatchObject({ success: false, outcome: 'unknown' });
+      expect(asked).toBeGreaterThan(0);
+      proxy.onClientData = null;
+    });
+  });
+
   it('AP-I5: of statements that commit one by one, a lost connection leaves the outcome unknown', async () => {
     proxy.onClientData = (data) => {
       if (!data.includes('add column')) return 'pass';
@@ -78,6 +136,33 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
       success: false,
       outcome: 'unknown',
     });
+  });
+
+  it('AP-34, AP-I5: a write to a table without transactions of another database is unknown when its connection breaks, and not run again', async () => {
+    const elsewhere = `${bench.database.name}_x`;
+    const logged = () => bench.value(`select count(*) from ${elsewhere}.logs`);
+    await bench.root.query(`create or replace database ${elsewhere}; create table ${elsewhere}.logs (id int) engine=MyISAM`);
+    await bench.root.query(`grant all on ${elsewhere}.* to '${new URL(bench.database.url).username}'@'%'`);
+    try {
+      proxy.onClientData = (data) => {
+        if (!data.includes('from counters')) return 'pass';
+        proxy.onClientData = null;
+        return 'drop';
+      };
+      const text = `insert into \`${elsewhere}\`.logs values (1); select n from counters`;
+      const job = bench.offer('execute_dml', text);
+      expect(await job.result).toMatchObject({ success: false, outcome: 'unknown' });
+      expect(await logged()).toBe(1);
+      let fence = 1;
+      const again = () => bench.run('execute_dml', text, { requestId: job.requestId, fence: ++fence, unresolvedFences: [1] });
+      // The agent may have to connect again first.
+      await expect
+        .poll(again, { timeout: 10_000 })
+        .toMatchObject({ outcome: 'unknown', error_message: 'attempt 1 may have been applied; check the database' });
+      expect(await logged()).toBe(1);
+    } finally {
+      await bench.root.query(`drop database ${elsewhere}`);
+    }
   });
 
   it('AP-45: a cancel that nobody can confirm is unknown, and its own deadline ends it', async () => {

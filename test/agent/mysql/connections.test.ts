@@ -51,7 +51,7 @@ describe.skipIf(server === null)('connections to MySQL', () => {
       await first.run(statement);
     await first.release();
     const second = (await pool.acquire())!;
-    expect(second.threadId).toBe(first.threadId);
+    expect(second.thread.id).toBe(first.thread.id);
     const state = `select @left, @@session.time_zone, @@session.autocommit, @@session.sql_mode <> '', is_free_lock('left'), (select count(*) from parts)`;
     expect(await second.query(state)).toEqual([[null, '+00:00', '1', '1', '1', '0']]);
     await expect(second.run('select * from scratch')).rejects.toMatchObject({ errno: 1146 });
@@ -66,11 +66,11 @@ describe.skipIf(server === null)('connections to MySQL', () => {
     first.distrust();
     await first.release();
     const second = (await pool.acquire())!;
-    expect(second.threadId).not.toBe(first.threadId);
-    await withMysql(database.adminUrl, (root) => root.query(`kill ${second.threadId}`));
+    expect(second.thread.id).not.toBe(first.thread.id);
+    await withMysql(database.adminUrl, (root) => root.query(`kill ${second.thread.id}`));
     await second.release();
     const third = (await pool.acquire())!;
-    expect(third.threadId).not.toBe(second.threadId);
+    expect(third.thread.id).not.toBe(second.thread.id);
     expect(await third.query('select 1')).toEqual([['1']]);
     await third.release();
   });

@@ -86,6 +86,7 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
       await driver.close();
     }
   }
+  const tables = () => withMysql(database.adminUrl, async (root) => (await root.query('show tables'))[0]);
   const changed = (parts: object) => Object.assign(new URL(database.url), parts).href;
 
   it('AP-05: says in words why it cannot connect, and holds refused credentials for final', async () => {
@@ -108,8 +109,9 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
     const { url, readUrl } = database;
     const ready = { markerReady: true, markerProblem: null, readProblem: null };
     expect(await connect(url, { readUrl, onlyLook: true })).toMatchObject({
-      ...{ markerReady: false, markerProblem: 'the marker table does not exist' },
+      ...{ markerReady: false, markerProblem: 'the marker table does not exist; the agent makes it at its start' },
     });
+    expect(await tables()).toEqual([]);
     expect(await Promise.all([1, 2, 3, 4].map(() => connect(url, { readUrl })))).toEqual([ready, ready, ready, ready]);
     expect(await connect(url, { readUrl, onlyLook: true })).toEqual(ready);
     await withMysql(database.adminUrl, (root) => root.query('alter table svc_execution_marker engine=Aria'));
@@ -119,6 +121,30 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
     expect(refused).toContain('(error 1142)');
     expect(refused).not.toContain(`${database.name}_r`);
     expect((await connect(changed({ pathname: '/' }), { readUrl })).markerProblem).toMatch(/names no database/);
+  });
+
+  it('AP-52: --check names the right that is missing to make the marker table, and makes nothing', async () => {
+    await withMysql(database.adminUrl, (root) => root.query('drop table if exists svc_execution_marker'));
+    const problemFor = async (...rights: string[]) => {
+      const user = `${database.name}_c`;
+      await withMysql(database.adminUrl, async (root) => {
+        await root.query(`create or replace user '${user}'@'%' identified by 'test'`);
+        for (const right of rights) await root.query(`grant ${right} on ${database.name}.* to '${user}'@'%'`);
+      });
+      try {
+        return (await connect(changed({ username: user, password: 'test' }), { onlyLook: true })).markerProblem;
+      } finally {
+        await withMysql(database.adminUrl, (root) => root.query(`drop user '${user}'@'%'`));
+      }
+    };
+    const lacks = (right: string) =>
+      `the marker table does not exist, and the account lacks ${right} on database ${database.name}`;
+    expect(await problemFor('select, insert, update, delete')).toBe(lacks('CREATE'));
+    expect(await problemFor('create')).toBe(lacks('SELECT'));
+    expect(await problemFor('select, insert, update, delete, create')).toBe(
+      'the marker table does not exist; the agent makes it at its start',
+    );
+    expect(await tables()).toEqual([]);
   });
 
   it('AP-50: the printed statement makes the table that the agent takes', async () => {

@@ -1,0 +1,41 @@
+import { lexMysql } from '../../../sql/mysql/lexer.js';
+import type { MysqlSession } from './session.js';
+
+/**
+ * Whether every table takes its changes back, of the session's database and of those that the texts name (AP-34, MI-39). What a view, a trigger or a
+ * function reaches elsewhere is not seen.
+ */
+export async function isInnodbOnly(session: MysqlSession, texts: readonly string[]): Promise<boolean> {
+  const names = [...new Set(texts.flatMap(namesBeforeDots))];
+  for (const database of [null, ...(await databasesOf(session, names))]) if (await hasOther(session, database)) return false;
+  return true;
+}
+
+async function hasOther(session: MysqlSession, database: string | null): Promise<boolean> {
+  // Asked of one database at a time: MariaDB opens the tables of all others too when it is asked of several.
+  const others = await session.query(
+    `select 1 from information_schema.tables where table_schema = ${database === null ? 'database()' : '?'}
+     and table_type in ('BASE TABLE', 'SYSTEM VERSIONED') and not (engine <=> 'InnoDB') limit 1`,
+    database === null ? [] : [database],
+  );
+  return others.length > 0;
+}
+
+async function databasesOf(session: MysqlSession, names: readonly string[]): Promise<string[]> {
+  if (names.length === 0) return [];
+  const rows = await session.query(
+    `select schema_name from information_schema.schemata where schema_name <> coalesce(database(), '') and schema_name in (${names.map(() => '?').join(', ')})`,
+    names,
+  );
+  return rows.map(([name]) => name ?? '');
+}
+
+/** The names behind which a dot follows, databases among them. */
+function namesBeforeDots(text: string): string[] {
+  const lexed = lexMysql(text);
+  const tokens = lexed.ok ? lexed.tokens : [];
+  return tokens.flatMap(({ kind, text: written }, at) => {
+    if (tokens[at + 1]?.upper !== '.' || (kind !== 'word' && kind !== 'name')) return [];
+    return [kind === 'name' ? written.slice(1, -1).replaceAll('``', '`') : written];
+  });
+}
