@@ -12,6 +12,15 @@ export interface Session {
   release(): Promise<void>;
 }
 
+export interface PoolOptions {
+  url: string;
+  /** Sessions whose transactions are read-only from the start (AP-25, AP-30). */
+  readOnly: boolean;
+  max: number;
+  maxRowBytes: number;
+  connectTimeoutMs: number;
+}
+
 export interface SessionPool<S extends Session> {
   /** A session with no transaction, setting or lock in it; null when the signal aborted while all were taken; throws a ConnectFailure. */
   acquire(signal?: AbortSignal): Promise<S | null>;

@@ -1,8 +1,8 @@
 import type { MigrationStatement } from '../../../sql/migration-text.js';
-import { CancelControl } from '../../cancel-control.js';
 import type { OneMigration, StepFailure } from '../../migrations/dialect.js';
-import { cancelFailure, halfApplied, partiallyApplied, positionOf, whyFailed } from '../../migrations/failures.js';
+import { cancelFailure, halfApplied, positionOf, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
+import { recordApplied } from '../../migrations/version-row.js';
 import type { Run } from '../driver.js';
 import { Interrupted } from '../faults.js';
 import { checkFlag, heedOnlyStop, interruptible, rollBack } from '../guard.js';
@@ -11,9 +11,6 @@ import { sendCommit } from './commit.js';
 import type { MysqlWriteTarget } from './engine.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
 import type { MysqlSession } from './session.js';
-
-/** How long the version row may take when statements have no limit; nobody can cancel it. */
-const VERSION_ROW_SECS = 60;
 
 /** Runs the statements of a migration one by one, each committing, then writes its version row (MI-39). */
 export async function runMigrationOneByOne(
@@ -95,24 +92,12 @@ async function failureOf(error: unknown, session: MysqlSession, run: Run, target
   return ended ?? failed('rolled_back', why);
 }
 
-/** The version row with the marker row: the change is there, so it is said when they are not. */
-async function record(session: MysqlSession, run: Run, one: OneMigration, target: MysqlWriteTarget): Promise<StepFailure | null> {
-  const { version } = one.migration;
-  const timeoutSecs = run.timeoutSecs || VERSION_ROW_SECS;
-  const bounded = { ...run, timeoutSecs, control: new CancelControl() };
-  const partial = (reason: string, error: unknown): StepFailure => ({
-    failure: failed('partial', partiallyApplied(version, one.direction, reason)),
-    error,
-  });
-  try {
-    await interruptible(session, bounded, target, async () => {
+function record(session: MysqlSession, run: Run, one: OneMigration, target: MysqlWriteTarget): Promise<StepFailure | null> {
+  return recordApplied(session, run, one, target, {
+    async write() {
       await session.run('start transaction read write');
       await recordVersion(session, run, one, target, 'auto');
-    });
-  } catch (error) {
-    await rollBack(session, target);
-    return partial(target.engine.errors.reason(error), error);
-  }
-  const failure = await commitMigration(session, bounded, target, { at: positionOf(version, 1, 1), one });
-  return failure?.failure.outcome === 'rolled_back' ? partial(failure.failure.why, failure.error) : failure;
+    },
+    commit: (bounded) => commitMigration(session, bounded, target, { at: positionOf(one.migration.version, 1, 1), one }),
+  });
 }

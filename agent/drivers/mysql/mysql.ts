@@ -2,8 +2,9 @@ import type { AgentConfig, DatabaseConfig } from '../../config.js';
 import { migrateInPool } from '../../migrations/migrate.js';
 import { collectMysqlSchema } from '../../schema/mysql.js';
 import type { Timings } from '../../timings.js';
-import type { Connected, Driver, ExplainRun } from '../driver.js';
+import type { Driver, ExplainRun } from '../driver.js';
 import { explainInPool, runInPool, snapshotInPool } from '../pooled.js';
+import { connectDatabase, deleteOldMarkers } from '../upkeep.js';
 import { runMysqlDml } from './dml.js';
 import { mysqlEngine as engine } from './engine.js';
 import { mysqlErrors as errors, mysqlConnectFailure } from './errors.js';
@@ -28,26 +29,11 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
   const toRead = { pool: reads, timings, engine, graceMs: timings.mysqlReadGraceMs };
   const toWrite = { pool: writes, timings, engine, graceMs: 0, marker };
   const toMigrate = { ...toWrite, migrations: createMysqlMigrations(toWrite), lockWaitMs: config.migrationLockWaitMs };
+  const kept = { reads, writes, marker, config: config.marker };
 
   return {
     dialect: 'mysql',
-    async connect({ onlyLook }): Promise<Connected> {
-      // Looked at outside the pools, so that a reconnect never waits for running jobs.
-      const opened = await Promise.allSettled([writes.open(), reads.open()]);
-      const sessions = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-      try {
-        for (const one of opened) if (one.status === 'rejected') throw one.reason;
-        const [writer, reader] = sessions as [MysqlSession, MysqlSession];
-        const readProblem = await readAccountProblem(reader);
-        const isOff = config.marker.mode === 'off';
-        const markerProblem = isOff ? null : await marker.prepare(writer, onlyLook);
-        return { markerReady: !isOff && markerProblem === null, markerProblem, readProblem };
-      } catch (error) {
-        throw mysqlConnectFailure(error);
-      } finally {
-        await Promise.all(sessions.map((session) => session.release()));
-      }
-    },
+    connect: ({ onlyLook }) => connectDatabase(kept, onlyLook, mysqlConnectFailure, (_, reader) => readAccountProblem(reader)),
     select: (run) => runInPool(reads, run, errors, (session) => runMysqlSelect(session, run, toRead)),
     dml: (run) => runInPool(writes, run, errors, (session, onProven) => runMysqlDml(session, run, toWrite, onProven)),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),
@@ -59,14 +45,7 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
     errorText: errors.errorText,
     // Not with the account of reads: MariaDB hides constraints from one that can only SELECT.
     snapshot: (timeoutMs, signal) => snapshotInPool(writes, signal, (session) => collectMysqlSchema(session, timeoutMs, signal)),
-    async deleteOldMarkers() {
-      const session = await writes.open();
-      try {
-        return await marker.deleteOld(session, config.marker.retentionDays);
-      } finally {
-        await session.release();
-      }
-    },
+    deleteOldMarkers: () => deleteOldMarkers(kept),
     async close() {
       await Promise.all([reads.close(), writes.close()]);
     },

@@ -1,6 +1,6 @@
 import { createPermits } from '../../permits.js';
 import { ConnectFailure } from '../driver.js';
-import type { SessionPool } from '../session.js';
+import type { PoolOptions, SessionPool } from '../session.js';
 import { connectMysql } from './client.js';
 import { mysqlConnectFailure } from './errors.js';
 import { MysqlSession } from './session.js';
@@ -8,17 +8,8 @@ import { readMysqlUrl } from './url.js';
 
 const IDLE_MS = 300_000;
 
-export interface MysqlPoolOptions {
-  url: string;
-  /** Sessions whose transactions are read-only from the start (AP-30). */
-  readOnly: boolean;
-  max: number;
-  maxRowBytes: number;
-  connectTimeoutMs: number;
-}
-
 /** A pool of sessions whose way of reading texts and writing values is fixed. */
-export function createMysqlPool(options: MysqlPoolOptions): SessionPool<MysqlSession> {
+export function createMysqlPool(options: PoolOptions): SessionPool<MysqlSession> {
   const permits = createPermits(options.max);
   const idle = new Map<MysqlSession, NodeJS.Timeout>();
   let closed = false;
@@ -61,7 +52,7 @@ export function createMysqlPool(options: MysqlPoolOptions): SessionPool<MysqlSes
 }
 
 async function connect(
-  { url, readOnly, maxRowBytes, connectTimeoutMs }: MysqlPoolOptions,
+  { url, readOnly, maxRowBytes, connectTimeoutMs }: PoolOptions,
   giveBack: (session: MysqlSession, reusable: boolean) => void,
 ): Promise<MysqlSession> {
   const address = readMysqlUrl(url);

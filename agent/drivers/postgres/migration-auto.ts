@@ -1,21 +1,17 @@
-import { CancelControl } from '../../cancel-control.js';
 import type { OneMigration, StepFailure } from '../../migrations/dialect.js';
-import { cancelFailure, halfApplied, type Position, partiallyApplied, positionOf, whyFailed } from '../../migrations/failures.js';
+import { cancelFailure, halfApplied, type Position, positionOf, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
 import type { Migration } from '../../migrations/task.js';
+import { recordApplied } from '../../migrations/version-row.js';
 import type { Run } from '../driver.js';
 import { Interrupted } from '../faults.js';
-import { heedOnlyStop, interruptible, rollBack } from '../guard.js';
+import { heedOnlyStop, interruptible } from '../guard.js';
 import { invalidIndexes, leftBehind } from './auto.js';
-import type { TransactionId } from './commit.js';
 import type { PostgresWriteTarget } from './engine.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
 import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 import { makeTrackingTable } from './tracking-table.js';
-
-/** How long the version row may take when statements have no limit; nobody can cancel it. */
-const VERSION_ROW_SECS = 60;
 
 /** Runs the one statement of a migration outside a transaction, then writes its version row (MI-38). */
 export async function runMigrationOutside(
@@ -87,31 +83,13 @@ async function failedStatement(error: unknown, failing: Failing): Promise<StepFa
   return { failure: failed(outcome, `${why}${left}`), error };
 }
 
-/** The version row with the marker row: the change is there, so it is said when they are not. */
-async function record(
-  session: PostgresSession,
-  run: Run,
-  one: OneMigration,
-  target: PostgresWriteTarget,
-): Promise<StepFailure | null> {
-  const { version } = one.migration;
-  const at = positionOf(version, 1, 1);
-  const timeoutSecs = run.timeoutSecs || VERSION_ROW_SECS;
-  const bounded = { ...run, timeoutSecs, control: new CancelControl() };
-  const partial = (reason: string, error: unknown): StepFailure => ({
-    failure: failed('partial', partiallyApplied(version, one.direction, reason)),
-    error,
-  });
-  let transaction: TransactionId;
-  try {
-    transaction = await interruptible(session, bounded, target, async () => {
+function record(session: PostgresSession, run: Run, one: OneMigration, target: PostgresWriteTarget): Promise<StepFailure | null> {
+  return recordApplied(session, run, one, target, {
+    async write({ timeoutSecs }) {
       await session.exchange([{ kind: 'run', text: 'begin read write' }, settingsStep(timeoutSecs, true)]);
       return await recordVersion(session, run, one, target, 'auto');
-    });
-  } catch (error) {
-    await rollBack(session, target);
-    return partial(target.engine.errors.reason(error), error);
-  }
-  const failure = await commitMigration(session, bounded, target, { transaction, at, one });
-  return failure?.failure.outcome === 'rolled_back' ? partial(failure.failure.why, failure.error) : failure;
+    },
+    commit: (bounded, transaction) =>
+      commitMigration(session, bounded, target, { transaction, at: positionOf(one.migration.version, 1, 1), one }),
+  });
 }

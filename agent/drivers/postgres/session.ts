@@ -2,24 +2,15 @@ import pg, { type PoolClient } from 'pg';
 import { createPermits } from '../../permits.js';
 import { within } from '../../wait.js';
 import { ConnectionLost, RowTooLarge } from '../faults.js';
-import type { Session, SessionPool } from '../session.js';
+import type { PoolOptions, Session, SessionPool } from '../session.js';
 import { type Backend, connectionConfig, learnBackend, NO_ENCODING, type TappedClient, tappedClient } from './client.js';
 import { asServerError, connectFailure } from './errors.js';
 import { Exchange, type Step, type StepResult } from './exchange.js';
 
 const CLOSE_MS = 3000;
 
-export interface SessionOptions {
-  url: string;
-  /** Sessions whose transactions are read-only from the start (AP-25). */
-  readOnly: boolean;
-  max: number;
-  maxRowBytes: number;
-  connectTimeoutMs: number;
-}
-
 /** A pool of sessions whose text forms are fixed as section 10 says. */
-export function createSessionPool(options: SessionOptions): SessionPool<PostgresSession> {
+export function createSessionPool(options: PoolOptions): SessionPool<PostgresSession> {
   const Client = tappedClient(options.maxRowBytes);
   const config = { ...connectionConfig(options), Client };
   const greet = (client: object) => learnBackend(client as TappedClient, options.connectTimeoutMs);
