@@ -31,6 +31,8 @@ describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
        values (?, 1, ?, ?, ?, 'e', 'a', 'd')`,
       [requestId, step, mode, state],
     );
+  /** Two connections lost in a row take the database out of the poll for a while (AP-15), which the gateway here does not heed. */
+  const workAgain = async () => expect(await bench.run('migrate_status', '')).toMatchObject({ success: true });
   const second = (requestId: string) => ({ requestId, fence: 2, unresolvedFences: [1] });
 
   it('MI-34, MI-I9: cancelled before the first one, nothing was changed', async () => {
@@ -121,6 +123,7 @@ describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
     expect(lost).toMatchObject({ success: false, outcome: 'unknown' });
     expect(lost.error_message).toMatch(/^migration v1 may be half applied; check the database, then use migrate repair: /);
     expect(await bench.markers(requestId)).toEqual(['v1 auto open 1']);
+    await workAgain();
   });
 
   it('AP-I5: a connection that is lost while rows are changed has rolled back', async () => {
@@ -134,6 +137,7 @@ describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
     await bench.root.query(`kill ${id}`);
     expect(await running).toMatchObject({ success: false, outcome: 'rolled_back' });
     expect([await bench.column('select id from parts'), await bench.versions()]).toEqual([[], []]);
+    await workAgain();
   });
 
   it('MI-35, MI-I6: what a lost attempt did stands first and counts; with nothing left it is already_applied', async () => {
