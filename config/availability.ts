@@ -1,7 +1,7 @@
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
-/** Sections that are read and checked, but whose feature this version lacks (CF-5). */
+/** Sections and keys that are read and checked, but whose feature this version lacks (CF-5). */
 const NOT_AVAILABLE: readonly Path[] = [
   ['webhooks'],
   ['notification_policies'],
@@ -10,9 +10,12 @@ const NOT_AVAILABLE: readonly Path[] = [
   ['auth', 'oidc'],
   ['license'],
   ['tracing'],
+  ['allow_private_networks'],
+  ['security', 'audit_public_keys'],
+  ['retention', 'audit_ttl_days'],
 ];
 
-/** One warning for each section of the file that has no effect in this version. */
+/** One warning for each of them in the file that has no effect in this version. */
 export function warnNotAvailable(file: unknown, findings: Findings): void {
   for (const path of NOT_AVAILABLE) {
     if (valueAt(file, path) !== undefined) findings.warning({ path, message: 'not available in this version', at: 'key' });

@@ -102,7 +102,8 @@ function createWorker(
     enableNonLocalActivities: false,
     maxCachedWorkflows: maxCachedWorkflows ?? 400,
     workflowTaskPollerBehavior: { type: 'autoscaling', minimum: 4, initial: 4, maximum: 16 },
-    maxConcurrentLocalActivityExecutions: Math.max(1, config.database.poolMax),
+    // Each of them holds a connection to the gateway's database.
+    maxConcurrentLocalActivityExecutions: Math.min(config.worker.maxConcurrentActivities, config.database.poolMax),
     stickyQueueScheduleToStartTimeout: '2s',
     shutdownGraceTime: '20s',
     shutdownForceTime: '25s',
