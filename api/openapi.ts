@@ -62,7 +62,7 @@ function operation(route: Route): Json {
     tags: [route.tag],
     ...(isPublic ? { security: [] } : {}),
     ...optional('parameters', [...pathParameters(route.path), ...queryParameters(route.query)]),
-    ...(route.body === undefined ? {} : { requestBody: requestBody(route) }),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route) }),
     responses: { ...successes(route), ...failures(errorsOf(route)) },
   };
 }
@@ -97,9 +97,9 @@ function queryParameters(query: z.ZodType | undefined): Json[] {
   }));
 }
 
-function requestBody(route: Route): Json {
-  const schema = schemaOf(route.documentedBody ?? route.body, 'input');
-  return { required: !route.bodyOptional, content: { 'application/json': { schema } } };
+function requestBody(body: z.ZodType, { documentedBody, bodyOptional }: Route): Json {
+  const schema = schemaOf(documentedBody ?? body, 'input');
+  return { required: !bodyOptional, content: { 'application/json': { schema } } };
 }
 
 function successes(route: Route): Json {

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { answerWithin, limitDatabaseWork } from '../db/call-limit.js';
 import { forbidden, GatewayError, invalid } from '../domain/errors.js';
 import { type Caller, can, PERMISSIONS } from '../domain/permissions.js';
@@ -40,7 +41,7 @@ export async function perform(
   const readCall = () => ({
     ...who,
     params: parseParams(route, incoming.params),
-    query: route.query === undefined ? undefined : parseQuery(route, incoming.search),
+    query: route.query === undefined ? undefined : parseQuery(route.query, incoming.search),
     requestId: incoming.requestId,
     generation: incoming.generation,
     signal: incoming.signal,
@@ -48,10 +49,11 @@ export async function perform(
     whileWaiting: incoming.whileWaiting,
     recheck: async () => (await authenticate(incoming, services.generation())).caller,
   });
-  const json = route.body === undefined ? null : await readBody(services, route, incoming.request, readCall);
+  const { body } = route;
+  const json = body === undefined ? null : await readBody(services, route, incoming.request, readCall);
   const call: Call<unknown, unknown, unknown> = {
     ...readCall(),
-    body: json === null ? undefined : parsePart('body', route.body, json.value),
+    body: body === undefined || json === null ? undefined : parsePart('body', body, json.value),
     bodyBytes: json?.bytes ?? noBytes,
     taken: json?.taken ?? null,
   };
@@ -100,8 +102,8 @@ function parseParams(route: Route, params: Incoming['params']): unknown {
   return route.params === undefined ? undefined : parsePart('params', route.params, params);
 }
 
-function parseQuery(route: Route, search: string): unknown {
-  return parsePart('query', route.query, parseQueryString(search, Object.keys(route.query.shape ?? {})));
+function parseQuery(query: z.ZodType, search: string): unknown {
+  return parsePart('query', query, parseQueryString(search, query instanceof z.ZodObject ? Object.keys(query.shape) : []));
 }
 
 /** The answer as it will be sent; a value that its own schema refuses, or a status that was not declared, is a bug. */

@@ -82,9 +82,8 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   handle(call: Call<z.output<P>, z.output<Q>, z.output<B>>, services: Services): Promise<z.input<R> | Reply> | z.input<R> | Reply;
 }
 
-// The parts of a call are matched by the definition's own schemas, so the list of all routes may forget their types.
-// biome-ignore lint/suspicious/noExplicitAny: see above
-export type Route = RouteDefinition<any, any, any, any>;
+/** The parts of a call are matched by the definition's own schemas, so the list of all routes may forget their types. */
+export type Route = RouteDefinition<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
 
 /** Declares a route; its types follow from its schemas. */
 export function route<R extends z.ZodType, P extends z.ZodType = None, Q extends z.ZodType = None, B extends z.ZodType = None>(
