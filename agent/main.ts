@@ -12,6 +12,8 @@ const USAGE = `Usage: svc-agent [--config PATH]
        svc-agent --check [--config PATH]
        svc-agent --print-marker-ddl postgresql|mysql
 
+Runs approved requests on the databases that agent.toml names.
+
   --config PATH         configuration (default: $SVC_AGENT_CONFIG, else agent.toml)
   --check               check configuration, server, databases and markers; changes nothing
   --print-marker-ddl D  print the statement that makes the marker table

@@ -29,6 +29,16 @@ it('README.md links every page of docs', () => {
   expect(pages.filter((page) => page.startsWith('docs/') && !text.includes(`](${page})`))).toEqual([]);
 });
 
+it('README.md names every switch that test files read', () => {
+  const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.test.ts'),
+  );
+  const read = files.flatMap((file) => textOf(`test/${file}`).match(/SVC_TEST_[A-Z]+(?:_[A-Z]+)*/g) ?? []);
+  const unnamed = new Set(read.filter((name) => !textOf('README.md').includes(name)));
+  // Passed to processes that tests start.
+  expect([...unnamed].toSorted()).toEqual(['SVC_TEST_CLOCK_FILE', 'SVC_TEST_NOT_RUN']);
+});
+
 it('README.md draws the tree as it is', () => {
   const drawn = [...textOf('README.md').matchAll(/^([a-z]+)\/ {2,}/gm)].map(([, folder]) => folder!);
   const folders = readdirSync(root, { withFileTypes: true })
