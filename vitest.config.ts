@@ -11,5 +11,7 @@ export default defineConfig({
     teardownTimeout: 30_000,
     /** Two at once even on two cores: a test waits for clocks and engines about as long as it computes. */
     maxWorkers: 2,
+    /** What a test polls for comes on a busy machine too. */
+    expect: { poll: { timeout: 15_000 } },
   },
 });

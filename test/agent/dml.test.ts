@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { requestLockKey } from '../../agent/marker.js';
-import { untilActive } from '../support/active-statement.js';
+import { endActive, untilActive } from '../support/active-statement.js';
 import { type FakeGateway, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
-import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 
@@ -14,9 +14,7 @@ let agent: TestAgent;
 let target: pg.Client;
 
 beforeAll(async () => {
-  database = await createEmptyDatabase();
-  target = new pg.Client({ connectionString: database.url });
-  await target.connect();
+  ({ database, client: target } = await connectEmptyDatabase());
   gateway = await startFakeGateway();
   agent = startTestAgent({ gateway, url: database.url, head: 'fence_wait_secs = 1' });
   await gateway.nextPoll();
@@ -255,9 +253,7 @@ describe('execute_dml on PostgreSQL', () => {
     `);
     const job = offer('update parts set qty = 78 where id = 1');
     await untilActive(target, 'commit');
-    await target.query(`
-      select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and query = 'commit' and state = 'active'`);
+    await endActive(target, 'terminate', 'commit');
     expect(await job.result).toMatchObject({ success: false, outcome: 'rolled_back' });
     expect(await quantity(1)).toBe(10);
     expect(await markers(job.requestId)).toEqual([]);

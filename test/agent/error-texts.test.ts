@@ -1,8 +1,8 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { untilActive } from '../support/active-statement.js';
 import { type FakeGateway, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
-import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { type SwallowingProxy, startSwallowingProxy } from '../support/swallowing-proxy.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 
@@ -16,9 +16,7 @@ let gateway: FakeGateway;
 let agent: TestAgent;
 
 beforeAll(async () => {
-  database = await createEmptyDatabase();
-  target = new pg.Client({ connectionString: database.url });
-  await target.connect();
+  ({ database, client: target } = await connectEmptyDatabase());
   await target.query(`create table parts (id int primary key, name text not null); create table hidden (a int)`);
   await target.query(`create role ${role.username} login password '${role.password}'; grant all on parts to ${role.username}`);
   await target.query(`grant create, usage on schema public to ${role.username}`);

@@ -9,27 +9,14 @@ import { untilActive } from '../support/active-statement.js';
 import { type Answer, startTestApi, type TestApi } from '../support/api.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { startTestAgent } from '../support/test-agent.js';
+import { databaseToml, dbaTeamToml, passesToml, workflowToml } from '../support/toml.js';
 
-const toml = `
-[[databases]]
-name = "shop"
-environments = ["staging"]
-dialect = "postgresql"
-
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[workflows]]
-operations = ["execute_select"]
-auto_approve = { mode = "always" }
-
-[[workflows]]
-operations = ["execute_dml"]
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+const toml = [
+  databaseToml('shop', ['staging']),
+  dbaTeamToml,
+  passesToml(undefined, 'operations = ["execute_select"]'),
+  workflowToml({ more: 'operations = ["execute_dml"]', steps: [[{ group: 'dba-team' }]] }),
+].join('');
 
 let api: TestApi;
 let target: TestDatabase;

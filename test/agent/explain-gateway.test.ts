@@ -2,22 +2,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
+import { databaseToml, dbaTeamToml, needsDbaToml } from '../support/toml.js';
 
-const toml = `
-[[databases]]
-name = "shop"
-environments = ["staging"]
-dialect = "postgresql"
-
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[workflows]]
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+const toml = [databaseToml('shop', ['staging']), dbaTeamToml, needsDbaToml()].join('');
 
 let api: TestApi;
 let target: TestDatabase;

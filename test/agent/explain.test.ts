@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { untilActive } from '../support/active-statement.js';
+import { endActive, untilActive } from '../support/active-statement.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
-import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 
 let database: TestDatabase;
@@ -12,9 +12,7 @@ let agent: TestAgent;
 let target: pg.Client;
 
 beforeAll(async () => {
-  database = await createEmptyDatabase();
-  target = new pg.Client({ connectionString: database.url });
-  await target.connect();
+  ({ database, client: target } = await connectEmptyDatabase());
   await target.query(`
     create table parts (id int primary key, name text);
     insert into parts values (1, 'bolt'), (2, 'nut');
@@ -150,9 +148,7 @@ describe('dry-run jobs (AP-80)', () => {
     await untilActive(target, 'slow');
     expect(gateway.explainCalls.filter(({ path }) => path.endsWith('claim'))).toHaveLength(2);
     const freed = gateway.nextPoll((body) => body.explain_limit !== 0);
-    await target.query(
-      `select pg_cancel_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and query like '%slow()%'`,
-    );
+    await endActive(target, 'cancel', 'slow()');
     await freed;
   });
 });

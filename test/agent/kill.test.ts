@@ -1,15 +1,13 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { expectNeverTwice } from '../support/kill-rounds.js';
-import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
 let target: pg.Client;
 
 beforeAll(async () => {
-  database = await createEmptyDatabase();
-  target = new pg.Client({ connectionString: database.url });
-  await target.connect();
+  ({ database, client: target } = await connectEmptyDatabase());
   await target.query('create table counters (id int primary key, n int); insert into counters values (1, 0)');
 });
 

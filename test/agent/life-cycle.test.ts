@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { untilActive } from '../support/active-statement.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
-import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { type SwallowingProxy, startSwallowingProxy } from '../support/swallowing-proxy.js';
 import { startTestAgent, type TestAgent, type TestAgentOptions } from '../support/test-agent.js';
@@ -18,9 +18,7 @@ let gateway: FakeGateway;
 const agents: TestAgent[] = [];
 
 beforeAll(async () => {
-  database = await createEmptyDatabase();
-  target = new pg.Client({ connectionString: database.url });
-  await target.connect();
+  ({ database, client: target } = await connectEmptyDatabase());
   await target.query('create table parts (id int primary key, qty int); insert into parts values (1, 10)');
   const address = new URL(database.url);
   proxy = await startSwallowingProxy(Number(address.port));

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { freePort } from '../../dev/ports.js';
 import { untilActive } from '../support/active-statement.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
-import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { type SwallowingProxy, startSwallowingProxy } from '../support/swallowing-proxy.js';
 
@@ -24,9 +24,7 @@ let directory: string;
 const children: ChildProcess[] = [];
 
 beforeAll(async () => {
-  database = await createEmptyDatabase();
-  target = new pg.Client({ connectionString: database.url });
-  await target.connect();
+  ({ database, client: target } = await connectEmptyDatabase());
   await target.query(`create table parts (id int primary key, note text); insert into parts values (1, 'a')`);
   await target.query(`create role agent_writer superuser login password 'pass-word-of-writes'`);
   const address = new URL(database.url);
@@ -54,7 +52,7 @@ interface Started {
   child: ChildProcess;
   log(): string;
   exit: Promise<number | null>;
-  ready(): Promise<void>;
+  ready(): Promise<unknown>;
 }
 
 function start(toml: { head?: string; tables?: string; server?: string; url?: string } = {}): Started {

@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
 import type { Driver } from '../../agent/drivers/driver.js';
@@ -9,7 +9,8 @@ import { Interrupted } from '../../agent/drivers/faults.js';
 import { createPostgresDriver } from '../../agent/drivers/postgres/postgres.js';
 import { defaultTimings } from '../../agent/timings.js';
 import type { SnapshotTable } from '../../domain/schema-snapshot.js';
-import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { eventually } from '../support/processes.js';
 
 let database: TestDatabase;
 let target: pg.Client;
@@ -18,9 +19,7 @@ let driver: Driver;
 const reader = `reader_${process.pid}`;
 
 beforeAll(async () => {
-  database = await createEmptyDatabase();
-  target = new pg.Client({ connectionString: database.url });
-  await target.connect();
+  ({ database, client: target } = await connectEmptyDatabase());
   await target.query(`
     create schema audit;
     create schema secret;
@@ -188,10 +187,8 @@ describe('the schema of a PostgreSQL target', () => {
     await expect(running).rejects.toBeInstanceOf(Interrupted);
     await target.query('rollback');
     expect((await snapshot()).tables).toHaveLength(9);
-    const { rows } = await target.query(
-      `select state from pg_stat_activity where datname = current_database() and application_name = 'svc-agent' and state <> 'idle'`,
-    );
-    expect(rows).toEqual([]);
+    const busy = `select 1 from pg_stat_activity where datname = current_database() and application_name = 'svc-agent' and state <> 'idle'`;
+    await eventually(async () => (await target.query(busy)).rows.length === 0);
   });
 });
 

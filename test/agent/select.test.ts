@@ -1,8 +1,8 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { untilActive } from '../support/active-statement.js';
 import { type FakeGateway, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
-import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 
 let database: TestDatabase;
@@ -11,9 +11,7 @@ let agent: TestAgent;
 let target: pg.Client;
 
 beforeAll(async () => {
-  database = await createEmptyDatabase();
-  target = new pg.Client({ connectionString: database.url });
-  await target.connect();
+  ({ database, client: target } = await connectEmptyDatabase());
   await target.query(`
     create table parts (id int primary key, name text);
     insert into parts values (1, 'bolt'), (2, 'nut'), (3, null);

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { signExecutionToken, type TokenClaims } from '../../crypto/execution-token.js';
 import { revokeSigningKey } from '../../runtime/key-rotation.js';
+import type { Loose } from '../support/api.js';
 import { type ClaimBody, type ClaimProxy, startClaimProxy } from '../support/claim-proxy.js';
 import { eventually } from '../support/processes.js';
 import type { TestAgent } from '../support/test-agent.js';
@@ -36,8 +37,7 @@ const changedToken = (claim: ClaimBody, over: Record<string, unknown>) => ({
 /** The token as somebody without the gateway's key would make it, for exactly this claim. */
 function forged(claim: ClaimBody, keyId = wrongKey.keyId) {
   const signed = JSON.parse(claim.execution_token);
-  // biome-ignore lint/suspicious/noExplicitAny: an answer as it came
-  const { request_id: requestId, execution_id: executionId, detail, ...rest } = claim as any;
+  const { request_id: requestId, execution_id: executionId, detail, ...rest }: Loose = claim;
   const claims: TokenClaims = {
     ...{ requestId, executionId, detail, fence: rest.fence, marker: rest.marker },
     ...{ operation: rest.operation, database: rest.database, environment: rest.environment },

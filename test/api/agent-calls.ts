@@ -1,32 +1,15 @@
 import type { Answer, TestApi } from '../support/api.js';
+import { databaseToml, dbaTeamToml, passesToml, workflowToml } from '../support/toml.js';
 import { gatewayCalls } from './gateway-calls.js';
 
 /** One target per kind of timeout and workflow; everything may run again up to twenty times. */
-export const agentToml = `
-[[databases]]
-name = "shop"
-environments = ["staging", "production", "slow", "capped", "brief"]
-dialect = "postgresql"
-
-[[databases]]
-name = "ledger"
-environments = ["staging"]
-dialect = "postgresql"
-
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[workflows]]
-auto_approve = { mode = "always" }
-
-[[workflows]]
-database = "shop"
-environment = "brief"
-auto_approve = { mode = "always" }
-statement_timeout_secs = 90
-
-[[execution_policies]]
+export const agentToml = [
+  databaseToml('shop', ['staging', 'production', 'slow', 'capped', 'brief']),
+  databaseToml('ledger', ['staging']),
+  dbaTeamToml,
+  passesToml(),
+  workflowToml({ database: 'shop', environment: 'brief', auto: '{ mode = "always" }', more: 'statement_timeout_secs = 90' }),
+  `[[execution_policies]]
 max_executions = 20
 retry_on_failure = true
 
@@ -48,7 +31,8 @@ min_version = "1.2.0"
 
 [result_storage]
 max_persist_bytes = 20000
-`;
+`,
+].join('');
 
 export type Body = Record<string, unknown>;
 export type Agent = ReturnType<typeof agentWith>;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyIdOf } from '../../crypto/ed25519.js';
 import { approvalDigest, verifyExecutionToken } from '../../crypto/execution-token.js';
-import { startTestApi, type TestApi } from '../support/api.js';
+import { type Loose, startTestApi, type TestApi } from '../support/api.js';
 import { type AgentCalls, agentCalls, agentToml, basicBody, coded, pollBody, scope } from './agent-calls.js';
 
 let api: TestApi;
@@ -303,8 +303,7 @@ const content = (body: Record<string, string>) => ({
   policyRevision: body.policy_revision!,
 });
 
-// biome-ignore lint/suspicious/noExplicitAny: an answer as it came
-const termsOf = (body: any) => ({
+const termsOf = (body: Loose) => ({
   requestId: body.request_id,
   operation: body.operation,
   environment: body.environment,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createStep } from '../../activities/step.js';
 import { createSweeper } from '../../worker/sweeper.js';
+import { lockWaits } from '../support/active-statement.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import {
   type Agent,
@@ -264,12 +265,11 @@ describe('a result of an older fence (AG-44)', () => {
 
 /** Makes calls that all have to wait for the request's row, and lets them go when each has come that far. */
 async function whileLocked<T>(id: string, count: number, call: () => Promise<T>): Promise<T[]> {
-  const blocked = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
   const { database } = api.services;
   const under = await database.transaction(async (tx) => {
     await tx.query('select 1 from requests where id = $1 for update', [id]);
     const waiting = Array.from({ length: count }, call);
-    await expect.poll(async () => (await database.query(blocked)).length).toBe(count);
+    await expect.poll(async () => (await database.query(lockWaits)).length).toBe(count);
     return { waiting };
   });
   return Promise.all(under.waiting);
@@ -383,7 +383,7 @@ it('a basic agent, without fence, wait or claim id, runs a job from poll to resu
 it('any accepted result survives: it is committed before its answer (AG-I5)', async () => {
   const { id, executionId } = await started('select 1');
   await agent.submit(executionId, { success: true, result_data: '[1]' });
-  const other = await startTestApi({ toml: agentToml, database: api.database, stateDir: api.stateDir });
+  const other = await api.another();
   try {
     const shown = await other.call('GET', `/api/requests/${id}/result/content`, { token: calls.requester });
     expect(shown.body).toMatchObject({ execution_id: executionId, result_data: [1] });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import type { TestApi } from '../support/api.js';
+import { startCalls } from './calls-api.js';
+import type { GatewayCalls } from './gateway-calls.js';
 
 let api: TestApi;
 let calls: GatewayCalls;
@@ -9,11 +9,12 @@ let owner: string;
 let dba: string;
 let lead: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  calls = gatewayCalls(api);
-  owner = await api.createUser('owner', { roles: ['requester'] });
-  dba = await api.createUser('dba', { groups: ['dba-team'] });
-  lead = await api.createUser('lead', { groups: ['leads'] });
+  const people = { owner: { roles: ['requester'] }, dba: { groups: ['dba-team'] }, lead: { groups: ['leads'] } };
+  ({
+    api,
+    calls,
+    tokens: { owner, dba, lead },
+  } = await startCalls(people));
 });
 afterAll(() => api?.close());
 

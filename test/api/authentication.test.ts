@@ -129,7 +129,7 @@ describe('the record of refused credentials (AU-12, AU-21)', () => {
     for (let round = 0; round < 7; round += 1)
       await Promise.all(Array.from({ length: 10 }, () => me(`Bearer svc_${'cd'.repeat(16)}`, bad)));
     expect(await auditOf('203.0.113.2')).toHaveLength(60);
-    const second = await startTestApi({ toml, database: api.database, stateDir: api.stateDir });
+    const second = await api.another();
     await Promise.all(
       Array.from({ length: 63 }, () =>
         second.call('GET', '/api/me', { token: `svc_${'ef'.repeat(16)}`, headers: { 'x-forwarded-for': '203.0.113.3' } }),

@@ -6,8 +6,8 @@ import { bootstrap } from '../../api/bootstrap.js';
 import { type BootstrapFiles, bootstrapFiles } from '../../api/bootstrap-files.js';
 import { sha256Hex } from '../../crypto/hash.js';
 import { bootstrapHashes } from '../../db/bootstrap.js';
-import { type Database, openDatabase } from '../../db/client.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import type { Database } from '../../db/client.js';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 
 let stored: TestDatabase;
 let database: Database;
@@ -16,13 +16,7 @@ let warnings: string[];
 
 beforeAll(async () => {
   stored = await createTestDatabase();
-  database = openDatabase({
-    url: stored.url,
-    poolMax: 6,
-    connectTimeoutMs: 3000,
-    statementTimeoutMs: 10_000,
-    applicationName: 'test',
-  });
+  database = openTestDatabase(stored.url, 6);
 });
 afterAll(async () => {
   await database.close();

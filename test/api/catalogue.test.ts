@@ -8,39 +8,21 @@ import { allRoutes, defaultTimes, readOnlyPaths } from '../../api/routes/index.j
 import type { ErrorCode } from '../../domain/errors.js';
 import { type Answer, type CallOptions, startTestApi, type TestApi } from '../support/api.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
+import { groupToml, needsDbaToml, workflowToml } from '../support/toml.js';
 import { type AgentCalls, agentCalls, agentToml, pollBody, scope } from './agent-calls.js';
 import { reach } from './reach-status.js';
 
 /** `guarded` asks for a reason; on `two` one approver may fit two selectors. */
-const toml = `trusted_proxies = ["127.0.0.1"]
-${agentToml.replace('"brief"]', '"brief", "guarded", "two"]')}
-[rate_limits]
-auth_failures_per_address = 20
-[[auth.groups]]
-name = "leads"
-roles = ["approver"]
-
-[[workflows]]
-environment = "production"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-
-[[workflows]]
-environment = "guarded"
-require_reason = true
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-
-[[workflows]]
-environment = "two"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-[[workflows.steps.approvers]]
-group = "leads"
-`;
+const dba = { group: 'dba-team' };
+const toml = [
+  'trusted_proxies = ["127.0.0.1"]\n',
+  agentToml.replace('"brief"]', '"brief", "guarded", "two"]'),
+  '[rate_limits]\nauth_failures_per_address = 20\n',
+  groupToml('leads', ['approver']),
+  needsDbaToml('production'),
+  needsDbaToml('guarded', 'require_reason = true'),
+  workflowToml({ environment: 'two', steps: [[dba, { group: 'leads' }]] }),
+].join('');
 
 let api: TestApi;
 let calls: AgentCalls;
@@ -76,7 +58,7 @@ async function changed(id: string, statement: string): Promise<Answer> {
 
 /** The answer of another server on the same database, of which `act` makes something. */
 async function besides(options: object, act: (other: TestApi) => Promise<Answer>): Promise<Answer> {
-  const other = await startTestApi({ toml, database: api.database, stateDir: api.stateDir, ...options });
+  const other = await api.another(options);
   return act(other).finally(() => other.close());
 }
 

@@ -1,15 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, startTestApi, type TestApi } from '../support/api.js';
+import { needsDbaToml } from '../support/toml.js';
 import { type AgentCalls, agentCalls, agentToml, pollBody, scope } from './agent-calls.js';
 import { type Operation, operationsOf } from './openapi-input.js';
 
-const toml = `${agentToml}
-[[workflows]]
-environment = "production"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+const toml = agentToml + needsDbaToml('production');
 
 let api: TestApi;
 let calls: AgentCalls;

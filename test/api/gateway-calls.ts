@@ -75,6 +75,14 @@ export function gatewayCalls(api: CallTarget) {
   };
 }
 
+/** Asks again while the server has no room or no database, as a client does that is told 503. */
+export async function untilTaken(ask: () => Promise<Answer>): Promise<Answer> {
+  for (let left = 50; ; left -= 1) {
+    const answer = await ask();
+    if (answer.status !== 503 || left === 0) return answer;
+  }
+}
+
 function idOf(answer: Answer): string {
   if (answer.status !== 201) throw new Error(`create: ${answer.status} ${answer.text}`);
   return answer.body.id;

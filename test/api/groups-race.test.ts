@@ -14,7 +14,7 @@ let api: TestApi;
 let other: TestApi;
 beforeAll(async () => {
   api = await startTestApi({ toml: toml.join('') });
-  other = await startTestApi({ toml: toml.join(''), database: api.database, stateDir: api.stateDir });
+  other = await api.another();
 });
 afterAll(async () => {
   await other?.close();

@@ -43,7 +43,7 @@ describe('headers of answers (section 2 of the HTTP rules)', () => {
     const calls = gatewayCalls(api);
     const answers = await Promise.all([call('GET', '/api/me'), call('GET', '/api/nothing'), call('GET', '/api/me', null)]);
     expect(new Set(header(answers, 'content-type'))).toEqual(new Set(['application/json; charset=utf-8']));
-    const short = await startTestApi({ database: api.database, stateDir: api.stateDir, times: { resultWaitMs: 10 } });
+    const short = await api.another({ times: { resultWaitMs: 10 } });
     const id = await calls.created(requester);
     const nothing = await short.call('GET', `/api/requests/${id}/result/stream`, { token: requester });
     expect([nothing.status, nothing.text, nothing.headers.get('content-type')]).toEqual([204, '', null]);

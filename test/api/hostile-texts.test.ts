@@ -1,16 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import type { Answer, TestApi } from '../support/api.js';
+import { startCalls } from './calls-api.js';
+import type { GatewayCalls } from './gateway-calls.js';
 
 let api: TestApi;
 let calls: GatewayCalls;
 let alice: string;
 let hostile: string[];
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  calls = gatewayCalls(api);
-  alice = await api.createUser('alice', { roles: ['requester'] });
+  ({
+    api,
+    calls,
+    tokens: { alice },
+  } = await startCalls({ alice: { roles: ['requester'] } }));
   hostile = await Promise.all([1, 2, 3, 4, 5].map((n) => api.createUser(`mallory-${n}`, { roles: ['requester'] })));
 });
 afterAll(() => api?.close());

@@ -16,10 +16,7 @@ const nextPair = () => linePairs[free++]!;
 beforeAll(async () => {
   const toml = `${agentToml}${lineToml}`;
   const first = await startTestApi({ toml, times: { cancelWaitMs: 20 } });
-  servers = [
-    first,
-    await startTestApi({ toml, times: { cancelWaitMs: 20 }, database: first.database, stateDir: first.stateDir }),
-  ];
+  servers = [first, await first.another({ times: { cancelWaitMs: 20 } })];
   calls = await agentCalls(first);
   line = migrationCalls(calls);
 });

@@ -2,33 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postgresqlVectors } from '../sql/vectors.js';
 import { type Answer, startTestApi, type TestApi } from '../support/api.js';
 import { table } from '../support/snapshots.js';
+import { databaseToml, dbaTeamToml, needsDbaToml, roleToml } from '../support/toml.js';
 import { agentCalls, type Body, scope } from './agent-calls.js';
 
-const toml = `
-[[databases]]
-name = "shop"
-environments = ["staging"]
-dialect = "postgresql"
-
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[auth.roles]]
-name = "no-ddl"
-permissions = ["request.preflight", "request.query", "request.dml"]
-
-[[auth.roles]]
-name = "reader"
-permissions = ["request.preflight", "request.query"]
-
-[[workflows]]
-auto_approve = { mode = "risk_based", risk = "medium" }
-require_reason = true
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+const toml = [
+  databaseToml('shop', ['staging']),
+  dbaTeamToml,
+  roleToml('no-ddl', ['request.preflight', 'request.query', 'request.dml']),
+  roleToml('reader', ['request.preflight', 'request.query']),
+  needsDbaToml(undefined, 'auto_approve = { mode = "risk_based", risk = "medium" }\nrequire_reason = true'),
+].join('');
 
 let api: TestApi;
 const tokens = new Map<string, string>();

@@ -1,54 +1,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { databaseToml, dbaTeamToml, needsDbaToml, passesToml, roleToml, workflowToml } from '../support/toml.js';
 import { type AgentCalls, agentCalls, type Body, pollBody, scope } from './agent-calls.js';
 import { untilWaiting } from './until-waiting.js';
 
-const toml = `
-[[databases]]
-name = "shop"
-environments = ["staging", "production", "quiet", "lab", "risky"]
-dialect = "postgresql"
-
-[[databases]]
-name = "ledger"
-environments = ["staging"]
-dialect = "postgresql"
-
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[auth.roles]]
-name = "no-explain"
-permissions = ["request.preflight", "request.query", "request.view"]
-databases = ["shop"]
-
-[[workflows]]
-environment = "staging"
-auto_approve = { mode = "always" }
-
-[[workflows]]
-environment = "production"
-require_reason = true
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-user = "erin"
-
-[[workflows]]
-environment = "quiet"
-explain = false
-auto_approve = { mode = "always" }
-
-[[workflows]]
-environment = "risky"
-auto_approve = { mode = "risk_based", risk = "low" }
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+const dba = { group: 'dba-team' };
+const toml = [
+  databaseToml('shop', ['staging', 'production', 'quiet', 'lab', 'risky']),
+  databaseToml('ledger', ['staging']),
+  dbaTeamToml,
+  roleToml('no-explain', ['request.preflight', 'request.query', 'request.view'], { databases: ['shop'] }),
+  passesToml('staging'),
+  workflowToml({ environment: 'production', more: 'require_reason = true', steps: [[dba], [{ user: 'erin' }]] }),
+  passesToml('quiet', 'explain = false'),
+  needsDbaToml('risky', 'auto_approve = { mode = "risk_based", risk = "low" }'),
+].join('');
 
 let api: TestApi;
 let calls: AgentCalls;
@@ -223,7 +189,7 @@ describe('the verdict of a preflight', () => {
 
 describe('the plan of a preflight', () => {
   it('comes from an agent that answers on another process, as it was sent (PF-17d, PF-I5)', async () => {
-    const other = await startTestApi({ toml, database: api.database, stateDir: api.stateDir });
+    const other = await api.another();
     const agent = await calls.known();
     const { answer } = await untilWaiting(other, () =>
       ask({ sql: '/* a */ select * from parts where id = 1;' }, calls.requester, other),
@@ -371,7 +337,7 @@ describe('the plan of a preflight', () => {
   });
 
   it('is refused while the server drains, and everything else of a preflight is not (PF-11, HT-105)', async () => {
-    const other = await startTestApi({ toml, database: api.database, stateDir: api.stateDir, drainSecs: 2 });
+    const other = await api.another({ drainSecs: 2 });
     await calls.known();
     const { answer } = await untilWaiting(other, () => ask({}, calls.requester, other));
     other.drain();

@@ -129,7 +129,7 @@ it('several servers count together, or each for itself (OP-34)', async () => {
   const share = async (store: string) => {
     const toml = `${shopToml}\n[rate_limits]\nstore = "${store}"\nper_token = 6`;
     const one = await startTestApi({ toml });
-    const other = await startTestApi({ toml, database: one.database, stateDir: one.stateDir });
+    const other = await one.another();
     const token = await one.createUser('both', { roles: ['requester'] });
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) => [one, other][n % 2]!.call('GET', '/api/me', { token })),

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { syncGeneration } from '../../runtime/generation.js';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import type { TestApi } from '../support/api.js';
+import { ownerAndApprover, startCalls } from './calls-api.js';
+import type { GatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 
 let api: TestApi;
@@ -10,10 +10,11 @@ let calls: GatewayCalls;
 let owner: string;
 let approver: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  calls = gatewayCalls(api);
-  owner = await api.createUser('owner', { roles: ['requester'] });
-  approver = await api.createUser('approver', { groups: ['dba-team'] });
+  ({
+    api,
+    calls,
+    tokens: { owner, approver },
+  } = await startCalls(ownerAndApprover));
 });
 afterAll(() => api?.close());
 

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { ownerAndApprover, startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
@@ -10,11 +11,11 @@ let calls: GatewayCalls;
 let owner: string;
 let approver: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  calls = gatewayCalls(api);
-  owner = await api.createUser('owner', { roles: ['requester'] });
-  approver = await api.createUser('approver', { groups: ['dba-team'] });
-  await calls.poll(['shop/production', 'shop/staging', 'shop/qa']);
+  ({
+    api,
+    calls,
+    tokens: { owner, approver },
+  } = await startCalls(ownerAndApprover, ['shop/production', 'shop/staging', 'shop/qa']));
 });
 afterAll(() => api?.close());
 
@@ -95,10 +96,7 @@ describe('events of a request (section 3 of the audit rules)', () => {
   });
 
   it('of a cancelled run are execution.cancelled and request.cancelled (ST-17)', async () => {
-    const impatient = await startTestApi({
-      ...{ toml: callsToml, database: api.database, stateDir: api.stateDir },
-      times: { cancelWaitMs: 20 },
-    });
+    const impatient = await api.another({ times: { cancelWaitMs: 20 } });
     try {
       const id = await calls.created(owner, { environment: 'staging' });
       const { executionId } = await calls.claimed(id);

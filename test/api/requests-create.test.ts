@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import { type CreationOver, type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 
@@ -8,10 +9,11 @@ let calls: GatewayCalls;
 let alice: string;
 let dora: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  calls = gatewayCalls(api);
-  alice = await api.createUser('alice', { roles: ['requester'] });
-  dora = await api.createUser('dora', { roles: ['dba'] });
+  ({
+    api,
+    calls,
+    tokens: { alice, dora },
+  } = await startCalls({ alice: { roles: ['requester'] }, dora: { roles: ['dba'] } }));
 });
 afterAll(() => api?.close());
 

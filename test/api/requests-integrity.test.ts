@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import type { TestApi } from '../support/api.js';
+import { ownerAndApprover, startCalls } from './calls-api.js';
+import type { GatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 
 let api: TestApi;
@@ -9,11 +9,11 @@ let calls: GatewayCalls;
 let owner: string;
 let approver: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  calls = gatewayCalls(api);
-  owner = await api.createUser('owner', { roles: ['requester'] });
-  approver = await api.createUser('approver', { groups: ['dba-team'] });
-  await calls.poll(['shop/production', 'shop/staging', 'ledger/production', 'shop/qa']);
+  ({
+    api,
+    calls,
+    tokens: { owner, approver },
+  } = await startCalls(ownerAndApprover, ['shop/production', 'shop/staging', 'ledger/production', 'shop/qa']));
 });
 afterAll(() => api?.close());
 

@@ -1,17 +1,20 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Person, TestApi } from '../support/api.js';
+import { startCalls } from './calls-api.js';
+import type { GatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
+
+/** Single tests make hundreds of calls. */
+vi.setConfig({ testTimeout: 60_000 });
 
 let api: TestApi;
 let calls: GatewayCalls;
-const tokens: Record<string, string> = {};
+let tokens: Record<string, string>;
 const ids: string[] = [];
 
 /** Callers by every relation of RQ-2: owners, approvers, people shared with, limited and wide roles, nobody. */
-const people: Record<string, { roles?: string[]; groups?: string[] }> = {
+const people: Record<string, Person> = {
   alice: { roles: ['requester'] },
   bob: { roles: ['requester'], groups: ['dba-team'] },
   carla: { groups: ['leads'] },
@@ -25,11 +28,7 @@ const people: Record<string, { roles?: string[]; groups?: string[] }> = {
 };
 
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  calls = gatewayCalls(api);
-  for (const [id, person] of Object.entries(people)) tokens[id] = await api.createUser(id, person);
-  tokens.admin = api.tokens.admin;
-  await calls.poll(['shop/production', 'shop/staging', 'ledger/production', 'shop/qa']);
+  ({ api, calls, tokens } = await startCalls(people, ['shop/production', 'shop/staging', 'ledger/production', 'shop/qa']));
   for (const status of Object.keys(reach)) {
     ids.push(await reach[status]!(calls, { owner: tokens.alice!, approver: tokens.bob! }));
   }

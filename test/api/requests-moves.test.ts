@@ -1,16 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Person, TestApi } from '../support/api.js';
+import { startCalls } from './calls-api.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 
+/** Single tests make hundreds of calls. */
+vi.setConfig({ testTimeout: 60_000 });
+
 let api: TestApi;
 let calls: GatewayCalls;
-const tokens: Record<string, string> = {};
+let tokens: Record<string, string>;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml, times: { cancelWaitMs: 50 } });
-  calls = gatewayCalls(api);
-  const people: Record<string, { roles?: string[]; groups?: string[] }> = {
+  const people: Record<string, Person> = {
     owner: { roles: ['requester'] },
     approver: { roles: ['requester'], groups: ['dba-team'] },
     operator: { roles: ['shop-operator'] },
@@ -20,9 +21,9 @@ beforeAll(async () => {
     both: { groups: ['dba-team', 'leads'] },
     erin: { roles: ['approver'] },
   };
-  for (const [id, person] of Object.entries(people)) tokens[id] = await api.createUser(id, person);
-  tokens.admin = api.tokens.admin;
-  await calls.poll(['shop/production', 'shop/staging', 'shop/dev']);
+  ({ api, calls, tokens } = await startCalls(people, ['shop/production', 'shop/staging', 'shop/dev'], {
+    times: { cancelWaitMs: 50 },
+  }));
 });
 afterAll(() => api?.close());
 
@@ -271,7 +272,7 @@ describe('cancelling (RQ-70 to RQ-73)', () => {
     ['executed', { success: true }, 409],
     ['failed', { success: false, outcome: 'rolled_back', cancelled: false, error_message: 'x' }, 409],
   ])('of a running request ends with its outcome: %s', async (status, result, expected) => {
-    const patient = await startTestApi({ toml: callsToml, database: api.database, stateDir: api.stateDir });
+    const patient = await api.another();
     try {
       const id = await calls.created(tokens.owner!, { environment: 'staging' });
       const { executionId } = await calls.claimed(id);
@@ -290,7 +291,7 @@ describe('cancelling (RQ-70 to RQ-73)', () => {
   });
 
   it('answers 202 with execution_lost when a running write is lost meanwhile', async () => {
-    const patient = await startTestApi({ toml: callsToml, database: api.database, stateDir: api.stateDir });
+    const patient = await api.another();
     try {
       const id = await calls.created(tokens.owner!, { environment: 'staging', detail: 'delete from t where id = 1' });
       await calls.claimed(id);

@@ -1,21 +1,22 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
+import { lockWaits } from '../support/active-statement.js';
+import type { TestApi } from '../support/api.js';
+import { eventually } from '../support/processes.js';
 import { roleToml } from '../support/toml.js';
+import { startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import { type CreationOver, type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 
 let api: TestApi;
 let calls: GatewayCalls;
-const tokens: Record<string, string> = {};
+let tokens: Record<string, string>;
+const toml = `${callsToml}${roleToml('reader', ['request.query', 'request.view'])}`;
 beforeAll(async () => {
-  api = await startTestApi({ toml: `${callsToml}${roleToml('reader', ['request.query', 'request.view'])}` });
-  calls = gatewayCalls(api);
-  tokens.nobody = await api.createUser('nobody', { roles: ['nothing-much'] });
-  tokens.reader = await api.createUser('reader', { roles: ['reader'] });
-  tokens.alice = await api.createUser('alice', { roles: ['requester'] });
-  await calls.created(tokens.reader, { idempotency_key: 'taken' });
-  await calls.created(tokens.reader, { idempotency_key: 'same', environment: 'qa', reason: 'r' });
+  const people = { nobody: { roles: ['nothing-much'] }, reader: { roles: ['reader'] }, alice: { roles: ['requester'] } };
+  ({ api, calls, tokens } = await startCalls(people, [], { toml }));
+  await calls.created(tokens.reader!, { idempotency_key: 'taken' });
+  await calls.created(tokens.reader!, { idempotency_key: 'same', environment: 'qa', reason: 'r' });
 });
 afterAll(() => api?.close());
 
@@ -62,9 +63,7 @@ describe('RQ-25: a key that is taken while its creation is being judged', () => 
         [twin, key],
       );
       const answer = calls.create(tokens.alice!, { idempotency_key: key, reason: 'r', ...over });
-      await expect
-        .poll(async () => (await client.query('select 1 from pg_locks where not granted')).rows.length, { timeout: 2500 })
-        .toBeGreaterThan(0);
+      await eventually(async () => (await client.query(lockWaits)).rows.length > 0, 2500);
       await client.query(end);
       return { answer: await answer, taken: rows[0].id as string };
     } finally {
@@ -98,11 +97,8 @@ it('RQ-35: neither a permission that is gone nor a rule that has come turns a re
   const id = await calls.created(changing, over);
   await calls.sql(`update users set roles = '{reader}' where id = 'changing'`);
   expect((await calls.create(changing, { detail: write })).status).toBe(403);
-  const stricter = await startTestApi({
-    toml: `${callsToml.replaceAll('environment = "production"\n[[workflows.steps]]', 'environment = "production"\nrequire_reason = true\n[[workflows.steps]]')}${roleToml('reader', ['request.query', 'request.view'])}`,
-    database: api.database,
-    stateDir: api.stateDir,
-  });
+  const step = 'environment = "production"\n[[workflows.steps]]';
+  const stricter = await api.another({ toml: toml.replaceAll(step, step.replace('\n', '\nrequire_reason = true\n')) });
   try {
     const there = gatewayCalls(stricter);
     expect((await there.create(changing)).body.error).toContain('reason is required');

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { ownerAndApprover, startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
@@ -8,16 +9,12 @@ let api: TestApi;
 let calls: GatewayCalls;
 let owner: string;
 let approver: string;
-/** A second server on the same database. */
-const another = (options: object = {}) =>
-  startTestApi({ toml: callsToml, database: api.database, stateDir: api.stateDir, ...options });
-
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  calls = gatewayCalls(api);
-  owner = await api.createUser('owner', { roles: ['requester'] });
-  approver = await api.createUser('approver', { groups: ['dba-team'] });
-  await calls.poll(['shop/production', 'shop/staging']);
+  ({
+    api,
+    calls,
+    tokens: { owner, approver },
+  } = await startCalls(ownerAndApprover, ['shop/production', 'shop/staging']));
 });
 afterAll(() => api?.close());
 
@@ -108,7 +105,7 @@ describe('above the backlog (OP-72)', () => {
 
 describe('while draining (RQ-13, HT-110, OP-61)', () => {
   it('refuses creations after their shape was checked, and serves all else', async () => {
-    const draining = await another();
+    const draining = await api.another();
     const there = gatewayCalls(draining);
     try {
       const { executionId } = await calls.claimed(await calls.created(owner, { environment: 'staging' }));

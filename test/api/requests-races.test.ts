@@ -2,24 +2,20 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newApiToken } from '../../crypto/api-token.js';
-import { type Answer, startTestApi, type TestApi } from '../support/api.js';
+import { lockWaits } from '../support/active-statement.js';
+import type { Answer, TestApi } from '../support/api.js';
+import { eventually } from '../support/processes.js';
+import { groupToml, workflowToml } from '../support/toml.js';
+import { ownerAndApprover, startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { type GatewayCalls, gatewayCalls, untilTaken } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 
-const crowdToml = `${callsToml}
-[[auth.groups]]
-name = "crowd"
-roles = ["approver"]
-
-[[workflows]]
-database = "ledger"
-environment = "production"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "crowd"
-min = 50
-`;
+const crowdToml = [
+  callsToml,
+  groupToml('crowd', ['approver']),
+  workflowToml({ database: 'ledger', environment: 'production', steps: [[{ group: 'crowd', min: 50 }]] }),
+].join('');
 
 let api: TestApi;
 let other: TestApi;
@@ -29,14 +25,14 @@ let owner: string;
 let approver: string;
 let second: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: crowdToml });
-  other = await startTestApi({ toml: crowdToml, database: api.database, stateDir: api.stateDir });
-  calls = gatewayCalls(api);
+  const people = { ...ownerAndApprover, second: { groups: ['dba-team'] } };
+  ({
+    api,
+    calls,
+    tokens: { owner, approver, second },
+  } = await startCalls(people, ['shop/production', 'shop/staging'], { toml: crowdToml }));
+  other = await api.another();
   both = [calls, gatewayCalls(other)];
-  owner = await api.createUser('owner', { roles: ['requester'] });
-  approver = await api.createUser('approver', { groups: ['dba-team'] });
-  second = await api.createUser('second', { groups: ['dba-team'] });
-  await calls.poll(['shop/production', 'shop/staging']);
 });
 afterAll(async () => {
   await other?.close();
@@ -63,7 +59,7 @@ describe('approvals at once', () => {
   it('RQ-I4: takes 50 of 60 people where 50 are needed, and tells the others that it is approved', async () => {
     const tokens = await crowd(60);
     const id = await calls.created(owner, { database: 'ledger' });
-    const answers = await Promise.all(tokens.map((token, index) => both[index % 2]!.act(token, id, 'approve')));
+    const answers = await Promise.all(tokens.map((token, index) => untilTaken(() => both[index % 2]!.act(token, id, 'approve'))));
     expect([ofEach(answers, 200).length, ofEach(answers, 409).length]).toEqual([50, 10]);
     expect(ofEach(answers, 200).filter(({ body }) => body.status === 'approved')).toHaveLength(1);
     for (const { body } of ofEach(answers, 409)) expect(body.error).toContain('already approved');
@@ -80,7 +76,9 @@ describe('approvals at once', () => {
 
   it('counts one person once however often they ask at once', async () => {
     const id = await calls.created(owner, { environment: 'qa', reason: 'r' });
-    const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => both[index % 2]!.act(approver, id, 'approve')));
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) => untilTaken(() => both[index % 2]!.act(approver, id, 'approve'))),
+    );
     expect([ofEach(answers, 200).length, ofEach(answers, 409).length]).toEqual([1, 11]);
     for (const { body } of ofEach(answers, 409)) expect(body.error).toContain('already approved');
   });
@@ -91,7 +89,7 @@ describe('resumes at once (RQ-87)', () => {
     const id = await reach.approved!(calls, { owner, approver });
     const tokens = [owner, api.tokens.admin];
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => both[index % 2]!.act(tokens[index % 2]!, id, 'resume')),
+      Array.from({ length: 20 }, (_, index) => untilTaken(() => both[index % 2]!.act(tokens[index % 2]!, id, 'resume'))),
     );
     expect([ofEach(answers, 200).length, ofEach(answers, 409).length]).toEqual([1, 19]);
     for (const { body } of ofEach(answers, 409)) expect(body.error).toContain('already dispatched');
@@ -131,24 +129,13 @@ describe('approve, reject, cancel and expiry at once', () => {
 /** Holds a request's row lock, as a slow move would; the waiting for it is seen within the server's lock timeout of 3 s. */
 async function holdLock(
   id: string,
-): Promise<{ untilSeenWaiting: () => Promise<void>; releaseAfter: (column: string) => Promise<void> }> {
+): Promise<{ untilSeenWaiting: () => Promise<unknown>; releaseAfter: (column: string) => Promise<void> }> {
   const client = new pg.Client({ connectionString: api.database.adminUrl });
   await client.connect();
   await client.query('begin');
   await client.query('select 1 from requests where id = $1 for update', [id]);
   return {
-    untilSeenWaiting: () =>
-      expect
-        .poll(
-          async () => {
-            const { rows } = await client.query(
-              `select count(*)::int as count from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())`,
-            );
-            return rows[0].count;
-          },
-          { timeout: 2500 },
-        )
-        .toBeGreaterThan(0),
+    untilSeenWaiting: () => eventually(async () => (await client.query(lockWaits)).rows.length > 0, 2500),
     releaseAfter: async (column) => {
       await client.query(
         `select pg_sleep(greatest(0, extract(epoch from ${column} - clock_timestamp())) + 0.01) from requests where id = $1`,

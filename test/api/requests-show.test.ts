@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
+import type { TestApi } from '../support/api.js';
+import { startCalls } from './calls-api.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 import { untilWaiting } from './until-waiting.js';
@@ -13,14 +13,18 @@ let alice: string;
 let bob: string;
 let frank: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  other = await startTestApi({ toml: callsToml, database: api.database, stateDir: api.stateDir });
-  calls = gatewayCalls(api);
+  const people = {
+    alice: { roles: ['requester'] },
+    bob: { roles: ['requester'], groups: ['dba-team'] },
+    frank: { roles: ['shop-operator'] },
+  };
+  ({
+    api,
+    calls,
+    tokens: { alice, bob, frank },
+  } = await startCalls(people, ['shop/production', 'shop/staging']));
+  other = await api.another();
   elsewhere = gatewayCalls(other);
-  alice = await api.createUser('alice', { roles: ['requester'] });
-  bob = await api.createUser('bob', { roles: ['requester'], groups: ['dba-team'] });
-  frank = await api.createUser('frank', { roles: ['shop-operator'] });
-  await calls.poll(['shop/production', 'shop/staging']);
 });
 afterAll(async () => {
   await other?.close();
@@ -218,7 +222,7 @@ describe('waiting for a status (long poll of section 8)', () => {
   });
 
   it('ends with the current state when its process drains (HT-105)', async () => {
-    const third = await startTestApi({ toml: callsToml, database: api.database, stateDir: api.stateDir });
+    const third = await api.another();
     const id = await calls.created(alice);
     const { answer } = await untilWaiting(third, () => gatewayCalls(third).show(alice, id, '?wait=60'));
     await third.close();

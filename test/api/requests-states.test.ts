@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
-import { type CreationOver, type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import type { TestApi } from '../support/api.js';
+import { ownerAndApprover, startCalls } from './calls-api.js';
+import type { CreationOver, GatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 
 let api: TestApi;
@@ -10,12 +10,12 @@ let owner: string;
 let approver: string;
 let dora: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml, times: { cancelWaitMs: 20 } });
-  calls = gatewayCalls(api);
-  owner = await api.createUser('owner', { roles: ['requester'] });
-  approver = await api.createUser('approver', { groups: ['dba-team'] });
-  dora = await api.createUser('dora', { roles: ['dba'] });
-  await calls.poll(['shop/production', 'shop/staging']);
+  const people = { ...ownerAndApprover, dora: { roles: ['dba'] } };
+  ({
+    api,
+    calls,
+    tokens: { owner, approver, dora },
+  } = await startCalls(people, ['shop/production', 'shop/staging'], { times: { cancelWaitMs: 20 } }));
 });
 afterAll(() => api?.close());
 

@@ -1,17 +1,21 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
-import { type CreationOver, type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { TestApi } from '../support/api.js';
+import { ownerAndApprover, startCalls } from './calls-api.js';
+import type { CreationOver, GatewayCalls } from './gateway-calls.js';
+
+/** Single tests make hundreds of calls. */
+vi.setConfig({ testTimeout: 60_000 });
 
 let api: TestApi;
 let calls: GatewayCalls;
 let owner: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  calls = gatewayCalls(api);
-  owner = await api.createUser('owner', { roles: ['requester'] });
-  await calls.poll(['shop/staging', 'ledger/staging']);
+  ({
+    api,
+    calls,
+    tokens: { owner },
+  } = await startCalls(ownerAndApprover, ['shop/staging', 'ledger/staging']));
 });
 afterAll(() => api?.close());
 

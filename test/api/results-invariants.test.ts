@@ -2,7 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRelayCleaner } from '../../worker/relay-cleaner.js';
-import { type Answer, startTestApi, type TestApi } from '../support/api.js';
+import type { Answer, TestApi } from '../support/api.js';
+import { ownerAndApprover, startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import { type CreationOver, type GatewayCalls, gatewayCalls, type Run } from './gateway-calls.js';
 
@@ -12,11 +13,12 @@ let calls: GatewayCalls;
 let owner: string;
 beforeAll(async () => {
   const toml = `${callsToml}\n[result_storage]\nmax_persist_bytes = 4000000\n[result_channel]\nslot_ttl_secs = 600\n`;
-  api = await startTestApi({ toml });
-  other = await startTestApi({ toml, database: api.database, stateDir: api.stateDir });
-  calls = gatewayCalls(api);
-  owner = await api.createUser('owner', { roles: ['requester'] });
-  await calls.poll(['shop/staging', 'ledger/staging']);
+  ({
+    api,
+    calls,
+    tokens: { owner },
+  } = await startCalls(ownerAndApprover, ['shop/staging', 'ledger/staging'], { toml }));
+  other = await api.another();
 });
 afterAll(async () => {
   await other?.close();

@@ -1,18 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import type { TestApi } from '../support/api.js';
+import { startCalls } from './calls-api.js';
+import type { GatewayCalls } from './gateway-calls.js';
 
 let api: TestApi;
 let calls: GatewayCalls;
 let friend: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  calls = gatewayCalls(api);
-  friend = await api.createUser('friend', { roles: ['requester'] });
-  await calls.poll(['shop/staging']);
+  ({
+    api,
+    calls,
+    tokens: { friend },
+  } = await startCalls({ friend: { roles: ['requester'] } }, ['shop/staging']));
 });
 afterAll(() => api?.close());
 

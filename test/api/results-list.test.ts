@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import type { Person, TestApi } from '../support/api.js';
+import { startCalls } from './calls-api.js';
+import type { GatewayCalls } from './gateway-calls.js';
 
 let api: TestApi;
 let calls: GatewayCalls;
-const tokens: Record<string, string> = {};
-const people: Record<string, { roles?: string[]; groups?: string[] }> = {
+let tokens: Record<string, string>;
+const people: Record<string, Person> = {
   owner: { roles: ['requester'] },
   other: { roles: ['requester'] },
   approver: { roles: ['requester'], groups: ['dba-team'] },
@@ -19,11 +19,9 @@ const people: Record<string, { roles?: string[]; groups?: string[] }> = {
   blind: { roles: ['nothing-much'] },
 };
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml, times: { resultWaitMs: 100 } });
-  calls = gatewayCalls(api);
-  for (const [id, person] of Object.entries(people)) tokens[id] = await api.createUser(id, person);
-  tokens.admin = api.tokens.admin;
-  await calls.poll(['shop/production', 'shop/staging', 'ledger/production', 'ledger/staging']);
+  ({ api, calls, tokens } = await startCalls(people, ['shop/production', 'shop/staging', 'ledger/production', 'ledger/staging'], {
+    times: { resultWaitMs: 100 },
+  }));
 });
 afterAll(() => api?.close());
 

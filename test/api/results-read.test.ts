@@ -1,18 +1,17 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { Person, TestApi } from '../support/api.js';
+import { startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 
 let api: TestApi;
 let calls: GatewayCalls;
-const tokens: Record<string, string> = {};
+let tokens: Record<string, string>;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml, times: { resultWaitMs: 100 } });
-  calls = gatewayCalls(api);
-  const people: Record<string, { roles?: string[]; groups?: string[] }> = {
+  const people: Record<string, Person> = {
     owner: { roles: ['requester'] },
     approver: { roles: ['requester'], groups: ['dba-team'] },
     lead: { roles: ['requester'], groups: ['leads'] },
@@ -21,9 +20,9 @@ beforeAll(async () => {
     blind: { roles: ['nothing-much'] },
     stranger: { roles: ['requester'] },
   };
-  for (const [id, person] of Object.entries(people)) tokens[id] = await api.createUser(id, person);
-  tokens.admin = api.tokens.admin;
-  await calls.poll(['shop/production', 'shop/staging', 'ledger/production', 'ledger/staging']);
+  ({ api, calls, tokens } = await startCalls(people, ['shop/production', 'shop/staging', 'ledger/production', 'ledger/staging'], {
+    times: { resultWaitMs: 100 },
+  }));
 });
 afterAll(() => api?.close());
 
@@ -289,10 +288,7 @@ describe('the relay (RS-45, RS-46)', () => {
   });
 
   it('removes the oldest when it is full', async () => {
-    const small = await startTestApi({
-      ...{ toml: `${callsToml}\n[result_channel]\nmax_slots = 2\n`, database: api.database, stateDir: api.stateDir },
-      times: { resultWaitMs: 100 },
-    });
+    const small = await api.another({ toml: `${callsToml}\n[result_channel]\nmax_slots = 2\n`, times: { resultWaitMs: 100 } });
     try {
       await calls.sql('truncate result_relay');
       const smallCalls = gatewayCalls(small);

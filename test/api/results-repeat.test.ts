@@ -4,7 +4,7 @@ import { type Answer, startTestApi, type TestApi } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { type SwallowingProxy, startSwallowingProxy } from '../support/swallowing-proxy.js';
 import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { type GatewayCalls, gatewayCalls, untilTaken } from './gateway-calls.js';
 
 let stored: TestDatabase;
 let proxy: SwallowingProxy;
@@ -41,10 +41,10 @@ async function brokenAt(step: number, how: 'message' | 'answer', executionId: st
     if (how === 'message') proxy.cut();
     return 'drop';
   };
-  let last = await gatewayCalls(api).submit(executionId, body);
+  const first = await gatewayCalls(api).submit(executionId, body);
   const cut = messages >= step;
   proxy.onClientData = null;
-  for (let tries = 0; last.status === 503 && tries < 50; tries += 1) last = await gatewayCalls(api).submit(executionId, body);
+  const last = first.status === 503 ? await untilTaken(() => gatewayCalls(api).submit(executionId, body)) : first;
   return { cut, last };
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { callsToml } from './calls-toml.js';
+import type { TestApi } from '../support/api.js';
+import { ownerAndApprover, startCalls } from './calls-api.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 import { untilWaiting } from './until-waiting.js';
@@ -12,13 +12,13 @@ let elsewhere: GatewayCalls;
 let owner: string;
 let approver: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml: callsToml });
-  other = await startTestApi({ toml: callsToml, database: api.database, stateDir: api.stateDir, times: { cancelWaitMs: 20 } });
-  calls = gatewayCalls(api);
+  ({
+    api,
+    calls,
+    tokens: { owner, approver },
+  } = await startCalls(ownerAndApprover, ['shop/production', 'shop/staging']));
+  other = await api.another({ times: { cancelWaitMs: 20 } });
   elsewhere = gatewayCalls(other);
-  owner = await api.createUser('owner', { roles: ['requester'] });
-  approver = await api.createUser('approver', { groups: ['dba-team'] });
-  await calls.poll(['shop/production', 'shop/staging']);
 });
 afterAll(async () => {
   await other?.close();
@@ -128,10 +128,7 @@ describe('waiting for a result (RS-22 to RS-30)', () => {
   });
 
   it('is 204 when the time is up (RS-26)', async () => {
-    const hasty = await startTestApi({
-      ...{ toml: callsToml, database: api.database, stateDir: api.stateDir },
-      times: { resultWaitMs: 30 },
-    });
+    const hasty = await api.another({ times: { resultWaitMs: 30 } });
     try {
       const lost = await reach.execution_lost!(calls, { owner, approver });
       for (const id of [await staging(), lost]) {
@@ -144,7 +141,7 @@ describe('waiting for a result (RS-22 to RS-30)', () => {
   });
 
   it('is 204 when its process drains, and the reader goes on elsewhere (RS-26, HT-105)', async () => {
-    const third = await startTestApi({ toml: callsToml, database: api.database, stateDir: api.stateDir });
+    const third = await api.another();
     const id = await staging();
     const { answer } = await reader(id, { on: third });
     await third.close();

@@ -1,17 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { needsDbaToml } from '../support/toml.js';
 import { type AgentCalls, agentCalls, agentToml, coded, pollBody } from './agent-calls.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { untilWaiting } from './until-waiting.js';
 
-const toml = `${agentToml}
-[[workflows]]
-environment = "production"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+const toml = agentToml + needsDbaToml('production');
 
 let servers: [TestApi, TestApi];
 let calls: AgentCalls;
@@ -19,10 +14,7 @@ let elsewhere: GatewayCalls;
 let approver: string;
 beforeAll(async () => {
   const first = await startTestApi({ toml, times: { cancelWaitMs: 20 } });
-  servers = [
-    first,
-    await startTestApi({ toml, times: { cancelWaitMs: 20 }, database: first.database, stateDir: first.stateDir }),
-  ];
+  servers = [first, await first.another({ times: { cancelWaitMs: 20 } })];
   calls = await agentCalls(first);
   elsewhere = gatewayCalls(servers[1]);
   approver = await first.createUser('approver', { groups: ['dba-team'] });

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
+import { roleToml } from '../support/toml.js';
 
-const toml = `${shopToml}
-[[auth.roles]]
-name = "token-clerk"
-permissions = ["token.list", "token.create_agent", "token.create"]
-`;
+const toml = shopToml + roleToml('token-clerk', ['token.list', 'token.create_agent', 'token.create']);
 
 let api: TestApi;
 let mira: string;

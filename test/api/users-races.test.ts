@@ -4,9 +4,10 @@ import { latestGeneration } from '../../db/generations.js';
 import { countBacklog, takeNews } from '../../db/outbox.js';
 import { listActiveHolders } from '../../db/users.js';
 import { hasAdmin } from '../../domain/last-admin.js';
+import { lockWaits } from '../support/active-statement.js';
 import { type Answer, startTestApi, type TestApi } from '../support/api.js';
 import { callsToml } from './calls-toml.js';
-import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { type GatewayCalls, gatewayCalls, untilTaken } from './gateway-calls.js';
 import { reach } from './reach-status.js';
 import { untilWaiting } from './until-waiting.js';
 
@@ -24,7 +25,7 @@ let admin: string;
 let approver: string;
 beforeAll(async () => {
   api = await startTestApi({ toml });
-  other = await startTestApi({ toml, database: api.database, stateDir: api.stateDir });
+  other = await api.another();
   calls = gatewayCalls(api);
   both = [calls, gatewayCalls(other)];
   admin = api.tokens.admin;
@@ -64,7 +65,7 @@ describe('a suspension beside everything else a user does (IM-65, IM-I4)', () =>
       () => api.call('POST', '/api/tokens', { token, body: { subject_id: id, subject_type: 'user' } }),
     ];
     const first = starts.splice((round * 5) % starts.length);
-    const answers = await Promise.all([...first, ...starts].map((start) => start()));
+    const answers = await Promise.all([...first, ...starts].map(untilTaken));
     for (const { status, text } of answers) expect([200, 201, 401, 403, 409], text).toContain(status);
     expect(await openOf(id)).toEqual([]);
     const told = answers.find(({ body }) => body.cancelled_requests !== undefined)!.body.cancelled_requests as string[];
@@ -199,12 +200,7 @@ describe('a user with thousands of open requests', () => {
         [owner, place],
       );
       const answer = suspend(owner);
-      const waiting = async () =>
-        (
-          await client.query<{ pid: number }>(
-            `select l.pid from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database()`,
-          )
-        ).rows;
+      const waiting = async () => (await client.query<{ pid: number }>(lockWaits)).rows;
       await expect.poll(waiting, { timeout: 20_000, interval: 20 }).toHaveLength(1);
       await client.query('select pg_terminate_backend($1)', [(await waiting())[0]!.pid]);
       await client.query('rollback');

@@ -1,17 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { workflowToml } from '../support/toml.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 
-const toml = `${callsToml}
-[[workflows]]
-database = "ledger"
-environment = "production"
-explain = true
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "leads"
-`;
+const toml =
+  callsToml +
+  workflowToml({ database: 'ledger', environment: 'production', more: 'explain = true', steps: [[{ group: 'leads' }]] });
 
 let api: TestApi;
 let calls: GatewayCalls;

@@ -1,20 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
+import { groupToml, roleToml } from '../support/toml.js';
 
-const toml = `${shopToml}
-[[auth.groups]]
-name = "auditors"
-roles = ["approver"]
-
-[[auth.groups]]
-name = "chiefs"
-roles = ["admin"]
-
-[[auth.roles]]
-name = "clerk"
-permissions = ["user.write", "token.reissue", "request.query"]
-
-`;
+const toml = [
+  shopToml,
+  groupToml('auditors', ['approver']),
+  groupToml('chiefs', ['admin']),
+  roleToml('clerk', ['user.write', 'token.reissue', 'request.query']),
+].join('');
 
 let api: TestApi;
 let admin: string;

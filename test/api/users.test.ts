@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
+import { roleToml } from '../support/toml.js';
 
-const toml = `${shopToml}
-[[auth.roles]]
-name = "clerk"
-permissions = ["user.write", "token.reissue", "request.query"]
-`;
+const toml = shopToml + roleToml('clerk', ['user.write', 'token.reissue', 'request.query']);
 
 let api: TestApi;
 let admin: string;

@@ -18,7 +18,7 @@ let owner: string;
 let approver: string;
 beforeAll(async () => {
   api = await startTestApi({ toml });
-  other = await startTestApi({ toml, database: api.database, stateDir: api.stateDir });
+  other = await api.another();
   calls = await agentCalls(api);
   elsewhere = gatewayCalls(other);
   owner = await api.createUser('owner', { roles: ['requester'] });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
+import { eventually } from '../support/processes.js';
 import { login, runSvc, type SvcOptions } from './run-svc.js';
 import { conflict, created, failedEnvelope, paths, requestId, shown, twoRows } from './samples.js';
 
@@ -23,20 +24,13 @@ async function interruptedAt(path: string, options: SvcOptions, answer?: string,
       control = given;
     },
   });
-  await until(() => api.calls.some((call) => `${call.method} ${call.path}` === path));
+  await eventually(() => api.calls.some((call) => `${call.method} ${call.path}` === path));
   control!.interrupt();
   if (answer !== undefined) {
-    await until(() => control!.stderr().includes('Cancel the request?'));
+    await eventually(() => control!.stderr().includes('Cancel the request?'));
     control!.stdin.write(answer);
   }
   return running;
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let tries = 0; !condition(); tries += 1) {
-    if (tries > 500) throw new Error('it never happened');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
 }
 
 describe('Ctrl-C (CL-26)', () => {
@@ -103,9 +97,9 @@ describe('Ctrl-C (CL-26)', () => {
         control = given;
       },
     });
-    await until(() => api.calls.some((call) => call.path.endsWith('/stream')));
+    await eventually(() => api.calls.some((call) => call.path.endsWith('/stream')));
     control!.interrupt();
-    await until(() => control!.stderr().includes('Cancel the request?'));
+    await eventually(() => control!.stderr().includes('Cancel the request?'));
     control!.interrupt();
     control!.stdin.write('\n');
     expect(await running).toMatchObject({ exitedNow: 130 });
@@ -129,7 +123,7 @@ describe('Ctrl-C (CL-26)', () => {
       child.stdout.on('data', (chunk) => {
         stdout += String(chunk);
       });
-      await until(() => api.calls.some((call) => call.path.endsWith('/stream')));
+      await eventually(() => api.calls.some((call) => call.path.endsWith('/stream')));
       child.kill(signal);
       const [code] = await once(child, 'close');
       expect(code).toBe(130);
@@ -152,7 +146,7 @@ describe('progress (CL-25)', () => {
       limits: { paceMs: 5, streamMs: 300 },
       now: () => 0,
     });
-    await until(() => finish);
+    await eventually(() => finish);
     api.on(paths.stream, { body: twoRows });
     const { stderr, code } = await running;
     expect(code).toBe(0);

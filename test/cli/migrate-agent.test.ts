@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { lockWaits } from '../support/active-statement.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { eventually } from '../support/processes.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 import { databaseToml, dbaTeamToml, needsDbaToml } from '../support/toml.js';
 import { runSvc, type SvcResult } from './run-svc.js';
@@ -190,8 +192,7 @@ it('tells that it waits for another migration, and runs after it (MI-30, CL-25)'
   write('1_t.sql', '-- migrate:up\ncreate table t1 (id int);\nselect pg_advisory_xact_lock(42);\n');
   await database.query('select pg_advisory_lock(42)');
   const first = approved('migrate', 'up');
-  const held = `select 1 from pg_locks where locktype = 'advisory' and objid = 42 and not granted`;
-  await expect.poll(async () => (await database.query(held)).rows.length, { timeout: 30_000 }).toBe(1);
+  await eventually(async () => (await database.query(lockWaits)).rows.length === 1, 30_000);
   write('2_t.sql', table('t2'));
   let told = () => '';
   const second = approved('migrate', 'up', (stderr) => {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerWithin, leftToAnswerMs, limitDatabaseWork, outsideDatabaseWork } from '../../db/call-limit.js';
-import { type Database, openDatabase } from '../../db/client.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import type { Database } from '../../db/client.js';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 
 describe('the limit on database work of a call (OP-70)', () => {
   let test: TestDatabase;
@@ -10,13 +10,7 @@ describe('the limit on database work of a call (OP-70)', () => {
 
   beforeAll(async () => {
     test = await createTestDatabase();
-    database = openDatabase({
-      url: test.url,
-      poolMax: 2,
-      connectTimeoutMs: 3000,
-      statementTimeoutMs: 10_000,
-      applicationName: 'test',
-    });
+    database = openTestDatabase(test.url, 2);
     await database.query('select 1');
   });
   afterAll(async () => {
@@ -33,8 +27,8 @@ describe('the limit on database work of a call (OP-70)', () => {
   });
 
   it('does not run while a long poll waits, so that its answer still has time (HT-103)', async () => {
-    const call = limitDatabaseWork(1000, async () => {
-      await outsideDatabaseWork(() => sleep(1100));
+    const call = limitDatabaseWork(2000, async () => {
+      await outsideDatabaseWork(() => sleep(2100));
       return database.query('select pg_sleep(0.1)');
     });
     await expect(call).resolves.toHaveLength(1);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../db/client.js';
+import type { Database } from '../../db/client.js';
 import { findState } from '../../db/request-state.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { approve, claim, finish, reject, resume, storeRequest } from '../support/requests.js';
 
 describe('move', () => {
@@ -10,13 +10,7 @@ describe('move', () => {
 
   beforeAll(async () => {
     test = await createTestDatabase();
-    database = openDatabase({
-      url: test.url,
-      poolMax: 8,
-      connectTimeoutMs: 3000,
-      statementTimeoutMs: 10_000,
-      applicationName: 'test',
-    });
+    database = openTestDatabase(test.url, 8);
     await database.query(`insert into users (id, source) values ('alice', 'api'), ('bob', 'api')`);
   });
   afterAll(async () => {

@@ -3,7 +3,7 @@ import { eventually } from '../support/processes.js';
 import type { Held, Message } from '../support/tripwire.js';
 import { type BothTargets, startBothTargets } from './both-targets.js';
 import { endSilentLeases, eventTypes, waitMs } from './looks.js';
-import type { Target } from './targets.js';
+import { openTransactions, type Target } from './targets.js';
 import { type Played, stateOf } from './writes.js';
 
 let both: BothTargets;
@@ -114,8 +114,7 @@ async function endSessions(target: Target): Promise<void> {
     const sql = 'select pg_terminate_backend(pid) from pg_stat_activity';
     await target.rows(`${sql} where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()`);
   } else {
-    const open = await target.rows('select trx_mysql_thread_id as id from information_schema.innodb_trx');
-    for (const { id } of open) await target.rows(`kill ${id}`);
+    for (const { id } of await target.rows(openTransactions)) await target.rows(`kill ${id}`);
   }
   await eventually(async () => (await target.held()) === 0, waitMs);
 }

@@ -102,13 +102,17 @@ export async function preparePostgres(url: string, keys: number): Promise<Target
   await pool.query(`create table ledger (id int primary key, n int not null); create table notes (id int); create table indexed (id int); create table schema_migrations (version text primary key);
     insert into ledger select key, 0 from generate_series(1, ${keys}) key`);
   const rows: Target['rows'] = (sql, values) => patiently(async () => (await pool.query(sql, values)).rows);
-  const held = `select (select count(*) from pg_locks where locktype = 'advisory')
+  const held = `select (select count(*) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))
     + (select count(*) from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as n`;
   return {
     ...{ name: 'shop', kinds: postgresKinds, rows, close: () => pool.end() },
     held: async () => Number((await rows(held))[0]?.n),
   };
 }
+
+/** The other transactions of this database; other test files use the server too. */
+export const openTransactions = `select id from information_schema.innodb_trx join information_schema.processlist on id = trx_mysql_thread_id
+  where db = database() and id <> connection_id()`;
 
 /** The MySQL or MariaDB target; `url` is its superuser's. */
 export async function prepareMysql(url: string, keys: number): Promise<Target> {
@@ -120,7 +124,7 @@ export async function prepareMysql(url: string, keys: number): Promise<Target> {
     insert into ledger values ${values.join(', ')}`);
   const rows: Target['rows'] = (sql, values) =>
     patiently(async () => (await pool.query(sql, values))[0] as Record<string, unknown>[]);
-  const held = 'select count(*) as n from information_schema.innodb_trx where trx_mysql_thread_id <> connection_id()';
+  const held = `select count(*) as n from (${openTransactions}) as open`;
   return {
     ...{ name: 'store', kinds: mysqlKinds, rows, close: () => pool.end() },
     // InnoDB tells the same transactions again to whoever asks more often than every 100 ms.

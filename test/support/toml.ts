@@ -26,7 +26,7 @@ export const roleToml = (name: string, permissions: string[], scope: { databases
 /** The group that approves, in nearly every test. */
 export const dbaTeamToml = groupToml('dba-team', ['approver']);
 
-type Approver = { group: string } | { role: string } | { user: string };
+type Approver = ({ group: string } | { role: string } | { user: string }) & { min?: number };
 
 export interface WorkflowParts {
   database?: string;
@@ -42,8 +42,11 @@ export interface WorkflowParts {
 export function workflowToml({ database, environment, auto, steps = [], more }: WorkflowParts): string {
   const stepToml = (step: NonNullable<WorkflowParts['steps']>[number]) => {
     const approvers = Array.isArray(step) ? step : step.any;
-    const tables = approvers.flatMap((approver) =>
-      Object.entries(approver).map(([kind, name]) => `[[workflows.steps.approvers]]\n${kind} = "${name}"`),
+    const tables = approvers.map((approver) =>
+      [
+        '[[workflows.steps.approvers]]',
+        ...Object.entries(approver).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
+      ].join('\n'),
     );
     return ['[[workflows.steps]]', ...(Array.isArray(step) ? [] : ['mode = "any"']), ...tables].join('\n');
   };
@@ -62,5 +65,5 @@ export const passesToml = (environment?: string, more?: string) =>
   workflowToml({ auto: '{ mode = "always" }', ...(environment ? { environment } : {}), ...(more ? { more } : {}) });
 
 /** One of the DBA team must approve. */
-export const needsDbaToml = (environment: string, more?: string) =>
-  workflowToml({ environment, steps: [[{ group: 'dba-team' }]], ...(more ? { more } : {}) });
+export const needsDbaToml = (environment?: string, more?: string) =>
+  workflowToml({ steps: [[{ group: 'dba-team' }]], ...(environment ? { environment } : {}), ...(more ? { more } : {}) });

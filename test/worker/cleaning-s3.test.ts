@@ -7,11 +7,10 @@ import { openS3ResultStore } from '../../runtime/result-store-s3.js';
 import { createResultCleaner } from '../../worker/expired-results.js';
 import { createOrphanCleaner } from '../../worker/orphans.js';
 import { createPurge } from '../../worker/purge.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { s3Client, s3Storage } from '../support/s3.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { age, dayMs, keepResult, keysOf, recorded, toEnd } from './kept-results.js';
-import { openTestDatabase } from './support.js';
 
 const s3 = await s3Storage(import.meta.url);
 

@@ -10,10 +10,11 @@ import { openLocalResultStore } from '../../runtime/result-store-local.js';
 import { createResultCleaner } from '../../worker/expired-results.js';
 import { createOrphanCleaner } from '../../worker/orphans.js';
 import { createPurge } from '../../worker/purge.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { lockWaits } from '../support/active-statement.js';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { eventually } from '../support/processes.js';
 import { approve, claim, finish, storeRequest } from '../support/requests.js';
 import { dayMs, keepResult, keysOf, age as makeOlder, recorded as recordedIn, toEnd } from './kept-results.js';
-import { openTestDatabase } from './support.js';
 
 let stored: TestDatabase;
 let database: Database;
@@ -280,7 +281,7 @@ describe('objects without a record (RS-49)', () => {
     await database.transaction(async (tx) => {
       await tx.query('select 1 from requests where id = $1 for update', [id]);
       cleaning = toEnd(orphans());
-      while ((await database.query(`select 1 from pg_locks where not granted`)).length === 0);
+      await eventually(async () => (await database.query(lockWaits)).length > 0);
       const object = { length: record!.content_length, sha256: record!.sha256, validJson: true, retentionDays: 30 };
       insertResult(tx, { executionId, requestId: id, backend: 'local', key, ...object }, Date.now());
     });

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../dev/ports.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { storeRequest } from '../support/requests.js';
 import { temporalAddress } from '../support/temporal.js';
-import { eventually, openTestDatabase, untilStored } from './support.js';
+import { eventually, untilStored } from './support.js';
 
 let stored: TestDatabase;
 let folder: string;

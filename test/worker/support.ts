@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
@@ -13,6 +12,7 @@ import { createTemporalLink, type TemporalLink } from '../../worker/temporal-lin
 import { runTemporalWorker } from '../../worker/temporal-worker.js';
 import { type RequestState, requestWorkflowId, stateQuery } from '../../workflows/messages.js';
 import { createTestDatabase } from '../support/postgres.js';
+import { eventually as askAgain } from '../support/processes.js';
 import { temporalAddress } from '../support/temporal.js';
 
 export const log = pino({ level: process.env.SVC_TEST_LOG ?? 'silent' });
@@ -33,10 +33,6 @@ const workflowsPath = new URL('../../workflows/index.ts', import.meta.url).pathn
 export function testBundle(): Promise<{ code: string }> {
   bundling ??= bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
   return bundling;
-}
-
-export function openTestDatabase(url: string): Database {
-  return openDatabase({ url, poolMax: 10, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test' });
 }
 
 export interface TestWorkerOptions {
@@ -130,13 +126,7 @@ const database0 = {
 export type TestWorker = Awaited<ReturnType<typeof startTestWorker>>;
 
 /** Asks again until the answer is there; a test's own timeout ends what never comes. */
-export async function eventually<T>(ask: () => Promise<T | false | null | undefined>): Promise<T> {
-  for (;;) {
-    const answer = await ask();
-    if (answer !== false && answer !== null && answer !== undefined) return answer;
-    await sleep(25);
-  }
-}
+export const eventually = <T>(ask: () => T | Promise<T>) => askAgain(ask, 120_000);
 
 /** The `state` query of a request's workflow, null while it cannot be asked. */
 export async function liveState({ client }: Pick<TestWorker, 'client'>, id: string): Promise<RequestState | null> {

@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { requestLockKey } from '../../../agent/marker.js';
 import { untilActive } from '../../support/active-statement.js';
-import { bundleOf, dataOf, type MigrationBench, startMigrationBench, tableFiles } from '../../support/migration-bench.js';
+import type { FakeJob } from '../../support/fake-gateway.js';
+import {
+  bundleOf,
+  dataOf,
+  type MigrationBench,
+  type MigrationFile,
+  startMigrationBench,
+  tableFiles,
+} from '../../support/migration-bench.js';
 import { createEmptyDatabase } from '../../support/postgres.js';
 import { eventually } from '../../support/processes.js';
 
@@ -17,6 +25,24 @@ beforeEach(async () => {
   await bench.clear();
 });
 afterAll(() => bench.close());
+
+/** A statement that stands still until the test opens the gate. */
+const wait = 'do $$ begin perform pg_advisory_xact_lock(1); end $$';
+const open = () => bench.target.query('select pg_advisory_unlock(1)');
+
+/** A job whose migrations have come to the gate. */
+async function standing(files: MigrationFile[]): Promise<FakeJob> {
+  await bench.target.query('select pg_advisory_lock(1)');
+  const job = bench.offer('migrate_up', bundleOf('up', files));
+  await untilActive(bench.target, wait);
+  return job;
+}
+
+/** Waits until the agent has been told what heartbeats say now. */
+async function beats(job: FakeJob): Promise<void> {
+  const before = job.heartbeats;
+  await eventually(() => job.heartbeats > before + 1);
+}
 
 /** A marker row that an earlier attempt left. */
 async function leaveMarker(requestId: string, fence: number, step: string, mode: 'tx' | 'auto', state: 'open' | 'done') {
@@ -129,16 +155,16 @@ describe('locks of migrations', () => {
   it('MI-31: both locks are held all the while, even when a migration lets them go, and free afterwards', async () => {
     const files = [
       { version: 'v1', up: 'select pg_advisory_unlock_all()' },
-      { version: 'v2', up: 'select pg_sleep(0.5)' },
+      { version: 'v2', up: wait },
     ];
-    const job = bench.offer('migrate_up', bundleOf('up', files));
-    await untilActive(bench.target, 'pg_sleep(0.5)');
+    const job = await standing(files);
     const free = async (key: string) => {
       const { rows } = await bench.target.query('select pg_try_advisory_lock($1) as taken', [key]);
       return rows[0].taken as boolean;
     };
     expect(await free(MIGRATION_LOCK)).toBe(false);
     expect(await free(String(requestLockKey(job.requestId)))).toBe(false);
+    await open();
     expect(await job.result).toMatchObject({ success: true });
     await eventually(() => free(MIGRATION_LOCK));
   });
@@ -202,25 +228,20 @@ describe('a cancel', () => {
   });
 
   it('MI-34: what is not transactional ends, and no further one starts', async () => {
-    const files = [
-      { version: 'v1', up: 'do $$ begin perform pg_sleep(1.2); end $$', transactional: false },
-      ...tableFiles(2).slice(1),
-    ];
-    const job = bench.offer('migrate_up', bundleOf('up', files));
-    await untilActive(bench.target, 'pg_sleep(1.2)');
+    const job = await standing([{ version: 'v1', up: wait, transactional: false }, ...tableFiles(2).slice(1)]);
     job.heartbeat.cancelled = true;
+    await beats(job);
+    await open();
     expect(await job.result).toMatchObject({ success: false, outcome: 'partial', cancelled: false });
     expect(dataOf(await job.result)).toMatchObject({ applied_before_failure: ['v1'], failed_version: 'v2' });
     expect(await bench.versions()).toEqual(['v1']);
   });
 
   it('MI-34: when all are done it is a success', async () => {
-    const job = bench.offer(
-      'migrate_up',
-      bundleOf('up', [{ version: 'v1', up: 'do $$ begin perform pg_sleep(0.8); end $$', transactional: false }]),
-    );
-    await untilActive(bench.target, 'pg_sleep(0.8)');
+    const job = await standing([{ version: 'v1', up: wait, transactional: false }]);
     job.heartbeat.cancelled = true;
+    await beats(job);
+    await open();
     expect(await job.result).toMatchObject({ success: true, outcome: 'committed', result_data: '{"applied":["v1"]}' });
   });
 
@@ -284,8 +305,9 @@ describe('a cancel', () => {
   });
 
   it('MI-36, AP-81: heartbeats go on while a migration runs', async () => {
-    const job = bench.offer('migrate_up', bundleOf('up', [{ version: 'v1', up: 'select pg_sleep(0.6)' }]));
-    await job.result;
-    expect(job.heartbeats).toBeGreaterThan(1);
+    const job = await standing([{ version: 'v1', up: wait }]);
+    await beats(job);
+    await open();
+    expect(await job.result).toMatchObject({ success: true });
   });
 });

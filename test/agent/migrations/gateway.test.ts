@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CreationOver, type GatewayCalls, gatewayCalls } from '../../api/gateway-calls.js';
-import { untilActive } from '../../support/active-statement.js';
+import { endActive, untilActive } from '../../support/active-statement.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { type ExchangeFaults, startExchangeFaults } from '../../support/exchange-faults.js';
 import { appliedVersions, bundleOf, type MigrationFile, tableFiles } from '../../support/migration-bench.js';
@@ -85,14 +85,10 @@ describe('migrations behind a real gateway', () => {
       expect(await statusOf(id)).toBe('execution_lost');
       expect((await calls.act(dana, id, 'resume')).status).toBe(200);
       // What the killed agent ran goes on in the database until it sees that nobody waits: the next attempt waits for its lock.
-      await target.query(
-        "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(30)%' and pid <> pg_backend_pid()",
-      );
+      await endActive(target, 'terminate', 'pg_sleep(30)');
       await startAgent();
       await untilActive(target, 'pg_sleep(30)');
-      await target.query(
-        "select pg_cancel_backend(pid) from pg_stat_activity where query like '%pg_sleep(30)%' and pid <> pg_backend_pid()",
-      );
+      await endActive(target, 'cancel', 'pg_sleep(30)');
       await until(id, /^failed$/);
       expect((await calls.show(dana, id)).body).toMatchObject({ status: 'failed' });
       expect(await contentOf(id)).toMatchObject({ applied_before_failure: ['v1'], failed_version: 'v2' });

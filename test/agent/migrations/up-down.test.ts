@@ -102,8 +102,8 @@ describe('migrate_up on PostgreSQL', () => {
   });
 
   it('MI-36: a statement has the time that the claim says, each of them', async () => {
-    const up = 'select pg_sleep(0.7); select pg_sleep(0.7)';
-    expect(await bench.up([{ version: 'v1', up }], null, { statementTimeoutSecs: 1 })).toMatchObject({ success: true });
+    const up = 'select pg_sleep(1.1); select pg_sleep(1.1)';
+    expect(await bench.up([{ version: 'v1', up }], null, { statementTimeoutSecs: 2 })).toMatchObject({ success: true });
     const late = await bench.up([{ version: 'v2', up: 'create table t2 (id int); select pg_sleep(30)' }], null, {
       statementTimeoutSecs: 1,
     });

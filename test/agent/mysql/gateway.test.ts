@@ -5,27 +5,14 @@ import { bundleOf, tableFiles } from '../../support/migration-bench.js';
 import { findMysql, type MysqlDatabase } from '../../support/mysql.js';
 import { eventually } from '../../support/processes.js';
 import { startTestAgent, type TestAgent } from '../../support/test-agent.js';
+import { databaseToml, dbaTeamToml, passesToml, workflowToml } from '../../support/toml.js';
 
-const toml = `
-[[databases]]
-name = "shop"
-environments = ["staging", "development"]
-dialect = "mysql"
-
-[[auth.groups]]
-name = "dba-team"
-roles = ["approver"]
-
-[[workflows]]
-operations = ["execute_select", "migrate_up", "migrate_status"]
-auto_approve = { mode = "always" }
-
-[[workflows]]
-operations = ["execute_dml"]
-[[workflows.steps]]
-[[workflows.steps.approvers]]
-group = "dba-team"
-`;
+const toml = [
+  databaseToml('shop', ['staging', 'development'], 'mysql'),
+  dbaTeamToml,
+  passesToml(undefined, 'operations = ["execute_select", "migrate_up", "migrate_status"]'),
+  workflowToml({ more: 'operations = ["execute_dml"]', steps: [[{ group: 'dba-team' }]] }),
+].join('');
 
 const server = await findMysql(import.meta.url);
 
