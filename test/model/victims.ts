@@ -34,7 +34,10 @@ export class Victim {
     await this.#ready;
     this.isReady = false;
     await this.#program.kill();
-    const sessions = () => this.#database.query('select 1 from pg_stat_activity where application_name = $1', [this.name]);
+    const sessions = () =>
+      this.#database.query('select 1 from pg_stat_activity where datname = current_database() and application_name = $1', [
+        this.name,
+      ]);
     await eventually(async () => (await sessions()).length === 0, waitMs);
     this.#program.launch();
     this.#ready = this.#program.untilReady().then(() => {

@@ -65,7 +65,7 @@ async function onDatabase<T>(name: string, work: (client: pg.Client) => Promise<
 }
 
 /** Begins to start the programs, and runs `strike` when each of them waits for the lock that `take` has taken. */
-function strikeWhileWaiting(database: string, take: string, strike: () => Promise<void>): Promise<void> {
+function strikeWhileWaiting(database: string, take: string, strike: () => Promise<unknown>): Promise<void> {
   return onDatabase(database, async (client) => {
     await client.query(take);
     for (const program of programs) program.launch();
