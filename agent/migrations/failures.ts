@@ -70,5 +70,5 @@ export const halfApplied = (version: string) =>
 /** Words for a change that is there while its version row could not be written (MI-38). */
 export function partiallyApplied(version: string, direction: Direction, reason: string): string {
   const action = direction === 'up' ? 'mark-applied' : 'remove';
-  return `migration partially applied (version ${version}): ${reason}; to set it right: svc migrate repair --action ${action} --version ${version}`;
+  return `migration partially applied (version ${version}): ${reason}; to set it right: svc migrate repair --action ${action} --version ${version} --emergency --reason WHY`;
 }

@@ -31,7 +31,9 @@ export function defineMigrate(program: Command, bind: Bind): void {
 function defineRepair(migrate: Command, bind: Bind): void {
   const repair = migrate
     .command('repair')
-    .description('correct the list of applied versions without running anything; needs its four options')
+    .description(
+      'correct the list of applied versions without running anything; needs --action, --version, --emergency and --reason',
+    )
     .addOption(new Option('--action <action>', 'what to do').choices(['mark-applied', 'remove']))
     .option('--version <version>', 'of which migration');
   bind(addRequestOptions(repair), async () => (await import('../commands/migrate-repair.js')).repairMigrations);

@@ -212,7 +212,7 @@ describe('transaction:false on PostgreSQL', () => {
     const result = await bench.up(files);
     expect(result).toMatchObject({ success: false, outcome: 'partial', cancelled: false });
     expect(result.error_message).toMatch(
-      /^migration partially applied \(version v2\): .*SQLSTATE 23514.*svc migrate repair --action mark-applied --version v2$/,
+      /^migration partially applied \(version v2\): .*SQLSTATE 23514.*svc migrate repair --action mark-applied --version v2 --emergency --reason WHY$/,
     );
     expect(dataOf(result)).toMatchObject({ applied_before_failure: [], failed_version: 'v2' });
     await bench.target.query('alter table schema_migrations drop constraint no_v2');

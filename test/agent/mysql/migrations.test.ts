@@ -165,7 +165,7 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
     const failed = await bench.up(files);
     expect(failed).toMatchObject({ success: false, outcome: 'partial' });
     expect(failed.error_message).toMatch(
-      /^migration partially applied \(version v1\): .*Duplicate.*; to set it right: svc migrate repair --action mark-applied --version v1$/,
+      /^migration partially applied \(version v1\): .*Duplicate.*; to set it right: svc migrate repair --action mark-applied --version v1 --emergency --reason WHY$/,
     );
     const alone = await bench.up([{ version: 'v2', up: "insert into schema_migrations values ('v2')" }]);
     expect(alone).toMatchObject({ outcome: 'rolled_back' });
@@ -175,7 +175,9 @@ describe.skipIf(server === null)('migrations on MySQL', () => {
       [{ version: 'v3', up: '', down: "drop table t3; delete from schema_migrations where version = 'v3'" }],
       1,
     );
-    expect(lost.error_message).toMatch(/0 version rows were changed instead of one; .*--action remove --version v3$/);
+    expect(lost.error_message).toMatch(
+      /0 version rows were changed instead of one; .*--action remove --version v3 --emergency --reason WHY$/,
+    );
   });
 
   it('MI-36: settings, variables, temporary tables and USE of one migration do not reach the next', async () => {
