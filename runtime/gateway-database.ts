@@ -6,7 +6,7 @@ import { migrate } from '../db/migrate.js';
 import { type Notifications, openNotifications } from '../db/notifications.js';
 import { GatewayError } from '../domain/errors.js';
 import { StartError } from './start-error.js';
-import { createPatientStart, type PatientStart } from './start-wait.js';
+import { createPatientStart, NotReady, type PatientStart } from './start-wait.js';
 
 export interface GatewayDatabase {
   database: Database;
@@ -72,13 +72,15 @@ export function databaseUrl({ url, caFile }: Config['database']): string {
   return verified.href;
 }
 
-/** Only an unreachable server may come up; a refused password stays refused. */
+/** Only a server that is away may come up, or one in recovery be promoted; a refused password stays refused. */
 async function reach(database: Database): Promise<void> {
-  await database.query('select 1').catch((error: unknown) => {
+  const asked = database.query<{ inRecovery: boolean }>('select pg_is_in_recovery() as "inRecovery"');
+  const [row] = await asked.catch((error: unknown) => {
     throw error instanceof GatewayError
       ? error
       : new StartError(`the gateway database refuses the connection: ${firstLine(error)}`);
   });
+  if (row?.inRecovery !== false) throw new NotReady('could only be read');
 }
 
 /** A migration takes its time, but not on a server that has fallen silent: that is 503. */

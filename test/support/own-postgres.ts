@@ -35,6 +35,8 @@ export async function openOwnPostgres() {
     await child.stop('SIGKILL', 5000);
   };
   return {
+    /** Where its files are. */
+    dataDir: place.dataDir,
     /** Address of a database for the superuser. */
     url: (database: string) => first.url(database),
     /** Nothing of it runs any more, and no connection breaks. */
@@ -45,13 +47,14 @@ export async function openOwnPostgres() {
     },
     /** kill -9 of the server and all that it started. */
     kill,
-    /** Starts it on the same port and data; what a crash left behind is recovered. */
-    async start() {
+    /** Starts it on the same port and data, with further settings for good; what a crash left behind is recovered. */
+    async start(...settings: string[]) {
+      const args = [...formerArguments(place.dataDir), ...settings.flatMap((each) => ['-c', each])];
       await eventually(() => {
         child = startChild({
           name: 'PostgreSQL',
           file: join(place.bin, 'postgres'),
-          args: formerArguments(place.dataDir),
+          args,
           logFile,
           deathSignal: 'SIGINT',
           user: place.user,
