@@ -5,6 +5,7 @@ import { bundleOf, dataOf, tableFiles } from '../../support/migration-bench.js';
 import { findMysql, withMysql } from '../../support/mysql.js';
 import { type MysqlMigrationBench, startMysqlMigrationBench } from '../../support/mysql-migrations.js';
 import { startOtherAgent } from '../../support/mysql-other-agent.js';
+import { eventually } from '../../support/processes.js';
 
 const server = await findMysql(import.meta.url);
 
@@ -18,6 +19,8 @@ describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
   beforeEach(async () => {
     await bench.root.query('select release_lock(?)', [gate]);
     await bench.clear();
+    // A test that breaks connections leaves an agent that may have to connect again first.
+    await eventually(async () => (await bench.run('execute_select', 'select 1')).success === true);
   });
   afterAll(() => bench?.close());
 
