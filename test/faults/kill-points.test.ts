@@ -107,7 +107,7 @@ describe('writes under kill -9 at every message of agent, server, worker and dat
         return seen.every((workflow) => workflow.in_step);
       }, waitMs);
     }
-  }, 300_000);
+  }, 1_800_000);
 });
 
 /** `execution_lost` says that it is not known; everything else says whether the changes are there. */

@@ -35,8 +35,16 @@ export async function countNews({ database }: System): Promise<number> {
   return rows[0]!.count;
 }
 
-/** Waits until Temporal has been told everything. */
-export const untilTold = (system: System) => eventually(async () => (await countNews(system)) === 0, waitMs);
+/** Waits until Temporal has been told everything: as long as there is less and less to tell. */
+export async function untilTold(system: System): Promise<void> {
+  for (let left = await countNews(system); left > 0; )
+    left = (
+      await eventually(async () => {
+        const now = await countNews(system);
+        return now < left ? { now } : null;
+      }, waitMs)
+    ).now;
+}
 
 /**
  * Ends the lease of attempts that nobody has kept alive for `silentSecs`, instead of waiting for the 60 s of AG-37. A live agent beats
