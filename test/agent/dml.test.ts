@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { requestLockKey } from '../../agent/marker.js';
 import { endActive, untilActive } from '../support/active-statement.js';
-import { type FakeGateway, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
+import { type FakeGateway, type FakeJob, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
@@ -39,6 +39,18 @@ afterAll(async () => {
 
 function offer(detail: string, input: Partial<JobInput> = {}) {
   return gateway.offer({ operation: 'execute_dml', detail, ...input });
+}
+
+/** An update of parts whose COMMIT stands still until the test lets go of lock 1. */
+async function standingCommit(detail: string): Promise<FakeJob> {
+  await target.query(`
+    create or replace function stand() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(1); return null; end $$;
+    create constraint trigger stand after update on parts deferrable initially deferred for each row execute function stand();
+    select pg_advisory_lock(1);
+  `);
+  const job = offer(detail);
+  await untilActive(target, 'commit');
+  return job;
 }
 
 async function run(detail: string, input: Partial<JobInput> = {}) {
@@ -235,25 +247,19 @@ describe('execute_dml on PostgreSQL', () => {
   });
 
   it('reports the commit when the cancel comes after COMMIT was sent (AP-44)', async () => {
-    await target.query(`
-      create or replace function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.6); return null; end $$;
-      create constraint trigger slow after update on parts deferrable initially deferred for each row execute function slow();
-    `);
-    const job = offer('update parts set qty = 77 where id = 1');
-    await untilActive(target, 'commit');
+    const job = await standingCommit('update parts set qty = 77 where id = 1');
     job.heartbeat.cancelled = true;
+    const { heartbeats } = job;
+    await eventually(() => job.heartbeats > heartbeats + 1);
+    await target.query('select pg_advisory_unlock(1)');
     expect(await job.result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 1 });
     expect(await quantity(1)).toBe(77);
   });
 
   it('proves by marker and lock that a COMMIT ended by the server was rolled back (AP-37)', async () => {
-    await target.query(`
-      create or replace function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.3); return null; end $$;
-      create constraint trigger slow after update on parts deferrable initially deferred for each row execute function slow();
-    `);
-    const job = offer('update parts set qty = 78 where id = 1');
-    await untilActive(target, 'commit');
+    const job = await standingCommit('update parts set qty = 78 where id = 1');
     await endActive(target, 'terminate', 'commit');
+    await target.query('select pg_advisory_unlock(1)');
     expect(await job.result).toMatchObject({ success: false, outcome: 'rolled_back' });
     expect(await quantity(1)).toBe(10);
     expect(await markers(job.requestId)).toEqual([]);

@@ -45,7 +45,7 @@ const preflight = (sql: string, over: object = {}) =>
 async function planOf(sql: string, over: object = {}): Promise<Record<string, unknown>> {
   const offered = preflight(sql, over);
   gateway.offerExplains({ preflight_jobs: [offered] });
-  await expect.poll(() => gateway.explainCalls.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => gateway.explainCalls.length).toBe(1);
   const { path, body } = gateway.explainCalls.splice(0)[0]!;
   expect([path, body.job_id, body.claim_token]).toEqual(['/api/agent/preflight-result', offered.id, 'mine']);
   return body;

@@ -1,4 +1,4 @@
-import type { Answer, TestApi } from '../support/api.js';
+import { type Answer, startTestApi, type TestApi, type TestApiOptions } from '../support/api.js';
 import { databaseToml, dbaTeamToml, passesToml, workflowToml } from '../support/toml.js';
 import { gatewayCalls } from './gateway-calls.js';
 
@@ -37,6 +37,12 @@ max_persist_bytes = 20000
 export type Body = Record<string, unknown>;
 export type Agent = ReturnType<typeof agentWith>;
 export type AgentCalls = Awaited<ReturnType<typeof agentCalls>>;
+
+/** A server with these targets, and the calls to it. */
+export async function startAgentApi(options: TestApiOptions = {}): Promise<{ api: TestApi; calls: AgentCalls }> {
+  const api = await startTestApi({ toml: agentToml, ...options });
+  return { api, calls: await agentCalls(api) };
+}
 
 /** Reports and asks as an agent of today does: both scopes, markers, fences. */
 export const pollBody = (over: Body = {}, capabilities: Body = {}): Body => ({

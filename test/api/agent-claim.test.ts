@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyIdOf } from '../../crypto/ed25519.js';
 import { approvalDigest, verifyExecutionToken } from '../../crypto/execution-token.js';
-import { type Loose, startTestApi, type TestApi } from '../support/api.js';
-import { type AgentCalls, agentCalls, agentToml, basicBody, coded, pollBody, scope } from './agent-calls.js';
+import type { Loose, TestApi } from '../support/api.js';
+import { type AgentCalls, basicBody, coded, pollBody, scope, startAgentApi } from './agent-calls.js';
 
 let api: TestApi;
 let calls: AgentCalls;
 beforeAll(async () => {
-  api = await startTestApi({ toml: agentToml, times: { cancelWaitMs: 20 } });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ times: { cancelWaitMs: 20 } }));
 });
 afterAll(() => api?.close());
 beforeEach(() => calls.clear());
@@ -133,7 +132,7 @@ describe('the answer of a claim (section 4)', () => {
     expect(verify({})).toEqual({ ok: true, expiresAt: Date.parse(body.server_time) + 300_000 });
     for (const over of [{ detail: `${write} ` }, { fence: 2 }, { maxResultBytes: 1 }, { requestId: randomUUID() }])
       expect(verify(over).ok).toBe(false);
-    expect(verify({}, { agentId: 'agent-other' })).toEqual({ ok: false, why: 'agent_id mismatch' });
+    expect(verify({}, { agentId: 'agent-other' })).toMatchObject({ ok: false, why: 'agent_id mismatch' });
     expect(JSON.parse(body.execution_token)).toMatchObject({ requester_subject_id: 'rita', requester_role: 'requester' });
     const [agentRow] = await calls.sql<{ key_id: string }>('select key_id from agents where id = $1', [agent.id]);
     expect(agentRow?.key_id, 'the agent record holds the key fetched last (AG-12)').toBe(published.key_id);

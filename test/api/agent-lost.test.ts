@@ -3,25 +3,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createStep } from '../../activities/step.js';
 import { createSweeper } from '../../worker/sweeper.js';
 import { lockWaits } from '../support/active-statement.js';
-import { startTestApi, type TestApi } from '../support/api.js';
-import {
-  type Agent,
-  type AgentCalls,
-  agentCalls,
-  agentToml,
-  type Body,
-  basicBody,
-  coded,
-  pollBody,
-  scope,
-} from './agent-calls.js';
+import type { TestApi } from '../support/api.js';
+import { type Agent, type AgentCalls, type Body, basicBody, coded, pollBody, scope, startAgentApi } from './agent-calls.js';
 
 let api: TestApi;
 let calls: AgentCalls;
 let agent: Agent;
 beforeAll(async () => {
-  api = await startTestApi({ toml: agentToml, times: { cancelWaitMs: 20 } });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ times: { cancelWaitMs: 20 } }));
   agent = await calls.known();
 });
 afterAll(() => api?.close());

@@ -1,25 +1,19 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import type { TestApi } from '../support/api.js';
+import type { TcpProxy } from '../support/tcp-proxy.js';
 import { type AgentCalls, agentCalls, agentToml, coded } from './agent-calls.js';
+import { type ProxiedApi, startProxiedApi } from './proxied-api.js';
 
-let database: TestDatabase;
-let proxy: TcpProxy;
+let behind: ProxiedApi;
 let api: TestApi;
+let proxy: TcpProxy;
 let calls: AgentCalls;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  proxy = await startTcpProxy(database.url);
-  api = await startTestApi({ database, databaseUrl: proxy.url, toml: agentToml });
+  behind = await startProxiedApi({ toml: agentToml });
+  ({ api, proxy } = behind);
   calls = await agentCalls(api);
 });
-afterAll(async () => {
-  proxy?.heal();
-  await api?.close();
-  await proxy?.close();
-  await database?.drop();
-});
+afterAll(() => behind?.close());
 
 it.each(['cut', 'freeze'] as const)(
   'with our Postgres away (%s) every call of an agent is 503 and changes nothing; its retries are then served (AG-48, AG-50)',

@@ -3,15 +3,14 @@ import { rename, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { type Agent, type AgentCalls, agentCalls, agentToml, type Body, coded } from './agent-calls.js';
+import type { TestApi } from '../support/api.js';
+import { type Agent, type AgentCalls, type Body, coded, startAgentApi } from './agent-calls.js';
 
 let api: TestApi;
 let calls: AgentCalls;
 let agent: Agent;
 beforeAll(async () => {
-  api = await startTestApi({ toml: agentToml, times: { cancelWaitMs: 20 } });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ times: { cancelWaitMs: 20 } }));
   agent = await calls.known();
 });
 afterAll(() => api?.close());

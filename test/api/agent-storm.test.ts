@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { type Agent, type AgentCalls, agentCalls, agentToml } from './agent-calls.js';
+import type { TestApi } from '../support/api.js';
+import { type Agent, type AgentCalls, startAgentApi } from './agent-calls.js';
 
 let api: TestApi;
 let calls: AgentCalls;
 let agents: Agent[];
 beforeAll(async () => {
-  api = await startTestApi({ toml: agentToml, times: { cancelWaitMs: 5 } });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ times: { cancelWaitMs: 5 } }));
   agents = await Promise.all([1, 2, 3].map(() => calls.known()));
 });
 afterAll(() => api?.close());

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, startTestApi, type TestApi } from '../support/api.js';
-import { type Agent, type AgentCalls, agentCalls, agentToml, coded, pollBody } from './agent-calls.js';
+import type { Answer, TestApi } from '../support/api.js';
+import { type Agent, type AgentCalls, coded, pollBody, startAgentApi } from './agent-calls.js';
 
 let api: TestApi;
 let calls: AgentCalls;
 let agent: Agent;
 beforeAll(async () => {
-  api = await startTestApi({ toml: agentToml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi());
   agent = await calls.known();
 });
 afterAll(() => api?.close());

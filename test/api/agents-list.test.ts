@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { type AgentCalls, agentCalls, agentToml, type Body, coded, pollBody, scope } from './agent-calls.js';
+import type { TestApi } from '../support/api.js';
+import { type AgentCalls, type Body, coded, pollBody, scope, startAgentApi } from './agent-calls.js';
 
 let api: TestApi;
 let calls: AgentCalls;
 beforeAll(async () => {
-  api = await startTestApi({ toml: agentToml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi());
 });
 afterAll(() => api?.close());
 

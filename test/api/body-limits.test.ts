@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { allRoutes, defaultTimes } from '../../api/routes/index.js';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { type Agent, type AgentCalls, agentCalls, agentToml } from './agent-calls.js';
+import { type Agent, type AgentCalls, startAgentApi } from './agent-calls.js';
 
 const mib = 1024 * 1024;
 const maxPersistBytes = 20_000;
@@ -20,8 +20,7 @@ let api: TestApi;
 let calls: AgentCalls;
 let agent: Agent;
 beforeAll(async () => {
-  api = await startTestApi({ toml: agentToml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi());
   agent = await calls.known();
 });
 afterAll(() => api?.close());

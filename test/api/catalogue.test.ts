@@ -6,10 +6,10 @@ import { httpStatus } from '../../api/errors.js';
 import { openApiDocument } from '../../api/openapi.js';
 import { allRoutes, defaultTimes, readOnlyPaths } from '../../api/routes/index.js';
 import type { ErrorCode } from '../../domain/errors.js';
-import { type Answer, type CallOptions, startTestApi, type TestApi } from '../support/api.js';
+import type { Answer, CallOptions, TestApi } from '../support/api.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { groupToml, needsDbaToml, workflowToml } from '../support/toml.js';
-import { type AgentCalls, agentCalls, agentToml, pollBody, scope } from './agent-calls.js';
+import { type AgentCalls, agentToml, pollBody, scope, startAgentApi } from './agent-calls.js';
 import { reach } from './reach-status.js';
 
 /** `guarded` asks for a reason; on `two` one approver may fit two selectors. */
@@ -29,8 +29,7 @@ let calls: AgentCalls;
 let who: { owner: string; approver: string };
 let agent: Awaited<ReturnType<AgentCalls['known']>>;
 beforeAll(async () => {
-  api = await startTestApi({ toml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ toml }));
   who = {
     owner: await api.createUser('owner', { roles: ['requester'] }),
     approver: await api.createUser('approver', { roles: ['requester'], groups: ['dba-team', 'leads'] }),

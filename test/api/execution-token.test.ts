@@ -5,14 +5,13 @@ import { openSeed } from '../../crypto/seal.js';
 import { listAllKeys } from '../../db/signing-keys.js';
 import { requesterRole } from '../../domain/execution-token.js';
 import { rotateKeys } from '../../runtime/key-rotation.js';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { type AgentCalls, agentCalls, agentToml } from './agent-calls.js';
+import type { TestApi } from '../support/api.js';
+import { type AgentCalls, startAgentApi } from './agent-calls.js';
 
 let api: TestApi;
 let calls: AgentCalls;
 beforeAll(async () => {
-  api = await startTestApi({ toml: agentToml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi());
 });
 afterAll(() => api?.close());
 beforeEach(() => calls.clear());

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createExplainKeeper } from '../../worker/explain-keeper.js';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { TestApi } from '../support/api.js';
 import { databaseToml, dbaTeamToml, needsDbaToml, passesToml } from '../support/toml.js';
-import { type AgentCalls, agentCalls, type Body, coded, idsOf, pollBody, scope } from './agent-calls.js';
+import { type AgentCalls, type Body, coded, idsOf, pollBody, scope, startAgentApi } from './agent-calls.js';
 
 const toml = [
   databaseToml('shop', ['staging', 'production', 'quiet']),
@@ -19,8 +19,7 @@ const twoUpdates = "UPDATE parts SET name = 'é'  WHERE id = 1 ;\n update parts 
 let api: TestApi;
 let calls: AgentCalls;
 beforeAll(async () => {
-  api = await startTestApi({ toml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ toml }));
 });
 afterAll(() => api?.close());
 beforeEach(() => calls.sql(`update dry_run_jobs set state = 'failed' where state in ('pending', 'claimed')`));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, startTestApi, type TestApi } from '../support/api.js';
+import type { Answer, TestApi } from '../support/api.js';
 import { needsDbaToml } from '../support/toml.js';
-import { type AgentCalls, agentCalls, agentToml, pollBody, scope } from './agent-calls.js';
+import { type AgentCalls, agentToml, pollBody, scope, startAgentApi } from './agent-calls.js';
 import { type Operation, operationsOf } from './openapi-input.js';
 
 const toml = agentToml + needsDbaToml('production');
@@ -12,8 +12,7 @@ let approver: string;
 /** An executed request, a pending one with an EXPLAIN job, and what hangs on them. */
 let made: { request: string; execution: string; token: string };
 beforeAll(async () => {
-  api = await startTestApi({ toml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ toml }));
   approver = await api.createUser('approver', { groups: ['dba-team'] });
   const agent = await calls.known(pollBody({ limit: 0 }, { scopes: [scope('shop', 'staging'), scope('shop', 'production')] }));
   const request = await calls.created(calls.requester, { environment: 'production', detail: 'select * from parts' });

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { revokeSigningKey, rotateKeys } from '../../runtime/key-rotation.js';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { type Agent, type AgentCalls, agentCalls, agentToml } from './agent-calls.js';
+import type { TestApi } from '../support/api.js';
+import { type Agent, type AgentCalls, startAgentApi } from './agent-calls.js';
 
 let api: TestApi;
 let calls: AgentCalls;
 beforeAll(async () => {
-  api = await startTestApi({ toml: agentToml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi());
 });
 afterAll(() => api?.close());
 

@@ -1,22 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import type { TestApi } from '../support/api.js';
+import type { TcpProxy } from '../support/tcp-proxy.js';
+import { type ProxiedApi, startProxiedApi } from './proxied-api.js';
 
-let database: TestDatabase;
-let proxy: TcpProxy;
+let behind: ProxiedApi;
 let api: TestApi;
+let proxy: TcpProxy;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  proxy = await startTcpProxy(database.url);
-  api = await startTestApi({ database, databaseUrl: proxy.url });
+  behind = await startProxiedApi();
+  ({ api, proxy } = behind);
 });
-afterAll(async () => {
-  proxy?.heal();
-  await api?.close();
-  await proxy?.close();
-  await database?.drop();
-});
+afterAll(() => behind?.close());
 
 describe('our own Postgres away (HT-112, HT-111, IM-8)', () => {
   it.each(['cut', 'freeze'] as const)('%s: every call is 503, the probes answer, and recovery needs no restart', async (how) => {

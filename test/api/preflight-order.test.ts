@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { TestApi } from '../support/api.js';
 import { table } from '../support/snapshots.js';
 import { databaseToml, dbaTeamToml, roleToml, workflowToml } from '../support/toml.js';
-import { type AgentCalls, agentCalls, type Body, pollBody, scope } from './agent-calls.js';
+import { type AgentCalls, type Body, pollBody, scope, startAgentApi } from './agent-calls.js';
 
 const policies = (database: string) => `
 [[execution_policies]]
@@ -36,8 +36,7 @@ let api: TestApi;
 let calls: AgentCalls;
 let narrow: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ toml }));
   narrow = await api.createUser('nina', { roles: ['narrow'] });
 });
 afterAll(() => api?.close());

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { TestApi } from '../support/api.js';
 import { databaseToml, dbaTeamToml, needsDbaToml, passesToml, roleToml, workflowToml } from '../support/toml.js';
-import { type AgentCalls, agentCalls, type Body, pollBody, scope } from './agent-calls.js';
+import { type AgentCalls, type Body, pollBody, scope, startAgentApi } from './agent-calls.js';
 import { untilWaiting } from './until-waiting.js';
 
 const dba = { group: 'dba-team' };
@@ -20,8 +20,7 @@ let api: TestApi;
 let calls: AgentCalls;
 let narrow: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ toml }));
   narrow = await api.createUser('nils', { roles: ['no-explain'] });
 });
 afterAll(() => api?.close());

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SnapshotConstraint } from '../../domain/schema-snapshot.js';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { TestApi } from '../support/api.js';
 import { table } from '../support/snapshots.js';
 import { databaseToml, dbaTeamToml, needsDbaToml, passesToml, roleToml } from '../support/toml.js';
-import { type Agent, type AgentCalls, agentCalls, type Body, scope } from './agent-calls.js';
+import { type Agent, type AgentCalls, type Body, scope, startAgentApi } from './agent-calls.js';
 import type { CreationOver } from './gateway-calls.js';
 
 const toml = [
@@ -42,8 +42,7 @@ let calls: AgentCalls;
 let agent: Agent;
 let dora: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ toml }));
   dora = await api.createUser('dora', { roles: ['dba'] });
   const scopes = ['risky', 'production'].map((environment) => scope('shop', environment));
   agent = await calls.known({ limit: 0, capabilities: { scopes, features: ['fence'] } });

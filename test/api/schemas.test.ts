@@ -6,10 +6,10 @@ import { createDatabases } from '../../agent/databases.js';
 import { createGatewayClient } from '../../agent/gateway-client.js';
 import { createSchemaSync } from '../../agent/schema-sync.js';
 import { defaultTimings } from '../../agent/timings.js';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { TestApi } from '../support/api.js';
 import { table } from '../support/snapshots.js';
 import { databaseToml, dbaTeamToml, needsDbaToml, passesToml, roleToml } from '../support/toml.js';
-import { type Agent, type AgentCalls, agentCalls, coded, scope } from './agent-calls.js';
+import { type Agent, type AgentCalls, coded, scope, startAgentApi } from './agent-calls.js';
 
 const toml = [
   databaseToml('shop', ['qa', 'staging', 'production', 'development'], null),
@@ -28,8 +28,7 @@ let agent: Agent;
 let viewer: string;
 let narrow: string;
 beforeAll(async () => {
-  api = await startTestApi({ toml });
-  calls = await agentCalls(api);
+  ({ api, calls } = await startAgentApi({ toml }));
   const scopes = ['qa', 'staging', 'production', 'development'].map((environment) => scope('shop', environment));
   agent = await calls.known({
     limit: 0,
