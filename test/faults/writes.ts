@@ -23,6 +23,12 @@ export function createWrites({ system, calls, targets }: { system: System; calls
   };
   const areOpen = async (played: readonly Played[]) =>
     [...(await statusesOf(played)).values()].some((status) => status === 'dispatched' || status === 'running');
+  /** What is not over, in words for a failure. */
+  const openOnes = async (played: readonly Played[]): Promise<string> => {
+    const statuses = await statusesOf(played);
+    const open = played.filter(({ id }) => ['dispatched', 'running'].includes(statuses.get(id) ?? ''));
+    return open.map(({ id, target, key, kind }) => `${id} ${statuses.get(id)} (${target.name} ${key}, ${kind.mode})`).join(', ');
+  };
   const lostOf = async (played: readonly Played[]) => {
     const statuses = await statusesOf(played);
     return played.filter(({ id }) => statuses.get(id) === 'execution_lost');
@@ -61,7 +67,9 @@ export function createWrites({ system, calls, targets }: { system: System; calls
       await eventually(async () => {
         await endSilentLeases(system, silentSecs);
         return !(await areOpen(played));
-      }, 3 * waitMs);
+      }, 3 * waitMs).catch(async (error: Error) => {
+        throw new Error(`${error.message}: ${await openOnes(played)}\n${system.agent.log().slice(-2000)}`);
+      });
     },
   };
 }
