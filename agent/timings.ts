@@ -11,6 +11,8 @@ export interface Timings {
   keyRefreshMs: number;
   keyRefreshAtMostEveryMs: number;
   reconnectMs: number;
+  /** How long a database may take to be looked at once it is connected: it may accept connections and say nothing. */
+  silentMs: number;
   summaryMs: number;
   liveMs: number;
   /** Waits between two sent cancels, until a backend is terminated, until a cancel is given up (AP-42, AP-45). */
@@ -41,6 +43,7 @@ export const defaultTimings: Timings = {
   keyRefreshMs: 600_000,
   keyRefreshAtMostEveryMs: 10_000,
   reconnectMs: 5000,
+  silentMs: 30_000,
   summaryMs: 30_000,
   liveMs: 10_000,
   cancelRepeatMs: 1000,

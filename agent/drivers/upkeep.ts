@@ -9,31 +9,41 @@ interface Kept<S extends Session> {
   writes: SessionPool<S>;
   marker: Marker<S>;
   config: AgentConfig['marker'];
+  silentMs: number;
 }
 
 /**
  * Connects with every role and looks at the marker table; outside the pools, so that a reconnect never waits for running jobs. `examine` throws a
- * ConnectFailure when the sessions will not do, and tells what is wrong with the role for reads.
+ * ConnectFailure when the sessions will not do, and tells what is wrong with the role for reads; `another` opens a further writer for it.
  */
 export async function connectDatabase<S extends Session>(
-  { reads, writes, marker, config }: Kept<S>,
+  { reads, writes, marker, config, silentMs }: Kept<S>,
   onlyLook: boolean,
   whyFailed: (error: unknown) => ConnectFailure,
-  examine: (writer: S, reader: S) => Promise<string | null>,
+  examine: (writer: S, reader: S, another: () => Promise<S>) => Promise<string | null>,
 ): Promise<Connected> {
-  const opened = await Promise.allSettled([writes.open(), reads.open()]);
-  const sessions = opened.flatMap((one): S[] => (one.status === 'fulfilled' ? [one.value as S] : []));
+  const sessions: S[] = [];
+  const open = async (pool: SessionPool<S>) => {
+    const session = await pool.open();
+    sessions.push(session);
+    return session;
+  };
+  const timer = setTimeout(() => {
+    for (const session of sessions) session.destroy();
+  }, silentMs);
   try {
-    for (const one of opened) if (one.status === 'rejected') throw one.reason;
-    const [writer, reader] = sessions as [S, S];
-    const problem = { readProblem: await examine(writer, reader) };
+    const [writing, reading] = await Promise.allSettled([open(writes), open(reads)]);
+    if (writing.status === 'rejected') throw writing.reason;
+    if (reading.status === 'rejected') throw reading.reason;
+    const problem = { readProblem: await examine(writing.value, reading.value, () => open(writes)) };
     if (config.mode === 'off') return { ...problem, markerReady: false, markerProblem: null };
-    const markerProblem = await marker.prepare(writer, onlyLook);
+    const markerProblem = await marker.prepare(writing.value, onlyLook);
     return { ...problem, markerReady: markerProblem === null, markerProblem };
   } catch (error) {
     throw whyFailed(error);
   } finally {
     await Promise.all(sessions.map((session) => session.release()));
+    clearTimeout(timer);
   }
 }
 

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { refusePooler } from '../../agent/drivers/postgres/pooler.js';
 import { createSessionPool, type PostgresSession } from '../../agent/drivers/postgres/session.js';
+import { startFakeGateway } from '../support/fake-gateway.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { startTestAgent } from '../support/test-agent.js';
+import { createTripwire } from '../support/tripwire.js';
 
 let database: TestDatabase;
 let pool: ReturnType<typeof createSessionPool>;
@@ -48,4 +51,18 @@ it.each([
 ])('section 10: refuses sessions whose start options were dropped: %s', async (setting) => {
   await one.query(`set ${setting}`);
   await expect(refusePooler(one, other)).rejects.toThrow('a pooler drops the start options of sessions');
+});
+
+it('AP-15: a database that falls silent while it is looked at is connected anew', async () => {
+  const wire = createTripwire();
+  const gateway = await startFakeGateway();
+  const silent = wire.next(({ bytes }) => bytes.includes("'bytea_output'"));
+  const url = await wire.front('target', database.url);
+  const agent = startTestAgent({ gateway, url, timings: { silentMs: 300, reconnectMs: 10 } });
+  const held = await silent;
+  expect(await gateway.offer({ detail: 'select 1' }).result).toMatchObject({ success: true });
+  held!.lose();
+  agent.stop();
+  await agent.exit;
+  await Promise.all([gateway.close(), wire.close()]);
 });

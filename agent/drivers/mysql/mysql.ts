@@ -29,7 +29,7 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
   const toRead = { pool: reads, timings, engine, graceMs: timings.mysqlReadGraceMs };
   const toWrite = { pool: writes, timings, engine, graceMs: 0, marker };
   const toMigrate = { ...toWrite, migrations: createMysqlMigrations(toWrite), lockWaitMs: config.migrationLockWaitMs };
-  const kept = { reads, writes, marker, config: config.marker };
+  const kept = { reads, writes, marker, config: config.marker, silentMs: timings.silentMs };
 
   return {
     dialect: 'mysql',

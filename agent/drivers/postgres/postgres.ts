@@ -24,14 +24,13 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
   const marker = createPostgresMarker(config.marker);
   const toWrite = { ...common, pool: writes, marker };
   const toMigrate = { ...toWrite, migrations: createPostgresMigrations(toWrite), lockWaitMs: config.migrationLockWaitMs };
-  const kept = { reads, writes, marker, config: config.marker };
+  const kept = { reads, writes, marker, config: config.marker, silentMs: timings.silentMs };
 
   return {
     dialect: 'postgresql',
     connect: ({ onlyLook }) =>
-      connectDatabase(kept, onlyLook, connectFailure, async (writer) => {
-        const other = await writes.open();
-        await refusePooler(writer, other).finally(() => other.release());
+      connectDatabase(kept, onlyLook, connectFailure, async (writer, _, another) => {
+        await refusePooler(writer, await another());
         return null;
       }),
     select: (run) => runInPool(reads, run, errors, (session) => runSelect(session, run, { ...common, pool: reads })),
