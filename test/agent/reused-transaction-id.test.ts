@@ -1,10 +1,9 @@
-import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { openOwnPostgres } from '../support/own-postgres.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 import { createTripwire, type Tripwire } from '../support/tripwire.js';
-import { reuseOpenId, saveNothingEarly } from '../support/unsaved-ids.js';
+import { askOwn, reuseOpenId, saveNothingEarly } from '../support/unsaved-ids.js';
 
 let postgres: Awaited<ReturnType<typeof openOwnPostgres>>;
 let gateway: FakeGateway;
@@ -32,16 +31,7 @@ afterEach(async () => {
 });
 afterAll(() => postgres.close());
 
-async function ask(sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: postgres.url('postgres') });
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
+const ask = (sql: string) => askOwn(postgres.url, sql);
 
 it.each([
   ['required', 'rolled_back', 'driver error: '],

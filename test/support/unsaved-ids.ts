@@ -5,14 +5,14 @@ type OwnPostgres = Awaited<ReturnType<typeof openOwnPostgres>>;
 
 /** Nobody puts what is not committed on disk early: a crash takes it back, ids of transactions included. */
 export async function saveNothingEarly({ url }: OwnPostgres): Promise<void> {
-  for (const setting of ['autovacuum = off', "wal_writer_delay = '10s'"]) await ask(url, `alter system set ${setting}`);
-  await ask(url, 'select pg_reload_conf()');
+  for (const setting of ['autovacuum = off', "wal_writer_delay = '10s'"]) await askOwn(url, `alter system set ${setting}`);
+  await askOwn(url, 'select pg_reload_conf()');
 }
 
 /** Kills the server while one transaction that has written is open, starts it, and gives the id of that transaction to another one that commits. */
 export async function reuseOpenId({ url, kill, start }: OwnPostgres): Promise<void> {
   // Asked without writing anything, since that would save the id.
-  const open = await ask(
+  const open = await askOwn(
     url,
     "select backend_xid::text as id from pg_stat_activity where backend_type = 'client backend' and backend_xid is not null",
   );
@@ -21,15 +21,17 @@ export async function reuseOpenId({ url, kill, start }: OwnPostgres): Promise<vo
   await kill();
   await start();
   if ((await nextId(url)) > taken) throw new Error(`the crash did not take back transaction id ${taken}`);
-  while ((await nextId(url)) <= taken) await ask(url, 'create table if not exists taker (id int); insert into taker values (1)');
+  while ((await nextId(url)) <= taken)
+    await askOwn(url, 'create table if not exists taker (id int); insert into taker values (1)');
 }
 
 async function nextId(url: OwnPostgres['url']): Promise<bigint> {
-  const [row] = await ask(url, 'select pg_snapshot_xmax(pg_current_snapshot())::text as id');
+  const [row] = await askOwn(url, 'select pg_snapshot_xmax(pg_current_snapshot())::text as id');
   return BigInt(row!.id as string);
 }
 
-async function ask(url: OwnPostgres['url'], sql: string): Promise<Record<string, unknown>[]> {
+/** Runs a text as the superuser on a connection of its own; answers the rows of a single statement. */
+export async function askOwn(url: OwnPostgres['url'], sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url('postgres') });
   client.on('error', () => {});
   await client.connect();
