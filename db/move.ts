@@ -120,9 +120,9 @@ function newsInsert(
 }
 
 function decisionInsert(p: Parameters, request: string, decision: Decision): string {
-  const { step, userId, action, selector, comment, at: decidedAt } = decision;
-  const values = [step, userId, action, selector, comment, at(decidedAt)].map(p.add).join(', ');
-  return `decided as (insert into decisions (id, request_id, step, user_id, action, selector, comment, decided_at) values (gen_random_uuid(), ${request}, ${values}))`;
+  const { step, userId, action, selector, comment, at: decidedAt, tokenId } = decision;
+  const values = [step, userId, action, selector, comment, at(decidedAt), tokenId].map(p.add).join(', ');
+  return `decided as (insert into decisions (id, request_id, step, user_id, action, selector, comment, decided_at, token_id) values (gen_random_uuid(), ${request}, ${values}))`;
 }
 
 function stateUpdate(p: Parameters, request: string, before: StoredRequest, after: StoredRequest): string {

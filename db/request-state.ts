@@ -19,7 +19,7 @@ const stateColumns = `r.id, r.version, r.status, r.requester, r.requester_role a
   r.failure_reason as "failureReason"`;
 
 const parts = `coalesce((select jsonb_agg(jsonb_build_object('step', d.step, 'userId', d.user_id, 'action', d.action, 'selector', d.selector,
-    'comment', d.comment, 'at', ${ms('d.decided_at')}) order by d.decided_at, d.step) from decisions d where d.request_id = r.id), '[]') as decisions,
+    'comment', d.comment, 'at', ${ms('d.decided_at')}, 'tokenId', d.token_id) order by d.decided_at, d.step) from decisions d where d.request_id = r.id), '[]') as decisions,
   coalesce((select jsonb_agg(jsonb_build_object('id', e.id, 'fence', e.fence, 'agentId', e.agent_id, 'claimId', e.claim_id, 'mutating', e.mutating,
     'marker', e.marker, 'status', e.status, 'lost', e.lost, 'unresolved', e.unresolved, 'leaseExpiresAt', ${ms('e.lease_expires_at')},
     'windowSecs', e.window_secs, 'outcome', e.outcome, 'submission', e.submission) order by e.fence) from executions e where e.request_id = r.id), '[]') as executions`;

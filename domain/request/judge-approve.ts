@@ -24,6 +24,7 @@ export function judgeApprove(request: StoredRequest, move: Approve, now: Instant
     selector,
     comment: move.comment,
     at: now,
+    tokenId: move.caller.tokenId,
   };
   return approved(request, move, decision, now);
 }

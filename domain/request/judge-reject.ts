@@ -22,6 +22,7 @@ export function judgeReject(request: StoredRequest, move: Reject, now: Instant):
     selector,
     comment: move.comment,
     at: now,
+    tokenId: move.caller.tokenId,
   };
   return changed(
     { status: 'rejected', resolvedAt: now },

@@ -26,6 +26,8 @@ export interface Decision {
   selector: string;
   comment: string | null;
   at: Instant;
+  /** The API token it was made with; null for a sign-in. */
+  tokenId: string | null;
 }
 
 /** Why a request is cancelled: somebody asked for it, or its owner lost the account (ST-19). */

@@ -144,7 +144,7 @@ export function requestIn(status: Status, over: Partial<StoredRequest> = {}): St
 }
 
 export const approval = (step: number, userId: string, selector: string): Decision => ({
-  ...{ step, userId, selector, action: 'approve', comment: null, at: now - 30_000 },
+  ...{ step, userId, selector, action: 'approve', comment: null, at: now - 30_000, tokenId: null },
 });
 
 type Granted = Permission | `${Permission}:${Ownership}` | '*';

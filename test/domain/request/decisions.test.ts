@@ -19,6 +19,7 @@ describe('an approval', () => {
       selector: 'group:first',
       comment: 'ok',
       at: now,
+      tokenId: bob.tokenId,
     });
     const metadata = { step_number: 1, total_steps: 2, matched_selector: 'group:first', approval_comment: 'ok' };
     expect(change?.events).toMatchObject([

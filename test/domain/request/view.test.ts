@@ -77,7 +77,7 @@ describe('the view that a workflow has of a request', () => {
         lostReason: secret,
         failureReason: secret,
       },
-      decisions: [{ step: 0, userId: 'bob', action: 'approve', selector: 'group:a', comment: secret, at: now }],
+      decisions: [{ step: 0, userId: 'bob', action: 'approve', selector: 'group:a', comment: secret, at: now, tokenId: null }],
     });
     expect(JSON.stringify(viewOf(request, now))).not.toContain(secret);
     expect(Object.keys(viewOf(request, now))).toEqual(['version', 'status', 'turn', 'clock', 'final']);
