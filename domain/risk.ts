@@ -13,7 +13,7 @@ import type { Operation, RiskLevel } from './workflow-policy.js';
 
 /** SQ-93, as clients see them. */
 export type RiskFactor =
-  | { name: 'read_only' | 'safe_ddl' | 'schema_not_synced' | 'multi_statement' | 'drop_operation' }
+  | { name: 'read_only' | 'safe_ddl' | 'schema_not_synced' | 'ddl' | 'multi_statement' | 'drop_operation' }
   | { name: 'table_unresolved'; tables: string[] }
   | { name: 'many_warnings'; count: number }
   | { name: 'cascade_delete'; targets: string[] }
@@ -82,7 +82,7 @@ interface Raise {
   factor: RiskFactor | null;
 }
 
-/** The steps SQ-87 to SQ-91 that apply. */
+/** The steps SQ-84a and SQ-87 to SQ-91 that apply. */
 function listRaises(
   { operation, facts, findings, autoApprove }: RiskInput,
   snapshot: SchemaSnapshot,
@@ -90,6 +90,7 @@ function listRaises(
 ): Raise[] {
   const limit = autoApprove?.maxEstimatedRows ?? defaultMaxRows;
   const raises: Raise[] = [];
+  if (facts.some(({ ddl }) => ddl)) raises.push({ level: 'medium', factor: { name: 'ddl' } });
   if (facts.length > 1 && operation !== 'execute_select') raises.push({ level: 'high', factor: { name: 'multi_statement' } });
   if (findings.length >= 3) raises.push({ level: 'high', factor: { name: 'many_warnings', count: findings.length } });
   else if (findings.length > 0) raises.push({ level: 'medium', factor: null });
@@ -113,20 +114,22 @@ function listRaises(
   return raises;
 }
 
-/** SQ-90. A child that was never analysed counts as large. */
+/** SQ-90; names the tables that lose rows with those of the text. A child that was never analysed counts as large. */
 function cascadeRaise(tables: readonly SnapshotTable[], snapshot: SchemaSnapshot, limit: number): Raise[] {
   if (tables.length === 0) return [];
   const cascadeOf = indexCascades(snapshot);
-  const targets: string[] = [];
+  const lost = new Set<SnapshotTable>();
   let isLarge = false;
   for (const table of tables) {
     const { children, truncated } = cascadeOf(table);
     if (children.length === 0) continue;
-    targets.push(shownName(table.schema_name, table.name));
+    for (const child of children) lost.add(child.table);
     const counts = [table, ...children.map((child) => child.table)].map(({ estimated_rows }) => estimated_rows);
     isLarge ||= truncated || counts.some((count) => count > limit || count < 0);
   }
-  return targets.length === 0 ? [] : [{ level: isLarge ? 'high' : 'medium', factor: { name: 'cascade_delete', targets } }];
+  if (lost.size === 0) return [];
+  const targets = [...lost].map(({ schema_name, name }) => shownName(schema_name, name));
+  return [{ level: isLarge ? 'high' : 'medium', factor: { name: 'cascade_delete', targets } }];
 }
 
 /** All tables that the names may mean, each once. */

@@ -14,6 +14,8 @@ export interface StatementFacts {
   changesRows: boolean;
   /** Calls a listed function anywhere, in definitions too (SQ-44). */
   listedCall: boolean;
+  /** Changes the schema (SQ-23, SQ-24, SQ-41). */
+  ddl: boolean;
   /** One of the forms of SQ-82. */
   safeForm: boolean;
   /** `allow_ddl` may lift blocks of it (BG-3). */
@@ -55,6 +57,7 @@ export function noFacts(): StatementFacts {
     hits: [],
     changesRows: false,
     listedCall: false,
+    ddl: false,
     safeForm: false,
     bypassable: false,
     changed: [],

@@ -22,12 +22,13 @@ export function judgeStatement(parsed: ParsedStatement, text: string, limits: Fo
   const found = findIn(inner.tag, inner.body);
   if (found.stranger !== null) return refuseFor('not understood', `${wordsOfTag(found.stranger)} inside a statement`);
   const kind = form.kind === 'query' && found.intoTable ? 'ddl' : form.kind;
+  const statementClass = classOf(form, found);
   return {
     destructive: form.destructive === true,
-    facts: factsOf(inner.tag, inner.body, form, found),
+    facts: { ...factsOf(inner.tag, inner.body, form, found), ddl: statementClass.endsWith('ddl') },
     statement: {
       text,
-      class: classOf(form, found),
+      class: statementClass,
       type: form.type,
       kind,
       producesRows: kind === 'query' || kind === 'show' || kind === 'explain' || hasReturning(body),

@@ -16,14 +16,15 @@ export function judgeMysqlStatement(statement: MysqlStatement, text: string, lim
   const into = form.kind === 'setting' ? null : strayInto(statement, found.into, form.verbAt);
   if (into !== null) return refuseFor(into === 'file' ? 'server files or client data' : 'session state', 'INTO');
   if (found.procedure && form.kind !== 'show' && form.class !== 'ddl') return refuseFor('not understood', 'PROCEDURE');
+  const judged = judgedOf(statement, text, form, found);
   return {
     destructive: form.destructive === true,
-    facts: mysqlFactsOf(statement, form, found),
-    statement: judged(statement, text, form, found),
+    facts: { ...mysqlFactsOf(statement, form, found), ddl: judged.class.endsWith('ddl') },
+    statement: judged,
   };
 }
 
-function judged(statement: MysqlStatement, text: string, form: MysqlForm, found: MysqlFindings): JudgedStatement {
+function judgedOf(statement: MysqlStatement, text: string, form: MysqlForm, found: MysqlFindings): JudgedStatement {
   const returning = statement.tokens.some(
     ({ upper, dotted }, at) => upper === 'RETURNING' && !dotted && statement.depths[at] === 0,
   );

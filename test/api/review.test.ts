@@ -213,7 +213,8 @@ describe('the risk of a creation (section 9)', () => {
     ['update nowhere set a = 1 where id = 1', 'unknown', 'risk_unavailable', ['table_unresolved']],
     ['delete from customers where id = 1', 'medium', 'risk_above_threshold', ['cascade_delete']],
     ['update big set a = 1 where id = 1', 'medium', 'risk_above_threshold', ['large_table']],
-    ['drop index i', 'high', 'risk_above_threshold', ['drop_operation']],
+    ['drop index i', 'high', 'risk_above_threshold', ['ddl', 'drop_operation']],
+    ['alter table customers rename to people', 'medium', 'risk_above_threshold', ['ddl']],
   ];
 
   it.each(rows)('%s is %s: %s', async (text, level, reason, factors) => {
@@ -230,7 +231,7 @@ describe('the risk of a creation (section 9)', () => {
   it('SQ-95: a lifted block still counts in the risk', async () => {
     await sync('risky');
     const { body } = await create('drop table customers', { ...EA, environment: 'risky' });
-    expect((await shown(body.id)).decision_trace.risk).toMatchObject({ level: 'high', factors: ['drop_operation'] });
+    expect((await shown(body.id)).decision_trace.risk).toMatchObject({ level: 'high', factors: ['ddl', 'drop_operation'] });
   });
 
   it('is unknown before the first snapshot, and the tables are names (RQ-43)', async () => {
@@ -263,7 +264,7 @@ describe('the risk of a creation (section 9)', () => {
     expect(context.risk).toEqual({
       level: 'Medium',
       factors: [
-        { name: 'cascade_delete', targets: ['customers'] },
+        { name: 'cascade_delete', targets: ['orders'] },
         { name: 'large_table', rows: 50_000 },
       ],
     });

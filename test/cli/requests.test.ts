@@ -117,7 +117,7 @@ describe('request list and show', () => {
       risk: {
         level: 'High',
         factors: [
-          { name: 'cascade_delete', targets: ['users'] },
+          { name: 'cascade_delete', targets: ['billing.invoices'] },
           { name: 'large_table', rows: 50_000 },
         ],
       },
@@ -131,7 +131,7 @@ describe('request list and show', () => {
     expect(stdout).toContain(`Context
   status   partial
   tables   users (1,200 rows; a DELETE takes rows of billing.invoices and more along), audit.log, elsewhere
-  risk     High (cascade_delete: users, large_table: 50,000 rows)
+  risk     High (cascade_delete: billing.invoices, large_table: 50,000 rows)
   schema   seen at 2026-05-01 08:00:00 UTC
 
 Plan

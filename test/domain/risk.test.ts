@@ -30,7 +30,14 @@ const update = (...names: string[]): StatementFacts => ({
   named: named(...names),
 });
 const remove = (...names: string[]): StatementFacts => ({ ...update(...names), deletedFrom: named(...names) });
-const create = (name: string): StatementFacts => ({ ...noFacts(), safeForm: true, created: named(name), named: named(name) });
+const alter = (name: string): StatementFacts => ({ ...noFacts(), ddl: true, changed: named(name), named: named(name) });
+const create = (name: string): StatementFacts => ({
+  ...noFacts(),
+  ddl: true,
+  safeForm: true,
+  created: named(name),
+  named: named(name),
+});
 const read = (...names: string[]) => ({
   operation: 'execute_select' as const,
   facts: [{ ...noFacts(), named: named(...names) }],
@@ -84,7 +91,7 @@ describe('risk vectors of sql-safety.md section 9', () => {
       'DELETE, 500 rows, child of 200 rows',
       { facts: [remove('t')], snapshot: snapshotOf(table('t', 500), table('c', 200, ['t'])) },
       'medium',
-      [{ name: 'cascade_delete', targets: ['t'] }],
+      [{ name: 'cascade_delete', targets: ['c'] }],
     ],
     [
       'DELETE, no cascade, 50,000 rows',
@@ -97,7 +104,7 @@ describe('risk vectors of sql-safety.md section 9', () => {
       { facts: [remove('t')], snapshot: snapshotOf(table('t', 50_000), table('c', 100_000, ['t'])) },
       'high',
       [
-        { name: 'cascade_delete', targets: ['t'] },
+        { name: 'cascade_delete', targets: ['c'] },
         { name: 'large_table', rows: 50_000 },
       ],
     ],
@@ -114,7 +121,7 @@ describe('risk vectors of sql-safety.md section 9', () => {
         ),
       },
       'high',
-      [{ name: 'cascade_delete', targets: ['t'] }],
+      [{ name: 'cascade_delete', targets: ['a', 'b', 'c'] }],
     ],
     ['DROP INDEX i with snapshot', { findings: codes('drop_index'), snapshot: small }, 'high', [{ name: 'drop_operation' }]],
   ])('%s', (_name, input, level, factors) => {
@@ -139,7 +146,7 @@ describe('the steps of section 9', () => {
   it('do not look for a table that an earlier statement of the batch creates (SQ-86)', () => {
     expect(assess({ facts: [create('t'), update('t')] })).toMatchObject({
       level: 'high',
-      factors: [{ name: 'multi_statement' }],
+      factors: [{ name: 'ddl' }, { name: 'multi_statement' }],
     });
     expect(assess({ facts: [update('t'), create('t')] })).toMatchObject({ level: 'unknown' });
   });
@@ -193,10 +200,10 @@ describe('the steps of section 9', () => {
   });
 
   it('name targets with their schema unless it is public (SQ-93), and count a child that was never analysed as large', () => {
-    const snapshot = snapshotOf(table('t', 1, [], 's'), table('c', -1, ['s.t']));
+    const snapshot = snapshotOf(table('t', 1, [], 's'), table('c', -1, ['s.t'], 's'), table('u', 1, ['s.t', 's.c']));
     expect(assess({ facts: [remove('t')], snapshot })).toEqual({
       level: 'high',
-      factors: [{ name: 'cascade_delete', targets: ['s.t'] }],
+      factors: [{ name: 'cascade_delete', targets: ['u', 's.c'] }],
       schemaStatus: 'ready',
     });
   });
@@ -256,6 +263,20 @@ describe('each step for itself', () => {
     ],
     ['SQ-90: depth 3', { facts: [remove('t')], snapshot: snapshotOf(parent(1), ...chain) }, 'medium', ['cascade_delete']],
     ['SQ-90: an UPDATE takes nothing along', { facts: [update('t')], snapshot: snapshotOf(parent(1), child(1001)) }, 'low', []],
+    ['HD-20: DDL that is not safe', { facts: [alter('t')], snapshot: snapshotOf(parent(1)) }, 'medium', ['ddl']],
+    ['HD-20: safe DDL', { facts: [create('t')] }, 'low', ['safe_ddl']],
+    [
+      'HD-20: safe DDL that the rule does not let pass',
+      { facts: [create('t')], autoApprove: { ...rule, allowSafeDdl: false } },
+      'medium',
+      ['ddl'],
+    ],
+    [
+      'HD-20: before other factors',
+      { facts: [alter('t')], findings: codes('drop_index'), snapshot: snapshotOf(parent(1001)) },
+      'high',
+      ['ddl', 'drop_operation', 'large_table'],
+    ],
     ['SQ-92: nothing to say', { facts: [update('t')], snapshot: snapshotOf(parent(1)) }, 'low', []],
     [
       'SQ-95: a block that was lifted counts',
@@ -278,6 +299,7 @@ describe('SQ-I7: risk never falls', () => {
     names.map((list) => update(...list)),
     names.map((list) => remove(...list)),
     names.map((list) => ({ ...noFacts(), named: named(...list) })),
+    name.map(alter),
     fc.constant(create('absent')),
     fc.constant({ ...noFacts(), writesUnknown: true }),
   );
