@@ -42,6 +42,8 @@ export interface Client {
 
 export interface ClientOptions {
   settings: ServerSettings;
+  /** Awaited before each call; rejects when the address may not be called (HD-60). */
+  admit: (() => Promise<void>) | null;
   limits: Limits;
   environment: Record<string, string | undefined>;
   signal: AbortSignal;
@@ -71,6 +73,7 @@ export function createClient(options: ClientOptions): Client {
   return {
     async call(call) {
       const signal = call.signal ?? options.signal;
+      await options.admit?.();
       const answer = await repeated(
         () => attempt(call, signal),
         (call.repeatable ?? call.method === 'GET') ? tries : 1,

@@ -4,6 +4,7 @@ import { serverSettings } from './config/server.js';
 import type { GlobalOptions } from './options.js';
 import type { Output } from './output/output.js';
 import type { Terminal } from './terminal.js';
+import { trustGate } from './trust.js';
 
 /** What every client command gets. */
 export interface Context {
@@ -34,8 +35,11 @@ export function createContext(parts: Pick<Context, 'terminal' | 'output' | 'opti
     ...parts,
     layers: getLayers,
     client() {
-      client ??= createClient({
-        settings: serverSettings(getLayers(), options, output.warn),
+      if (client) return client;
+      const settings = serverSettings(getLayers(), options, output.warn);
+      client = createClient({
+        settings,
+        admit: trustGate(settings, parts),
         limits: terminal.limits,
         environment: terminal.environment,
         signal,

@@ -8,6 +8,7 @@ import { defineMigrate } from './define/migrate.js';
 import { definePolicy } from './define/policy.js';
 import { definePreflight } from './define/preflight.js';
 import { defineRequest } from './define/request.js';
+import { defineTrust } from './define/trust.js';
 import { failure } from './failure.js';
 import { type GlobalOptions, plainWords } from './options.js';
 import type { Answer } from './output/output.js';
@@ -76,7 +77,7 @@ function createProgram(version: string | null, bind: Bind): Command {
     .option('-e, --environment <env>', 'environment (SVC_ENV)')
     .addOption(new Option('--format <mode>', 'output').choices(['human', 'json', 'quiet']))
     .option('--json', 'the same as --format json')
-    .option('--allow-insecure', 'plain http to a public host (SVC_ALLOW_INSECURE)')
+    .option('--allow-insecure', 'plain http to another host than this one (SVC_ALLOW_INSECURE)')
     .option('-y, --yes', 'do not ask (SVC_YES)')
     .option('--no-color', 'no colours (NO_COLOR)')
     .helpOption('-h, --help', 'print help')
@@ -87,6 +88,7 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineRequest(program, bind);
   definePolicy(program, bind);
   defineAdministration(program, bind);
+  defineTrust(program, bind);
   defineCompletion(program, bind);
   defineInit(program, bind);
   defineHost(program);

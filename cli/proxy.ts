@@ -3,7 +3,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
-import { mayUsePlainHttp } from './config/address.js';
+import { isPrivateHost } from './config/address.js';
 
 /**
  * The proxy that the environment names for an address, or null (CL-10). Loopback is always reached directly, and so is plain http to
@@ -11,8 +11,7 @@ import { mayUsePlainHttp } from './config/address.js';
  */
 export function proxyFor(url: URL, environment: Record<string, string | undefined>): URL | null {
   const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (isLoopback(host) || (url.protocol === 'http:' && mayUsePlainHttp(url.hostname)) || isExcepted(host, environment))
-    return null;
+  if (isLoopback(host) || (url.protocol === 'http:' && isPrivateHost(url.hostname)) || isExcepted(host, environment)) return null;
   const read = (name: string) => environment[name] || environment[name.toUpperCase()] || undefined;
   const text = read(url.protocol === 'https:' ? 'https_proxy' : 'http_proxy') ?? read('all_proxy');
   if (text === undefined) return null;

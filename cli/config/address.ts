@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Whether a host is loopback, private or without a dot, so that plain http may go there (CL-08, AP-02). Takes `URL.hostname`. */
-export function mayUsePlainHttp(hostname: string): boolean {
+/** Whether a host is loopback, private or without a dot: plain http to it never goes through a proxy (CL-10). Takes `URL.hostname`. */
+export function isPrivateHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
   const version = isIP(host);
   if (version !== 0) return privateAddresses.check(host, version === 6 ? 'ipv6' : 'ipv4');

@@ -6,6 +6,8 @@ import { failure } from '../failure.js';
 /** One configuration file as written: known keys by their dotted path, unexpanded (CL-04). */
 export interface FileLayer {
   kind: 'global' | 'project';
+  /** Lies in the working directory, named by nobody: a stranger may have written it (HD-60). */
+  isFound: boolean;
   path: string;
   directory: string;
   values: ReadonlyMap<string, string | boolean>;
@@ -15,7 +17,11 @@ export interface FileLayer {
 }
 
 /** Reads a configuration file; a missing one is null. Bad TOML and wrong types are `config_error`, unknown keys are warned of. */
-export function readConfigFile(path: string, kind: FileLayer['kind'], warn: (text: string) => void): FileLayer | null {
+export function readConfigFile(
+  path: string,
+  { kind, isFound }: Pick<FileLayer, 'kind' | 'isFound'>,
+  warn: (text: string) => void,
+): FileLayer | null {
   const text = readText(path);
   if (text === null) return null;
   const root = parseToml(text, path);
@@ -35,21 +41,13 @@ export function readConfigFile(path: string, kind: FileLayer['kind'], warn: (tex
     throw failure('config_error', `${path}: server.token and server.token_file exclude each other`);
   return {
     kind,
+    isFound,
     path,
     directory: dirname(resolve(path)),
     values,
     databases,
     hasOidc: isTable((root.server as Table | undefined)?.oidc),
   };
-}
-
-/** `${NAME}` and `${NAME:-default}` replaced; an undefined name is `config_error`, naming the key and never a value (CL-04). */
-export function expand(text: string, where: string, environment: Record<string, string | undefined>): string {
-  return text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g, (_, name: string, otherwise: string | undefined) => {
-    const value = environment[name] ?? otherwise;
-    if (value === undefined) throw failure('config_error', `${where}: the environment variable ${name} is not set`);
-    return value;
-  });
 }
 
 type Table = Record<string, unknown>;

@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import { failure } from '../failure.js';
 import type { GlobalOptions } from '../options.js';
 import type { Terminal } from '../terminal.js';
-import { expand, type FileLayer, readConfigFile } from './file.js';
+import { expand, expandFound, readsEnvironment } from './expansion.js';
+import { type FileLayer, readConfigFile } from './file.js';
 
 export type LayerName = 'global' | 'project' | 'environment';
 
@@ -18,6 +19,10 @@ export interface Layered {
 export interface Layers {
   /** Highest first. */
   files: readonly FileLayer[];
+  /** The project file that lies in the working directory and was named by nobody (HD-60), or null. */
+  found: FileLayer | null;
+  /** Whether a value of the found file, used or not, takes that of a variable. */
+  foundReadsEnvironment: boolean;
   /** The highest value of a key of the files, or of its environment variable, expanded; undefined when nobody sets it. */
   find(key: string): Layered | undefined;
   /** The value of a key's environment variable; an empty variable counts as unset (CL-05). */
@@ -34,15 +39,20 @@ export function loadLayers(options: GlobalOptions, terminal: Terminal, warn: (te
     const value = file.values.get(key);
     if (value === undefined) return undefined;
     const where = `${file.path}: ${key}`;
-    return { text: expand(String(value), where, environment), layer: file.kind, where, directory: file.directory };
+    const text = String(value);
+    const expanded = file.isFound ? expandFound(text, where, key, environment) : expand(text, where, environment);
+    return { text: expanded, layer: file.kind, where, directory: file.directory };
   };
   const inEnvironment = (key: string): Layered | undefined => {
     const variable = variables[key];
     const text = variable === undefined ? undefined : environment[variable];
     return text ? { text, layer: 'environment', where: variable!, directory } : undefined;
   };
+  const found = files.find((file) => file.isFound) ?? null;
   return {
     files,
+    found,
+    foundReadsEnvironment: [...(found?.values.values() ?? [])].some((value) => readsEnvironment(String(value), environment)),
     inEnvironment,
     inFile,
     find(key) {
@@ -77,16 +87,18 @@ function readFiles(options: GlobalOptions, terminal: Terminal, warn: (text: stri
   const named = options.config ?? (environment.SVC_CONFIG || undefined);
   const project = readConfigFile(
     named === undefined ? resolve(directory, 'svc.toml') : resolve(directory, named),
-    'project',
+    { kind: 'project', isFound: named === undefined },
     warn,
   );
   if (named !== undefined && project === null) throw failure('config_error', `${named}: no such file`);
   if (project) warnOfProject(project, warn);
   const base = named === undefined || options.mergeGlobal === true ? configDirectory(environment, process.platform) : null;
-  const global = base === null ? null : readConfigFile(resolve(base, 'svc', 'config.toml'), 'global', warn);
+  const global = base === null ? null : readConfigFile(resolve(base, 'svc', 'config.toml'), globalFile, warn);
   if (global) warnOfGlobal(global, warn);
   return [project, global].filter((file) => file !== null);
 }
+
+const globalFile = { kind: 'global', isFound: false } as const;
 
 /** A reference such as `${CI_TOKEN}` keeps the token out of the file. */
 function warnOfProject(file: FileLayer, warn: (text: string) => void): void {

@@ -1,10 +1,12 @@
-import { readFileSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isLoopbackHost } from '../../domain/loopback.js';
 import { failure } from '../failure.js';
 import type { GlobalOptions } from '../options.js';
-import { mayUsePlainHttp } from './address.js';
-import type { FileLayer } from './file.js';
+import { findCredential, readToken } from './credential.js';
 import type { Layered, LayerName, Layers } from './layers.js';
+import type { TrustEntry } from './trusted.js';
 
 /** Where calls go and with what; `source` names the place of the token, never the token. */
 export interface ServerSettings {
@@ -14,107 +16,100 @@ export interface ServerSettings {
   source: string;
   /** PEM text of further certificate authorities, or null. */
   ca: string | null;
+  /** What the person must have trusted before anything is sent (HD-60); null when nothing. */
+  needsTrust: TrustEntry | null;
 }
 
 /** Address and credential by CL-04 to CL-08; every refusal comes before anything is sent. */
 export function serverSettings(layers: Layers, options: GlobalOptions, warn: (text: string) => void): ServerSettings {
-  const address = layers.find('server.url');
-  if (!address) throw failure('config_error', 'no server address', { hint: 'set [server] url in svc.toml, or SVC_SERVER_URL' });
-  const baseUrl = parseAddress(address);
+  const address = findAddress(layers);
   const credential = findCredential(layers);
   if (!credential) throw failure('auth_error', 'no credential', { hint: 'set [server] token_file in svc.toml, or SVC_TOKEN' });
   if (rank[address.layer] > rank[credential.layer])
     throw failure(
       'config_error',
       `the address of ${address.where} is not sent the credential of ${credential.where}: it comes from a lower layer`,
-      {
-        hint: 'set the address and the token in the same place',
-      },
+      { hint: 'set the address and the token in the same place' },
     );
-  if (baseUrl.protocol === 'http:' && !mayUsePlainHttp(baseUrl.hostname) && !allowsInsecure(layers, options))
+  const { baseUrl } = address;
+  const insecure = allowsInsecure(layers, options);
+  const isOpen = baseUrl.protocol === 'http:' && !isLoopbackHost(baseUrl.hostname);
+  if (isOpen && !insecure.allowed)
     throw failure(
       'config_error',
       `${address.where}: plain http to ${baseUrl.hostname} would show the token to everybody on the way`,
       {
-        hint: 'use https, or --allow-insecure',
+        hint: 'use https; else --allow-insecure, or allow_insecure = true under [server] of your own config.toml',
       },
     );
-  return { baseUrl, token: readToken(credential, warn), source: credential.where, ca: readAuthority(layers) };
+  const isFound = layers.found !== null && credential.layer === 'project';
+  const authority = readAuthority(layers);
+  const takesInsecure = isOpen && insecure.byFound;
+  const isForeign = !isFound || layers.foundReadsEnvironment;
+  const isSteered = address.isFound || authority.byFound;
+  return {
+    baseUrl,
+    token: readToken(credential, isFound, warn),
+    source: credential.where,
+    ca: authority.pem,
+    needsTrust: layers.found !== null && (takesInsecure || (isForeign && isSteered)) ? trustEntry(layers, baseUrl) : null,
+  };
 }
 
-type Credential = Layered & { kind: 'token' | 'token_file' | 'oidc' };
-
-const rank = { global: 1, project: 2, environment: 3 } satisfies Record<LayerName, number>;
-
-/** The highest layer that has one decides; in a layer a token wins over `[server.oidc]` (CL-07). */
-function findCredential(layers: Layers): Credential | undefined {
-  const token = layers.inEnvironment('server.token');
-  if (token) return { ...token, kind: 'token' };
-  for (const file of layers.files) {
-    const found = credentialOf(layers, file);
-    if (found) return found;
-  }
-  return undefined;
+/** The address, and what must be trusted for it, without looking for a credential; null when no project file was found. */
+export function addressToTrust(layers: Layers): TrustEntry | null {
+  return layers.found === null ? null : trustEntry(layers, findAddress(layers).baseUrl);
 }
 
-function credentialOf(layers: Layers, file: FileLayer): Credential | undefined {
-  for (const kind of ['token', 'token_file'] as const) {
-    const value = layers.inFile(file, `server.${kind}`);
-    if (value) return { ...value, kind };
-  }
-  if (!file.hasOidc) return undefined;
-  return { kind: 'oidc', text: '', layer: file.kind, where: `${file.path}: [server.oidc]`, directory: file.directory };
+/** An address as it is shown and compared: lower case, punycode, without the usual port. */
+export function addressText(url: URL): string {
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-function readToken(credential: Credential, warn: (text: string) => void): string {
-  if (credential.kind === 'oidc')
-    throw failure('auth_error', `${credential.where}: sign-in through an identity provider is not available in this version`, {
-      hint: 'use an API token: [server] token_file, or SVC_TOKEN',
-    });
-  const text = credential.kind === 'token' ? credential.text : readTokenFile(credential, warn);
-  const token = text.trim();
-  if (!/^[\x21-\x7e]{12,8192}$/.test(token)) throw failure('auth_error', `${credential.where}: this is no token`);
-  return token;
-}
-
-function readTokenFile(credential: Credential, warn: (text: string) => void): string {
-  const path = resolve(credential.directory, credential.text);
-  try {
-    if (process.platform !== 'win32' && (statSync(path).mode & 0o077) !== 0)
-      warn(`${path} can be read by others; run chmod 600 on it`);
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw failure(
-      'config_error',
-      `${credential.where}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`,
-    );
-  }
-}
-
-function parseAddress(address: Layered): URL {
-  const url = URL.canParse(address.text) ? new URL(address.text) : null;
+/** null for a text that is no address of a server. */
+export function parseAddress(text: string): URL | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-  if (url === null || !isPlain || !['http:', 'https:'].includes(url.protocol))
-    throw failure('config_error', `${address.where}: not an address of the form http(s)://host:port`);
+  if (!isPlain || !['http:', 'https:'].includes(url.protocol)) return null;
   url.pathname = url.pathname.replace(/\/+$/, '');
   return url;
 }
 
-function allowsInsecure(layers: Layers, options: GlobalOptions): boolean {
-  if (options.allowInsecure === true) return true;
-  return ['true', '1'].includes(layers.find('server.allow_insecure')?.text ?? '');
+const rank = { global: 1, project: 2, environment: 3 } satisfies Record<LayerName, number>;
+
+function findAddress(layers: Layers): Layered & { baseUrl: URL; isFound: boolean } {
+  const address = layers.find('server.url');
+  if (!address) throw failure('config_error', 'no server address', { hint: 'set [server] url in svc.toml, or SVC_SERVER_URL' });
+  const baseUrl = parseAddress(address.text);
+  if (!baseUrl) throw failure('config_error', `${address.where}: not an address of the form http(s)://host:port`);
+  return { ...address, baseUrl, isFound: isByFound(layers, address) };
 }
 
-function readAuthority(layers: Layers): string | null {
+const isByFound = (layers: Layers, value: Layered) => layers.found !== null && value.layer === 'project';
+
+function trustEntry(layers: Layers, baseUrl: URL): TrustEntry {
+  const authority = readAuthority(layers);
+  return {
+    folder: realpathSync(layers.found!.directory),
+    address: addressText(baseUrl),
+    ca: authority.byFound ? createHash('sha256').update(authority.pem!).digest('hex') : null,
+  };
+}
+
+function allowsInsecure(layers: Layers, options: GlobalOptions): { allowed: boolean; byFound: boolean } {
+  if (options.allowInsecure === true) return { allowed: true, byFound: false };
+  const value = layers.find('server.allow_insecure');
+  return { allowed: ['true', '1'].includes(value?.text ?? ''), byFound: value !== undefined && isByFound(layers, value) };
+}
+
+function readAuthority(layers: Layers): { pem: string | null; byFound: boolean } {
   const file = layers.find('server.ca_file');
-  if (!file) return null;
+  if (!file) return { pem: null, byFound: false };
   const path = resolve(file.directory, file.text);
   try {
-    return readFileSync(path, 'utf8');
+    return { pem: readFileSync(path, 'utf8'), byFound: isByFound(layers, file) };
   } catch (error) {
-    throw failure(
-      'config_error',
-      `${file.where}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`,
-    );
+    const reason = (error as NodeJS.ErrnoException).code ?? 'unknown reason';
+    throw failure('config_error', `${file.where}: ${path} cannot be read (${reason})`);
   }
 }

@@ -1,5 +1,6 @@
 /** The `svc.toml` that `svc init` writes: the command line finds the gateway and its defaults in it. */
 export const svcToml = `# The command line: "svc" reads this file in the working directory. SVC_SERVER_URL and SVC_TOKEN stand above it.
+# SVC_TOKEN goes to the address named here only after "svc trust"; of variables only those whose name begins with SVC_ are read.
 
 default_database = "shop"
 default_environment = "development"

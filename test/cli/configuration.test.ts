@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { mayUsePlainHttp } from '../../cli/config/address.js';
+import { isPrivateHost } from '../../cli/config/address.js';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
 import { runSvc } from './run-svc.js';
 import { paths, runsAtOnce, twoRows } from './samples.js';
@@ -45,6 +45,7 @@ describe('configuration layers', () => {
           ...(urlLayer === 'environment' ? { SVC_SERVER_URL: api.url } : {}),
           ...(tokenLayer === 'environment' ? { SVC_TOKEN: token('a') } : {}),
         };
+        if (urlLayer === 'project') await svc(['trust', api.url], environment);
         const { code, line } = await svc(['whoami'], environment);
         expect(code).toBe(allowed ? 0 : 1);
         expect(api.calls).toHaveLength(allowed ? 1 : 0);
@@ -57,6 +58,7 @@ describe('configuration layers', () => {
     global(`[server]\nurl = "${api.url}"\ntoken = "${token('a')}"\n`);
     project(`[server]\nurl = "${api.url}"\ntoken = "${token('b')}"\n`);
     await svc(['whoami']);
+    await svc(['trust', api.url]);
     await svc(['whoami'], { SVC_TOKEN: token('c') });
     expect(api.calls.map((call) => call.headers.authorization)).toEqual([`Bearer ${token('b')}`, `Bearer ${token('c')}`]);
   });
@@ -97,11 +99,12 @@ describe('configuration layers', () => {
   });
 
   it('expands variables only in values that are used (CL-04)', async () => {
-    project(`default_database = "\${NOWHERE}"\n[server]\nurl = "\${GATE}"\ntoken = "\${T:-${token('e')}}"\n`);
-    expect((await svc(['whoami'], { GATE: api.url })).code).toBe(0);
+    project(`default_database = "\${NOWHERE}"\n[server]\nurl = "\${SVC_GATE}"\ntoken = "\${SVC_T:-${token('e')}}"\n`);
+    await svc(['trust', api.url], { SVC_GATE: api.url });
+    expect((await svc(['whoami'], { SVC_GATE: api.url })).code).toBe(0);
     expect((await svc(['whoami'])).line.error).toMatchObject({
       code: 'config_error',
-      message: expect.stringContaining('GATE is not set'),
+      message: expect.stringContaining('SVC_GATE is not set'),
     });
   });
 
@@ -146,50 +149,64 @@ describe('configuration layers', () => {
   });
 });
 
-describe('plain http (CL-08)', () => {
-  it('goes to loopback, private and dot-less hosts only', () => {
-    const allowed = [
-      'localhost',
-      '127.0.0.1',
-      '0.0.0.0',
-      '10.1.2.3',
-      '172.31.0.1',
-      '192.168.1.1',
-      '169.254.1.1',
-      '[::1]',
-      '[fd00::1]',
-      '[fe80::1]',
-      'gateway',
-      'x.svc.cluster.local',
-      'x.internal',
-    ];
-    const refused = [
-      'example.com',
-      '8.8.8.8',
-      '172.32.0.1',
-      '[2001:db8::1]',
-      'internal.example.com',
-      'localhost.example.com',
-      '[::ffff:8.8.8.8]',
-    ];
-    expect(allowed.filter((host) => !mayUsePlainHttp(host))).toEqual([]);
-    expect(refused.filter(mayUsePlainHttp)).toEqual([]);
+describe('private hosts, which plain http reaches without a proxy (CL-10)', () => {
+  it('are loopback, private addresses and names without a dot', () => {
+    const inside = ['localhost', '127.0.0.1', '0.0.0.0', '10.1.2.3', '172.31.0.1', '192.168.1.1', '169.254.1.1', '[::1]'];
+    const named = ['[fd00::1]', '[fe80::1]', 'gateway', 'x.svc.cluster.local', 'x.internal'];
+    const outside = ['example.com', '8.8.8.8', '172.32.0.1', '[2001:db8::1]', 'internal.example.com', 'localhost.example.com'];
+    expect([...inside, ...named].filter((host) => !isPrivateHost(host))).toEqual([]);
+    expect([...outside, '[::ffff:8.8.8.8]'].filter(isPrivateHost)).toEqual([]);
   });
 
-  it('refuses every public IPv4 address (property)', () => {
+  it('are no public IPv4 address (property)', () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
         const [a, b] = address.split('.').map(Number) as [number, number];
         const isPrivate =
           a === 10 || a === 127 || (a === 172 && b >= 16 && b < 32) || (a === 192 && b === 168) || (a === 169 && b === 254);
-        expect(mayUsePlainHttp(address)).toBe(isPrivate || address === '0.0.0.0');
+        expect(isPrivateHost(address)).toBe(isPrivate || address === '0.0.0.0');
       }),
     );
   });
+});
 
-  it('is refused before anything is sent unless allowed; a variable counts only as true or 1', async () => {
-    const environment = { SVC_SERVER_URL: 'http://gateway.example.com', SVC_TOKEN: token('a') };
-    expect((await svc(['whoami'], environment)).line.error.code).toBe('config_error');
-    expect((await svc(['whoami'], { ...environment, SVC_ALLOW_INSECURE: 'yes' })).line.error.code).toBe('config_error');
+describe('plain http (CL-08, HD-82)', () => {
+  const at = (host: string, more: Record<string, string> = {}) =>
+    svc(['whoami'], { SVC_SERVER_URL: `http://${host}:1`, SVC_TOKEN: token('a'), ...more });
+
+  it.each(['gateway.example.com', 'gateway', '10.1.2.3', '192.168.1.1', 'x.internal', '0.0.0.0', '[fd00::1]', 'a.localhost'])(
+    'to %s is refused before anything is sent',
+    async (host) => {
+      const { code, line } = await at(host);
+      expect(code).toBe(1);
+      expect(line.error).toMatchObject({ code: 'config_error', message: expect.stringContaining('plain http to') });
+      expect(line.error.hint).toContain('allow_insecure = true');
+    },
+  );
+
+  it('goes to this machine, and elsewhere only by a flag, a variable that is true or 1, or the own configuration', async () => {
+    const refused = { code: 'config_error', message: expect.stringContaining('plain http to') };
+    const tried = { code: 'network_error' };
+    expect((await at('127.0.0.1')).line.error).toMatchObject(tried);
+    expect((await at('0.0.0.0', { SVC_ALLOW_INSECURE: 'yes' })).line.error).toMatchObject(refused);
+    expect((await at('0.0.0.0', { SVC_ALLOW_INSECURE: '1' })).line.error).toMatchObject(tried);
+    global('[server]\nallow_insecure = true\n');
+    expect((await at('0.0.0.0')).line.error).toMatchObject(tried);
+    expect((await at('0.0.0.0', { SVC_ALLOW_INSECURE: 'false' })).line.error).toMatchObject(refused);
+    const flag = await runSvc(['whoami', '--json', '--allow-insecure'], {
+      directory,
+      environment: { SVC_SERVER_URL: 'http://0.0.0.0:1', SVC_TOKEN: token('a') },
+    });
+    expect(JSON.parse(flag.stdout).error).toMatchObject(tried);
+  });
+
+  it('is not allowed by a project file before its address is trusted, not even for its own token (HD-60)', async () => {
+    project(`[server]\nurl = "http://0.0.0.0:1"\nallow_insecure = true\ntoken = "${token('b')}"\n`);
+    expect((await svc(['whoami'])).line.error).toMatchObject({
+      code: 'config_error',
+      hint: expect.stringContaining('svc trust'),
+    });
+    expect((await svc(['trust', 'http://0.0.0.0:1'])).code).toBe(0);
+    expect((await svc(['whoami'])).line.error.code).toBe('network_error');
   });
 });

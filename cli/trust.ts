@@ -1,0 +1,53 @@
+import type { ServerSettings } from './config/server.js';
+import { changeTrusted, isTrusted, readTrusted, type TrustEntry, trustedFile } from './config/trusted.js';
+import type { Context } from './context.js';
+import { CommandFailure, failure } from './failure.js';
+import { visible } from './output/visible.js';
+import { confirm } from './prompt.js';
+import { isInteractive } from './terminal.js';
+
+type Asking = Pick<Context, 'terminal' | 'output' | 'signal' | 'what'>;
+
+/**
+ * What has to be awaited before the first call (HD-60): null when the address is the person's own or trusted, else the question. Throws
+ * where nobody can be asked; `--yes` is no answer to this question.
+ */
+export function trustGate(settings: ServerSettings, asking: Asking): (() => Promise<void>) | null {
+  const { terminal, output } = asking;
+  const entry = settings.needsTrust;
+  if (entry === null) return null;
+  const file = trustedFile(terminal.environment);
+  if (isTrusted(readTrusted(file), entry)) return null;
+  const canAsk = output.mode === 'human' && isInteractive(terminal) && !isBuildServer(terminal);
+  if (!canAsk) throw notTrusted(entry, settings);
+  let asked: Promise<void> | undefined;
+  return () => {
+    asked ??= ask(entry, settings, file, asking);
+    return asked;
+  };
+}
+
+/** A build server may offer a terminal, but nobody sits before it. */
+const isBuildServer = ({ environment }: Asking['terminal']) => !['', '0', 'false'].includes(environment.CI ?? '');
+
+async function ask(entry: TrustEntry, settings: ServerSettings, file: string, asking: Asking): Promise<void> {
+  const question = `${visible(entry.folder)}/svc.toml leads to ${visible(entry.address)}, which gets ${what(settings)}. Do you trust this address here?`;
+  if (!(await confirm(asking.terminal, question, asking.signal)))
+    throw failure('config_error', `${asking.what}: ${entry.address} is not trusted; nothing was sent`);
+  await changeTrusted(file, (entries) => [...entries, entry]).catch((error: unknown) => {
+    if (!(error instanceof CommandFailure)) throw error;
+    asking.output.warn(`${error.message}; the question will be asked again`);
+  });
+}
+
+function notTrusted(entry: TrustEntry, settings: ServerSettings): CommandFailure {
+  return failure(
+    'config_error',
+    `svc.toml leads to ${entry.address}, which you have not trusted in ${entry.folder}; nothing was sent`,
+    {
+      hint: `it would get ${what(settings)}; if that is right: svc trust ${entry.address}`,
+    },
+  );
+}
+
+const what = ({ source }: ServerSettings) => `the credential of ${visible(source)}`;
