@@ -1,4 +1,5 @@
 import type { ReviewRule } from '../config/shared-types.js';
+import { noUses, type Uses } from './uses.js';
 
 /** A table as written and folded as its database folds names (SQ-81); schema null when the text names none. */
 export interface TableName {
@@ -29,6 +30,8 @@ export interface StatementFacts {
   named: TableName[];
   /** Writes where the text does not say: a procedure, a listed function, a whole database. */
   writesUnknown: boolean;
+  /** Functions, operators and types (HD-1, HD-21); none for a definition in MySQL. */
+  uses: Uses;
 }
 
 /** The rules in the order of SQ-75; `mixed_ddl_dml` belongs to the batch. */
@@ -65,6 +68,7 @@ export function noFacts(): StatementFacts {
     deletedFrom: [],
     named: [],
     writesUnknown: false,
+    uses: noUses(),
   };
 }
 

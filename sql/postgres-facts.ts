@@ -1,6 +1,7 @@
 import { completeFacts, maxListElements, noFacts, type StatementFacts } from './facts.js';
 import type { Findings } from './findings.js';
 import { addDefinition } from './postgres-ddl-facts.js';
+import { usesOf } from './postgres-uses.js';
 import type { Form } from './statement-forms.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from './tree.js';
 import { tableOf, walk } from './walk-names.js';
@@ -10,6 +11,7 @@ export function factsOf(tag: string, body: TreeNode, form: Form, found: Findings
   const facts = noFacts();
   if (form.class === 'setting' || form.kind === 'show') return facts;
   facts.listedCall = found.listedCall;
+  facts.uses = usesOf(tag, body);
   facts.writesUnknown = found.listedCall && form.inside !== 'defined';
   walk(tag, body, (field, node, hides) => {
     const table = tableOf(node);

@@ -5,6 +5,7 @@ import type { MysqlFindings } from './findings.js';
 import type { MysqlForm } from './forms.js';
 import { hasWords, type MysqlStatement, skipWords, upperAt } from './statement.js';
 import { findTables, type TableReference } from './tables.js';
+import { mysqlUsesOf } from './uses.js';
 
 /** The facts of one statement of MySQL; rules look at what would run (section 8). */
 export function mysqlFactsOf(statement: MysqlStatement, form: MysqlForm, found: MysqlFindings): StatementFacts {
@@ -13,6 +14,7 @@ export function mysqlFactsOf(statement: MysqlStatement, form: MysqlForm, found: 
   const references = findTables(statement);
   facts.named.push(...references.map(toName));
   facts.listedCall = found.listedCall;
+  facts.uses = mysqlUsesOf(statement, form);
   facts.writesUnknown = (found.listedCall && form.inside !== 'defined') || upperAt(statement, 0) === 'CALL';
   if (form.inside === 'runs') {
     for (let lists = countLargeLists(statement); lists > 0; lists -= 1) facts.hits.push('large_in_list');

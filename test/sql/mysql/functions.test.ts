@@ -1,6 +1,7 @@
 import type { RowDataPacket } from 'mysql2';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isListedCall } from '../../../sql/listed-calls.js';
+import { builtInOfMysql } from '../../../sql/mysql/built-ins.js';
 import { openOwnMariadb } from '../../support/own-mariadb.js';
 import { didHarm, openWatched, runWatched, wasStopped } from '../../support/write-watch.js';
 
@@ -35,6 +36,35 @@ describe.skipIf(server === null)(
       expect(harmful).toEqual([]);
       expect(functions.length).toBeGreaterThan(200);
       expect(called).toBeGreaterThan(500);
+    });
+
+    it('HD-1: each has a verdict, and none is called harmless that is listed', async () => {
+      const connection = await openWatched(server!.url('mysql'), 300);
+      const [functions] = await connection.query<RowDataPacket[]>(
+        'select lower(function) as name from information_schema.sql_functions',
+      );
+      connection.destroy();
+      const names = functions.map(({ name }) => String(name));
+      const without = names.filter((name) => builtInOfMysql('functions', name) === null && !isListedCall(name));
+      expect(without).toEqual([]);
+      expect(names.filter((name) => builtInOfMysql('functions', name) !== null && isListedCall(name))).toEqual([]);
+    });
+
+    it('HD-1: none that computes gives what a table or a file holds', async () => {
+      const connection = await openWatched(server!.url('mysql'), 300);
+      await connection.query('create database told');
+      await connection.query("create table told.t (a int primary key, b text) select 1 as a, 'kept in a table' as b");
+      const [functions] = await connection.query<RowDataPacket[]>(
+        'select lower(function) as name from information_schema.sql_functions',
+      );
+      const telling: string[] = [];
+      for (const { name } of functions.filter((each) => builtInOfMysql('functions', each.name) === 'computes'))
+        for (const list of ["'told.t'", "'told', 't'", "'select b from told.t'", "'/etc/passwd'"]) {
+          const text = await connection.query(`select ${name}(${list}) as a`).then(([rows]) => JSON.stringify(rows), String);
+          if (/kept in a table|root:/.test(text)) telling.push(`${name}(${list})`);
+        }
+      connection.destroy();
+      expect(telling).toEqual([]);
     });
 
     it('the watch itself sees a lock, a wait and a write', async () => {

@@ -1,0 +1,61 @@
+import { builtInOfMysql } from './mysql/built-ins.js';
+import { builtInOfPostgres } from './postgres-built-ins.js';
+import type { Dialect } from './verdict.js';
+
+/** A name as the parser resolved it; schema null when the text names none. */
+export interface UsedName {
+  schema: string | null;
+  name: string;
+}
+
+/** What a statement uses besides tables, wherever it stands and whatever the spelling; each name once. */
+export interface Uses {
+  /** Calls, also those written as a field of a value (`(x).f`); a sampling method counts as one. Schema empty: a stored function of MySQL, for its spelling. */
+  functions: UsedName[];
+  /** Those that BETWEEN, IN, LIKE, USING and their like stand for included; those of ORDER BY, GROUP BY and DISTINCT come with the column's type. */
+  operators: UsedName[];
+  /** Types that are written: of casts, constants, columns of a function. */
+  types: UsedName[];
+  /** Fields of what may be a table (`t.f`): a column, or else a call of that name with the row. */
+  fields: string[];
+}
+
+export const noUses = (): Uses => ({ functions: [], operators: [], types: [], fields: [] });
+
+/**
+ * The names that are no built-ins known to have no effect (HD-21): what they do when the statement runs is not known. A name without a schema is taken for
+ * the built-in of that name, which only the target can tell for sure.
+ */
+export const usesWithEffects = (dialect: Dialect, uses: Uses): string[] =>
+  namesWhere(dialect, uses, (builtIn) => builtIn === null);
+
+/** The names that are no built-ins known to compute only (HD-1): planning a statement with them could read for somebody who has no approval. */
+export const usesBeyondComputing = (dialect: Dialect, uses: Uses): string[] =>
+  namesWhere(dialect, uses, (builtIn) => builtIn !== 'computes');
+
+function namesWhere(dialect: Dialect, uses: Uses, counts: (builtIn: 'computes' | 'looks' | null) => boolean): string[] {
+  const kinds = ['functions', 'operators', 'types'] as const;
+  const found = kinds.flatMap((kind) =>
+    uses[kind].filter((used) => counts(builtInOf(dialect, kind, used))).map((used) => shownName(kind, used)),
+  );
+  return [...new Set(found)];
+}
+
+function builtInOf(dialect: Dialect, kind: 'functions' | 'operators' | 'types', { schema, name }: UsedName) {
+  if (dialect === 'mysql') return schema === null ? builtInOfMysql(kind, name) : null;
+  return schema === null || schema === 'pg_catalog' ? builtInOfPostgres(kind, name) : null;
+}
+
+/** As a message names it. */
+export function shownName(kind: 'functions' | 'operators' | 'types', { schema, name }: UsedName): string {
+  const full = schema === null || schema === '' || schema === 'pg_catalog' ? name : `${schema}.${name}`;
+  return kind === 'functions' ? `${full}()` : full;
+}
+
+export function distinctUses({ functions, operators, types, fields }: Uses): Uses {
+  return { functions: distinct(functions), operators: distinct(operators), types: distinct(types), fields: [...new Set(fields)] };
+}
+
+function distinct(names: readonly UsedName[]): UsedName[] {
+  return [...new Map(names.map((used) => [JSON.stringify([used.schema, used.name]), used])).values()];
+}
