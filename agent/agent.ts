@@ -93,7 +93,11 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
     healthy = now;
     updateReady();
   };
-  const loop = createPollLoop({ ...options, ...parts, jobs, explains, poll, healthy, setHealthy, onTurn: updateReady }, stop);
+  const onSchemasAsked = (asked: PollAnswer['schema_sync']) => {
+    for (const { database, environment } of asked) schemas.answer(databases.find(database, environment));
+  };
+  const told = { setHealthy, onSchemasAsked, onTurn: updateReady };
+  const loop = createPollLoop({ ...options, ...parts, jobs, explains, poll, healthy, ...told }, stop);
   wake.loop = loop;
   databases.watch(ended, () => {
     updateReady();
@@ -104,6 +108,7 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
   updateReady();
   log.info('agent is ready', { agent: config.agentId, databases: databases.all.length });
   schemas.catchUp();
+  onSchemasAsked(first.schema_sync);
   schemas.begin();
   await loop.run();
   probes.setReady(false);

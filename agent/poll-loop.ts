@@ -53,7 +53,7 @@ export function createPoller(dependencies: PollerDependencies) {
           .filter((one) => !one.degraded)
           .map(({ database, environment, markerReady }) => ({ database, environment, marker: markerReady })),
         operations: config.operations,
-        features: ['fence'],
+        features: ['fence', ...(config.schemaSync.enabled ? ['schema_sync'] : [])],
       },
       status: {
         in_flight: config.maxConcurrentTasks - jobs.free,
@@ -93,6 +93,8 @@ export interface LoopDependencies extends PollerDependencies {
   healthy: boolean;
   /** Told whether the agent may be sent work, for the readiness probe. */
   setHealthy: (healthy: boolean) => void;
+  /** Told of the schemas that the gateway asks for. */
+  onSchemasAsked: (asked: PollAnswer['schema_sync']) => void;
   /** Told after every poll that the loop lives. */
   onTurn: () => void;
 }
@@ -133,6 +135,7 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
       return Math.max(config.pollIntervalMs, result.retryAfterMs ?? 0);
     }
     failures.succeeded();
+    dependencies.onSchemasAsked(result.answer.schema_sync);
     takesJobs = mayTakeJobs(result.answer, log);
     dependencies.setHealthy(takesJobs);
     if (!takesJobs) return config.pollIntervalMs;

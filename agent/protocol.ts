@@ -31,6 +31,11 @@ export const pollAnswer = z.object({
   jobs: z.array(offeredJob).max(20),
   dry_run_jobs: z.array(dryRunJob).max(10),
   preflight_jobs: z.array(preflightJob).max(10),
+  /** Schemas that the gateway wants again; an older one asks for none. */
+  schema_sync: z
+    .array(z.object({ database: z.string(), environment: z.string() }))
+    .max(1000)
+    .default([]),
   upgrade_required: z.boolean(),
   agent_id: z.string(),
   server_time: z.string(),

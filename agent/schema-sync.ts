@@ -15,6 +15,8 @@ export interface SchemaSync {
   begin(): void;
   /** Syncs one database in the background: now, or once more after the run that is going on. */
   request(target: Target): void;
+  /** The same for a database that the server asks for; one that is being looked at, is away or is not ours needs nothing more. */
+  answer(target: Target | undefined): void;
   /** Resolves when nothing runs any more; nothing does soon after the signal has aborted. */
   idle(): Promise<void>;
 }
@@ -66,6 +68,9 @@ export function createSchemaSync(dependencies: Dependencies, stop: AbortSignal):
     request,
     catchUp() {
       if (onStartup) for (const target of connected()) if (!synced.has(target)) request(target);
+    },
+    answer(target) {
+      if (target && !target.degraded && !running.has(target)) request(target);
     },
     begin() {
       if (enabled && intervalMs > 0) void repeat(() => connected().forEach(request), intervalMs, stop);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OPERATIONS } from '../domain/workflow-policy.js';
+import { DEFAULT_SNAPSHOT_AGE_SECS, OPERATIONS } from '../domain/workflow-policy.js';
 import {
   bool,
   choice,
@@ -31,6 +31,7 @@ const autoApprove = withRule(
     allow_read_only: bool(true),
     allow_safe_ddl: bool(true),
     max_estimated_rows: int(1000, 0),
+    max_snapshot_age_secs: int(DEFAULT_SNAPSHOT_AGE_SECS, 60, 31_536_000),
   }),
   ['mode', 'risk'],
   ({ mode, risk }, tell) => {

@@ -17,6 +17,8 @@ export interface AutoApproveConfig {
   allowReadOnly: boolean;
   allowSafeDdl: boolean;
   maxEstimatedRows: number;
+  /** Absent in what was stored before the key existed: the default then. */
+  maxSnapshotAgeSecs?: number;
 }
 
 export interface WorkflowStep {

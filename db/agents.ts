@@ -1,3 +1,4 @@
+import type { Pair } from '../domain/permissions.js';
 import type { Operation } from '../domain/workflow-policy.js';
 import type { Dialect } from '../sql/judge.js';
 import type { Queryable, Transaction } from './client.js';
@@ -26,21 +27,47 @@ export interface AgentReport {
   activeJobs: unknown[];
 }
 
+/** A snapshot is not asked for again for this long after the last sync, whatever that came to. */
+const settledSecs = 300;
+
+export interface StaleSchema extends Pair {
+  /** When it was last synced, in whatever form; null before the first. */
+  syncedAt: string | null;
+}
+
+/** Of the pairs $13, $14 those without a good snapshot of the last $15 seconds; one received in the future is none. */
+const stalePairs = `coalesce((
+  select jsonb_agg(jsonb_build_object('database', wanted.database, 'environment', wanted.environment, 'syncedAt', s.synced_at))
+  from unnest($13::text[], $14::text[], $15::bigint[]) as wanted(database, environment, max_age_secs)
+    left join schema_snapshots s using (database, environment)
+  where s.synced_at is null or (s.synced_at not between clock_timestamp() - interval '${settledSecs} seconds' and clock_timestamp() + interval '1 minute'
+    and (s.collected_at is null or s.collected_at not between clock_timestamp() - wanted.max_age_secs * interval '1 second'
+      and clock_timestamp() + interval '1 minute'))), '[]')`;
+
 /**
- * Replaces the record of a known agent; false when it has never polled. Two instances within 60 s are remembered for 60 s (AG-13). What a
- * crash of Postgres forgets the next poll says again, so the commit does not wait for the disk.
+ * Replaces the record of a known agent; null when it has never polled. Answers which of the wanted schemas are stale. Two instances within 60 s are
+ * remembered for 60 s (AG-13). What a crash of Postgres forgets the next poll says again, so the commit does not wait for the disk.
  */
-export async function updateAgent(db: Queryable, report: AgentReport): Promise<boolean> {
-  const rows = await db.query(
+export async function updateAgent(
+  db: Queryable,
+  report: AgentReport,
+  wanted: readonly (Pair & { maxAgeSecs: number })[],
+): Promise<{ stale: StaleSchema[] } | null> {
+  const [row] = await db.query<{ stale: StaleSchema[] }>(
     `with lazily as materialized (select set_config('synchronous_commit', 'off', true))
      update agents a set scopes = $2, operations = $3, features = $4, agent_version = $5, instance_id = $6, in_flight = $7, max_concurrent = $8,
        in_flight_preflight = $9, draining = $10, uptime_secs = $11, active_jobs = $12, last_seen_at = clock_timestamp(),
        duplicate_until = case when a.instance_id <> $6 and a.last_seen_at > clock_timestamp() - interval '60 seconds'
          then clock_timestamp() + interval '60 seconds' else a.duplicate_until end
-     from lazily where a.id = $1 returning a.id`,
-    agentValues(report),
+     from lazily where a.id = $1 returning ${stalePairs} as stale`,
+    [
+      ...agentValues(report),
+      wanted.map(({ database }) => database),
+      wanted.map(({ environment }) => environment),
+      wanted.map(({ maxAgeSecs }) => maxAgeSecs),
+    ],
   );
-  return rows.length > 0;
+  return row ?? null;
 }
 
 /** Makes the record of an agent's first poll; false when another call has just made it. It has fetched the current key before (ET-19). */

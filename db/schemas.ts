@@ -102,22 +102,30 @@ export async function findTables(db: Queryable, pair: Pair, name: string, schema
   return rows.map(({ content }) => content);
 }
 
-/** When the good snapshot of a pair was collected, null before the first. */
-export async function findSnapshotTime(db: Queryable, pair: Pair): Promise<number | null> {
-  const [row] = await db.query<{ collectedAt: number | null }>(
-    'select collected_at as "collectedAt" from schema_snapshots where database = $1 and environment = $2',
-    [pair.database, pair.environment],
-  );
-  return row?.collectedAt ?? null;
+/** When a good snapshot was received, and how long ago by Postgres's clock, so that no other machine's clock makes it fresh (SQ-85a). */
+export interface SnapshotTime {
+  collectedAt: number;
+  ageMs: number;
 }
 
-/** The good snapshot of a pair with the instant it was collected, null before the first. */
+const snapshotTime = `collected_at as "collectedAt", (extract(epoch from clock_timestamp() - collected_at) * 1000)::bigint as "ageMs"`;
+
+/** That of the good snapshot of a pair, null before the first. */
+export async function findSnapshotTime(db: Queryable, pair: Pair): Promise<SnapshotTime | null> {
+  const [row] = await db.query<SnapshotTime>(
+    `select ${snapshotTime} from schema_snapshots where database = $1 and environment = $2 and collected_at is not null`,
+    [pair.database, pair.environment],
+  );
+  return row ?? null;
+}
+
+/** The good snapshot of a pair with its instant, null before the first. */
 export async function findSnapshot(
   db: Queryable,
   pair: Pair,
-): Promise<{ snapshot: SchemaSnapshot; collectedAt: number; dialect: Dialect } | null> {
-  const [row] = await db.query<{ snapshot: SchemaSnapshot; collectedAt: number; dialect: Dialect }>(
-    `select snapshot, collected_at as "collectedAt", dialect from schema_snapshots
+): Promise<(SnapshotTime & { snapshot: SchemaSnapshot; dialect: Dialect }) | null> {
+  const [row] = await db.query<SnapshotTime & { snapshot: SchemaSnapshot; dialect: Dialect }>(
+    `select snapshot, ${snapshotTime}, dialect from schema_snapshots
      where database = $1 and environment = $2 and collected_at is not null`,
     [pair.database, pair.environment],
   );

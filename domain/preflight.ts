@@ -126,7 +126,7 @@ const hintByCode: Readonly<Record<string, string>> = {
 const hintByRisk: Readonly<Partial<Record<RiskLevel, string[]>>> = {
   high: ['Split the change, or narrow what it touches, to lower its risk.'],
   critical: ['Split the change, or narrow what it touches, to lower its risk.'],
-  unknown: ['The risk is unknown: it needs a schema snapshot that has the tables.'],
+  unknown: ['The risk is unknown: it needs a recent schema snapshot that has the tables.'],
 };
 
 function nextActions(status: PreflightStatus, { review, canSubmit, breakGlassAllowed }: PreflightFacts): string[] {

@@ -9,11 +9,11 @@ import {
   type TableLookup,
   type WrittenName,
 } from './schema-snapshot.js';
-import type { Operation, RiskLevel } from './workflow-policy.js';
+import { DEFAULT_SNAPSHOT_AGE_SECS, type Operation, type RiskLevel } from './workflow-policy.js';
 
 /** SQ-93, as clients see them. */
 export type RiskFactor =
-  | { name: 'read_only' | 'safe_ddl' | 'schema_not_synced' | 'ddl' | 'multi_statement' | 'drop_operation' }
+  | { name: 'read_only' | 'safe_ddl' | 'schema_not_synced' | 'schema_stale' | 'ddl' | 'multi_statement' | 'drop_operation' }
   | { name: 'table_unresolved'; tables: string[] }
   | { name: 'many_warnings'; count: number }
   | { name: 'cascade_delete'; targets: string[] }
@@ -23,7 +23,7 @@ export interface Risk {
   level: RiskLevel;
   factors: RiskFactor[];
   /** Whether a good snapshot was there; `unavailable` for migrations (RQ-44). */
-  schemaStatus: 'ready' | 'not_synced' | 'unavailable';
+  schemaStatus: 'ready' | 'stale' | 'not_synced' | 'unavailable';
 }
 
 export interface RiskInput {
@@ -33,9 +33,11 @@ export interface RiskInput {
   /** Lifted blocks included (SQ-95). */
   findings: readonly { readonly code: ReviewRule }[];
   /** Of the matched workflow; null when it has none or none matches. */
-  autoApprove: Pick<AutoApproveConfig, 'allowReadOnly' | 'allowSafeDdl' | 'maxEstimatedRows'> | null;
+  autoApprove: Pick<AutoApproveConfig, 'allowReadOnly' | 'allowSafeDdl' | 'maxEstimatedRows' | 'maxSnapshotAgeSecs'> | null;
   /** The newest good one. */
   snapshot: SchemaSnapshot | null;
+  /** Since the gateway received it, by the clock of its database; negative when that clock was set back. */
+  snapshotAgeMs: number;
 }
 
 /** The risk of a text by SQ-83 to SQ-92; a migration's is `unavailable`. */
@@ -43,11 +45,13 @@ export function assessRisk(input: RiskInput): Risk {
   const { operation, facts, findings, autoApprove, snapshot } = input;
   if (operation !== 'execute_select' && operation !== 'execute_dml')
     return { level: 'unavailable', factors: [], schemaStatus: 'unavailable' };
-  const schemaStatus = snapshot === null ? 'not_synced' : 'ready';
+  const stale = snapshot !== null && isStale(input);
+  const schemaStatus = snapshot === null ? 'not_synced' : stale ? 'stale' : 'ready';
   const end = (level: RiskLevel, factor: RiskFactor): Risk => ({ level, factors: [factor], schemaStatus });
   if (operation === 'execute_select' && autoApprove?.allowReadOnly === true) return end('low', { name: 'read_only' });
   if (isSafeDdl(facts, findings) && autoApprove?.allowSafeDdl === true) return end('low', { name: 'safe_ddl' });
   if (snapshot === null) return end('unknown', { name: 'schema_not_synced' });
+  if (stale) return end('unknown', { name: 'schema_stale' });
   const lookup = indexTables(snapshot);
   const unresolved = findUnresolved(facts, lookup);
   if (unresolved !== null) return end('unknown', { name: 'table_unresolved', tables: unresolved });
@@ -55,6 +59,14 @@ export function assessRisk(input: RiskInput): Risk {
   const level = levels[Math.max(0, ...raises.map((raise) => levels.indexOf(raise.level)))] ?? 'unknown';
   return { level, factors: raises.flatMap(({ factor }) => factor ?? []), schemaStatus };
 }
+
+/** SQ-85a. Nothing is known of the age of a snapshot that was received in the future. */
+function isStale({ autoApprove, snapshotAgeMs }: RiskInput): boolean {
+  const limitSecs = autoApprove?.maxSnapshotAgeSecs ?? DEFAULT_SNAPSHOT_AGE_SECS;
+  return !(snapshotAgeMs >= -clockToleranceMs && snapshotAgeMs <= limitSecs * 1000);
+}
+
+const clockToleranceMs = 60_000;
 
 /** SQ-82: a single statement of a safe form, without findings and without listed calls. */
 export function isSafeDdl(facts: readonly StatementFacts[], findings: readonly unknown[]): boolean {

@@ -21,6 +21,9 @@ export type Operation = (typeof OPERATIONS)[number];
 
 export type RiskLevel = RiskThreshold | 'critical' | 'unknown' | 'unavailable';
 
+/** How old a schema snapshot may be where no workflow policy says otherwise (SQ-85a). */
+export const DEFAULT_SNAPSHOT_AGE_SECS = 86_400;
+
 /** WF-3: the copy of the matched workflow policy that is stored with a request; plain JSON, all TTLs in seconds and resolved. */
 export interface WorkflowSnapshot {
   id: string;

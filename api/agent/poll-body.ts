@@ -78,6 +78,7 @@ export const pollAnswer = z.object({
       expires_at: z.string(),
     }),
   ),
+  schema_sync: z.array(z.object({ database: z.string(), environment: z.string() })),
   server_version: z.string(),
   min_agent_version: z.string(),
   upgrade_required: z.boolean(),

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type AgentReport, insertAgent, touchAgent, updateAgent } from '../../db/agents.js';
+import { type AgentReport, insertAgent, type StaleSchema, touchAgent, updateAgent } from '../../db/agents.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import { topic } from '../../db/notifications.js';
 import { iso } from '../../db/row-types.js';
@@ -9,6 +9,7 @@ import { longPoll } from '../long-poll.js';
 import type { Call } from '../route.js';
 import { nothingOffered, type Offer, offer } from './offer.js';
 import type { pollBody } from './poll-body.js';
+import { type SchemaAsks, takeAsks, wantedSchemas } from './schema-asks.js';
 
 type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
 
@@ -18,17 +19,21 @@ export type WaitingPolls = Map<string, (() => void)[]>;
 const maxWaitingPolls = 4;
 
 /** `POST /api/agent/poll`: records what the agent says of itself, then offers jobs, waiting for one when asked to (AG-12 to AG-26). */
-export async function pollJobs(call: PollCall, services: Services, waiting: WaitingPolls) {
+export async function pollJobs(call: PollCall, services: Services, waiting: WaitingPolls, asks: SchemaAsks) {
   const report = agentReport(call);
-  await record(call, services, report);
+  const stale = await record(call, services, report);
   const { minVersion } = services.config().agents;
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
   const none = upgradeRequired || services.lifecycle.draining || report.draining;
-  const { jobs, dryRuns, preflights } = none ? nothingOffered : await waitForOffer(call, services, report, waiting);
+  const schemas = none ? [] : takeAsks(asks, stale, performance.now());
+  // Who is asked for a schema is answered at once.
+  const waitMs = schemas.length > 0 ? 0 : Math.min(call.body.wait_ms, 30_000);
+  const { jobs, dryRuns, preflights } = none ? nothingOffered : await waitForOffer(call, services, report, waiting, waitMs);
   return {
     jobs,
     dry_run_jobs: dryRuns,
     preflight_jobs: preflights.map((job) => ({ ...job, expires_at: iso(job.expires_at) })),
+    schema_sync: schemas,
     server_version: services.version,
     min_agent_version: minVersion,
     upgrade_required: upgradeRequired,
@@ -53,8 +58,10 @@ function agentReport(call: PollCall): AgentReport {
   };
 }
 
-async function record(call: PollCall, services: Services, report: AgentReport): Promise<void> {
-  if (await updateAgent(services.database, report)) return;
+/** Answers the pairs of the agent whose schema is to be sent again. */
+async function record(call: PollCall, services: Services, report: AgentReport): Promise<StaleSchema[]> {
+  const known = await updateAgent(services.database, report, wantedSchemas(call.generation, report));
+  if (known !== null) return known.stale;
   const current = (await services.signingKeys.publicKeys()).find(({ status }) => status === 'current');
   await services.database.transaction(async (tx) => {
     if (!(await insertAgent(tx, report, current?.keyId ?? null))) return;
@@ -70,19 +77,26 @@ async function record(call: PollCall, services: Services, report: AgentReport): 
       },
     ]);
   });
+  return [];
 }
 
-async function waitForOffer(call: PollCall, services: Services, report: AgentReport, waiting: WaitingPolls): Promise<Offer> {
+async function waitForOffer(
+  call: PollCall,
+  services: Services,
+  report: AgentReport,
+  waiting: WaitingPolls,
+  waitMs: number,
+): Promise<Offer> {
   const wanted = { jobs: Math.min(call.body.limit, 20), explains: Math.min(call.body.explain_limit, 10) };
-  if (wanted.jobs + wanted.explains + call.body.wait_ms === 0) return nothingOffered;
+  if (wanted.jobs + wanted.explains + waitMs === 0) return nothingOffered;
   const ended = new AbortController();
-  const leave = call.body.wait_ms > 0 ? takePlace(waiting, call.caller.id, () => ended.abort()) : () => {};
+  const leave = waitMs > 0 ? takePlace(waiting, call.caller.id, () => ended.abort()) : () => {};
   const started = performance.now();
   let waited = false;
   try {
     const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
     const topics = report.scopes.map(({ database, environment }) => topic.jobs(database, environment));
-    const offered = await longPoll(waiter, services, { topics, ms: Math.min(call.body.wait_ms, 30_000) }, async () => {
+    const offered = await longPoll(waiter, services, { topics, ms: waitMs }, async () => {
       const mayTake = waited ? call.recheck() : Promise.resolve();
       // What is handed out is lost when nobody is there to take it, or nobody may (HT-104).
       const mayClaim = () => mayTake.then(() => !waiter.signal.aborted && !services.lifecycle.draining);
@@ -90,7 +104,7 @@ async function waitForOffer(call: PollCall, services: Services, report: AgentRep
       waited = true;
       return found;
     });
-    if (offered === null && call.body.wait_ms > 0) await call.recheck();
+    if (offered === null && waitMs > 0) await call.recheck();
     return offered ?? nothingOffered;
   } finally {
     leave();

@@ -26,6 +26,7 @@ const autoApprove = z
     allow_read_only: flag,
     allow_safe_ddl: flag,
     max_estimated_rows: count,
+    max_snapshot_age_secs: count,
   })
   .nullable();
 

@@ -6,6 +6,7 @@ import type {
   SqlReviewConfig,
   WorkflowConfig,
 } from '../../config/shared-types.js';
+import { DEFAULT_SNAPSHOT_AGE_SECS } from '../../domain/workflow-policy.js';
 
 /** `auto_approve` as every answer shows it. */
 export function shownAutoApprove(rule: AutoApproveConfig | null) {
@@ -16,6 +17,7 @@ export function shownAutoApprove(rule: AutoApproveConfig | null) {
     allow_read_only: rule.allowReadOnly,
     allow_safe_ddl: rule.allowSafeDdl,
     max_estimated_rows: rule.maxEstimatedRows,
+    max_snapshot_age_secs: rule.maxSnapshotAgeSecs ?? DEFAULT_SNAPSHOT_AGE_SECS,
   };
 }
 

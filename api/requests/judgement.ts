@@ -79,7 +79,7 @@ export function judgeAccepted({ shared }: Generation, pair: Pair, verdict: Accep
   return {
     matched,
     review: { ...reviewed, policyId: policy.id },
-    risk: assessRisk({ operation, facts, findings: reviewed.findings, autoApprove, snapshot }),
+    risk: assessRisk({ operation, facts, findings: reviewed.findings, autoApprove, snapshot, snapshotAgeMs: known?.ageMs ?? 0 }),
     tables: namedTables(facts, snapshot),
     schemaSnapshotCollectedAt: known === null ? null : iso(known.collectedAt),
   };

@@ -22,7 +22,7 @@ export async function judgeMigrationContent(
   const matched = matchWorkflow(generation.shared.workflows, { ...input, operation: input.asked });
   const { level, factors, schemaStatus } = assessRisk({
     operation: input.asked,
-    ...{ facts: [], findings: [], autoApprove: matched?.autoApprove ?? null, snapshot: null },
+    ...{ facts: [], findings: [], autoApprove: matched?.autoApprove ?? null, snapshot: null, snapshotAgeMs: 0 },
   });
   return {
     operation: input.asked,

@@ -1,22 +1,21 @@
 import type { Queryable } from '../../db/client.js';
-import { findSnapshot, findSnapshotTime } from '../../db/schemas.js';
+import { findSnapshot, findSnapshotTime, type SnapshotTime } from '../../db/schemas.js';
 import type { Pair } from '../../domain/permissions.js';
 import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
 
-export interface KnownSnapshot {
+export interface KnownSnapshot extends SnapshotTime {
   snapshot: SchemaSnapshot;
-  collectedAt: number;
 }
 
 /** The good snapshot of a pair as it is now, null before the first: its instant is asked for each time, its content (up to 10 MiB) read once. */
 export async function currentSnapshot(db: Queryable, pair: Pair): Promise<KnownSnapshot | null> {
   const kept = keptOf(db);
   const key = JSON.stringify([pair.database, pair.environment]);
-  const collectedAt = await findSnapshotTime(db, pair);
+  const time = await findSnapshotTime(db, pair);
   const known = kept.get(key);
   kept.delete(key);
-  if (collectedAt === null) return null;
-  const found = known?.collectedAt === collectedAt ? known : await findSnapshot(db, pair);
+  if (time === null) return null;
+  const found = known?.collectedAt === time.collectedAt ? { ...known, ...time } : await findSnapshot(db, pair);
   if (found === null) return null;
   kept.set(key, found);
   const [oldest] = kept.keys();

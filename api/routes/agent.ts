@@ -4,6 +4,7 @@ import { heartbeat } from '../agent/heartbeat.js';
 import { pollJobs, type WaitingPolls } from '../agent/poll.js';
 import { pollAnswer, pollBody } from '../agent/poll-body.js';
 import { submitResult, submitUnread } from '../agent/result.js';
+import type { SchemaAsks } from '../agent/schema-asks.js';
 import { resultBody } from '../agent/submission.js';
 import { type Route, route } from '../route.js';
 
@@ -36,6 +37,7 @@ const claimAnswer = z.object({
 /** The routes of the agent protocol (agent.md 3 to 6); `leaseFloorMs` is the shortest lease of AG-37. */
 export function agentRoutes(times: { leaseFloorMs: number }): Route[] {
   const waiting: WaitingPolls = new Map();
+  const asks: SchemaAsks = new Map();
   return [
     route({
       operationId: 'pollJobs',
@@ -49,7 +51,7 @@ export function agentRoutes(times: { leaseFloorMs: number }): Route[] {
       response: pollAnswer,
       errors: ['validation.failed'],
       longPoll: 'agent',
-      handle: (call, services) => pollJobs(call, services, waiting),
+      handle: (call, services) => pollJobs(call, services, waiting, asks),
     }),
     route({
       operationId: 'claimJob',

@@ -8,7 +8,7 @@ import { eventually } from '../support/processes.js';
 import { startTestAgent, type TestAgent, type TestAgentOptions } from '../support/test-agent.js';
 import { databaseToml, dbaTeamToml, passesToml } from '../support/toml.js';
 
-const toml = [
+const passesAll = [
   databaseToml('shop', ['staging']),
   dbaTeamToml,
   passesToml('staging'),
@@ -18,7 +18,7 @@ const toml = [
 export type GatewayBench = Awaited<ReturnType<typeof startGatewayBench>>;
 
 /** A real gateway and a target with a table `entries (word text)`; agents are started by the test, and stopped by `close`. */
-export async function startGatewayBench() {
+export async function startGatewayBench(toml = passesAll) {
   const [api, database] = await Promise.all([startTestApi({ toml, times: { cancelWaitMs: 20 } }), createEmptyDatabase()]);
   const target = new pg.Client({ connectionString: database.url });
   await target.connect();

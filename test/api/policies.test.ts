@@ -90,6 +90,7 @@ describe('policy resolution', () => {
         allow_read_only: false,
         allow_safe_ddl: true,
         max_estimated_rows: 1000,
+        max_snapshot_age_secs: 86_400,
       },
       execution_policy: {
         statement_timeout_secs: 90,

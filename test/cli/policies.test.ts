@@ -15,6 +15,7 @@ const riskBased = {
   allow_read_only: true,
   allow_safe_ddl: true,
   max_estimated_rows: 5,
+  max_snapshot_age_secs: 86_400,
 };
 const parts = {
   execution_policy: {

@@ -50,7 +50,7 @@ describe('a loaded configuration', () => {
       },
       {
         id: 'wf:*:staging:e3b0c44298fc',
-        autoApprove: { mode: 'always', risk: null, maxEstimatedRows: 1000 },
+        autoApprove: { mode: 'always', risk: null, maxEstimatedRows: 1000, maxSnapshotAgeSecs: 86_400 },
         steps: [],
         pendingTtlSecs: null,
       },

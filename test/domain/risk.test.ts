@@ -51,6 +51,7 @@ const assess = (changes: Partial<RiskInput>) =>
     findings: [],
     autoApprove: rule,
     snapshot: snapshotOf(),
+    snapshotAgeMs: 0,
     ...changes,
   });
 
@@ -76,6 +77,36 @@ describe('risk vectors of sql-safety.md section 9', () => {
       { facts: [update('x')], snapshot: small },
       'unknown',
       [{ name: 'table_unresolved', tables: ['x'] }],
+    ],
+    ...[
+      ['86,400 s old', 86_400_000, 'low'],
+      ['a millisecond older', 86_400_001, 'unknown'],
+      ['a minute in the future', -60_000, 'low'],
+      ['further in the future', -60_001, 'unknown'],
+      ['of no known age', Number.NaN, 'unknown'],
+    ].map(([title, snapshotAgeMs, level]): [string, Partial<RiskInput>, string, unknown[]] => [
+      `UPDATE with a snapshot ${title} (SQ-85a)`,
+      { facts: [update('t')], snapshot: small, snapshotAgeMs: Number(snapshotAgeMs) },
+      String(level),
+      level === 'low' ? [] : [{ name: 'schema_stale' }],
+    ]),
+    [
+      'a table of -1 rows in an old snapshot',
+      { facts: [update('t')], snapshot: snapshotOf(table('t', -1)), snapshotAgeMs: 86_400_001 },
+      'unknown',
+      [{ name: 'schema_stale' }],
+    ],
+    [
+      'a snapshot older than its workflow allows',
+      { facts: [update('t')], snapshot: small, autoApprove: { ...rule, maxSnapshotAgeSecs: 60 }, snapshotAgeMs: 60_001 },
+      'unknown',
+      [{ name: 'schema_stale' }],
+    ],
+    [
+      'a read with allow_read_only, whatever the snapshot',
+      { ...read('t'), snapshot: small, snapshotAgeMs: 86_400_001 },
+      'low',
+      [{ name: 'read_only' }],
     ],
     ['three UPDATEs', { facts: [update('t'), update('t'), update('t')], snapshot: small }, 'high', [{ name: 'multi_statement' }]],
     ['a setting and one UPDATE', { facts: [noFacts(), update('t')], snapshot: small }, 'high', [{ name: 'multi_statement' }]],
