@@ -1,6 +1,7 @@
 import type Koa from 'koa';
 import type { Actor } from '../domain/audit.js';
 import { refusal } from '../domain/errors.js';
+import { noOrigins } from '../domain/four-eyes.js';
 import type { Caller } from '../domain/permissions.js';
 import type { Authenticate, Authenticated, Sender } from './authentication.js';
 import { addressOf } from './client-address.js';
@@ -27,7 +28,7 @@ export function senderOf(ctx: Koa.Context, services: Services): AdmittedSender {
 
 /** Whoever calls a public route. */
 const stranger: Authenticated = {
-  caller: { kind: 'user', id: 'anonymous', roles: [], groups: [], tokenId: null },
+  caller: { kind: 'user', id: 'anonymous', roles: [], groups: [], memberOf: [], origins: noOrigins, tokenId: null },
   actor: { id: 'anonymous', type: 'user', tokenId: null, peerIp: null, clientIp: null, clientIpSource: null } satisfies Actor,
 };
 

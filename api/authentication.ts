@@ -3,7 +3,8 @@ import { equalText, sha256Hex } from '../crypto/hash.js';
 import { findCredentials, type StoredCredential } from '../db/tokens.js';
 import type { Actor } from '../domain/audit.js';
 import { type ErrorCode, type GatewayError, refusal } from '../domain/errors.js';
-import { applyCeiling, type Caller, resolveRoles } from '../domain/permissions.js';
+import type { Caller } from '../domain/permissions.js';
+import { storedCaller } from '../domain/stored-caller.js';
 import { prefixOf, tokenStatus } from '../domain/token-rules.js';
 import type { ClientAddress } from './client-address.js';
 import type { Generation, Services } from './context.js';
@@ -123,9 +124,8 @@ function judgeFound(found: StoredCredential, generation: Generation, tokenPrefix
   if (status === 'expired') return refused('auth.token_expired', 'token expired', 'expired');
   if (found.subjectType === 'agent') return { caller: { kind: 'agent', id: found.subjectId, tokenId: found.id } };
   if (found.userStatus !== 'active') return refused('auth.user_suspended', 'user suspended', 'suspended');
-  const resolved = resolveRoles({ direct: found.roles, groups: found.groups, config: generation.shared.auth });
-  if (resolved.length === 0) return refused('auth.no_roles_resolved', 'insufficient permissions', 'no_roles');
-  const roles = applyCeiling('user', resolved, found.scopeCeiling === null ? null : { roles: found.scopeCeiling });
-  if (roles.length === 0) return refused('auth.insufficient_scope', 'insufficient permissions', 'scope_ceiling');
-  return { caller: { kind: 'user', id: found.subjectId, roles, groups: found.groups, tokenId: found.id } };
+  const caller = storedCaller(found, generation.shared.auth);
+  if (caller === 'no_roles') return refused('auth.no_roles_resolved', 'insufficient permissions', caller);
+  if (caller === 'scope_ceiling') return refused('auth.insufficient_scope', 'insufficient permissions', caller);
+  return { caller };
 }

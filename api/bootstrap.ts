@@ -7,6 +7,7 @@ import type { Database, Transaction } from '../db/client.js';
 import { insertToken, type NewToken, revokeProvisioned } from '../db/tokens.js';
 import { insertUser } from '../db/users.js';
 import { systemActor } from '../domain/audit.js';
+import { systemGrant } from '../domain/four-eyes.js';
 import { type BootstrapFiles, bootstrapFiles, tokenFiles } from './bootstrap-files.js';
 import { tokenCreated, tokenRevoked, userCreated } from './identity-events.js';
 
@@ -41,7 +42,7 @@ export async function bootstrap({ database, config, force, warn }: BootstrapOpti
 }
 
 async function makeFirst(tx: Transaction, files: BootstrapFiles, presets: Config['bootstrap']): Promise<void> {
-  await insertUser(tx, { id: 'admin', roles: adminRoles, source: 'bootstrap' });
+  await insertUser(tx, { id: 'admin', roles: adminRoles, source: 'bootstrap' }, systemGrant);
   await insertAuditEvents(tx, userCreated(systemActor, { id: 'admin', source: 'bootstrap', roles: adminRoles, groups: [] }));
   await makeTokens(tx, files, {
     admin: presets.adminToken === null ? newApiToken() : apiToken(presets.adminToken),
@@ -56,7 +57,7 @@ async function makeAnew(tx: Transaction, files: BootstrapFiles): Promise<void> {
     tx,
     revoked.map((token) => tokenRevoked(systemActor, token, 'force_bootstrap')),
   );
-  if (await insertUser(tx, { id: 'admin', roles: adminRoles, source: 'bootstrap' }))
+  if (await insertUser(tx, { id: 'admin', roles: adminRoles, source: 'bootstrap' }, systemGrant))
     await insertAuditEvents(tx, userCreated(systemActor, { id: 'admin', source: 'bootstrap', roles: adminRoles, groups: [] }));
   await makeTokens(tx, files, { admin: newApiToken(), requester: newApiToken(), agent: newApiToken() });
 }
@@ -98,5 +99,6 @@ function stored(
     name,
     provisioningKind: 'bootstrap',
     expiresAt: null,
+    issuedBy: systemGrant,
   };
 }

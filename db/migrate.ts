@@ -5,7 +5,7 @@ import { refusal } from '../domain/errors.js';
 import { isUnreachable } from './errors.js';
 
 /** Schema version this code was written for: the name of the newest file in `db/migrations`. */
-export const schemaVersion = '14_approval_macs';
+export const schemaVersion = '15_granted_by';
 
 export interface MigrateOptions {
   connectTimeoutMs?: number;

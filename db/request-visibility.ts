@@ -1,4 +1,5 @@
-import type { Caller, EffectiveRole } from '../domain/permissions.js';
+import { callerTies, selectorTies } from '../domain/four-eyes.js';
+import { type Caller, type EffectiveRole, selectorsOf } from '../domain/permissions.js';
 import type { Parameters } from './parameters.js';
 
 export interface RequestFilters {
@@ -35,13 +36,41 @@ export function waiting(caller: User, p: Parameters): string | null {
   return `r.status = 'pending' and ${matches('r.step_selectors', caller, p)} and ${covering(roles, p)} and not (${seen.join(' or ')})`;
 }
 
-/** RQ-36 as SQL: pending, in time, not own unless allowed, not approved before unless allowed, and a selector that is still open. */
+/**
+ * RQ-36 as SQL: pending, in time, neither own nor of somebody who made the caller unless allowed, not approved before unless allowed, and a selector that
+ * is still open and that the requester has not granted (HD-70).
+ */
 export function approvable(caller: User, p: Parameters): string {
   const me = p.add(caller.id);
+  const allowed = `coalesce((r.workflow->>'allowSelfApprove')::boolean, false)`;
   return `r.status = 'pending' and (r.expires_at is null or r.expires_at > clock_timestamp()) and ${matches('r.open_selectors', caller, p)}
-    and (r.requester <> ${me} or coalesce((r.workflow->>'allowSelfApprove')::boolean, false))
+    and (${allowed} or (${untied([caller.id, ...callerTies(caller)], p)} and ${grantedByOthers(caller, p)}))
     and not exists (select 1 from decisions d where d.request_id = r.id and d.user_id = ${me} and d.action = 'approve'
       and (d.step = r.current_step or not coalesce((r.workflow->>'allowSameApproverAcrossSteps')::boolean, false)))`;
+}
+
+/** A row of it is covered by every role (IM-40). */
+const anyPair = { database: '*', environment: '*' };
+
+/** Whether the requester is none of those named; `*` names everybody. */
+function untied(names: readonly string[], p: Parameters): string {
+  if (names.includes('*')) return 'false';
+  return names.length === 0 ? 'true' : `r.requester <> all(${p.add(names)}::text[])`;
+}
+
+/** Whether a selector that is open was granted by somebody else; those with the same ties are asked about together. */
+function grantedByOthers(caller: User, p: Parameters): string {
+  const byTies = new Map<string, Set<string>>();
+  for (const selector of selectorsOf(caller, anyPair)) {
+    const ties = selectorTies(caller, selector).toSorted().join(' ');
+    byTies.set(ties, (byTies.get(ties) ?? new Set()).add(selector));
+  }
+  if (byTies.size === 1 && byTies.has('')) return 'true';
+  const parts = [...byTies].map(([ties, selectors]) => {
+    const others = untied(ties === '' ? [] : ties.split(' '), p);
+    return `(${matches('r.open_selectors', caller, p, (selector) => selectors.has(selector))} and ${others})`;
+  });
+  return `(${parts.join(' or ')})`;
 }
 
 const columnOf = {
@@ -83,10 +112,10 @@ function insideRole({ databases, environments }: EffectiveRole, p: Parameters): 
 }
 
 /** RQ-9 as SQL: user and groups match anywhere, a role only where it covers the pair. */
-function matches(column: string, caller: User, p: Parameters): string {
-  const anywhere = [`user:${caller.id}`, ...caller.groups.map((group) => `group:${group}`)];
+function matches(column: string, caller: User, p: Parameters, asked: (selector: string) => boolean = () => true): string {
+  const anywhere = [`user:${caller.id}`, ...caller.groups.map((group) => `group:${group}`)].filter(asked);
   const limited: string[] = [];
-  for (const role of caller.roles) {
+  for (const role of caller.roles.filter(({ name }) => asked(`role:${name}`))) {
     if (isUnlimited(role)) anywhere.push(`role:${role.name}`);
     else limited.push(`(${column} && ${p.add([`role:${role.name}`])}::text[] and ${insideRole(role, p)})`);
   }

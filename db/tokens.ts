@@ -1,4 +1,6 @@
+import type { Grant } from '../domain/four-eyes.js';
 import type { Queryable, Transaction } from './client.js';
+import { granted } from './grants.js';
 import { iso } from './row-types.js';
 
 /** What authentication needs of a token and its owner; instants in milliseconds, `now` by the clock of Postgres. */
@@ -14,7 +16,10 @@ export interface StoredCredential {
   /** null for agents. */
   userStatus: 'active' | 'suspended' | 'deleted' | null;
   roles: string[];
-  groups: string[];
+  roleGrants: Record<string, Grant>;
+  memberships: { group: string; origins: string[] | null }[];
+  accountOrigins: string[] | null;
+  tokenOrigins: string[] | null;
 }
 
 /** All tokens with a lookup prefix, each with its user and the user's groups (IM-13). */
@@ -22,8 +27,10 @@ export function findCredentials(db: Queryable, prefix: string): Promise<StoredCr
   return db.query<StoredCredential>(
     `select t.id, t.subject_type as "subjectType", t.subject_id as "subjectId", t.token_hash as "tokenHash",
        t.scope_ceiling as "scopeCeiling", t.revoked_at as "revokedAt", t.expires_at as "expiresAt", clock_timestamp() as now,
-       u.status as "userStatus", coalesce(u.roles, '{}') as roles,
-       array(select g.group_name from group_members g where g.user_id = u.id order by g.group_name) as groups
+       u.status as "userStatus", coalesce(u.roles, '{}') as roles, coalesce(u.role_grants, '{}') as "roleGrants",
+       coalesce((select jsonb_agg(jsonb_build_object('group', g.group_name, 'origins', g.granted_by->'origins') order by g.group_name)
+         from group_members g where g.user_id = u.id), '[]') as memberships,
+       u.created_by->'origins' as "accountOrigins", t.issued_by->'origins' as "tokenOrigins"
      from tokens t left join users u on t.subject_type = 'user' and u.id = t.subject_id
      where t.token_prefix = $1`,
     [prefix],
@@ -67,12 +74,13 @@ export interface NewToken {
   name: string | null;
   provisioningKind: 'initial' | 'bootstrap' | null;
   expiresAt: number | null;
+  issuedBy: Grant;
 }
 
 export async function insertToken(tx: Transaction, token: NewToken): Promise<void> {
   await tx.query(
-    `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, scope_ceiling, name, provisioning_kind, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, scope_ceiling, name, provisioning_kind, expires_at, issued_by)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, ${granted('$10')})`,
     [
       token.id,
       token.subjectType,
@@ -83,6 +91,7 @@ export async function insertToken(tx: Transaction, token: NewToken): Promise<voi
       token.name,
       token.provisioningKind,
       token.expiresAt === null ? null : iso(token.expiresAt),
+      JSON.stringify(token.issuedBy),
     ],
   );
 }

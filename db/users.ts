@@ -1,4 +1,6 @@
+import type { Grant } from '../domain/four-eyes.js';
 import type { Queryable, Transaction } from './client.js';
+import { granted } from './grants.js';
 
 export interface UserRow {
   id: string;
@@ -55,17 +57,23 @@ export async function lockUser(
 export async function insertUser(
   tx: Transaction,
   user: { id: string; roles: readonly string[]; source: UserRow['source'] },
+  by: Grant,
 ): Promise<boolean> {
   const rows = await tx.query<{ id: string }>(
-    'insert into users (id, roles, source) values ($1, $2, $3) on conflict (id) do nothing returning id',
-    [user.id, user.roles, user.source],
+    `insert into users (id, roles, source, created_by, role_grants)
+     values ($1, $2, $3, ${granted('$4')}, (select coalesce(jsonb_object_agg(role, ${granted('$4')}), '{}') from unnest($2::text[]) as role))
+     on conflict (id) do nothing returning id`,
+    [user.id, user.roles, user.source, JSON.stringify(by)],
   );
   return rows.length > 0;
 }
 
-export async function insertMemberships(tx: Transaction, userId: string, groups: readonly string[]): Promise<void> {
+export async function insertMemberships(tx: Transaction, userId: string, groups: readonly string[], by: Grant): Promise<void> {
   if (groups.length === 0) return;
-  await tx.query('insert into group_members (user_id, group_name) select $1, unnest($2::text[])', [userId, groups]);
+  await tx.query(
+    `insert into group_members (user_id, group_name, granted_by) select $1, name, ${granted('$3')} from unnest($2::text[]) as name`,
+    [userId, groups, JSON.stringify(by)],
+  );
 }
 
 /** Ends all memberships in groups that are not among `known` (IM-75) and answers them. */
@@ -110,17 +118,23 @@ export async function lockAdmins(tx: Transaction): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('admins', 0))`);
 }
 
-/** Writes roles, Slack link and status of a locked user; a Slack id of somebody else is a unique violation of `users_slack_user_id_key`. */
+/**
+ * Writes roles, Slack link and status of a locked user, and who granted what of them is new; what stays keeps its record, what goes loses it. A Slack id
+ * of somebody else is a unique violation of `users_slack_user_id_key`.
+ */
 export async function updateUser(
   tx: Transaction,
   user: Pick<UserRow, 'id' | 'slackUserId' | 'status'> & { roles: readonly string[] },
+  by: Grant,
 ): Promise<void> {
-  await tx.query('update users set roles = $2, slack_user_id = $3, status = $4, updated_at = clock_timestamp() where id = $1', [
-    user.id,
-    user.roles,
-    user.slackUserId,
-    user.status,
-  ]);
+  await tx.query(
+    `update users set roles = $2, slack_user_id = $3, status = $4, updated_at = clock_timestamp(),
+       role_grants = (select coalesce(jsonb_object_agg(role, case when role = any(users.roles) then users.role_grants->role else ${granted('$5')} end), '{}')
+         from unnest($2::text[]) as role where role <> all(users.roles) or users.role_grants ? role),
+       slack_linked_by = case when $3::text is null then null when slack_user_id = $3 then slack_linked_by else ${granted('$5')} end
+     where id = $1`,
+    [user.id, user.roles, user.slackUserId, user.status, JSON.stringify(by)],
+  );
 }
 
 export async function deleteMemberships(tx: Transaction, userId: string, groups: readonly string[]): Promise<void> {

@@ -70,8 +70,8 @@ export function refusal(code: ErrorCode, message: string, hint: string | null = 
   return new GatewayError(code, message, hint);
 }
 
-/** The one text and hint of every refusal by permission (HT-93, HT-I6). */
-export const forbidden = () => refusal('auth.forbidden', 'forbidden');
+/** The one text of every refusal by permission, and the hint that says nothing (HT-93, HT-I6); a reason only for who may know of the object (HD-70). */
+export const forbidden = (reason: string | null = null) => refusal('auth.forbidden', 'forbidden', reason);
 
 /** 404 of a resource with the text of the catalogue (HT-97). */
 export const notFound = (resource: Resource) => refusal(`${resource}.not_found`, `${resource.replaceAll('_', ' ')} not found`);

@@ -1,4 +1,5 @@
 import { BUILTIN_ROLES } from './builtin-roles.js';
+import type { CallerOrigins } from './four-eyes.js';
 import { coversPair } from './selectors.js';
 
 export { BUILTIN_ROLES } from './builtin-roles.js';
@@ -30,9 +31,19 @@ export interface EffectiveRole {
   environments: string[];
 }
 
-/** Who calls, as resolved for this call: `roles` after the ceiling, `groups` stored and from the JWT (IM-52); `tokenId` null for a JWT. */
+/** Who calls, as resolved for this call: `roles` after the ceiling; `tokenId` null for a JWT. */
 export type Caller =
-  | { kind: 'user'; id: string; roles: EffectiveRole[]; groups: string[]; tokenId: string | null }
+  | {
+      kind: 'user';
+      id: string;
+      roles: EffectiveRole[];
+      /** Those that selectors see (HD-71). */
+      groups: string[];
+      /** All, stored and from the JWT (IM-52). */
+      memberOf: string[];
+      origins: CallerOrigins;
+      tokenId: string | null;
+    }
   | { kind: 'agent'; id: string; tokenId: string };
 
 type PermissionClass = 'scoped' | 'row' | 'self' | 'global' | 'agent';

@@ -3,7 +3,8 @@ import { equalText, sha256Hex } from '../crypto/hash.js';
 import type { Queryable } from '../db/client.js';
 import { latestGeneration } from '../db/generations.js';
 import { findCredentials } from '../db/tokens.js';
-import { applyCeiling, can, resolveRoles } from '../domain/permissions.js';
+import { can } from '../domain/permissions.js';
+import { storedCaller } from '../domain/stored-caller.js';
 import { prefixOf, tokenStatus } from '../domain/token-rules.js';
 
 /**
@@ -24,8 +25,6 @@ export async function judgeMetricsReader(
   if (found.subjectType === 'agent') return 403;
   if (found.userStatus !== 'active') return 401;
   const config = (await latestGeneration(database))?.content.auth ?? own;
-  const ceiling = found.scopeCeiling === null ? null : { roles: found.scopeCeiling };
-  const roles = applyCeiling('user', resolveRoles({ direct: found.roles, groups: found.groups, config }), ceiling);
-  const caller = { kind: 'user', id: found.subjectId, roles, groups: found.groups, tokenId: found.id } as const;
-  return can(caller, 'metrics.view', 'everywhere') ? 200 : 403;
+  const caller = storedCaller(found, config);
+  return typeof caller !== 'string' && can(caller, 'metrics.view', 'everywhere') ? 200 : 403;
 }

@@ -7,6 +7,7 @@ import { isoOrNull } from '../../db/row-types.js';
 import { countOwnActiveTokens, insertToken, lockTokensOf } from '../../db/tokens.js';
 import { findUser } from '../../db/users.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
+import { grantBy } from '../../domain/four-eyes.js';
 import { parseInstant } from '../../domain/instant.js';
 import { applyCeiling, type Caller, can, type EffectiveRole, findRole, resolveRoles } from '../../domain/permissions.js';
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
@@ -51,7 +52,7 @@ export async function createToken(call: Call<undefined, undefined, z.output<type
       scopeCeiling: decided.ceiling,
       provisioningKind: null,
     };
-    await insertToken(tx, { ...facts, ...stored, hash, prefix });
+    await insertToken(tx, { ...facts, ...stored, hash, prefix, issuedBy: grantBy(call.caller) });
     await insertAuditEvents(tx, [tokenCreated(call.actor, { ...facts, ...stored })]);
     return decided;
   });

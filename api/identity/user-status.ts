@@ -4,7 +4,7 @@ import type { Transaction } from '../../db/client.js';
 import { type MovedOne, moveAllOf } from '../../db/move-many.js';
 import { revokeTokensOf } from '../../db/tokens.js';
 import { deleteMemberships, lockActiveCount, type UserRow, updateUser } from '../../db/users.js';
-import type { Actor } from '../../domain/audit.js';
+import { grantBy } from '../../domain/four-eyes.js';
 import { judge } from '../../domain/request/judge.js';
 import type { Services } from '../context.js';
 import { tokenRevoked, userStatusChanged } from '../identity-events.js';
@@ -31,7 +31,7 @@ export async function suspendUser(call: StatusCall, services: Services) {
   const ended = await endUser(services, async (tx) => {
     const user = await lockTarget(tx, call, id);
     requireThere(user);
-    return user.status === 'suspended' ? nothingEnded : end(tx, user, call.actor, 'user_suspended');
+    return user.status === 'suspended' ? nothingEnded : end(tx, user, call, 'user_suspended');
   });
   return { id, ...ended };
 }
@@ -42,7 +42,7 @@ export async function deleteUser(call: StatusCall, services: Services) {
   const ended = await endUser(services, async (tx) => {
     const user = await lockTarget(tx, call, id);
     requireThere(user);
-    return end(tx, user, call.actor, 'user_deleted');
+    return end(tx, user, call, 'user_deleted');
   });
   return { id, deleted: true as const, ...ended };
 }
@@ -55,7 +55,7 @@ export async function activateUser(call: StatusCall, { database, config }: Servi
     requireThere(user);
     if (user.status === 'active') return;
     refuseAboveLimit(await lockActiveCount(tx), config());
-    await updateUser(tx, { ...user, status: 'active' });
+    await updateUser(tx, { ...user, status: 'active' }, grantBy(call.caller));
     await insertAuditEvents(tx, userStatusChanged(call.actor, id, 'user.activated'));
   });
   return { id, status: 'active' as const };
@@ -71,9 +71,15 @@ async function endUser({ database, metrics }: Services, work: (tx: Transaction) 
  * Status, tokens, requests and their events, together. Create, resume and claim hold the owner's row for their whole transaction, so that each of them
  * has either committed before the lock and is found here, or finds the user not active.
  */
-async function end(tx: Transaction, user: UserRow, actor: Actor, cause: 'user_suspended' | 'user_deleted'): Promise<Ended> {
+async function end(
+  tx: Transaction,
+  user: UserRow,
+  { actor, caller }: StatusCall,
+  cause: 'user_suspended' | 'user_deleted',
+): Promise<Ended> {
   const deleted = cause === 'user_deleted';
-  await updateUser(tx, deleted ? { ...user, status: 'deleted', slackUserId: null } : { ...user, status: 'suspended' });
+  const left = deleted ? { status: 'deleted' as const, slackUserId: null } : { status: 'suspended' as const };
+  await updateUser(tx, { ...user, ...left }, grantBy(caller));
   const revoked = await revokeTokensOf(tx, user.id);
   await insertAuditEvents(tx, [
     ...userStatusChanged(actor, user.id, deleted ? 'user.deleted' : 'user.suspended', deleted ? user.groups : []),

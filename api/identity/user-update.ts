@@ -4,6 +4,7 @@ import type { Transaction } from '../../db/client.js';
 import { violates } from '../../db/errors.js';
 import { deleteMemberships, insertMemberships, type UserRow, updateUser } from '../../db/users.js';
 import { refusal } from '../../domain/errors.js';
+import { type Grant, grantBy } from '../../domain/four-eyes.js';
 import { type EffectiveRole, findRole } from '../../domain/permissions.js';
 import { type UserParts, type UserPatch, updatedUser } from '../../domain/user-update.js';
 import type { Generation, Services } from '../context.js';
@@ -36,7 +37,7 @@ export async function updateUserParts(call: PatchCall, { database }: Services) {
       requireGrantable(call.caller, granted(generation, before, after));
       const updated = Object.keys(changes).length > 0;
       if (updated) {
-        await write(tx, generation, before, after);
+        await write(tx, generation, { before, after, by: grantBy(call.caller) });
         await requireAdminLeft(tx, before);
         await insertAuditEvents(tx, userUpdated(actor, before.id, changes));
       }
@@ -90,11 +91,17 @@ function granted(generation: Generation, before: UserParts, after: UserParts): E
   ];
 }
 
-async function write(tx: Transaction, generation: Generation, before: UserRow, after: UserParts): Promise<void> {
+interface Writing {
+  before: UserRow;
+  after: UserParts;
+  by: Grant;
+}
+
+async function write(tx: Transaction, generation: Generation, { before, after, by }: Writing): Promise<void> {
   const added = after.groups.filter((name) => !before.groups.includes(name));
-  await updateUser(tx, { ...before, ...after });
+  await updateUser(tx, { ...before, ...after }, by);
   await keepKnownGroups(tx, generation, added);
-  await insertMemberships(tx, before.id, added);
+  await insertMemberships(tx, before.id, added, by);
   await deleteMemberships(
     tx,
     before.id,

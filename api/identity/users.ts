@@ -6,6 +6,7 @@ import { insertToken, type NewToken, revokeProvisioned } from '../../db/tokens.j
 import { insertMemberships, insertUser, lockActiveCount, type UserRow } from '../../db/users.js';
 import type { Actor } from '../../domain/audit.js';
 import { invalid, notFound, refusal } from '../../domain/errors.js';
+import { type Grant, grantBy } from '../../domain/four-eyes.js';
 import type { Caller } from '../../domain/permissions.js';
 import { roleNamesOf } from '../../domain/role-names.js';
 import type { Generation, Services } from '../context.js';
@@ -39,14 +40,15 @@ export async function createUser(
   requireKnownGroups(generation.shared, groups);
   const resolved = resolve(generation, { roles, groups });
   requireGrantable(call.caller, resolved);
-  const made = newInitialToken(body.id, roleNamesOf(resolved));
+  const by = grantBy(call.caller);
+  const made = newInitialToken(body.id, roleNamesOf(resolved), by);
   await database.transaction(async (tx) => {
     await keepCaller(tx, call);
     const active = await lockActiveCount(tx);
-    if (!(await insertUser(tx, { id: body.id, roles, source: 'api' }))) throw refusal('user.conflict', 'user id is taken');
+    if (!(await insertUser(tx, { id: body.id, roles, source: 'api' }, by))) throw refusal('user.conflict', 'user id is taken');
     refuseAboveLimit(active, config());
     await keepKnownGroups(tx, generation, groups);
-    await insertMemberships(tx, body.id, groups);
+    await insertMemberships(tx, body.id, groups, by);
     await insertToken(tx, made.stored);
     await insertAuditEvents(tx, [
       ...userCreated(actor, { id: body.id, source: 'api', roles, groups }),
@@ -66,7 +68,7 @@ export async function reissueInitialToken(call: Acting & { params: { id: string 
     requireGrantable(call.caller, resolved);
     if (user.status === 'suspended') throw refusal('user.conflict', 'user is suspended', 'activate the user first');
     if (resolved.length === 0) throw invalid('the user has no role', 'grant a role first');
-    const made = newInitialToken(user.id, roleNamesOf(resolved));
+    const made = newInitialToken(user.id, roleNamesOf(resolved), grantBy(call.caller));
     const [old = null] = await revokeProvisioned(tx, 'initial', user.id);
     await insertToken(tx, made.stored);
     const [at] = await tx.query<{ now: number }>('select created_at as now from tokens where id = $1', [made.stored.id]);
@@ -112,6 +114,7 @@ export function shownUser(row: UserRow) {
 function newInitialToken(
   userId: string,
   scopeCeiling: string[],
+  issuedBy: Grant,
 ): { token: string; stored: NewToken & { scopeCeiling: string[] } } {
   const { token, hash, prefix } = newApiToken();
   const stored = {
@@ -124,6 +127,7 @@ function newInitialToken(
     name: null,
     provisioningKind: 'initial' as const,
     expiresAt: null,
+    issuedBy,
   };
   return { token, stored };
 }

@@ -34,7 +34,7 @@ export const meRoutes: Route[] = [
         source: user.source,
         slack_user_id: user.slackUserId,
         roles: caller.roles.map((role) => ({ ...role, permissions: permissionTexts([role]) })),
-        groups: caller.groups,
+        groups: caller.memberOf,
         token:
           token === undefined
             ? null

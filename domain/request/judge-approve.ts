@@ -1,5 +1,6 @@
 import { forbidden, type GatewayError, invalid } from '../errors.js';
-import { matchesSelector } from '../permissions.js';
+import { countsFor, tieToRequester } from '../four-eyes.js';
+import { type Caller, matchesSelector } from '../permissions.js';
 import { firstOpenStep, type StepProgress, stepProgress } from './approval.js';
 import { commonRefusal, conflict, integrityFailed } from './guards.js';
 import type { Move } from './moves.js';
@@ -36,28 +37,41 @@ function notPending(request: StoredRequest): GatewayError | null {
   return conflict(`request is ${request.status}`);
 }
 
-/** RQ-51 to RQ-53. */
+/** RQ-51 to RQ-53, HD-70. */
 function notAllowed(request: StoredRequest, { caller }: Approve): GatewayError | null {
   const workflow = request.workflow!;
   if (isOwner(caller, request) && !workflow.allowSelfApprove) return forbidden();
+  const tie = workflow.allowSelfApprove || caller.kind === 'agent' ? null : tieToRequester(caller, request.requester);
+  if (tie !== null) return forbidden(tie);
   const own = request.decisions.filter((decision) => decision.action === 'approve' && decision.userId === caller.id);
   const here = own.some((decision) => decision.step === request.currentStep);
   if (here || (own.length > 0 && !workflow.allowSameApproverAcrossSteps))
     return conflict('you have already approved this request');
-  const matches = workflow.steps[request.currentStep]?.approvers.some(({ selector }) =>
-    matchesSelector(caller, selector, request),
-  );
-  if (matches) return null;
-  return own.length > 0 ? conflict('you have already approved this request') : forbidden();
+  const matching = (workflow.steps[request.currentStep]?.approvers ?? [])
+    .map(({ selector }) => selector)
+    .filter((selector) => matchesSelector(caller, selector, request));
+  if (matching.some((selector) => counts(request, caller, selector))) return null;
+  if (own.length > 0) return conflict('you have already approved this request');
+  return matching[0] === undefined ? forbidden() : grantedByRequester(matching[0]);
 }
+
+/** HD-70: a selector that the requester granted does not count for what they ask for. */
+const counts = ({ workflow, requester }: StoredRequest, caller: Caller, selector: string) =>
+  workflow!.allowSelfApprove || caller.kind === 'agent' || countsFor(caller, selector, requester);
+
+const grantedByRequester = (selector: string) =>
+  forbidden(`the requester granted you ${selector}, directly or through others: somebody else must`);
 
 /** RQ-54, RQ-55: which of the caller's selectors this approval counts for. */
 function chooseSelector(request: StoredRequest, { caller, selector }: Approve, step: StepProgress): string | GatewayError {
-  const matching = step.entries.filter((entry) => matchesSelector(caller, entry.selector, request));
+  const matched = step.entries.filter((entry) => matchesSelector(caller, entry.selector, request));
+  const matching = matched.filter((entry) => counts(request, caller, entry.selector));
   const open = [...new Set(matching.filter((entry) => entry.current < entry.min).map((entry) => entry.selector))];
   if (selector !== null) {
     if (!matching.some((entry) => entry.selector === selector))
-      return invalid('you do not match this selector of the current step', 'body.selector');
+      return matched.some((entry) => entry.selector === selector)
+        ? grantedByRequester(selector)
+        : invalid('you do not match this selector of the current step', 'body.selector');
     return open.includes(selector) ? selector : conflict(`${selector} has its approvals already`);
   }
   if (open.length === 0) return conflict('your selectors have their approvals already');

@@ -22,13 +22,15 @@ afterAll(() => api?.close());
 const pending = () => calls.created(owner, { environment: 'qa', reason: 'r' });
 
 describe('whom a narrow token approves as (IM-42, IM-52)', () => {
-  it('IM-52: a ceiling takes roles away from selectors, and no groups', async () => {
+  it('IM-52, HD-71: a ceiling takes roles away from selectors, and groups that give none of what is left', async () => {
     const toToken = async (token: string, id: string, roles: string[]) =>
       (await api.call('POST', '/api/tokens', { token, body: { subject_id: id, subject_type: 'user', scope_ceiling: { roles } } }))
         .body.token as string;
     const whole = await api.createUser('operator', { roles: ['requester', 'shop-operator'], groups: ['leads'] });
-    const narrow = await toToken(whole, 'operator', ['requester']);
+    const narrow = await toToken(whole, 'operator', ['approver']);
+    const narrower = await toToken(whole, 'operator', ['requester']);
     const [byGroup, byRole] = [await pending(), await pending()];
+    expect((await calls.act(narrower, byGroup, 'approve', { selector: 'group:leads' })).status).toBe(403);
     expect((await calls.act(narrow, byGroup, 'approve', { selector: 'group:leads' })).status).toBe(200);
     for (const member of [dba, lead]) expect((await calls.act(member, byRole, 'approve')).status).toBe(200);
     expect((await calls.act(narrow, byRole, 'approve')).status).toBe(403);

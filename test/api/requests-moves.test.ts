@@ -203,14 +203,15 @@ describe('approving (RQ-50 to RQ-56, AV-10 to AV-14)', () => {
     expect(Date.parse(executed.dispatch_by) - Date.parse(executed.resolved_at)).toBe(600_000);
   });
 
-  it('looks at the roles that the token may use, and at groups whatever the token (RQ-9)', async () => {
+  it('looks at the roles that the token may use, and at groups by the roles they give (RQ-9, HD-71)', async () => {
     const full = await api.createUser('narrowed', { roles: ['shop-operator', 'requester'], groups: ['leads'] });
-    const made = await api.call('POST', '/api/tokens', {
-      token: full,
-      body: { subject_id: 'narrowed', subject_type: 'user', scope_ceiling: { roles: ['requester'] } },
-    });
-    expect(made.status).toBe(201);
-    const narrow = made.body.token;
+    const limited = async (...roles: string[]) => {
+      const body = { subject_id: 'narrowed', subject_type: 'user', scope_ceiling: { roles } };
+      const made = await api.call('POST', '/api/tokens', { token: full, body });
+      expect(made.status).toBe(201);
+      return made.body.token as string;
+    };
+    const [narrow, narrower] = [await limited('approver'), await limited('requester')];
     const id = await pending();
     await calls.act(tokens.approver!, id, 'approve');
     const waits = async (token: string) => (await calls.list(token, `?pending_for_me=true&limit=100`)).text.includes(id);
@@ -218,6 +219,7 @@ describe('approving (RQ-50 to RQ-56, AV-10 to AV-14)', () => {
     await calls.act(tokens.approver!, second, 'approve');
     await calls.act(tokens.lead!, second, 'approve');
     expect((await calls.act(narrow, second, 'approve')).body).toEqual(forbidden);
+    expect([await waits(narrower), (await calls.act(narrower, id, 'approve')).status]).toEqual([false, 403]);
     expect([await waits(narrow), (await calls.act(narrow, id, 'approve')).status]).toEqual([true, 200]);
     expect((await calls.act(full, second, 'approve')).body).toMatchObject({
       status: 'approved',

@@ -183,9 +183,9 @@ describe('what the agent itself sends', () => {
 
 describe('the dialect of a pair (SQ-1, AG-74)', () => {
   const backtick = 'select `a` from t';
-  const create = (over: object = {}) =>
+  const create = (over: object = {}, token = api.tokens.admin) =>
     api.call('POST', '/api/requests', {
-      token: api.tokens.admin,
+      token,
       body: { database: 'shop', environment: 'staging', detail: 'select 1', ...over },
     });
   const dialectOf = async (id: string) =>
@@ -206,13 +206,14 @@ describe('the dialect of a pair (SQ-1, AG-74)', () => {
     await sync();
     await sync({ environment: 'production' });
     const dispatched = (await create()).body.id;
-    const approved = (await create({ environment: 'production' })).body.id;
+    const ann = await api.createUser('ann', { roles: ['requester'] });
+    const approved = (await create({ environment: 'production' }, ann)).body.id;
     const bob = await api.createUser('bob', { groups: ['dba-team'] });
     expect((await api.call('POST', `/api/requests/${approved}/approve`, { token: bob, body: {} })).status).toBe(200);
     await sync({ dialect: 'mysql' });
     await sync({ environment: 'production', dialect: 'mysql' });
     expect(coded(await agent.claim(dispatched))).toEqual([409, 'request.conflict']);
-    const resume = () => api.call('POST', `/api/requests/${approved}/resume`, { token: api.tokens.admin });
+    const resume = () => api.call('POST', `/api/requests/${approved}/resume`, { token: ann });
     expect(coded(await resume())).toEqual([409, 'request.conflict']);
     await sync();
     await sync({ environment: 'production' });

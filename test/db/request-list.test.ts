@@ -6,6 +6,7 @@ import { type Database, openDatabase } from '../../db/client.js';
 import { listRequests } from '../../db/request-list.js';
 import { step } from '../../db/request-places.js';
 import type { RequestFilters } from '../../db/request-visibility.js';
+import { noOrigins } from '../../domain/four-eyes.js';
 import { BUILTIN_ROLES, type Caller, type EffectiveRole } from '../../domain/permissions.js';
 import { maySee } from '../../domain/request/relation.js';
 import type { StoredRequest } from '../../domain/request/types.js';
@@ -41,6 +42,8 @@ const user = (id: string, roles: EffectiveRole[], groups: string[] = []): Caller
   id,
   roles,
   groups,
+  memberOf: groups,
+  origins: noOrigins,
   tokenId: null,
 });
 const callers = {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { noOrigins } from '../../domain/four-eyes.js';
 import {
   applyCeiling,
   BUILTIN_ROLES,
@@ -27,6 +28,8 @@ const caller = (...roles: (string | EffectiveRole)[]): Caller => ({
   id: 'mira',
   roles: roles.flatMap((item) => (typeof item === 'string' ? (findRole(item, []) ?? []) : item)),
   groups: ['leads'],
+  memberOf: ['leads'],
+  origins: noOrigins,
   tokenId: null,
 });
 const agent: Caller = { kind: 'agent', id: 'mira', tokenId: 't' };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { noOrigins } from '../../domain/four-eyes.js';
 import {
   BUILTIN_ROLES,
   type Caller,
@@ -18,11 +19,13 @@ const appDba: EffectiveRole = {
   databases: ['app'],
   environments: ['*'],
 };
-const mira: Caller = {
+const mira: Extract<Caller, { kind: 'user' }> = {
   kind: 'user',
   id: 'mira',
   roles: [...BUILTIN_ROLES.filter(({ name }) => name === 'requester'), appDba],
   groups: ['leads'],
+  memberOf: ['leads'],
+  origins: noOrigins,
   tokenId: null,
 };
 const agent: Caller = { kind: 'agent', id: 'mira', tokenId: 't' };

@@ -5,6 +5,7 @@ import { lockPair } from '../../db/migration-pairs.js';
 import { type Decide, type Moved, move } from '../../db/move.js';
 import { type Actor, systemActor } from '../../domain/audit.js';
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
+import { noOrigins } from '../../domain/four-eyes.js';
 import type { Caller } from '../../domain/permissions.js';
 import { type Creation, createdRequest } from '../../domain/request/creation.js';
 import { judge } from '../../domain/request/judge.js';
@@ -115,7 +116,10 @@ const actorOf = (id: string): Actor => ({ ...systemActor, id, type: 'user' });
 
 function by(id: string): { actor: Actor; caller: Caller } {
   const admin = BUILTIN_ROLES.filter(({ name }) => name === 'admin');
-  return { actor: actorOf(id), caller: { kind: 'user', id, roles: admin, groups: ['dba-team'], tokenId: null } };
+  return {
+    actor: actorOf(id),
+    caller: { kind: 'user', id, roles: admin, groups: ['dba-team'], memberOf: ['dba-team'], origins: noOrigins, tokenId: null },
+  };
 }
 
 function creationOf(options: StoredRequestOptions): Creation {

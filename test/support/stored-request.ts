@@ -1,4 +1,5 @@
 import type { Actor } from '../../domain/audit.js';
+import { noOrigins } from '../../domain/four-eyes.js';
 import type { Caller, EffectiveRole, Ownership, Permission } from '../../domain/permissions.js';
 import { BUILTIN_ROLES } from '../../domain/permissions.js';
 import { type Decision, type Execution, isMutating, type Status, type StoredRequest } from '../../domain/request/types.js';
@@ -167,8 +168,16 @@ export const builtinRole = (name: string): EffectiveRole => BUILTIN_ROLES.find((
 export type UserCaller = Extract<Caller, { kind: 'user' }>;
 
 /** A user with the built-in role `requester` unless other roles are given. */
-export const user = (id: string, over: Partial<Pick<UserCaller, 'roles' | 'groups'>> = {}): UserCaller => ({
-  ...{ kind: 'user', id, roles: [builtinRole('requester')], groups: [], tokenId: null },
+export const user = (id: string, over: Partial<Pick<UserCaller, 'roles' | 'groups' | 'origins'>> = {}): UserCaller => ({
+  ...{
+    kind: 'user',
+    id,
+    roles: [builtinRole('requester')],
+    groups: [],
+    memberOf: over.groups ?? [],
+    origins: noOrigins,
+    tokenId: null,
+  },
   ...over,
 });
 

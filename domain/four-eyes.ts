@@ -1,0 +1,72 @@
+import type { Caller } from './permissions.js';
+
+/**
+ * Whom something goes back to (HD-70): every user who made it, or who made the account or issued the token it was made with. Empty: the gateway itself,
+ * or nobody knows any more. A lone `*`: more people than are kept, so it may be anybody.
+ */
+export type Origins = readonly string[];
+
+/** Who granted something, as it is stored beside what was granted. */
+export interface Grant {
+  by: string;
+  /** The id of the API token that was used; null for the gateway itself and for a JWT. */
+  token: string | null;
+  origins: Origins;
+}
+
+/** Whom all that a caller approves with goes back to. */
+export interface CallerOrigins {
+  account: Origins;
+  credential: Origins;
+  /** Of each membership; a group that is missing was granted by nobody we know. */
+  groups: ReadonlyMap<string, Origins>;
+  /** Of each role every way by which it is held: directly, or by a group. */
+  roles: ReadonlyMap<string, readonly Origins[]>;
+}
+
+/** Of a caller whom nobody we know has made or granted anything. */
+export const noOrigins: CallerOrigins = { account: [], credential: [], groups: new Map(), roles: new Map() };
+
+type User = Extract<Caller, { kind: 'user' }>;
+
+const anybody = '*';
+const maxOrigins = 64;
+
+export const systemGrant: Grant = { by: 'system', token: null, origins: [] };
+
+/** What a caller who grants, creates or issues leaves behind. All is kept flat, so that no later change of accounts or tokens makes it forgotten. */
+export function grantBy(caller: Caller): Grant {
+  const own = caller.kind === 'agent' ? [] : [caller.id, ...caller.origins.account, ...caller.origins.credential];
+  return { by: caller.id, token: caller.tokenId, origins: bounded([...new Set(own)]) };
+}
+
+const bounded = (origins: Origins): Origins => (origins.length > maxOrigins || origins.includes(anybody) ? [anybody] : origins);
+
+const goesBackTo = (origins: Origins, id: string) => origins.includes(id) || origins.includes(anybody);
+
+/** Requesters of whom the caller approves nothing, whatever the selector: those whom the account or the credential goes back to. */
+export const callerTies = ({ origins }: User): Origins => bounded([...new Set([...origins.account, ...origins.credential])]);
+
+/** Requesters for whom a selector that matches the caller does not count: those whom every way by which it matches goes back to. */
+export function selectorTies({ origins }: User, selector: string): Origins {
+  const [kind, name] = [selector.slice(0, selector.indexOf(':')), selector.slice(selector.indexOf(':') + 1)];
+  const ways = { group: [origins.groups.get(name) ?? []], role: origins.roles.get(name) ?? [] }[kind] ?? [];
+  return ways.length === 0 ? [] : ways.reduce(common);
+}
+
+function common(a: Origins, b: Origins): Origins {
+  if (a.includes(anybody)) return b;
+  return b.includes(anybody) ? a : a.filter((id) => b.includes(id));
+}
+
+/** Why the caller approves nothing of this requester; null when nothing ties them. */
+export function tieToRequester({ origins }: User, requester: string): string | null {
+  if (goesBackTo(origins.account, requester)) return 'the requester created your account, directly or through others';
+  if (goesBackTo(origins.credential, requester))
+    return 'the requester issued the token you use, directly or through others: use one of your own';
+  return null;
+}
+
+/** Whether a selector that matches the caller was granted by anybody but the requester. */
+export const countsFor = (caller: User, selector: string, requester: string): boolean =>
+  !goesBackTo(selectorTies(caller, selector), requester);
