@@ -4,7 +4,11 @@ import { root } from '../bin/build.mjs';
 import { install } from './install.mjs';
 
 const steps = [
-  { name: 'types', program: 'tsc', args: ['--noEmit', '--project', '.'] },
+  {
+    name: 'types',
+    program: 'tsc',
+    args: ['--noEmit', '--incremental', '--tsBuildInfoFile', 'dist/types.tsbuildinfo', '--project', '.'],
+  },
   { name: 'format and lint', program: 'biome', args: ['check', '--error-on-warnings', '.'] },
   { name: 'who imports whom', program: 'depcruise', args: ['--config', 'dev/import-rules.cjs', '--output-type', 'err', '.'] },
   { name: 'unused code', program: 'knip', args: ['--config', 'dev/knip.json'] },
