@@ -1,7 +1,6 @@
 import type { Context } from '../context.js';
 import { showInstant } from '../output/instant.js';
 import type { JsonText } from '../output/json-text.js';
-import { onOneLine } from '../output/json-text.js';
 import { migrationDetailLine } from '../output/migration-detail.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
@@ -70,7 +69,7 @@ function rowOf(request: JsonText, shorten: (id: string) => string): string[] {
 function contentOf(request: JsonText): string {
   const detail = request.get('detail')?.string() ?? '';
   const migrations = migrationDetailLine(request.get('operation')?.string() ?? '', detail);
-  return migrations ?? visible(onOneLine(detail).replace(/\s+/g, ' '));
+  return migrations ?? visible(detail.replace(/[ \t\r\n]+/g, ' ').replace(/^ | $/g, ''));
 }
 
 function waitsFor(status: string, approvers: string): string {

@@ -6,6 +6,7 @@ import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
+import { visible } from '../output/visible.js';
 import { parseWhen } from '../when.js';
 
 export interface TokenCreateOptions {
@@ -46,7 +47,7 @@ export async function createToken(context: Context, _: readonly string[], option
     throw failure('server_error', `token create: the server answered ${reply.status} without a new token`);
   return {
     data: reply.text,
-    human: () => `${token}\n`,
+    human: () => `${visible(token)}\n`,
     note: `${renderDetails(reply.json(), created, context.output.noteStyle)}Keep the token now: it is not shown again.`,
   };
 }

@@ -72,7 +72,7 @@ export async function reissueInitialToken(context: Context, args: readonly strin
   const details = renderDetails(answer, reissuedRows, context.output.noteStyle);
   return {
     data: reply.text,
-    human: () => (token === null ? '' : `${token}\n`),
+    human: () => (token === null ? '' : `${visible(token)}\n`),
     note: token === null ? details.trimEnd() : `${details}Keep the token now: it is not shown again.`,
   };
 }

@@ -4,6 +4,7 @@ import { renderDetails, showValue } from '../output/details.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
+import { visible } from '../output/visible.js';
 
 export interface UserAddOptions {
   role?: string[];
@@ -18,7 +19,7 @@ export async function addUser(context: Context, args: readonly string[], options
   if (token == null) throw failure('server_error', `user add: the server answered ${reply.status} without a token`);
   return {
     data: reply.text,
-    human: () => `${token}\n`,
+    human: () => `${visible(token)}\n`,
     note: `${renderDetails(
       reply.json(),
       [

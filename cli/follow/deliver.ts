@@ -9,7 +9,7 @@ import type { Answer } from '../output/output.js';
 import { type ResultFormat, renderResult } from '../output/result-format.js';
 import { viewResult } from '../output/result-view.js';
 import { createStyle, type Style } from '../output/style.js';
-import { visible } from '../output/visible.js';
+import { visibleJson } from '../output/visible.js';
 import type { Followed } from './outcome.js';
 
 export interface DeliveryOptions {
@@ -70,7 +70,7 @@ function migrationText(
 ): string | null {
   const view = viewMigration(data);
   if (view === null || !data) return null;
-  return format === 'json' ? `${visible(compactJson(data.text))}\n` : renderMigration(view, names ?? new Map(), style);
+  return format === 'json' ? `${visibleJson(compactJson(data.text))}\n` : renderMigration(view, names ?? new Map(), style);
 }
 
 function withSteps(context: Context, error: CommandFailure, options: DeliveryOptions): CommandFailure {

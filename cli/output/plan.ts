@@ -34,7 +34,7 @@ export function explainLines(context: JsonText | undefined, style: Style): strin
   if (plans.length === 0 && context?.get('explain_enabled')?.text === 'true')
     return [status === 'collecting' ? 'an agent is asked for it' : 'no agent answered in time'];
   return plans.flatMap((entry) => {
-    const sql = cutToWidth(visible((entry.get('sql')?.string() ?? '').replace(/\s+/g, ' ').trim()), 76);
+    const sql = cutToWidth(visible((entry.get('sql')?.string() ?? '').replace(/[ \t\r\n]+/g, ' ').replace(/^ | $/g, '')), 76);
     const lines = explained(entry, style);
     return plans.length === 1 ? lines : [sql, ...lines.map((line) => `  ${line}`)];
   });

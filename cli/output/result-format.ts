@@ -1,14 +1,14 @@
 import { compactJson, type JsonText } from './json-text.js';
 import type { ResultView } from './result-view.js';
 import { renderTable } from './table.js';
-import { visible } from './visible.js';
+import { visible, visibleJson } from './visible.js';
 
 export const resultFormats = ['table', 'csv', 'vertical', 'json'] as const;
 export type ResultFormat = (typeof resultFormats)[number];
 
 /** The result as text that ends in a line end (CL-14 to CL-16). `toTerminal` also escapes control characters in csv and json. */
 export function renderResult(view: ResultView, format: ResultFormat, toTerminal: boolean): string {
-  if (format === 'json') return toTerminal ? escapeSteering(jsonOf(view)) : jsonOf(view);
+  if (format === 'json') return toTerminal ? visibleJson(jsonOf(view)) : jsonOf(view);
   if (view.rows === null) return view.rowsAffected === null ? 'OK\n' : `Rows affected: ${view.rowsAffected}\n`;
   if (format === 'csv') return csvOf(view.columns, view.rows, toTerminal);
   return format === 'vertical' ? verticalOf(view.columns, view.rows) : tableOf(view.columns, view.rows);
@@ -70,12 +70,4 @@ function jsonOf(view: ResultView): string {
   const rows = (view.rows ?? []).map((row) => `[${row.map((value) => compactJson(value.text)).join(',')}]`);
   const columns = view.columns.map((name) => JSON.stringify(name)).join(',');
   return `{"columns":[${columns}],"rows":[${rows.join(',')}],"rows_affected":${view.rowsAffected ?? 'null'},"truncated":${view.truncated}}\n`;
-}
-
-/** Such characters can only stand inside JSON strings, where the escape means the same. */
-function escapeSteering(json: string): string {
-  return json.replace(
-    /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

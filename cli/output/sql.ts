@@ -21,7 +21,9 @@ const keywords = new Set(
 );
 
 function paint(match: string, style: Style): string {
-  if (match.startsWith('--') || match.startsWith('/*')) return style.dim(match);
+  // MySQL and MariaDB run what stands in /*! and /*M!.
+  if (match.startsWith('--') || /^\/\*(?!M?!)/.test(match)) return style.dim(match);
+  if (match.startsWith('/*')) return match;
   if (match.startsWith("'") || match.startsWith('$')) return style.green(match);
   if (match.startsWith('"')) return match;
   if (/^\d/.test(match)) return style.magenta(match);

@@ -1,6 +1,9 @@
-/** The text with every character shown that could steer a terminal or reorder what stands beside it (CL-13); line feeds too. */
+/**
+ * The text with every character shown that could steer a terminal, reorder what stands beside it, or is not seen at all (CL-13, HD-61); line
+ * feeds too. Who approves SQL must see what a database will read: `u<no-break space>where` is one name. Emoji stay as they are.
+ */
 export function visible(text: string): string {
-  return text.replace(steering, shown);
+  return isPlain.test(text) ? text : text.replace(emojiOrHidden, (match) => shownUnlessEmoji(match, escapeForPeople));
 }
 
 /** As `visible`, but lines stay lines and tabs become two blanks, for SQL and messages printed as blocks. */
@@ -8,11 +11,51 @@ export function visibleLines(text: string): string {
   return text.replace(/\r\n/g, '\n').replace(/\t/g, '  ').split('\n').map(visible).join('\n');
 }
 
-const steering = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
+/** JSON text that means the same and shows what it holds: such characters can only stand inside its strings. Line ends stay. */
+export function visibleJson(json: string): string {
+  return isPlain.test(json) ? json : json.replace(emojiOrHidden, (match) => shownUnlessEmoji(match, escapeForJson));
+}
 
-function shown(character: string): string {
-  if (character === '\n') return '\\n';
-  if (character === '\r') return '\\r';
-  if (character === '\t') return '\\t';
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+const isPlain = /^[\x20-\x7e]*$/;
+
+/**
+ * Controls, format characters, separators of lines, blanks other than the space, private use, unpaired surrogates, what is no character, what may
+ * be ignored when it is drawn (fillers, variation selectors, tags), and four that are drawn as nothing.
+ */
+const hiddenClass =
+  '[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Cs}\\p{Co}\\p{Noncharacter_Code_Point}\\p{Default_Ignorable_Code_Point}' +
+  '\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\u2800\\ufffc\\u{1d159}\\u{16fe4}]';
+const hidden = new RegExp(hiddenClass, 'gu');
+const oneEmoji = '\\p{Extended_Pictographic}[\\u{1f3fb}-\\u{1f3ff}\\ufe0f]?[\\u{e0020}-\\u{e007f}]{0,6}';
+const emojiOrHidden = new RegExp(`[0-9#*]\\ufe0f\\u20e3|${oneEmoji}(?:\\u200d${oneEmoji}){0,7}|${hiddenClass}`, 'gu');
+
+/** Selectors, joiners and tags stay only in the sequences that Unicode recommends: two faces with a joiner between look like two faces. */
+function shownUnlessEmoji(match: string, show: (character: string) => string): string {
+  if (match.length > 1 && isRecommendedEmoji(match)) return match;
+  return match.replace(hidden, show);
+}
+
+const recommendedEmoji = '^\\p{RGI_Emoji}$';
+let recommended: RegExp | undefined;
+
+/** Its table takes 60 ms to make, which most commands never need. */
+function isRecommendedEmoji(text: string): boolean {
+  if (text.search(hidden) === -1) return true;
+  recommended ??= new RegExp(recommendedEmoji, 'v');
+  return recommended.test(text);
+}
+
+function escapeForPeople(character: string): string {
+  const named = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }[character];
+  if (named !== undefined) return named;
+  const code = character.codePointAt(0)!;
+  const digits = code.toString(16);
+  return code < 0xa0 ? `\\u${digits.padStart(4, '0')}` : `\\u{${digits}}`;
+}
+
+function escapeForJson(character: string): string {
+  if (character < ' ') return character;
+  return [...Array(character.length).keys()]
+    .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
+    .join('');
 }
