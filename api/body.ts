@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { invalid, refusal } from '../domain/errors.js';
+import { isNestedDeeper } from '../domain/json-depth.js';
 import { takeString } from './json-member.js';
 
 const maxDepth = 64;
@@ -123,12 +124,13 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 function parseJsonObject(bytes: Uint8Array, { anyText, take }: BodyOptions): JsonBody {
   if (!isUtf8(bytes)) throw invalid('the body is not valid UTF-8', 'body');
+  // Before anything is built of it: a few MiB of brackets would hold everybody up (HD-90).
+  if (isNestedDeeper(bytes, maxDepth)) throw invalid(`the body is nested deeper than ${maxDepth}`, 'body');
   const { rest, taken } = take === null ? { rest: bytes, taken: null } : takeString(bytes, take);
   const text = utf8.decode(rest);
   if (text.charCodeAt(0) === 0xfeff) throw invalid('the body begins with a byte order mark', 'body');
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('body must be an object', 'body');
-  if (isDeeper(value, maxDepth)) throw invalid(`the body is nested deeper than ${maxDepth}`, 'body');
   if (!anyText && mayHoldBadText.test(text)) refuseBadText(value, 'body');
   return { value: value as Record<string, unknown>, bytes: rest, taken };
 }
@@ -139,14 +141,6 @@ function parseJson(text: string): unknown {
   } catch {
     throw invalid('the body is not valid JSON', 'body');
   }
-}
-
-function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (depth === 0) return true;
-  if (Array.isArray(value)) return value.some((item) => isDeeper(item, depth - 1));
-  for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], depth - 1)) return true;
-  return false;
 }
 
 // Valid UTF-8 holds no surrogates and JSON no bare control characters, so both can only come from escapes.

@@ -1,3 +1,5 @@
+import { isNestedDeeper } from './json-depth.js';
+
 /** JSON as it was written, and its canonical form (`execution-token.md` ET-09), as pure functions. */
 
 /** A JSON value that keeps duplicate keys and the digits of numbers. */
@@ -15,6 +17,7 @@ export function canonicalJson(text: string): string {
 
 /** A JSON text as a tree; null when it is no JSON or nests more than 200 levels. */
 export function readJson(text: string): Json | null {
+  if (isNestedDeeper(new TextEncoder().encode(text), MAX_DEPTH)) return null;
   try {
     JSON.parse(text);
   } catch {
