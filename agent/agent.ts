@@ -73,7 +73,7 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
   const { probes, client, databases, quietly } = parts;
   const startup = createStartup(options);
   const known = await fetchKeysAtStart(startup, client, options);
-  const keys = createKeyRing(known, { ...options, client, signal: ended });
+  const keys = createKeyRing(known, { ...options, client, trustedKeys: config.server.trustedKeys, signal: ended });
   await connectAtStart(startup, databases, options);
 
   const abandoned = new AbortController();
@@ -82,7 +82,7 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
   const schemas = createSchemaSync({ ...options, ...parts }, stop);
   const onSchemaChanged = (target: Target) => schemas.request(target);
   const jobs = createJobs({ ...options, ...parts, keys, abandoned: abandoned.signal, onFreedSlot, onSchemaChanged });
-  const explains = createExplainJobs({ ...options, ...parts, abandoned: abandoned.signal, onFreedSlot });
+  const explains = createExplainJobs({ ...options, ...parts, keys, abandoned: abandoned.signal, onFreedSlot });
   const poll = createPoller({ ...options, ...parts, jobs, explains });
   const first = await startup.step('first poll', () => firstPoll(poll, stop));
 

@@ -3,6 +3,7 @@ import type { AgentConfig, DatabaseConfig } from './config.js';
 import { createDriver } from './drivers/create.js';
 import { type Connected, ConnectFailure } from './drivers/driver.js';
 import { fetchKeys } from './key-ring.js';
+import { noneTrusted } from './startup.js';
 import type { Timings } from './timings.js';
 
 type Print = (line: string) => void;
@@ -10,10 +11,12 @@ type Print = (line: string) => void;
 /** Reaches the server and every database, and reports markers; changes nothing. Resolves with the exit code (`--check`). */
 export async function checkAgent(config: AgentConfig, version: string, timings: Timings, print: Print): Promise<number> {
   const client = createClient({ config, version, timings });
-  const keys = await fetchKeys(client, timings, AbortSignal.timeout(timings.httpMs));
+  const { trustedKeys } = config.server;
+  const keys = await fetchKeys(client, { timings, trustedKeys }, AbortSignal.timeout(timings.httpMs));
   client.close();
-  print(keys.ok ? `server: ok, ${keys.keys.size} public key(s)` : `server: ${keys.why}`);
-  const good = [keys.ok];
+  const trusted = keys.ok && keys.keys.size > 0;
+  print(trusted ? `server: ok, ${keys.keys.size} public key(s)` : `server: ${keys.ok ? noneTrusted(keys.others) : keys.why}`);
+  const good = [trusted];
   for (const database of config.databases) good.push(await checkDatabase(database, config, timings, print));
   return good.every(Boolean) ? 0 : 1;
 }

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
+import { isPublicKeyHex } from '../crypto/ed25519.js';
 import type { AgentConfig, DatabaseConfig } from './config.js';
 import { type Reading, readText, valueOrFile } from './config-files.js';
-import type { AgentToml } from './config-schema.js';
+import { type AgentToml, maxTrustedKeys } from './config-schema.js';
 import { dialectOfUrl, urlProblem } from './drivers/url.js';
 import { isPrivateHost } from './transport-rule.js';
 
@@ -15,7 +16,12 @@ export function readServer({ server }: AgentToml, reading: Reading): AgentConfig
   if (token && /[^\x21-\x7e]/.test(token)) report('server.agent_token', 'holds a character that no token has');
   const problem = serverUrlProblem(server, reading);
   if (problem !== null) report('server.url', problem);
-  return { url: server.url.replace(/\/+$/, ''), agentToken: token ?? '', ca: readCertificates(server.ca_file, reading) };
+  return {
+    url: server.url.replace(/\/+$/, ''),
+    agentToken: token ?? '',
+    ca: readCertificates(server.ca_file, reading),
+    trustedKeys: readTrustedKeys(server, reading),
+  };
 }
 
 function serverUrlProblem(server: AgentToml['server'], { variables }: Reading): string | null {
@@ -25,6 +31,24 @@ function serverUrlProblem(server: AgentToml['server'], { variables }: Reading): 
   const insecure = server.allow_insecure || ['true', '1'].includes(variables.SVC_ALLOW_INSECURE ?? '');
   if (url.protocol === 'https:' || insecure || isPrivateHost(url.hostname)) return null;
   return `plain http to ${url.hostname} is not allowed; use https or set server.allow_insecure`;
+}
+
+/** HD-80: the pinned keys of the file or of agent.toml; null when nothing is pinned. */
+function readTrustedKeys(
+  { trusted_keys: keys, trusted_keys_file: file }: AgentToml['server'],
+  reading: Reading,
+): string[] | null {
+  const key = 'server.trusted_keys';
+  if (keys !== undefined && file !== undefined) reading.report(key, `${key} and ${key}_file exclude each other`);
+  if (file === undefined) return keys ?? null;
+  const lines = readText(`${key}_file`, file, reading)
+    ?.split('\n')
+    .flatMap((line) => line.trim() || []);
+  if (lines?.length === 0) reading.report(`${key}_file`, 'is empty');
+  const wrong = lines?.findIndex((line) => !isPublicKeyHex(line)) ?? -1;
+  if (wrong >= 0) reading.report(`${key}_file`, `key ${wrong + 1} is no public key: 64 lowercase hex characters`);
+  if ((lines?.length ?? 0) > maxTrustedKeys) reading.report(`${key}_file`, `holds more than ${maxTrustedKeys} keys`);
+  return lines ?? [];
 }
 
 function readCertificates(file: string | undefined, reading: Reading): string | null {

@@ -23,6 +23,9 @@ const listenAddress = z
   .refine((listen) => readListen(listen) !== null, 'must be a port, host:port or [address]:port')
   .transform((listen) => readListen(listen)!);
 
+/** A rotation needs two. */
+export const maxTrustedKeys = 64;
+
 const database = z.strictObject({
   url: text
     .optional()
@@ -59,6 +62,15 @@ export const agentToml = z.strictObject({
     agent_token: text.optional().describe('API token of subject type `agent`'),
     agent_token_file: text.optional().describe('file that holds it; one of the two is needed'),
     allow_insecure: z.boolean().default(false).describe('allows plain http to a public address; `SVC_ALLOW_INSECURE=1` does too'),
+    trusted_keys: z
+      .array(z.string().regex(/^[0-9a-f]{64}$/, 'is no public key: 64 lowercase hex characters'))
+      .min(1, 'is empty')
+      .max(maxTrustedKeys)
+      .optional()
+      .describe(
+        'public keys of the gateway that may sign, hex; `svc server keys list` prints the line; every key that it serves if absent',
+      ),
+    trusted_keys_file: text.optional().describe('file that holds them, one a line'),
     ca_file: text.optional().describe('certificates to trust instead of the public ones, PEM'),
   }),
   limits: z

@@ -29,7 +29,13 @@ export interface AgentConfig {
   fenceWaitMs: number;
   migrationLockWaitMs: number;
   startup: { retryInitialMs: number; retryMaxMs: number; maxWaitMs: number };
-  server: { url: string; agentToken: string; ca: string | null };
+  server: {
+    url: string;
+    agentToken: string;
+    ca: string | null;
+    /** Public keys that may sign (HD-80); null = every key that the gateway serves. */
+    trustedKeys: readonly string[] | null;
+  };
   limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };
   marker: { mode: 'auto' | 'required' | 'off'; schema: string | null; table: string; retentionDays: number };
   schemaSync: { enabled: boolean; onStartup: boolean; intervalMs: number };

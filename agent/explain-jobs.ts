@@ -1,15 +1,17 @@
+import type { z } from 'zod';
+import { explainTokenProblem } from '../crypto/explain-token.js';
 import { readInstant } from '../domain/execution-token.js';
 import type { AgentConfig } from './config.js';
 import type { ExecuteDependencies } from './execute.js';
-import { type Explained, explainStatement } from './explain.js';
+import { type Explained, type ExplainTask, explainStatement } from './explain.js';
 import type { GatewayClient, StreamedBody } from './gateway-client.js';
 import type { Log } from './log.js';
 import { cutErrorText } from './outcome.js';
-import { type DryRunJob, dryRunClaimAnswer, type PreflightJob } from './protocol.js';
+import { type DryRunJob, dryRunClaimAnswer, type PollAnswer, type PreflightJob } from './protocol.js';
 import type { Timings } from './timings.js';
 import { sleep } from './wait.js';
 
-export interface ExplainJobsDependencies extends Pick<ExecuteDependencies, 'databases' | 'judge'> {
+export interface ExplainJobsDependencies extends Pick<ExecuteDependencies, 'databases' | 'judge' | 'keys'> {
   config: Pick<AgentConfig, 'maxConcurrentExplains'>;
   client: GatewayClient;
   timings: Timings;
@@ -25,9 +27,9 @@ export interface ExplainJobs {
   /** Running preflight jobs. */
   readonly preflights: number;
   /** Claims an offered dry-run job and, when that worked, runs it; resolves with the claim's answer. One taken by others counts as claimed. */
-  startDryRun(job: DryRunJob): Promise<'claimed' | 'refused'>;
-  /** Runs a job that the poll has claimed; `serverTime` is that of the poll's answer. */
-  startPreflight(job: PreflightJob, serverTime: string): void;
+  startDryRun(job: DryRunJob, agentId: string): Promise<'claimed' | 'refused'>;
+  /** Runs a job that this answer of a poll has claimed. */
+  startPreflight(job: PreflightJob, answer: Pick<PollAnswer, 'agent_id' | 'server_time'>): void;
   /** Resolves when no job is left. */
   idle(): Promise<void>;
 }
@@ -54,10 +56,10 @@ export function createExplainJobs(dependencies: ExplainJobsDependencies): Explai
       });
     running.add(done);
   };
-  const claim = async (id: string): Promise<{ token: string } | 'taken' | 'refused'> => {
+  const claim = async (id: string): Promise<z.output<typeof dryRunClaimAnswer> | 'taken' | 'refused'> => {
     try {
       const answer = await client.post(`/api/agent/dry-run/${id}/claim`, null, { timeoutMs: timings.httpMs, signal: abandoned });
-      if (answer.status === 200) return { token: dryRunClaimAnswer.parse(answer.body).claim_token };
+      if (answer.status === 200) return dryRunClaimAnswer.parse(answer.body);
       return answer.status === 409 || answer.status === 404 ? 'taken' : 'refused';
     } catch {
       return 'refused';
@@ -70,24 +72,26 @@ export function createExplainJobs(dependencies: ExplainJobsDependencies): Explai
     get preflights() {
       return preflights;
     },
-    startDryRun: (job) =>
+    startDryRun: (job, agentId) =>
       new Promise((resolve) => {
         const work = async () => {
           const claimed = await claim(job.id);
           resolve(claimed === 'refused' ? 'refused' : 'claimed');
           if (typeof claimed === 'string') return;
           const until = performance.now() + dryRunClaimMs;
-          const explained = await explainStatement({ ...job, timeoutMs: dryRunMs, signal: abandoned }, dependencies);
-          const send = { path: `/api/agent/dry-run/${job.id}/result`, head: { claim_token: claimed.token }, until };
+          const task = { ...job, kind: 'dry_run', token: claimed.explain_token, agentId, timeoutMs: dryRunMs } as const;
+          const explained = await explainSigned(task, dependencies);
+          const send = { path: `/api/agent/dry-run/${job.id}/result`, head: { claim_token: claimed.claim_token }, until };
           await submit(send, limited(explained, maxBytes.dryRun), dependencies);
         };
         occupy(work());
       }),
-    startPreflight(job, serverTime) {
-      const until = performance.now() + remainingMs(job, serverTime);
+    startPreflight(job, answer) {
+      const until = performance.now() + remainingMs(job, answer.server_time);
       const work = async () => {
         if (performance.now() >= until) return;
-        const explained = await explainStatement({ ...job, timeoutMs: job.timeout_ms, signal: abandoned }, dependencies);
+        const given = { kind: 'preflight', token: job.explain_token, agentId: answer.agent_id } as const;
+        const explained = await explainSigned({ ...job, ...given, timeoutMs: job.timeout_ms }, dependencies);
         const head = { job_id: job.id, claim_token: job.claim_token };
         await submit({ path: '/api/agent/preflight-result', head, until }, limited(explained, maxBytes.preflight), dependencies);
       };
@@ -98,6 +102,33 @@ export function createExplainJobs(dependencies: ExplainJobsDependencies): Explai
       while (running.size > 0) await Promise.all(running);
     },
   };
+}
+
+interface SignedTask extends Omit<ExplainTask, 'signal'> {
+  id: string;
+  kind: 'dry_run' | 'preflight';
+  /** Absent when the gateway sent none. */
+  token: string | undefined;
+  /** `agent_id` of the poll answers. */
+  agentId: string;
+}
+
+/** Plans a statement only with a token by which the gateway gave this very job to this agent (HD-81). */
+async function explainSigned(task: SignedTask, dependencies: ExplainJobsDependencies): Promise<Explained> {
+  const { id: jobId, kind, token, agentId, database, environment, sql } = task;
+  if (token === undefined) return { error: 'not planned: the gateway signs no EXPLAIN jobs, it is older than this agent' };
+  const { keys, log, abandoned } = dependencies;
+  const terms = { jobId, kind, database, environment, sql, agentId };
+  const check = () => explainTokenProblem(token, terms, { keys: keys.keys, now: new Date() });
+  let problem = check();
+  if (problem === 'unknown key') {
+    await keys.refresh();
+    problem = check();
+  }
+  if (problem === null)
+    return explainStatement({ database, environment, sql, timeoutMs: task.timeoutMs, signal: abandoned }, dependencies);
+  log.warn('EXPLAIN job refused', { job: jobId, why: problem });
+  return { error: `not planned: explain token verification failed: ${problem}` };
 }
 
 /** How long somebody waits for it, by the server's clock on both sides. */

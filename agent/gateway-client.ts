@@ -9,6 +9,18 @@ export interface GatewayAnswer {
   retryAfterMs: number | null;
 }
 
+/** What the gateway says of a refusal, if it says anything. */
+export function saidBy({ body }: GatewayAnswer): string | null {
+  const said = (body as { error?: unknown } | null)?.error;
+  return typeof said === 'string' ? said.slice(0, 200) : null;
+}
+
+/** A refusal by its status, with what the gateway says of it. */
+export function refusalText(answer: GatewayAnswer): string {
+  const said = saidBy(answer);
+  return said === null ? `status ${answer.status}` : `status ${answer.status}: ${said}`;
+}
+
 export interface CallOptions {
   timeoutMs: number;
   signal?: AbortSignal | undefined;

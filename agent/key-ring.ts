@@ -1,12 +1,14 @@
 import { isPublicKeyHex, keyIdOf } from '../crypto/ed25519.js';
-import type { GatewayClient } from './gateway-client.js';
+import { type GatewayClient, saidBy } from './gateway-client.js';
 import type { Log } from './log.js';
 import { publicKeyAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
+import { createOtherKeysLog, type KeysById, pinKeys } from './trusted-keys.js';
 import { sleep } from './wait.js';
 
 export type KeyFetch =
-  | { ok: true; keys: ReadonlyMap<string, string> }
+  /** `others`: ids of listed keys that are not pinned (HD-80). */
+  | { ok: true; keys: KeysById; others: readonly string[] }
   | { ok: false; hard: boolean; why: string; retryAfterMs?: number | null };
 
 /** What an answer that lists no keys means, in words. */
@@ -16,17 +18,26 @@ const refusals: Readonly<Record<number, string>> = {
   404: 'there is no gateway at server.url (status 404); is a part of its path missing?',
 };
 
-/** Fetches the listed public keys by key id; `hard` failures cannot be cured by waiting (AP-05). */
-export async function fetchKeys(client: GatewayClient, timings: Timings, signal: AbortSignal): Promise<KeyFetch> {
+/** Fetches the public keys that the gateway lists and agent.toml trusts; `hard` failures cannot be cured by waiting (AP-05). */
+export async function fetchKeys(
+  client: GatewayClient,
+  { timings, trustedKeys }: { timings: Timings; trustedKeys: readonly string[] | null },
+  signal: AbortSignal,
+): Promise<KeyFetch> {
   let answer: Awaited<ReturnType<GatewayClient['get']>>;
   try {
-    answer = await client.get('/api/public-key', { timeoutMs: timings.httpMs, signal });
+    answer = await client.get(`/api/public-key${trustQuery(trustedKeys)}`, { timeoutMs: timings.httpMs, signal });
   } catch (error) {
     return { ok: false, hard: false, why: `not reached: ${(error as Error).message}` };
   }
   if (answer.status !== 200) {
     const hard = answer.status >= 400 && answer.status < 500 && answer.status !== 429;
-    return { ok: false, hard, why: refusals[answer.status] ?? `status ${answer.status}`, retryAfterMs: answer.retryAfterMs };
+    const said = answer.status === 403 ? saidBy(answer) : null;
+    const why =
+      said === null
+        ? (refusals[answer.status] ?? `status ${answer.status}`)
+        : `the gateway refuses the agent token: ${said} (status 403)`;
+    return { ok: false, hard, why, retryAfterMs: answer.retryAfterMs };
   }
   const parsed = publicKeyAnswer.safeParse(answer.body);
   const listed = parsed.success ? parsed.data.keys : [];
@@ -35,11 +46,16 @@ export async function fetchKeys(client: GatewayClient, timings: Timings, signal:
       .filter((one) => isPublicKeyHex(one.public_key) && keyIdOf(one.public_key) === one.key_id)
       .map((one) => [one.key_id, one.public_key]),
   );
-  return keys.size > 0 ? { ok: true, keys } : { ok: false, hard: true, why: 'the server lists no usable public key' };
+  if (keys.size === 0) return { ok: false, hard: true, why: 'the server lists no usable public key' };
+  return { ok: true, ...pinKeys(keys, trustedKeys) };
 }
 
+/** So the gateway signs with a key that is pinned here for as long as it has one (ET-19); older gateways ignore it. */
+const trustQuery = (trustedKeys: readonly string[] | null) =>
+  trustedKeys === null ? '' : `?trusted=${trustedKeys.map(keyIdOf).join(',')}`;
+
 export interface KeyRing {
-  readonly keys: ReadonlyMap<string, string>;
+  readonly keys: KeysById;
   /** Fetches the keys, after a pause when that happened a moment ago; a failure keeps the known ones (ET-27). */
   refresh(): Promise<void>;
   /** Refreshes until the signal aborts. */
@@ -48,10 +64,17 @@ export interface KeyRing {
 
 /** The public keys an agent knows, starting with those of its start (ET-27). */
 export function createKeyRing(
-  initial: ReadonlyMap<string, string>,
-  dependencies: { client: GatewayClient; timings: Timings; log: Log; signal: AbortSignal },
+  initial: KeysById,
+  dependencies: {
+    client: GatewayClient;
+    timings: Timings;
+    trustedKeys: readonly string[] | null;
+    log: Log;
+    signal: AbortSignal;
+  },
 ): KeyRing {
   const { client, timings, log, signal } = dependencies;
+  const tellOthers = createOtherKeysLog(log);
   let keys = initial;
   let fetchedAt = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | null = null;
@@ -59,9 +82,12 @@ export function createKeyRing(
     await sleep(Math.max(0, fetchedAt + timings.keyRefreshAtMostEveryMs - performance.now()), signal);
     if (signal.aborted) return;
     fetchedAt = performance.now();
-    const fetched = await fetchKeys(client, timings, signal);
-    if (fetched.ok) keys = fetched.keys;
-    else if (!signal.aborted) log.warn('public keys not refreshed', { why: fetched.why });
+    const fetched = await fetchKeys(client, dependencies, signal);
+    if (fetched.ok) {
+      // None, when no listed key is trusted: one that left the list may have been stolen.
+      keys = fetched.keys;
+      tellOthers(fetched.others);
+    } else if (!signal.aborted) log.warn('public keys not refreshed', { why: fetched.why });
   };
   const refresh = () => {
     running ??= load().finally(() => {

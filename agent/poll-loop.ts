@@ -4,10 +4,11 @@ import { readInstant } from '../domain/execution-token.js';
 import type { AgentConfig } from './config.js';
 import type { Databases } from './databases.js';
 import type { ExplainJobs } from './explain-jobs.js';
-import type { GatewayClient } from './gateway-client.js';
+import { type GatewayClient, refusalText } from './gateway-client.js';
 import type { Jobs } from './jobs.js';
 import { createFailureLog, type Log } from './log.js';
 import { type PollAnswer, pollAnswer } from './protocol.js';
+import { createRefusalLog } from './refused-scopes.js';
 import type { Timings } from './timings.js';
 import { sleep } from './wait.js';
 
@@ -39,7 +40,7 @@ export type PollResult =
 
 /** Sends polls that describe this process (section 3 of the agent protocol). */
 export function createPoller(dependencies: PollerDependencies) {
-  const { config, client, databases, jobs, explains, timings, version } = dependencies;
+  const { config, client, databases, jobs, explains, timings, version, log } = dependencies;
   const instanceId = randomUUID();
   const begunAt = performance.now();
   const bodyOf = (request: PollRequest) => {
@@ -68,16 +69,18 @@ export function createPoller(dependencies: PollerDependencies) {
       wait_ms: request.waitMs,
     };
   };
+  const tellRefused = createRefusalLog(log);
   /** Never throws; an aborted poll is one that failed. */
   return async (request: PollRequest): Promise<PollResult> => {
     try {
       const timeoutMs = request.waitMs + timings.pollGraceMs;
       const answer = await client.post('/api/agent/poll', bodyOf(request), { timeoutMs, signal: request.signal });
       if (answer.status !== 200) {
-        return { ok: false, status: answer.status, why: `status ${answer.status}`, retryAfterMs: answer.retryAfterMs };
+        return { ok: false, status: answer.status, why: refusalText(answer), retryAfterMs: answer.retryAfterMs };
       }
       const parsed = pollAnswer.safeParse(answer.body);
       if (!parsed.success) return { ok: false, status: null, why: 'unreadable answer', retryAfterMs: null };
+      tellRefused(parsed.data.refused_scopes);
       return { ok: true, answer: parsed.data };
     } catch (error) {
       return { ok: false, status: null, why: (error as Error).message, retryAfterMs: null };
@@ -168,10 +171,10 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
 /** Starts what was offered within the free slots; a statement whose request is offered too is about to run, so its plan would tell nothing new. */
 function startExplains(answer: PollAnswer, limit: number, explains: ExplainJobs): Promise<'claimed' | 'refused'>[] {
   const preflights = answer.preflight_jobs.slice(0, limit);
-  for (const job of preflights) explains.startPreflight(job, answer.server_time);
+  for (const job of preflights) explains.startPreflight(job, answer);
   const starting = new Set(answer.jobs.map(({ id }) => id));
   const waiting = answer.dry_run_jobs.filter((job) => !starting.has(job.request_id));
-  return waiting.slice(0, limit - preflights.length).map((job) => explains.startDryRun(job));
+  return waiting.slice(0, limit - preflights.length).map((job) => explains.startDryRun(job, answer.agent_id));
 }
 
 /** Whether jobs may be taken: the version is allowed and the clocks agree (AP-83, ET-42). */

@@ -24,6 +24,7 @@ const preflightJob = z.object({
   claim_token: z.string(),
   timeout_ms: z.int().min(1),
   expires_at: z.string(),
+  explain_token: z.string().optional(),
 });
 
 /** Answer of the poll, as far as this agent uses it (section 3). */
@@ -33,6 +34,11 @@ export const pollAnswer = z.object({
   preflight_jobs: z.array(preflightJob).max(10),
   /** Schemas that the gateway wants again; an older one asks for none. */
   schema_sync: z
+    .array(z.object({ database: z.string(), environment: z.string() }))
+    .max(1000)
+    .default([]),
+  /** Absent from a gateway that knows no scopes of tokens. */
+  refused_scopes: z
     .array(z.object({ database: z.string(), environment: z.string() }))
     .max(1000)
     .default([]),
@@ -63,7 +69,7 @@ export const claimAnswer = z.object({
 });
 
 /** Answer of a dry-run claim (section 10). */
-export const dryRunClaimAnswer = z.object({ claim_token: z.string() });
+export const dryRunClaimAnswer = z.object({ claim_token: z.string(), explain_token: z.string().optional() });
 
 /** Answer of a heartbeat (section 5). */
 export const heartbeatAnswer = z.object({ cancelled: z.boolean() });

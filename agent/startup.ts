@@ -5,6 +5,7 @@ import type { GatewayClient } from './gateway-client.js';
 import { fetchKeys } from './key-ring.js';
 import { createFailureLog, type Log } from './log.js';
 import type { Timings } from './timings.js';
+import { createOtherKeysLog, type KeysById } from './trusted-keys.js';
 import { sleep, within } from './wait.js';
 
 /** The agent cannot start; the message says why. */
@@ -47,11 +48,19 @@ export function createStartup({ config, timings, log, stop }: Dependencies): Sta
   };
 }
 
+/** Also said by `--check`. */
+export const noneTrusted = (others: readonly string[]) =>
+  `server.trusted_keys names none of the keys that the gateway lists (${others.join(', ')}); svc server keys list tells which are right`;
+
 /** The public keys of the server. */
-export function fetchKeysAtStart(startup: Startup, client: GatewayClient, { timings, stop }: Dependencies) {
-  return startup.step('public keys', async (): Promise<Attempt<ReadonlyMap<string, string>>> => {
-    const fetched = await fetchKeys(client, timings, stop);
-    return fetched.ok ? { ok: true, value: fetched.keys } : fetched;
+export function fetchKeysAtStart(startup: Startup, client: GatewayClient, { config, timings, log, stop }: Dependencies) {
+  const { trustedKeys } = config.server;
+  return startup.step('public keys', async (): Promise<Attempt<KeysById>> => {
+    const fetched = await fetchKeys(client, { timings, trustedKeys }, stop);
+    if (!fetched.ok) return fetched;
+    if (fetched.keys.size === 0) return { ok: false, hard: true, why: noneTrusted(fetched.others) };
+    createOtherKeysLog(log)(fetched.others);
+    return { ok: true, value: fetched.keys };
   });
 }
 

@@ -122,7 +122,8 @@ function judgeFound(found: StoredCredential, generation: Generation, tokenPrefix
   const status = tokenStatus(found, found.now);
   if (status === 'revoked') return stranger('auth.invalid_token', 'revoked', tokenPrefix);
   if (status === 'expired') return refused('auth.token_expired', 'token expired', 'expired');
-  if (found.subjectType === 'agent') return { caller: { kind: 'agent', id: found.subjectId, tokenId: found.id } };
+  if (found.subjectType === 'agent')
+    return { caller: { kind: 'agent', id: found.subjectId, tokenId: found.id, agentScopes: found.agentScopes } };
   if (found.userStatus !== 'active') return refused('auth.user_suspended', 'user suspended', 'suspended');
   const caller = storedCaller(found, generation.shared.auth);
   if (caller === 'no_roles') return refused('auth.no_roles_resolved', 'insufficient permissions', caller);

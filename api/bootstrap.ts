@@ -4,16 +4,16 @@ import { type ApiToken, apiToken, newApiToken } from '../crypto/api-token.js';
 import { insertAuditEvents } from '../db/audit.js';
 import { bootstrapHashes, hasNoIdentities, lockBootstrap } from '../db/bootstrap.js';
 import type { Database, Transaction } from '../db/client.js';
-import { insertToken, type NewToken, revokeProvisioned } from '../db/tokens.js';
+import { insertToken, type NewToken, revokeProvisioned, scopeProvisioned } from '../db/tokens.js';
 import { insertUser } from '../db/users.js';
 import { systemActor } from '../domain/audit.js';
 import { systemGrant } from '../domain/four-eyes.js';
 import { type BootstrapFiles, bootstrapFiles, tokenFiles } from './bootstrap-files.js';
-import { tokenCreated, tokenRevoked, userCreated } from './identity-events.js';
+import { tokenCreated, tokenRevoked, tokenScoped, userCreated } from './identity-events.js';
 
 export interface BootstrapOptions {
   database: Database;
-  config: Pick<Config, 'stateDir' | 'bootstrap'>;
+  config: Pick<Config, 'stateDir' | 'bootstrap' | 'agents'>;
   /** `--force-bootstrap` (IM-58). */
   force: boolean;
   warn: (text: string) => void;
@@ -27,9 +27,10 @@ export async function bootstrap({ database, config, force, warn }: BootstrapOpti
   await database.transaction(async (tx) => {
     await lockBootstrap(tx);
     await files.finish(await bootstrapHashes(tx));
-    if (force) return makeAnew(tx, files);
-    if (await hasNoIdentities(tx)) return makeFirst(tx, files, config.bootstrap);
+    if (force) return makeAnew(tx, files, config.agents);
+    if (await hasNoIdentities(tx)) return makeFirst(tx, files, config);
     await files.check();
+    await scopeBootstrapToken(tx, config.agents.defaultScopes, warn);
   });
   const stored = await bootstrapHashes(database);
   await files.finish(stored);
@@ -41,17 +42,38 @@ export async function bootstrap({ database, config, force, warn }: BootstrapOpti
   }
 }
 
-async function makeFirst(tx: Transaction, files: BootstrapFiles, presets: Config['bootstrap']): Promise<void> {
+async function makeFirst(
+  tx: Transaction,
+  files: BootstrapFiles,
+  { bootstrap: presets, agents }: BootstrapOptions['config'],
+): Promise<void> {
   await insertUser(tx, { id: 'admin', roles: adminRoles, source: 'bootstrap' }, systemGrant);
   await insertAuditEvents(tx, userCreated(systemActor, { id: 'admin', source: 'bootstrap', roles: adminRoles, groups: [] }));
-  await makeTokens(tx, files, {
-    admin: presets.adminToken === null ? newApiToken() : apiToken(presets.adminToken),
-    requester: newApiToken(),
-    agent: presets.agentToken === null ? newApiToken() : apiToken(presets.agentToken),
-  });
+  await makeTokens(
+    tx,
+    files,
+    {
+      admin: presets.adminToken === null ? newApiToken() : apiToken(presets.adminToken),
+      requester: newApiToken(),
+      agent: presets.agentToken === null ? newApiToken() : apiToken(presets.agentToken),
+    },
+    agents,
+  );
 }
 
-async function makeAnew(tx: Transaction, files: BootstrapFiles): Promise<void> {
+/** HD-10: a bootstrap token that an older version made gets the scopes that it would be made with now, so that its agent goes on. */
+async function scopeBootstrapToken(tx: Transaction, scopes: readonly string[], warn: (text: string) => void): Promise<void> {
+  if (scopes.length === 0) return;
+  const scoped = await scopeProvisioned(tx, 'bootstrap', scopes);
+  await insertAuditEvents(
+    tx,
+    scoped.map((token) => tokenScoped(systemActor, token, scopes)),
+  );
+  if (scoped.length > 0)
+    warn(`the bootstrap agent token had no scopes; from now on it serves ${scopes.join(', ')} (agents.default_scopes)`);
+}
+
+async function makeAnew(tx: Transaction, files: BootstrapFiles, agents: Config['agents']): Promise<void> {
   const revoked = await revokeProvisioned(tx, 'bootstrap', null);
   await insertAuditEvents(
     tx,
@@ -59,18 +81,22 @@ async function makeAnew(tx: Transaction, files: BootstrapFiles): Promise<void> {
   );
   if (await insertUser(tx, { id: 'admin', roles: adminRoles, source: 'bootstrap' }, systemGrant))
     await insertAuditEvents(tx, userCreated(systemActor, { id: 'admin', source: 'bootstrap', roles: adminRoles, groups: [] }));
-  await makeTokens(tx, files, { admin: newApiToken(), requester: newApiToken(), agent: newApiToken() });
+  await makeTokens(tx, files, { admin: newApiToken(), requester: newApiToken(), agent: newApiToken() }, agents);
 }
 
 async function makeTokens(
   tx: Transaction,
   files: BootstrapFiles,
   made: Record<keyof typeof tokenFiles, ApiToken>,
+  { defaultScopes }: Config['agents'],
 ): Promise<void> {
   const tokens = [
     stored('bootstrap-admin', made.admin, { type: 'user', id: 'admin', ceiling: adminRoles }),
     stored('bootstrap-requester', made.requester, { type: 'user', id: 'admin', ceiling: ['requester'] }),
-    stored('bootstrap-agent', made.agent, { type: 'agent', id: 'agent', ceiling: null }),
+    {
+      ...stored('bootstrap-agent', made.agent, { type: 'agent', id: 'agent', ceiling: null }),
+      agentScopes: defaultScopes.length > 0 ? defaultScopes : null,
+    },
   ];
   for (const token of tokens) await insertToken(tx, token);
   await insertAuditEvents(

@@ -14,7 +14,7 @@ import type { TemporalReader } from './temporal.js';
 
 export type { Generation } from '../runtime/generation.js';
 
-interface PublicKeyEntry {
+export interface PublicKeyEntry {
   keyId: string;
   publicKeyHex: string;
   status: 'current' | 'next' | 'retiring';

@@ -5,11 +5,17 @@ interface TokenFacts {
   id: string;
   subjectId: string;
   scopeCeiling: readonly string[] | null;
+  /** Of agent tokens. */
+  agentScopes?: readonly string[] | null;
   provisioningKind: 'initial' | 'bootstrap' | null;
 }
 
 /** The ceiling as answers and events show it. */
 export const shownCeiling = (roles: readonly string[] | null) => (roles === null ? null : { roles: [...roles] });
+
+/** The scopes of an agent token as answers show them; a user's has none. */
+export const shownScopes = ({ subjectType, agentScopes }: { subjectType: 'user' | 'agent'; agentScopes: string[] | null }) =>
+  subjectType === 'agent' ? { agent_scopes: agentScopes } : {};
 
 export function tokenCreated(actor: Actor, token: TokenFacts): AuditDraft {
   return success('token.created', actor, 'token', token.id, {
@@ -17,8 +23,13 @@ export function tokenCreated(actor: Actor, token: TokenFacts): AuditDraft {
     issued_for: token.subjectId,
     scope_ceiling: shownCeiling(token.scopeCeiling),
     provisioning_kind: token.provisioningKind,
+    ...(token.agentScopes == null ? {} : { agent_scopes: token.agentScopes }),
   });
 }
+
+/** A token that had no scopes got some. */
+export const tokenScoped = (actor: Actor, token: { id: string; subjectId: string }, agentScopes: readonly string[]): AuditDraft =>
+  success('token.scoped', actor, 'token', token.id, { issued_for: token.subjectId, agent_scopes: agentScopes });
 
 export function tokenRevoked(
   actor: Actor,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { answerWithin, limitDatabaseWork } from '../db/call-limit.js';
-import { forbidden, GatewayError, invalid } from '../domain/errors.js';
+import { forbidden, GatewayError, invalid, refusal } from '../domain/errors.js';
 import { type Caller, can, PERMISSIONS } from '../domain/permissions.js';
 import type { AdmittedSender } from './admission.js';
 import type { Authenticate, Authenticated } from './authentication.js';
@@ -38,6 +38,7 @@ export async function perform(
   incoming: Incoming,
 ): Promise<Reply> {
   checkAccess(route, who.caller);
+  checkScopes(services, route, who.caller);
   const readCall = () => ({
     ...who,
     params: parseParams(route, incoming.params),
@@ -47,7 +48,11 @@ export async function perform(
     signal: incoming.signal,
     meter: incoming.meter,
     whileWaiting: incoming.whileWaiting,
-    recheck: async () => (await authenticate(incoming, services.generation())).caller,
+    recheck: async () => {
+      const { caller } = await authenticate(incoming, services.generation());
+      checkScopes(services, route, caller);
+      return caller;
+    },
   });
   const { body } = route;
   const json = body === undefined ? null : await readBody(services, route, incoming.request, readCall);
@@ -72,6 +77,17 @@ function checkAccess({ access }: Route, caller: Caller): void {
   }
   const scope = PERMISSIONS[access].class === 'global' ? 'everywhere' : 'somewhere';
   if (!can(caller, access, scope)) throw forbidden();
+}
+
+/** HD-11: with `agents.require_scopes` an agent token must say what it may serve. */
+function checkScopes(services: Services, { access, evenUnscoped }: Route, caller: Caller): void {
+  if (access !== 'agent' || evenUnscoped || caller.kind !== 'agent' || caller.agentScopes !== null) return;
+  if (!services.config().agents.requireScopes) return;
+  throw refusal(
+    'auth.forbidden',
+    'this agent token has no scopes',
+    'make one with: svc token create --agent NAME --scope DATABASE/ENVIRONMENT',
+  );
 }
 
 async function readBody(

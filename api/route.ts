@@ -52,6 +52,8 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   summary: string;
   tag: Tag;
   access: Access;
+  /** Open to agent tokens that `agents.require_scopes` refuses elsewhere: what has begun must be told (HD-11). */
+  evenUnscoped?: true;
   /** Not counted by address (OP-31). */
   unlimited?: true;
   /** Opens the route to callers without credential while it answers true (HT-98). */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { maxAgentScopes } from '../domain/agent-scopes.js';
 import { bool, choice, int, list, optionalText, ratio, text, textOr, textOrEmpty } from './fields.js';
 import { optionalSection, withRule } from './table-rules.js';
 import * as rules from './text-rules.js';
@@ -44,6 +45,18 @@ const bootstrap = withRule(
   (tokens, tell) => {
     if (tokens.admin_token !== null && tokens.admin_token === tokens.agent_token)
       tell('must differ from admin_token', ['agent_token']);
+  },
+);
+
+const agents = withRule(
+  z.strictObject({
+    min_version: textOr('0.0.0', rules.semanticVersion),
+    default_scopes: list(rules.agentScope),
+    require_scopes: bool(false),
+  }),
+  ['default_scopes'],
+  ({ default_scopes: scopes }, tell) => {
+    if (scopes.length > maxAgentScopes) tell(`must have at most ${maxAgentScopes} entries`, ['default_scopes']);
   },
 );
 
@@ -100,7 +113,7 @@ export const processSections = {
     max_explain_timeout_ms: int(10_000, 100, 20_000),
     rate_limit_per_minute: int(0, 0),
   }),
-  agents: z.strictObject({ min_version: textOr('0.0.0', rules.semanticVersion) }),
+  agents,
   retention: z.strictObject({
     request_ttl_days: int(90, 1, 3650),
     audit_ttl_days: int(365, 1, 3650),

@@ -1,3 +1,4 @@
+import { isAgentScope } from '../domain/agent-scopes.js';
 import { isGroupName, isName, isRoleName, isUserId, parsePermission, parseSelector } from '../domain/permissions.js';
 import { isAddressOrCidr, isPrivateHost } from './addresses.js';
 import { matchesEvent } from './events.js';
@@ -21,6 +22,10 @@ export const nameOrStar = rule(
 export const nameOrStarNotAny = rule(
   (text) => text === '*' || (isName(text) && text !== 'any'),
   'must be a name of 1 to 63 characters [a-z][a-z0-9_-]* other than any, or *',
+);
+export const agentScope = rule(
+  isAgentScope,
+  'must be <database>/<environment>, each a name of 1 to 63 characters [a-z][a-z0-9_-]* or *',
 );
 export const userId = rule(isUserId, 'must be 1 to 128 characters of A-Z a-z 0-9 - _ @ .');
 export const roleName = rule(isRoleName, 'must be 1 to 64 characters of A-Z a-z 0-9 _ . -');

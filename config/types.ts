@@ -112,7 +112,12 @@ export interface Config {
     authFailuresPerAddress: number;
   };
   preflight: { maxConcurrentPerUser: number; maxExplainTimeoutMs: number; rateLimitPerMinute: number };
-  agents: { minVersion: string };
+  agents: {
+    minVersion: string;
+    /** Of agent tokens made without scopes; empty = every pair (HD-10). */
+    defaultScopes: string[];
+    requireScopes: boolean;
+  };
   retention: { requestTtlDays: number; auditTtlDays: number; resultTtlDays: number; approvalTtlSecs: number };
   audit: { redaction: 'literals' | 'full' | 'none' };
   resultStorage: {

@@ -21,19 +21,20 @@ export interface SeenAgent {
 // Nobody has so many; it bounds the answer.
 const maxAgents = 10_000;
 
-/** Agents that have polled, newest first, then those that only have a token that is good for polling (AG-76). */
-export async function listAgents(db: Queryable): Promise<{ id: string; seen: SeenAgent | null }[]> {
-  const rows = await db.query<SeenAgent & { id: string; known: boolean }>(
-    `select id, a.last_seen_at is not null as known, a.last_seen_at as "lastSeenAt",
+/** Agents with whether a token of theirs may serve every pair: those that have polled, newest first, then those that only have a token that is good for polling (AG-76). */
+export async function listAgents(db: Queryable): Promise<{ id: string; unscoped: boolean; seen: SeenAgent | null }[]> {
+  const rows = await db.query<SeenAgent & { id: string; unscoped: boolean; known: boolean }>(
+    `select id, coalesce(t.unscoped, false) as unscoped, a.last_seen_at is not null as known, a.last_seen_at as "lastSeenAt",
        (extract(epoch from clock_timestamp() - a.last_seen_at) * 1000)::bigint as "seenMsAgo", a.in_flight as "inFlight",
        a.max_concurrent as "maxConcurrent", a.draining, a.uptime_secs as "uptimeSecs", a.agent_version as version, a.key_id as "keyId",
        coalesce(a.duplicate_until > clock_timestamp(), false) as duplicated, a.active_jobs as "activeJobs", a.scopes, a.operations, a.features
      from agents a full join (
-       select distinct subject_id as id from tokens
+       select subject_id as id, bool_or(agent_scopes is null) as unscoped from tokens
        where subject_type = 'agent' and revoked_at is null and (expires_at is null or expires_at > clock_timestamp())
+       group by subject_id
      ) t using (id)
      order by a.last_seen_at desc nulls last, id limit $1`,
     [maxAgents],
   );
-  return rows.map(({ id, known, ...seen }) => ({ id, seen: known ? seen : null }));
+  return rows.map(({ id, unscoped, known, ...seen }) => ({ id, unscoped, seen: known ? seen : null }));
 }

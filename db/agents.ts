@@ -3,6 +3,7 @@ import type { Operation } from '../domain/workflow-policy.js';
 import type { Dialect } from '../sql/judge.js';
 import type { Queryable, Transaction } from './client.js';
 import { dispatchEnd, mutatingMigrations } from './migration-pairs.js';
+import { signingKeyIdFor } from './signing-keys.js';
 
 export interface Scope {
   database: string;
@@ -165,7 +166,7 @@ export interface ClaimContext {
   scopes: Scope[];
   operations: string[];
   features: string[];
-  /** The key that signs for this agent: the one it was given while that is retiring, else the current one (ET-19); never one revoked by now. */
+  /** The key that signs for this agent (ET-19). */
   signingKeyId: string;
   request: { requester: string; operation: string; database: string; environment: string } | null;
   /** What the newest ready schema sync told of the request's pair (AG-74). */
@@ -182,9 +183,7 @@ export async function findClaimContext(
   const [row] = await db.query<ClaimContext>(
     `select a.id is not null as known, coalesce(a.scopes, '[]') as scopes, coalesce(a.operations, '{}') as operations,
        coalesce(a.features, '{}') as features,
-       (select k.key_id from signing_keys k where k.purpose = 'execution_token' and (k.status = 'current'
-          or (k.status = 'retiring' and k.key_id = a.key_id and k.not_after > clock_timestamp()))
-        order by k.status = 'retiring' desc limit 1) as "signingKeyId",
+       ${signingKeyIdFor('a.key_id')} as "signingKeyId",
        (select jsonb_build_object('requester', requester, 'operation', operation, 'database', database, 'environment', environment)
         from requests where id = $2) as request,
        (select s.dialect from requests r join schema_snapshots s using (database, environment) where r.id = $2) as dialect,

@@ -1,8 +1,11 @@
+import type { AgentScopes } from '../domain/agent-scopes.js';
 import type { StoredRequest } from '../domain/request/types.js';
 import type { Scope } from './agents.js';
 import type { Queryable, Transaction } from './client.js';
 import { topic } from './notifications.js';
 import type { Parameters } from './parameters.js';
+import { signingKeyIdFor } from './signing-keys.js';
+import { servesPairOf } from './tokens.js';
 
 /** A claim that was not answered for this long goes back; after the third time the job has failed (AG-68). */
 const staleClaimSecs = 60;
@@ -85,49 +88,64 @@ export async function listExplainJobs(
   };
 }
 
+export interface DryRunClaim {
+  agentKnown: boolean;
+  inScope: boolean;
+  database: string;
+  environment: string;
+  sql: string;
+  /** The key that signs for this agent (ET-19). */
+  signingKeyId: string;
+}
+
 /** What a claim of a job looks at; undefined when there is no such job. */
-export async function findDryRunClaim(
-  db: Queryable,
-  id: string,
-  agentId: string,
-): Promise<{ agentKnown: boolean; inScope: boolean } | undefined> {
-  const [row] = await db.query<{ agentKnown: boolean; inScope: boolean }>(
+export async function findDryRunClaim(db: Queryable, id: string, agentId: string): Promise<DryRunClaim | undefined> {
+  const [row] = await db.query<DryRunClaim>(
     `select a.id is not null as "agentKnown", coalesce(
-       a.scopes @> jsonb_build_array(jsonb_build_object('database', j.database, 'environment', j.environment)), false) as "inScope"
+       a.scopes @> jsonb_build_array(jsonb_build_object('database', j.database, 'environment', j.environment)), false) as "inScope",
+       j.database, j.environment, j.sql, ${signingKeyIdFor('a.key_id')} as "signingKeyId"
      from dry_run_jobs j left join agents a on a.id = $2 where j.id = $1`,
     [id, agentId],
   );
   return row;
 }
 
-/** The token of a new claim; undefined when the job is not pending. */
-export async function claimDryRun(db: Queryable, id: string, agentId: string): Promise<string | undefined> {
-  const [row] = await db.query<{ claim_token: string }>(
+/** The token and instant of a new claim; undefined when the job is not pending. */
+export async function claimDryRun(
+  db: Queryable,
+  id: string,
+  agentId: string,
+): Promise<{ claimToken: string; now: number } | undefined> {
+  const [row] = await db.query<{ claimToken: string; now: number }>(
     `update dry_run_jobs set state = 'claimed', agent_id = $2, claim_token = gen_random_uuid(), claimed_at = clock_timestamp(), claims = claims + 1
-     where id = $1 and state = 'pending' returning claim_token`,
+     where id = $1 and state = 'pending' returning claim_token as "claimToken", claimed_at as now`,
     [id, agentId],
   );
-  return row?.claim_token;
+  return row;
 }
 
-/** Ends a claimed job with its plan (JSON text) or its error; whether the claim was this agent's and still held (AG-67). */
+/** Ends a claimed job of a pair that the token serves with its plan (JSON text) or its error; whether the claim was this agent's and still held (AG-67). */
 export async function endDryRun(
   db: Queryable,
-  job: { id: string; agentId: string; claimToken: string },
+  job: { id: string; agent: { id: string; agentScopes: AgentScopes }; claimToken: string },
   end: { plan: string } | { error: string },
 ): Promise<boolean> {
   const plan = 'plan' in end ? end.plan : null;
   const rows = await db.query(
-    `update dry_run_jobs set state = case when $5::text is null then 'completed' else 'failed' end, plan = $4, error = $5
-     where id = $1 and agent_id = $2 and claim_token::text = $3 and state = 'claimed' returning id`,
-    [job.id, job.agentId, job.claimToken, plan, 'error' in end ? end.error : null],
+    `update dry_run_jobs j set state = case when $5::text is null then 'completed' else 'failed' end, plan = $4, error = $5
+     where id = $1 and agent_id = $2 and claim_token::text = $3 and state = 'claimed' and ${servesPairOf('$6', 'j')} returning id`,
+    [job.id, job.agent.id, job.claimToken, plan, 'error' in end ? end.error : null, job.agent.agentScopes],
   );
   return rows.length > 0;
 }
 
-export async function hasDryRun(db: Queryable, id: string): Promise<boolean> {
-  const rows = await db.query('select 1 from dry_run_jobs where id = $1', [id]);
-  return rows.length > 0;
+/** The pair of a job; undefined when there is no such job. */
+export async function findDryRunPair(db: Queryable, id: string): Promise<{ database: string; environment: string } | undefined> {
+  const [row] = await db.query<{ database: string; environment: string }>(
+    'select database, environment from dry_run_jobs where id = $1',
+    [id],
+  );
+  return row;
 }
 
 /** Gives stale claims back to other agents, or ends the job after its third (AG-68); how many there were. */

@@ -1,13 +1,17 @@
+import type { AgentScopes } from '../domain/agent-scopes.js';
 import type { Execution } from '../domain/request/types.js';
 import type { Change } from '../domain/request/verdict.js';
 import type { Queryable } from './client.js';
 import type { Parameters } from './parameters.js';
 import { at } from './row-types.js';
+import { servesPairOf } from './tokens.js';
 
 /** What a claim stores for its agent: the answer byte for byte (AG-39) and the terms of its lease. */
 export interface NewClaim {
   answer: string;
   leaseSecs: number;
+  /** Of the token that claimed. */
+  tokenId: string;
 }
 
 /** Part of a claim's one writing statement: the execution row. */
@@ -18,6 +22,7 @@ export function claimInsert(p: Parameters, request: string, execution: Execution
     agent_id: execution.agentId,
     claim_id: execution.claimId,
     claim_answer: claim.answer,
+    token_id: claim.tokenId,
     mutating: execution.mutating,
     marker: execution.marker,
     status: 'running',
@@ -63,18 +68,19 @@ function settledUpdate(p: Parameters, fences: readonly number[], id: string, req
   return `settled as (update executions set unresolved = false where request_id = ${request} and fence = any(${p.add(fences)}::int[]) and id <> ${p.add(id)})`;
 }
 
-/** Extends the lease of a running execution of this agent, never backwards (AG-40); undefined when its lease is over or it has ended. */
+/** Extends the lease of a running execution of this agent, when this token may report on it (`mayReport`), never backwards (AG-40); undefined when its lease is over or it has ended. */
 export async function extendLease(
   db: Queryable,
   id: string,
-  agentId: string,
+  agent: { id: string; tokenId: string; agentScopes: AgentScopes },
 ): Promise<{ lease_expires_at: number; cancelled: boolean } | undefined> {
   const [row] = await db.query<{ lease_expires_at: number; cancelled: boolean }>(
     `update executions e set lease_expires_at = greatest(e.lease_expires_at, clock_timestamp() + e.lease_secs * interval '1 second')
      from requests r
      where e.id = $1 and e.agent_id = $2 and e.status = 'running' and e.lease_expires_at > clock_timestamp() and r.id = e.request_id and r.fence = e.fence
+       and (e.token_id is null or e.token_id = $3 or ${servesPairOf('$4', 'r')})
      returning e.lease_expires_at, r.cancel_requested_at is not null as cancelled`,
-    [id, agentId],
+    [id, agent.id, agent.tokenId, agent.agentScopes],
   );
   return row;
 }
@@ -82,7 +88,7 @@ export async function extendLease(
 /** The execution a result or heartbeat names, with what its endpoint looks at before any lock; undefined when there is none. */
 export async function findExecution(db: Queryable, id: string) {
   const [row] = await db.query<FoundExecution>(
-    `select e.id, e.request_id as "requestId", e.agent_id as "agentId", e.fence, r.fence as "newestFence", e.status, e.lost, e.submission, e.mutating,
+    `select e.id, e.request_id as "requestId", e.agent_id as "agentId", e.token_id as "tokenId", e.fence, r.fence as "newestFence", e.status, e.lost, e.submission, e.mutating,
        r.status as "requestStatus", r.operation, r.database, r.environment, r.no_result_store as "noResultStore", e.created_at as "createdAt"
      from executions e join requests r on r.id = e.request_id where e.id = $1`,
     [id],
@@ -94,6 +100,8 @@ export interface FoundExecution {
   id: string;
   requestId: string;
   agentId: string;
+  /** Of the token that claimed; null for those older than the column. */
+  tokenId: string | null;
   fence: number;
   newestFence: number;
   status: Execution['status'];

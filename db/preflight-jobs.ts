@@ -1,6 +1,9 @@
+import type { AgentScopes } from '../domain/agent-scopes.js';
 import type { Scope } from './agents.js';
 import type { Queryable, Transaction } from './client.js';
 import { topic } from './notifications.js';
+import { signingKeyIdFor } from './signing-keys.js';
+import { servesPairOf } from './tokens.js';
 
 /** Jobs outlive their caller's wait by this much at most (AG-71). */
 const graceMs = 5000;
@@ -24,6 +27,9 @@ export interface PreflightClaim {
   claim_token: string;
   timeout_ms: number;
   expires_at: number;
+  /** The key that signs for this agent (ET-19). */
+  signingKeyId: string;
+  now: number;
 }
 
 /** Whether an agent that serves the pair is healthy by AG-14: seen in 60 s, not draining, with a free place. */
@@ -80,21 +86,37 @@ export async function claimPreflightJobs(
      where id in (
        select j.id from preflight_jobs j join unnest($1::text[], $2::text[]) as scope(database, environment) using (database, environment)
        where j.state = 'pending' and j.expires_at > clock_timestamp() order by j.created_at, j.id limit $4 for update of j skip locked)
-     returning id, database, environment, sql, claim_token, timeout_ms, expires_at`,
+     returning id, database, environment, sql, claim_token, timeout_ms, expires_at, clock_timestamp() as now,
+       ${signingKeyIdFor('(select a.key_id from agents a where a.id = $3)')} as "signingKeyId"`,
     [agent.scopes.map(({ database }) => database), agent.scopes.map(({ environment }) => environment), agent.id, limit],
   );
 }
 
-/** Ends a claimed job with its plan (JSON text), or null = an error; false when the job is not this claim's any more (AG-70). */
-export async function endPreflightJob(
-  tx: Transaction,
-  job: { id: string; agentId: string; claimToken: string },
-  plan: string | null,
-): Promise<boolean> {
+export interface PreflightAnswerer {
+  id: string;
+  agent: { id: string; agentScopes: AgentScopes };
+  claimToken: string;
+}
+
+/** The pair of a job that this claim holds; undefined when it holds none. */
+export async function findPreflightPair(
+  db: Queryable,
+  job: PreflightAnswerer,
+): Promise<{ database: string; environment: string } | undefined> {
+  const [row] = await db.query<{ database: string; environment: string }>(
+    'select database, environment from preflight_jobs where id = $1 and agent_id = $2 and claim_token::text = $3',
+    [job.id, job.agent.id, job.claimToken],
+  );
+  return row;
+}
+
+/** Ends a claimed job of a pair that the token serves with its plan (JSON text), or null = an error; false when the job is not this claim's any more (AG-70). */
+export async function endPreflightJob(tx: Transaction, job: PreflightAnswerer, plan: string | null): Promise<boolean> {
   const rows = await tx.query(
-    `update preflight_jobs set state = case when $4::text is null then 'error' else 'completed' end, plan = $4
-     where id = $1 and agent_id = $2 and claim_token::text = $3 and state = 'claimed' and expires_at > clock_timestamp() returning id`,
-    [job.id, job.agentId, job.claimToken, plan],
+    `update preflight_jobs j set state = case when $4::text is null then 'error' else 'completed' end, plan = $4
+     where id = $1 and agent_id = $2 and claim_token::text = $3 and state = 'claimed' and expires_at > clock_timestamp() and ${servesPairOf('$5', 'j')}
+     returning id`,
+    [job.id, job.agent.id, job.claimToken, plan, job.agent.agentScopes],
   );
   if (rows.length > 0) tx.wake(topic.preflight(job.id));
   return rows.length > 0;

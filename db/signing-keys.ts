@@ -46,6 +46,14 @@ export async function findCurrentKey(
   return row;
 }
 
+/**
+ * SQL: the id of the key that signs for an agent: the one it was given while that is retiring, else the current one (ET-19); never one revoked by now.
+ * `given` is SQL for the agent's `key_id`.
+ */
+export const signingKeyIdFor = (given: string) => `(select k.key_id from signing_keys k where k.purpose = 'execution_token'
+    and (k.status = 'current' or (k.status = 'retiring' and k.key_id = ${given} and k.not_after > clock_timestamp()))
+  order by k.status = 'retiring' desc limit 1)`;
+
 /** Every key of a purpose, newest first. */
 export function listAllKeys(db: Queryable, purpose: KeyPurpose): Promise<SigningKeyRow[]> {
   return db.query<SigningKeyRow>(`select ${columns} from signing_keys where purpose = $1 order by created_at desc, key_id`, [

@@ -10,6 +10,8 @@ export interface StoredCredential {
   subjectId: string;
   tokenHash: string;
   scopeCeiling: string[] | null;
+  /** Of agent tokens; null = every pair (HD-10). */
+  agentScopes: string[] | null;
   revokedAt: number | null;
   expiresAt: number | null;
   now: number;
@@ -26,7 +28,7 @@ export interface StoredCredential {
 export function findCredentials(db: Queryable, prefix: string): Promise<StoredCredential[]> {
   return db.query<StoredCredential>(
     `select t.id, t.subject_type as "subjectType", t.subject_id as "subjectId", t.token_hash as "tokenHash",
-       t.scope_ceiling as "scopeCeiling", t.revoked_at as "revokedAt", t.expires_at as "expiresAt", clock_timestamp() as now,
+       t.scope_ceiling as "scopeCeiling", t.agent_scopes as "agentScopes", t.revoked_at as "revokedAt", t.expires_at as "expiresAt", clock_timestamp() as now,
        u.status as "userStatus", coalesce(u.roles, '{}') as roles, coalesce(u.role_grants, '{}') as "roleGrants",
        coalesce((select jsonb_agg(jsonb_build_object('group', g.group_name, 'origins', g.granted_by->'origins') order by g.group_name)
          from group_members g where g.user_id = u.id), '[]') as memberships,
@@ -43,6 +45,7 @@ export interface TokenRow {
   subjectId: string;
   tokenPrefix: string;
   scopeCeiling: string[] | null;
+  agentScopes: string[] | null;
   name: string | null;
   provisioningKind: 'initial' | 'bootstrap' | null;
   expiresAt: number | null;
@@ -52,7 +55,7 @@ export interface TokenRow {
 }
 
 const columns = `id, subject_type as "subjectType", subject_id as "subjectId", token_prefix as "tokenPrefix", scope_ceiling as "scopeCeiling",
-  name, provisioning_kind as "provisioningKind", expires_at as "expiresAt", revoked_at as "revokedAt", created_at as "createdAt", clock_timestamp() as now`;
+  agent_scopes as "agentScopes", name, provisioning_kind as "provisioningKind", expires_at as "expiresAt", revoked_at as "revokedAt", created_at as "createdAt", clock_timestamp() as now`;
 
 export function listTokens(db: Queryable): Promise<TokenRow[]> {
   return db.query<TokenRow>(`select ${columns} from tokens order by created_at desc, id desc`);
@@ -71,6 +74,8 @@ export interface NewToken {
   hash: string;
   prefix: string;
   scopeCeiling: readonly string[] | null;
+  /** Of agent tokens; every pair if absent. */
+  agentScopes?: readonly string[] | null;
   name: string | null;
   provisioningKind: 'initial' | 'bootstrap' | null;
   expiresAt: number | null;
@@ -79,8 +84,8 @@ export interface NewToken {
 
 export async function insertToken(tx: Transaction, token: NewToken): Promise<void> {
   await tx.query(
-    `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, scope_ceiling, name, provisioning_kind, expires_at, issued_by)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, ${granted('$10')})`,
+    `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, scope_ceiling, name, provisioning_kind, expires_at, issued_by, agent_scopes)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, ${granted('$10')}, $11)`,
     [
       token.id,
       token.subjectType,
@@ -92,6 +97,7 @@ export async function insertToken(tx: Transaction, token: NewToken): Promise<voi
       token.provisioningKind,
       token.expiresAt === null ? null : iso(token.expiresAt),
       JSON.stringify(token.issuedBy),
+      token.agentScopes ?? null,
     ],
   );
 }
@@ -142,3 +148,20 @@ export function revokeProvisioned(
     [kind, userId],
   );
 }
+
+/** Gives the active agent tokens of a kind that have no scopes these ones; answers the ids and owners (HD-10). */
+export function scopeProvisioned(
+  tx: Transaction,
+  kind: 'bootstrap',
+  scopes: readonly string[],
+): Promise<{ id: string; subjectId: string }[]> {
+  return tx.query<{ id: string; subjectId: string }>(
+    `update tokens set agent_scopes = $2
+     where provisioning_kind = $1 and subject_type = 'agent' and agent_scopes is null and revoked_at is null returning id, subject_id as "subjectId"`,
+    [kind, [...scopes]],
+  );
+}
+
+/** SQL of `servesPair`: whether the scopes in a `text[]` parameter, null = every pair, cover the pair of a table's row. */
+export const servesPairOf = (scopes: string, table: string) =>
+  `(${scopes}::text[] is null or ${scopes}::text[] && array[${table}.database || '/' || ${table}.environment, ${table}.database || '/*', '*/' || ${table}.environment, '*/*'])`;

@@ -15,6 +15,7 @@ export const auditCategory = {
   'auth.failure': 'auth',
   'token.created': 'token',
   'token.revoked': 'token',
+  'token.scoped': 'token',
   'token.reissued_initial': 'token',
   'token.delivery': 'token',
   'user.created': 'identity',

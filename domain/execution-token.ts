@@ -41,9 +41,14 @@ export function isSignable(fields: FirstFields): boolean {
 
 /** Bytes of the second signature, as text: the canonical token without `claim_signature` (ET-14). */
 export function secondMessage(fields: TokenFields): string {
-  const signed = [...fields].filter(([key]) => key !== 'claim_signature');
+  return `svc-execution-token-v2\n${signedFields(fields, 'claim_signature')}`;
+}
+
+/** Canonical form of a token's fields without its signature (ET-09, ET-14); keys that a reader does not know are part of it. */
+export function signedFields(fields: TokenFields, signature: string): string {
+  const signed = [...fields].filter(([key]) => key !== signature);
   const members = signed.sort(([a], [b]) => compareCodePoints(a, b)).map(([key, value]) => `${quoted(key)}:${scalar(value)}`);
-  return `svc-execution-token-v2\n{${members.join(',')}}`;
+  return `{${members.join(',')}}`;
 }
 
 /** Bytes of the approval digest, as text (ET-12). */

@@ -1,3 +1,4 @@
+import type { AgentScopes } from './agent-scopes.js';
 import { BUILTIN_ROLES } from './builtin-roles.js';
 import type { CallerOrigins } from './four-eyes.js';
 import { coversPair } from './selectors.js';
@@ -44,7 +45,7 @@ export type Caller =
       origins: CallerOrigins;
       tokenId: string | null;
     }
-  | { kind: 'agent'; id: string; tokenId: string };
+  | { kind: 'agent'; id: string; tokenId: string; agentScopes: AgentScopes };
 
 type PermissionClass = 'scoped' | 'row' | 'self' | 'global' | 'agent';
 

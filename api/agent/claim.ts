@@ -17,6 +17,7 @@ import { type Reply, rawJson } from '../reply.js';
 import { commitMove } from '../requests/decide.js';
 import { executionPolicy, integrity, isUuid, pairUnchanged } from '../requests/facts.js';
 import type { Call } from '../route.js';
+import { agentOf, requireServed } from './caller.js';
 
 type ClaimCall = Call<{ id: string }, undefined, { claim_id?: string | undefined }>;
 
@@ -96,7 +97,7 @@ async function commitClaim(
       );
       if (verdict.change === null || verdict.refusal !== null) return verdict;
       answer = claimAnswer(services, signer, request, verdict.change.state.execution!, terms, now);
-      return { ...verdict, claim: { answer, leaseSecs: Math.ceil(terms.leaseMs / 1000) } };
+      return { ...verdict, claim: { answer, leaseSecs: Math.ceil(terms.leaseMs / 1000), tokenId: agentOf(call.caller).tokenId } };
     };
     return move(tx, call.params.id, decide, { behind, pair: true });
   });
@@ -124,6 +125,7 @@ function agentFacts(
 function checkContext(call: ClaimCall, context: ClaimContext): void {
   if (!context.known) throw neverPolled();
   if (context.request === null) throw notFound('request');
+  requireServed(call.caller, context.request);
   if (!agentFacts(call.caller.id, context, context.request).inScope) throw forbidden();
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { claimDryRun, endDryRun, findDryRunClaim, hasDryRun } from '../../db/dry-run-jobs.js';
+import { signExplainToken } from '../../crypto/explain-token.js';
+import { claimDryRun, endDryRun, findDryRunClaim, findDryRunPair } from '../../db/dry-run-jobs.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
 import type { Services } from '../context.js';
@@ -7,6 +8,7 @@ import { memberText } from '../json-member.js';
 import { isUuid } from '../requests/facts.js';
 import { cutBytes } from '../requests/redaction.js';
 import type { Call } from '../route.js';
+import { agentOf, requireServed } from './caller.js';
 
 const maxErrorBytes = 4096;
 
@@ -22,10 +24,14 @@ export async function claimDryRunJob(call: Call<{ id: string }, undefined, unkno
   const found = isUuid(id) ? await findDryRunClaim(services.database, id, call.caller.id) : undefined;
   if (found === undefined) throw notFound('dry_run_job');
   if (!found.agentKnown) throw neverPolled();
+  requireServed(call.caller, found);
   if (!found.inScope) throw forbidden();
-  const claimToken = await claimDryRun(services.database, id, call.caller.id);
-  if (claimToken === undefined) throw refusal('dry_run_job.conflict', 'the job is not pending');
-  return { claim_token: claimToken };
+  const signer = await services.signingKeys.signer(found.signingKeyId, services.database);
+  const claimed = await claimDryRun(services.database, id, call.caller.id);
+  if (claimed === undefined) throw refusal('dry_run_job.conflict', 'the job is not pending');
+  const { database, environment, sql } = found;
+  const terms = { jobId: id, kind: 'dry_run', database, environment, sql, agentId: call.caller.id } as const;
+  return { claim_token: claimed.claimToken, explain_token: signExplainToken(terms, signer, new Date(claimed.now)) };
 }
 
 /** `POST /api/agent/dry-run/{id}/result` (AG-67): the plan is kept as it was sent. */
@@ -37,7 +43,9 @@ export async function submitDryRun(call: Call<{ id: string }, undefined, z.outpu
     error != null
       ? { error: cutBytes(error, maxErrorBytes) }
       : { plan: result == null ? '{}' : (memberText(call.bodyBytes, 'result') ?? '{}') };
-  if (await endDryRun(services.database, { id, agentId: call.caller.id, claimToken }, end)) return {};
-  if (!(await hasDryRun(services.database, id))) throw notFound('dry_run_job');
+  if (await endDryRun(services.database, { id, agent: agentOf(call.caller), claimToken }, end)) return {};
+  const pair = await findDryRunPair(services.database, id);
+  if (pair === undefined) throw notFound('dry_run_job');
+  requireServed(call.caller, pair);
   throw refusal('dry_run_job.conflict', 'the job is not claimed with this token');
 }

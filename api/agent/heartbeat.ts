@@ -1,19 +1,22 @@
 import { extendLease, findExecution } from '../../db/executions.js';
 import { iso } from '../../db/row-types.js';
+import { mayReport } from '../../domain/agent-scopes.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import type { Services } from '../context.js';
 import { isUuid } from '../requests/facts.js';
 import type { Call } from '../route.js';
+import { agentOf } from './caller.js';
 
 /** `POST /api/agent/jobs/{execution id}/heartbeat` (agent.md section 5): extends the lease and tells of a cancel. */
 export async function heartbeat(call: Call<{ id: string }, undefined, unknown>, services: Services) {
   const { id } = call.params;
   if (!isUuid(id)) throw notFound('execution');
-  const extended = await extendLease(services.database, id, call.caller.id);
+  const agent = agentOf(call.caller);
+  const extended = await extendLease(services.database, id, agent);
   if (extended !== undefined) return { cancelled: extended.cancelled, lease_expires_at: iso(extended.lease_expires_at) };
   const execution = await findExecution(services.database, id);
   if (execution === undefined) throw notFound('execution');
-  if (execution.agentId !== call.caller.id) throw forbidden();
+  if (execution.agentId !== agent.id || !mayReport(agent, execution)) throw forbidden();
   if (execution.fence < execution.newestFence)
     throw refusal('execution.gone', 'a newer dispatch of this request exists', 'stop and roll back');
   throw refusal('execution.conflict', 'the execution has ended or its lease is over', 'submit the result');

@@ -21,6 +21,7 @@ export const agentList = z.object({
       version: text.nullable(),
       key_id: text.nullable(),
       duplicate_instances: z.boolean(),
+      unscoped: z.boolean().meta({ description: 'an active token of this agent may serve every database' }),
       active_jobs: z.array(z.object({ request_id: text, operation: text, elapsed_secs: z.number().optional() })),
       capabilities: z.object({
         scopes: z.array(z.object({ database: text, environment: text, marker: z.boolean() })),
@@ -38,7 +39,7 @@ export async function showAgents(_: Call<undefined, undefined, undefined>, servi
   return { agents: (await listAgents(services.database)).map(shownAgent) };
 }
 
-function shownAgent({ id, seen }: { id: string; seen: SeenAgent | null }): ListedAgent {
+function shownAgent({ id, unscoped, seen }: { id: string; unscoped: boolean; seen: SeenAgent | null }): ListedAgent {
   const agent = seen ?? neverSeen;
   const status = agentStatus(agent);
   const offline = status === 'offline';
@@ -53,6 +54,7 @@ function shownAgent({ id, seen }: { id: string; seen: SeenAgent | null }): Liste
     version: agent.version,
     key_id: agent.keyId,
     duplicate_instances: agent.duplicated,
+    unscoped,
     active_jobs: offline ? [] : (agent.activeJobs as ListedAgent['active_jobs']),
     capabilities: { scopes: agent.scopes, operations: agent.operations, features: agent.features },
   };

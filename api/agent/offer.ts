@@ -1,3 +1,4 @@
+import { signExplainToken } from '../../crypto/explain-token.js';
 import { type AgentReport, type Job, listJobs } from '../../db/agents.js';
 import { type DryRunOffer, listExplainJobs } from '../../db/dry-run-jobs.js';
 import { markOffered } from '../../db/migration-pairs.js';
@@ -14,7 +15,11 @@ export interface Wanted {
 export interface Offer {
   jobs: Job[];
   dryRuns: DryRunOffer[];
-  preflights: PreflightClaim[];
+  preflights: SignedPreflight[];
+}
+
+export interface SignedPreflight extends PreflightClaim {
+  explain_token: string;
 }
 
 export const nothingOffered: Offer = { jobs: [], dryRuns: [], preflights: [] };
@@ -33,9 +38,9 @@ export async function offer(
     wanted.explains === 0 ? nothingToExplain : quietly(services, nothingToExplain, () => findExplains(services, report, wanted)),
   ]);
   const room = wanted.jobs === 0 || !explains.preflightWaits ? 0 : roomForPreflight(report, wanted, jobs, explains.dryRuns);
-  let preflights: PreflightClaim[] = [];
+  let preflights: SignedPreflight[] = [];
   if (room > 0 && (await mayClaim())) {
-    preflights = await quietly(services, [], () => claimPreflightJobs(services.database, report, room));
+    preflights = await quietly(services, [], () => takePreflights(services, report, room));
   }
   if (jobs.length + explains.dryRuns.length + preflights.length === 0) return null;
   return { jobs, dryRuns: explains.dryRuns, preflights };
@@ -53,6 +58,19 @@ const nothingToExplain = { dryRuns: [] as DryRunOffer[], preflightWaits: false }
 
 const findExplains = (services: Services, report: AgentReport, wanted: Wanted) =>
   listExplainJobs(services.database, report.scopes, wanted.explains);
+
+/** Each with a token for this agent (HD-81). */
+async function takePreflights(services: Services, report: AgentReport, room: number): Promise<SignedPreflight[]> {
+  const claimed = await claimPreflightJobs(services.database, report, room);
+  return Promise.all(
+    claimed.map(async (job) => {
+      const signer = await services.signingKeys.signer(job.signingKeyId, services.database);
+      const { id: jobId, database, environment, sql } = job;
+      const terms = { jobId, kind: 'preflight', database, environment, sql, agentId: report.id } as const;
+      return { ...job, explain_token: signExplainToken(terms, signer, new Date(job.now)) };
+    }),
+  );
+}
 
 /** AG-21. */
 function roomForPreflight(report: AgentReport, wanted: Wanted, jobs: Job[], dryRuns: DryRunOffer[]): number {

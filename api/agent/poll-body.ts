@@ -76,9 +76,13 @@ export const pollAnswer = z.object({
       claim_token: z.string(),
       timeout_ms: z.number().int(),
       expires_at: z.string(),
+      explain_token: z.string().meta({ description: 'signed: this agent may plan this statement within 60 s' }),
     }),
   ),
   schema_sync: z.array(z.object({ database: z.string(), environment: z.string() })),
+  refused_scopes: z
+    .array(z.object({ database: z.string(), environment: z.string() }))
+    .meta({ description: 'pairs of this poll that the token may not serve; they were not recorded' }),
   server_version: z.string(),
   min_agent_version: z.string(),
   upgrade_required: z.boolean(),

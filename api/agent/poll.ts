@@ -3,10 +3,13 @@ import { type AgentReport, insertAgent, type StaleSchema, touchAgent, updateAgen
 import { insertAuditEvents } from '../../db/audit.js';
 import { topic } from '../../db/notifications.js';
 import { iso } from '../../db/row-types.js';
+import { splitByScopes } from '../../domain/agent-scopes.js';
+import type { Caller } from '../../domain/permissions.js';
 import { isLowerVersion } from '../../domain/semver.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../long-poll.js';
 import type { Call } from '../route.js';
+import { agentOf } from './caller.js';
 import { nothingOffered, type Offer, offer } from './offer.js';
 import type { pollBody } from './poll-body.js';
 import { type SchemaAsks, takeAsks, wantedSchemas } from './schema-asks.js';
@@ -20,7 +23,8 @@ const maxWaitingPolls = 4;
 
 /** `POST /api/agent/poll`: records what the agent says of itself, then offers jobs, waiting for one when asked to (AG-12 to AG-26). */
 export async function pollJobs(call: PollCall, services: Services, waiting: WaitingPolls, asks: SchemaAsks) {
-  const report = agentReport(call);
+  const { served, refused } = splitByScopes(agentOf(call.caller).agentScopes, call.body.capabilities.scopes);
+  const report = agentReport(call, served);
   const stale = await record(call, services, report);
   const { minVersion } = services.config().agents;
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
@@ -34,6 +38,7 @@ export async function pollJobs(call: PollCall, services: Services, waiting: Wait
     dry_run_jobs: dryRuns,
     preflight_jobs: preflights.map((job) => ({ ...job, expires_at: iso(job.expires_at) })),
     schema_sync: schemas,
+    refused_scopes: refused.map(({ database, environment }) => ({ database, environment })),
     server_version: services.version,
     min_agent_version: minVersion,
     upgrade_required: upgradeRequired,
@@ -42,11 +47,12 @@ export async function pollJobs(call: PollCall, services: Services, waiting: Wait
   };
 }
 
-function agentReport(call: PollCall): AgentReport {
+function agentReport(call: PollCall, scopes: AgentReport['scopes']): AgentReport {
   const { capabilities, status, agent_version: agentVersion, instance_id: instanceId } = call.body;
   return {
     id: call.caller.id,
     ...capabilities,
+    scopes,
     agentVersion: agentVersion ?? null,
     instanceId: instanceId ?? null,
     inFlight: status?.in_flight ?? 0,
@@ -97,12 +103,13 @@ async function waitForOffer(
     const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
     const topics = report.scopes.map(({ database, environment }) => topic.jobs(database, environment));
     const offered = await longPoll(waiter, services, { topics, ms: waitMs }, async () => {
-      const mayTake = waited ? call.recheck() : Promise.resolve();
+      // A token that was narrowed meanwhile polls anew.
+      const mayTake = (waited ? call.recheck() : Promise.resolve(call.caller)).then((now) => sameScopes(now, call.caller));
       // What is handed out is lost when nobody is there to take it, or nobody may (HT-104).
-      const mayClaim = () => mayTake.then(() => !waiter.signal.aborted && !services.lifecycle.draining);
-      const [found] = await Promise.all([offer(services, report, wanted, mayClaim), mayTake]);
+      const mayClaim = () => mayTake.then((may) => may && !waiter.signal.aborted && !services.lifecycle.draining);
+      const [found, may] = await Promise.all([offer(services, report, wanted, mayClaim), mayTake]);
       waited = true;
-      return found;
+      return may ? found : nothingOffered;
     });
     if (offered === null && waitMs > 0) await call.recheck();
     return offered ?? nothingOffered;
@@ -111,6 +118,9 @@ async function waitForOffer(
     if (performance.now() - started > 1000) touchLater(services, report.id);
   }
 }
+
+const sameScopes = (now: Caller, before: Caller) =>
+  JSON.stringify(agentOf(now).agentScopes) === JSON.stringify(agentOf(before).agentScopes);
 
 /** A fifth waiting poll of a token ends the oldest, which answers with empty lists. */
 function takePlace(waiting: WaitingPolls, agentId: string, end: () => void): () => void {

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { endPreflightJob } from '../../db/preflight-jobs.js';
+import { endPreflightJob, findPreflightPair } from '../../db/preflight-jobs.js';
 import { invalid, refusal } from '../../domain/errors.js';
 import type { Services } from '../context.js';
 import { memberText } from '../json-member.js';
 import { isUuid } from '../requests/facts.js';
 import type { Call } from '../route.js';
+import { agentOf, requireServed } from './caller.js';
 
 const maxResultBytes = 262_144;
 const maxErrorBytes = 4096;
@@ -26,10 +27,12 @@ export async function submitPreflight(
   if ((plan === null) === (error == null)) throw invalid('give exactly one of result and error', 'body.result');
   refuseAbove('result', plan, maxResultBytes);
   refuseAbove('error', error ?? null, maxErrorBytes);
-  const job = { id, agentId: call.caller.id, claimToken };
+  const job = { id, agent: agentOf(call.caller), claimToken };
   const ended = isUuid(id) && (await services.database.transaction((tx) => endPreflightJob(tx, job, plan)));
-  if (!ended) throw refusal('preflight_job.gone', 'nobody waits for this job any more');
-  return {};
+  if (ended) return {};
+  const pair = isUuid(id) ? await findPreflightPair(services.database, job) : undefined;
+  if (pair !== undefined) requireServed(call.caller, pair);
+  throw refusal('preflight_job.gone', 'nobody waits for this job any more');
 }
 
 function refuseAbove(name: string, text: string | null, limit: number): void {

@@ -2,6 +2,7 @@ import type { Transaction } from '../../db/client.js';
 import { type FoundExecution, findExecution } from '../../db/executions.js';
 import { type Decide, type Moved, move } from '../../db/move.js';
 import { insertRelay, insertResult } from '../../db/results.js';
+import { mayReport } from '../../domain/agent-scopes.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { isJsonText } from '../../domain/json-text.js';
 import { judge } from '../../domain/request/judge.js';
@@ -14,6 +15,7 @@ import { commitMove } from '../requests/decide.js';
 import { isUuid } from '../requests/facts.js';
 import { envelope } from '../results/envelope.js';
 import { resultPolicy } from '../results/policy.js';
+import { agentOf } from './caller.js';
 import { type ResultBody, type ResultCall, readSubmission, replaceTooLarge, type Submitted } from './submission.js';
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
@@ -53,7 +55,8 @@ export async function submitUnread(call: Omit<ResultCall, 'body'>, services: Ser
 async function ownExecution(call: Pick<ResultCall, 'params' | 'caller'>, services: Services): Promise<FoundExecution> {
   const execution = isUuid(call.params.id) ? await findExecution(services.database, call.params.id) : undefined;
   if (execution === undefined) throw notFound('execution');
-  if (execution.agentId !== call.caller.id) throw forbidden();
+  const agent = agentOf(call.caller);
+  if (execution.agentId !== agent.id || !mayReport(agent, execution)) throw forbidden();
   return execution;
 }
 

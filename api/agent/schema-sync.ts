@@ -9,6 +9,7 @@ import type { Services } from '../context.js';
 import { registered } from '../requests/facts.js';
 import { cutBytes } from '../requests/redaction.js';
 import type { Call } from '../route.js';
+import { requireServed } from './caller.js';
 import { inOrder, type schemaSyncBody } from './schema-body.js';
 
 type SyncCall = Call<undefined, undefined, z.output<typeof schemaSyncBody>>;
@@ -18,6 +19,7 @@ const maxErrorBytes = 4096;
 /** `POST /api/agent/schema-sync` (AG-72 to AG-74): records what an agent saw; what was not ready leaves the last good snapshot alone. */
 export async function syncSchema(call: SyncCall, services: Services): Promise<Record<string, never>> {
   const { database, environment, dialect, status, snapshot, error_message: error } = call.body;
+  requireServed(call.caller, { database, environment });
   const scopes = await findScopes(services.database, call.caller.id);
   if (!scopes?.some((scope) => scope.database === database && scope.environment === environment)) throw forbidden();
   if (registered(call.generation, { database, environment }) === undefined)

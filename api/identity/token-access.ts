@@ -7,7 +7,7 @@ import { applyCeiling, type Caller, can, type EffectiveRole, resolveRoles } from
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
 import { isUuid, tokenStatus } from '../../domain/token-rules.js';
 import type { Services } from '../context.js';
-import { shownCeiling, tokenRevoked } from '../identity-events.js';
+import { shownCeiling, shownScopes, tokenRevoked } from '../identity-events.js';
 import type { Call } from '../route.js';
 
 type TokenCall = Call<{ id: string }, undefined, undefined>;
@@ -37,6 +37,7 @@ export async function inspect(call: TokenCall, { database }: Services) {
     subject_type: token.subjectType,
     name: token.name,
     scope_ceiling: shownCeiling(token.scopeCeiling),
+    ...shownScopes(token),
     resolved_roles: roleNamesOf(resolved),
     effective_roles: roleNamesOf(effective),
     effective_permissions: permissionTexts(effective),
@@ -52,6 +53,7 @@ export function shownToken(row: TokenRow) {
     subject_id: row.subjectId,
     token_prefix: row.tokenPrefix,
     scope_ceiling: shownCeiling(row.scopeCeiling),
+    ...shownScopes(row),
     name: row.name,
     status: tokenStatus(row, row.now),
     provisioning_kind: row.provisioningKind,

@@ -6,13 +6,14 @@ import type { Transaction } from '../../db/client.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { countOwnActiveTokens, insertToken, lockTokensOf } from '../../db/tokens.js';
 import { findUser } from '../../db/users.js';
+import { isAgentScope, maxAgentScopes } from '../../domain/agent-scopes.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
 import { grantBy } from '../../domain/four-eyes.js';
 import { parseInstant } from '../../domain/instant.js';
 import { applyCeiling, type Caller, can, type EffectiveRole, findRole, resolveRoles } from '../../domain/permissions.js';
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
 import type { Generation, Services } from '../context.js';
-import { shownCeiling, tokenCreated } from '../identity-events.js';
+import { shownCeiling, shownScopes, tokenCreated } from '../identity-events.js';
 import type { Call } from '../route.js';
 import { userId } from '../routes/identity-schemas.js';
 import { parsePart } from '../shape.js';
@@ -29,6 +30,13 @@ export const tokenBody = z.strictObject({
   name: z.string().max(128).optional(),
   scope_ceiling: z.strictObject({ roles: z.array(z.string()).min(1) }).nullish(),
   expires_at: z.string().meta({ format: 'date-time' }).nullish(),
+  agent_scopes: z
+    .array(z.string().refine(isAgentScope, 'has an entry that is not <database>/<environment>, each a name or *'))
+    .min(1)
+    .max(maxAgentScopes)
+    .transform((scopes) => [...new Set(scopes)])
+    .optional()
+    .meta({ description: 'pairs that a token of an agent may serve; `agents.default_scopes` if absent, else every pair' }),
 });
 
 type TokenBody = z.output<typeof tokenBody>;
@@ -38,6 +46,7 @@ export async function createToken(call: Call<undefined, undefined, z.output<type
   checkPermission(call.caller, call.body);
   const body = parsePart('body', tokenBody, call.body);
   const expiresAt = parseExpiry(body.expires_at ?? null);
+  const agentScopes = decideScopes(body, services.config().agents.defaultScopes);
   const { token, hash, prefix } = newApiToken();
   const facts = { id: randomUUID(), name: body.name ?? null, expiresAt };
   const { ceiling, effective } = await services.database.transaction(async (tx) => {
@@ -50,6 +59,7 @@ export async function createToken(call: Call<undefined, undefined, z.output<type
       subjectType: body.subject_type,
       subjectId: body.subject_id,
       scopeCeiling: decided.ceiling,
+      agentScopes,
       provisioningKind: null,
     };
     await insertToken(tx, { ...facts, ...stored, hash, prefix, issuedBy: grantBy(call.caller) });
@@ -63,9 +73,11 @@ export async function createToken(call: Call<undefined, undefined, z.output<type
     subject_id: body.subject_id,
     subject_type: body.subject_type,
     scope_ceiling: shownCeiling(ceiling),
+    ...shownScopes({ subjectType: body.subject_type, agentScopes }),
     effective_roles: roleNamesOf(effective),
     effective_permissions: permissionTexts(effective),
     expires_at: isoOrNull(expiresAt),
+    ...(body.subject_type === 'agent' && agentScopes === null ? { warnings: ['unscoped' as const] } : {}),
   };
 }
 
@@ -75,6 +87,13 @@ function checkPermission(caller: Caller, body: z.output<typeof tokenSubject>): v
     return;
   }
   if (body.subject_id !== caller.id || !can(caller, 'token.create', 'somewhere')) throw forbidden();
+}
+
+/** HD-10: those of the body, else the configured ones, else null = every pair. */
+function decideScopes({ subject_type: type, agent_scopes: given }: TokenBody, defaults: readonly string[]): string[] | null {
+  if (type === 'agent') return given ?? (defaults.length > 0 ? [...defaults] : null);
+  if (given !== undefined) throw invalid('agent_scopes are for tokens of agents', 'body.agent_scopes');
+  return null;
 }
 
 interface Decided {

@@ -18,7 +18,10 @@ export const explainRoutes: Route[] = [
     body: z.object({}),
     bodyOptional: true,
     status: 200,
-    response: z.object({ claim_token: z.string() }),
+    response: z.object({
+      claim_token: z.string(),
+      explain_token: z.string().meta({ description: 'signed: this agent may plan this statement within 60 s' }),
+    }),
     errors: ['auth.forbidden', 'agent.not_found', 'dry_run_job.not_found', 'dry_run_job.conflict'],
     handle: claimDryRunJob,
   }),
@@ -33,7 +36,7 @@ export const explainRoutes: Route[] = [
     body: dryRunResultBody,
     status: 200,
     response: z.object({}),
-    errors: ['validation.failed', 'dry_run_job.not_found', 'dry_run_job.conflict', 'payload.too_large'],
+    errors: ['validation.failed', 'auth.forbidden', 'dry_run_job.not_found', 'dry_run_job.conflict', 'payload.too_large'],
     handle: submitDryRun,
   }),
   route({
@@ -47,7 +50,7 @@ export const explainRoutes: Route[] = [
     bodyLimit: 524_288,
     status: 200,
     response: z.object({}),
-    errors: ['validation.failed', 'preflight_job.gone', 'payload.too_large'],
+    errors: ['validation.failed', 'auth.forbidden', 'preflight_job.gone', 'payload.too_large'],
     handle: submitPreflight,
   }),
 ];

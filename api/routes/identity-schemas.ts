@@ -82,6 +82,11 @@ export const me = z.object({
 });
 
 const subjectType = z.enum(['user', 'agent']);
+const agentScopes = z
+  .array(z.string())
+  .nullable()
+  .optional()
+  .meta({ description: 'of agent tokens: the pairs it may serve, null = every pair' });
 
 export const createdToken = z.object({
   id: z.string(),
@@ -91,9 +96,14 @@ export const createdToken = z.object({
   subject_type: subjectType,
   name: z.string().nullable(),
   scope_ceiling: ceiling,
+  agent_scopes: agentScopes,
   effective_roles: z.array(z.string()),
   effective_permissions: z.array(z.string()),
   expires_at: instant.nullable(),
+  warnings: z
+    .array(z.enum(['unscoped']))
+    .optional()
+    .meta({ description: '`unscoped`: this agent token may serve every database' }),
 });
 
 const tokenStatus = z.enum(['active', 'expired', 'revoked']);
@@ -104,6 +114,7 @@ export const listedToken = z.object({
   subject_id: z.string(),
   token_prefix: z.string(),
   scope_ceiling: ceiling,
+  agent_scopes: agentScopes,
   name: z.string().nullable(),
   status: tokenStatus,
   provisioning_kind: z.enum(['initial', 'bootstrap']).nullable(),
@@ -118,6 +129,7 @@ export const inspectedToken = z.object({
   subject_type: subjectType,
   name: z.string().nullable(),
   scope_ceiling: ceiling,
+  agent_scopes: agentScopes,
   resolved_roles: z.array(z.string()),
   effective_roles: z.array(z.string()),
   effective_permissions: z.array(z.string()),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isoOrNull } from '../../db/row-types.js';
 import { rememberKeyOfAgent } from '../../db/signing-keys.js';
+import type { PublicKeyEntry } from '../context.js';
 import { type Route, route } from '../route.js';
 
 export const publicKeyRoutes: Route[] = [
@@ -11,6 +12,9 @@ export const publicKeyRoutes: Route[] = [
     summary: 'Show the public keys that execution tokens are signed with',
     tag: 'agents',
     access: 'agent',
+    query: z.object({
+      trusted: z.string().max(2048).optional().meta({ description: 'ids of the keys that the agent trusts, joined by commas' }),
+    }),
     status: 200,
     response: z.object({
       public_key: z.string(),
@@ -24,12 +28,12 @@ export const publicKeyRoutes: Route[] = [
         }),
       ),
     }),
-    errors: [],
-    handle: async ({ caller }, { database, signingKeys }) => {
+    errors: ['validation.failed'],
+    handle: async ({ caller, query }, { database, signingKeys }) => {
       const keys = await signingKeys.publicKeys();
       const current = keys.find(({ status }) => status === 'current');
       if (current === undefined) throw new Error('no current signing key');
-      await database.transaction((tx) => rememberKeyOfAgent(tx, caller.id, current.keyId));
+      await database.transaction((tx) => rememberKeyOfAgent(tx, caller.id, signingKeyFor(keys, current, query.trusted).keyId));
       return {
         public_key: current.publicKeyHex,
         key_id: current.keyId,
@@ -43,3 +47,10 @@ export const publicKeyRoutes: Route[] = [
     },
   }),
 ];
+
+/** ET-19, HD-80: an agent that pins keys is signed for with the newest one that it trusts and that may still sign; else with the current one. */
+function signingKeyFor(keys: readonly PublicKeyEntry[], current: PublicKeyEntry, trusted: string | undefined): PublicKeyEntry {
+  const ids = trusted?.split(',') ?? [current.keyId];
+  if (ids.includes(current.keyId)) return current;
+  return keys.find(({ keyId, status }) => status === 'retiring' && ids.includes(keyId)) ?? current;
+}

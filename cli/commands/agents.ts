@@ -25,9 +25,11 @@ function rowOf(agent: JsonText): string[] {
   const pairs = scopes.map((scope) => `${showValue(scope.get('database'))}/${showValue(scope.get('environment'))}`);
   // Two processes with one token disturb each other (AG-13).
   const doubled = text('duplicate_instances') === 'true' ? ', two instances' : '';
+  // Whoever has it may serve every database (HD-10).
+  const unscoped = text('unscoped') === 'true' ? ', unscoped token' : '';
   return [
     text('id'),
-    `${text('status')}${doubled}`,
+    `${text('status')}${doubled}${unscoped}`,
     seen ? `${text('last_poll_ago_secs')}s ago` : 'never',
     seen ? `${text('in_flight')}/${text('max_concurrent')}` : '',
     text('version'),

@@ -12,6 +12,8 @@ import { parseWhen } from '../when.js';
 export interface TokenCreateOptions {
   subject?: string;
   subjectType?: 'user' | 'agent';
+  agent?: string;
+  scope?: string[];
   scopeRoles?: string[];
   scopeCeiling?: boolean;
   name?: string;
@@ -26,30 +28,50 @@ export interface TokenListOptions {
 
 /** `svc token create`: the new token alone on stdout, what it is on stderr; it is shown this once (CL-02). */
 export async function createToken(context: Context, _: readonly string[], options: TokenCreateOptions): Promise<Answer> {
-  const type = options.subjectType ?? 'user';
+  const { type, subject } = subjectOf(options);
   const unlimited = options.scopeCeiling === false;
   if (unlimited && options.scopeRoles !== undefined)
     throw failure('usage', 'token create: --scope-roles and --no-scope-ceiling exclude each other');
   if (unlimited && type === 'user') throw failure('usage', 'token create: --no-scope-ceiling is for agent tokens only');
-  if (type === 'agent' && options.subject === undefined) throw failure('usage', 'token create: an agent token needs --subject');
   const expires = options.expires === undefined ? undefined : parseWhen(options.expires, 'expires', context.terminal.now());
   const body = {
-    subject_id: options.subject ?? (await ownId(context)),
+    subject_id: subject ?? (await ownId(context)),
     subject_type: type,
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(options.scopeRoles === undefined ? {} : { scope_ceiling: { roles: options.scopeRoles } }),
     ...(unlimited ? { scope_ceiling: null } : {}),
+    ...(options.scope === undefined ? {} : { agent_scopes: options.scope }),
     ...(expires === undefined ? {} : { expires_at: expires }),
   };
   const reply = await context.client().call({ method: 'POST', path: ['api', 'tokens'], body: JSON.stringify(body) });
   const token = reply.json().get('token')?.string();
   if (reply.status !== 201 || token == null)
     throw failure('server_error', `token create: the server answered ${reply.status} without a new token`);
+  if (
+    reply
+      .json()
+      .get('warnings')
+      ?.items()
+      .some((one) => one.string() === 'unscoped')
+  )
+    context.output.warn('this agent token may serve every database; give it --scope DATABASE/ENVIRONMENT');
   return {
     data: reply.text,
     human: () => `${visible(token)}\n`,
     note: `${renderDetails(reply.json(), created, context.output.noteStyle)}Keep the token now: it is not shown again.`,
   };
+}
+
+/** `--agent NAME` is `--subject NAME --subject-type agent`. */
+function subjectOf(options: TokenCreateOptions): { type: 'user' | 'agent'; subject: string | undefined } {
+  const { agent, subject } = options;
+  if (agent !== undefined && (subject !== undefined || options.subjectType === 'user'))
+    throw failure('usage', 'token create: --agent excludes --subject and --subject-type user');
+  const type = agent === undefined ? (options.subjectType ?? 'user') : 'agent';
+  if (type === 'agent' && (agent ?? subject) === undefined)
+    throw failure('usage', 'token create: an agent token needs --agent or --subject');
+  if (type === 'user' && options.scope !== undefined) throw failure('usage', 'token create: --scope is for agent tokens only');
+  return { type, subject: agent ?? subject };
 }
 
 /** `svc token list`; the filters are applied here, because the endpoint has none. */
@@ -104,6 +126,7 @@ const created = [
   ['type', 'subject_type'],
   ['name', 'name'],
   ['roles', 'effective_roles'],
+  ['scopes', 'agent_scopes'],
   ['expires', 'expires_at'],
 ] as const;
 
@@ -117,6 +140,7 @@ const inspected = [
   ['resolved roles', 'resolved_roles'],
   ['roles', 'effective_roles'],
   ['permissions', 'effective_permissions'],
+  ['scopes', 'agent_scopes'],
   ['expires', 'expires_at'],
 ] as const;
 
@@ -141,13 +165,17 @@ function tokenTable(context: Context, tokens: readonly JsonText[]): string {
     'subject_id',
     'name',
     'scope_ceiling',
+    'agent_scopes',
     'expires_at',
     'created_at',
   ];
   const rows = tokens.map((token) =>
-    keys.map((key) => showValue(key === 'scope_ceiling' ? token.get(key)?.get('roles') : token.get(key))),
+    keys.map((key) => {
+      if (key === 'agent_scopes' && token.get(key)?.kind === 'null') return 'every database';
+      return showValue(key === 'scope_ceiling' ? token.get(key)?.get('roles') : token.get(key));
+    }),
   );
-  return renderTable(['ID', 'PREFIX', 'STATUS', 'TYPE', 'SUBJECT', 'NAME', 'ROLES', 'EXPIRES', 'CREATED'], rows, {
+  return renderTable(['ID', 'PREFIX', 'STATUS', 'TYPE', 'SUBJECT', 'NAME', 'ROLES', 'SCOPES', 'EXPIRES', 'CREATED'], rows, {
     paintHeader: style.bold,
     paintCell: statusPainter(style, rows, 2),
   });

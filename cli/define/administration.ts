@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Bind } from '../program.js';
 import { defineIdentity } from './identity.js';
-import { nameList, resultFormatOption, wholeNumber } from './values.js';
+import { moreNames, nameList, resultFormatOption, wholeNumber } from './values.js';
 
 export function defineAdministration(program: Command, bind: Bind): void {
   defineAudit(program, bind);
@@ -38,6 +38,8 @@ function defineToken(program: Command, bind: Bind): void {
     .command('create')
     .description('make a token; it is shown once')
     .option('--subject <id>', 'for whom; default: yourself')
+    .option('--agent <name>', 'for this agent')
+    .option('--scope <database/environment>', 'a pair that the agent may serve, * for any; may be repeated', moreNames)
     .addOption(new Option('--subject-type <type>', 'kind of subject').choices(subjectTypes))
     .option('--scope-roles <a,b>', 'the most roles it may use', nameList)
     .option('--no-scope-ceiling', 'without such a limit (agent tokens)')

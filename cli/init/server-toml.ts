@@ -23,6 +23,11 @@ name = "shop"
 environments = ["development", "production"]
 dialect = "postgresql"
 
+# What the first agent token, in state/agent-token, and others made without --scope may serve. An agent token that says nothing is refused.
+[agents]
+default_scopes = ["shop/*"]
+require_scopes = true
+
 # Who is in a group is kept by the gateway: svc user update mira --add-group dba-team
 [[auth.groups]]
 name = "dba-team"

@@ -137,6 +137,28 @@ const rows: Record<string, () => Row> = {
   }),
   // Whether it is allowed shows in what else the file may say.
   'server.allow_insecure': () => ({ ...flag(() => false, true), fallback: false, means: false }),
+  'server.trusted_keys': () => ({
+    ...{ seen: (c) => c.server.trustedKeys, fallback: null, good: ['ab'.repeat(32), 'cd'.repeat(32)] },
+    bad: [
+      [[], 'is empty'],
+      [['ab'.repeat(31)], 'server.trusted_keys.0: is no public key: 64 lowercase hex characters'],
+      [['ab'.repeat(32), 'AB'.repeat(32)], 'server.trusted_keys.1: is no public key'],
+      [[`${'ab'.repeat(32)}\n`], 'is no public key'],
+      [[7], 'expected string'],
+      ['ab'.repeat(32), 'expected array'],
+      [Array.from({ length: 65 }, () => 'ab'.repeat(32)), '<=64'],
+    ],
+  }),
+  'server.trusted_keys_file': () => ({
+    ...{ seen: (c) => c.server.trustedKeys, fallback: null },
+    ...{ good: file('keys', `${'ab'.repeat(32)}\n\n ${'cd'.repeat(32)} \n`), means: ['ab'.repeat(32), 'cd'.repeat(32)] },
+    bad: [
+      ['none', 'no such file'],
+      [file('no-keys', ' \n'), 'is empty'],
+      [file('other-keys', `${'ab'.repeat(32)}\nmine\n`), 'key 2 is no public key: 64 lowercase hex characters'],
+      [file('many-keys', `${'ab'.repeat(32)}\n`.repeat(65)), 'holds more than 64 keys'],
+    ],
+  }),
   'server.ca_file': () => ({
     ...{ seen: (c) => c.server.ca, fallback: null, good: file('ca.pem', certificate), means: certificate },
     bad: [

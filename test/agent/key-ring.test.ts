@@ -30,11 +30,11 @@ afterEach(async () => {
   await api.close();
 });
 
-function ring(timings: Partial<Timings>) {
+function ring(timings: Partial<Timings>, trustedKeys: string[] | null = null) {
   const write = (message: string) => void lines.push(message);
   const log = { error: write, warn: write, info: write, debug: write };
   const known = new Map([[one.keyId, one.publicKeyHex]]);
-  return createKeyRing(known, { client, timings: { ...defaultTimings, ...timings }, log, signal: ended.signal });
+  return createKeyRing(known, { client, timings: { ...defaultTimings, ...timings }, trustedKeys, log, signal: ended.signal });
 }
 
 describe('the public keys that an agent knows (ET-27)', () => {

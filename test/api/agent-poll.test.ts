@@ -183,7 +183,13 @@ describe('the jobs of a poll (AG-17 to AG-19)', () => {
           sql: expect.stringContaining('select  1'),
         },
       ],
-      ...{ preflight_jobs: [], schema_sync: [], server_version: expect.any(String), min_agent_version: '1.2.0' },
+      ...{
+        preflight_jobs: [],
+        schema_sync: [],
+        refused_scopes: [],
+        server_version: expect.any(String),
+        min_agent_version: '1.2.0',
+      },
       ...{ upgrade_required: false, agent_id: agent.id, server_time: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/) },
     });
   });

@@ -31,10 +31,15 @@ beforeEach(async () => {
 });
 
 const presets = { adminToken: null as string | null, agentToken: null as string | null };
-const start = (options: { force?: boolean; dir?: string; bootstrap?: typeof presets } = {}) =>
+const anywhere = { minVersion: '0.0.0', defaultScopes: [] as string[], requireScopes: false };
+const start = (options: { force?: boolean; dir?: string; bootstrap?: typeof presets; defaultScopes?: string[] } = {}) =>
   bootstrap({
     database,
-    config: { stateDir: options.dir ?? stateDir, bootstrap: options.bootstrap ?? presets },
+    config: {
+      stateDir: options.dir ?? stateDir,
+      bootstrap: options.bootstrap ?? presets,
+      agents: { ...anywhere, defaultScopes: options.defaultScopes ?? [] },
+    },
     force: options.force ?? false,
     warn: (text) => warnings.push(text),
   });
@@ -109,6 +114,36 @@ describe('--force-bootstrap (IM-58)', () => {
          and resource_id in (select id::text from tokens)`,
     );
     expect(row?.count).toBe(3);
+  });
+});
+
+describe('the scopes of the agent token (HD-10)', () => {
+  const scopes = async () =>
+    (
+      await database.query<{ scopes: string[] | null }>(
+        `select agent_scopes as scopes from tokens where subject_type = 'agent' and revoked_at is null`,
+      )
+    )[0]?.scopes;
+
+  it('are the default ones of the configuration, also after --force-bootstrap', async () => {
+    await start({ defaultScopes: ['shop/*'] });
+    expect(await scopes()).toEqual(['shop/*']);
+    await start({ defaultScopes: ['crm/*'], force: true });
+    expect([await scopes(), warnings]).toEqual([['crm/*'], []]);
+  });
+
+  it('are given to a token of an older version by the next start, once, and are never changed after', async () => {
+    await start();
+    const [, before] = await tokens();
+    expect(await scopes()).toBeNull();
+    await Promise.all([start({ defaultScopes: ['shop/*'] }), start({ defaultScopes: ['shop/*'] })]);
+    await start({ defaultScopes: ['*/*'] });
+    expect([await scopes(), (await tokens())[1]]).toEqual([['shop/*'], before]);
+    expect(warnings).toEqual(['the bootstrap agent token had no scopes; from now on it serves shop/* (agents.default_scopes)']);
+    const events = await database.query<{ metadata: object }>(
+      `select metadata_json::jsonb as metadata from audit_events where event_type = 'token.scoped'`,
+    );
+    expect(events).toEqual([{ metadata: { issued_for: 'agent', agent_scopes: ['shop/*'] } }]);
   });
 });
 

@@ -41,6 +41,38 @@ describe('tokens', () => {
     expect(api.bodies('POST /api/tokens')).toEqual([{ subject_id: 'agent-2', subject_type: 'agent', scope_ceiling: null }]);
   });
 
+  it('makes an agent token with its scopes, and warns of one without (HD-10)', async () => {
+    api.on('POST /api/tokens', { status: 201, body: { ...token, agent_scopes: ['shop/production', 'crm/*'] } });
+    const scoped = await svc('token', 'create', '--agent', 'eu', '--scope', 'shop/production', '--scope', 'crm/*');
+    expect(api.bodies('POST /api/tokens')).toEqual([
+      { subject_id: 'eu', subject_type: 'agent', agent_scopes: ['shop/production', 'crm/*'] },
+    ]);
+    expect([scoped.stdout, scoped.stderr]).toEqual([
+      `${token.token}\n`,
+      expect.stringMatching(/scopes +shop\/production, crm\/\*/),
+    ]);
+    expect(scoped.stderr).not.toContain('warning');
+    api.on('POST /api/tokens', { status: 201, body: { ...token, agent_scopes: null, warnings: ['unscoped'] } });
+    const unscoped = await svc('token', 'create', '--agent', 'eu');
+    expect([unscoped.code, unscoped.stderr]).toEqual([0, expect.stringContaining('may serve every database')]);
+  });
+
+  it('shows the scopes of agent tokens in the list and by inspect', async () => {
+    const tokens = [
+      { id: 'a', status: 'active', subject_type: 'agent', agent_scopes: ['shop/*'] },
+      { id: 'b', status: 'active', subject_type: 'agent', agent_scopes: null },
+      { id: 'c', status: 'active', subject_type: 'user' },
+    ];
+    api.on('GET /api/tokens', { body: { tokens } }).on('GET /api/tokens/a/inspect', { body: tokens[0] });
+    const lines = (await svc('token', 'list')).stdout.split('\n').slice(2, 5);
+    expect(lines).toEqual([
+      expect.stringContaining('shop/*'),
+      expect.stringContaining('every database'),
+      expect.not.stringContaining('every'),
+    ]);
+    expect((await svc('token', 'inspect', 'a')).stdout).toMatch(/scopes +shop\/\*/);
+  });
+
   it('lists what was asked for, in the bytes of the server', async () => {
     api.on('GET /api/tokens', {
       body: '{"tokens":[{"id":"a","status":"active","subject_id":"x","n":1.0},\n{"id":"b","status":"revoked","subject_id":"x","n":2.0}]}',

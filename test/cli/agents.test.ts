@@ -30,13 +30,15 @@ describe('svc agents', () => {
   it('lists agents with status, load and databases', async () => {
     const never = { ...agent, id: 'eu-2', status: 'offline', last_seen_at: null, version: null, capabilities: { scopes: [] } };
     const doubled = { ...agent, id: 'us-1\u001b[2J', status: 'saturated', duplicate_instances: true, last_poll_ago_secs: 12 };
-    api.on('GET /api/agents', { body: { agents: [agent, doubled, never] } });
+    const unscoped = { ...agent, id: 'us-2', unscoped: true };
+    api.on('GET /api/agents', { body: { agents: [agent, doubled, unscoped, never] } });
     const { stdout } = await svc('agents');
     expect(stdout.split('\n')).toEqual([
       'AGENT          STATUS                    LAST POLL  JOBS  VERSION  DATABASES',
       expect.stringMatching(/^-+ {2}-/),
       'eu-1           healthy                   1s ago     1/3   1.0.0    shop/staging, shop/production',
       'us-1\\u001b[2J  saturated, two instances  12s ago    1/3   1.0.0    shop/staging, shop/production',
+      'us-2           healthy, unscoped token   1s ago     1/3   1.0.0    shop/staging, shop/production',
       'eu-2           offline                   never',
       '',
     ]);

@@ -32,7 +32,7 @@ const caller = (...roles: (string | EffectiveRole)[]): Caller => ({
   origins: noOrigins,
   tokenId: null,
 });
-const agent: Caller = { kind: 'agent', id: 'mira', tokenId: 't' };
+const agent: Caller = { kind: 'agent', id: 'mira', tokenId: 't', agentScopes: null };
 
 describe('permissions', () => {
   it('are 23 and give each built-in role what its row says (identity.md 4)', () => {

@@ -28,7 +28,7 @@ const mira: Extract<Caller, { kind: 'user' }> = {
   origins: noOrigins,
   tokenId: null,
 };
-const agent: Caller = { kind: 'agent', id: 'mira', tokenId: 't' };
+const agent: Caller = { kind: 'agent', id: 'mira', tokenId: 't', agentScopes: null };
 
 describe('selectors (RQ-9)', () => {
   it('match users by id, groups by name, roles that also cover the pair', () => {

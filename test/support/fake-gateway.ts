@@ -3,6 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type SigningKey, signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { approvalDigest, signExecutionToken, type TokenClaims } from '../../crypto/execution-token.js';
+import { signExplainToken } from '../../crypto/explain-token.js';
+import type { ExplainKind } from '../../domain/explain-token.js';
 
 export interface JobInput {
   operation?: string;
@@ -56,7 +58,7 @@ export interface FakeGateway {
   schemaSyncs: Record<string, unknown>[];
   schemaStatuses: number[];
   offer(input: JobInput): FakeJob;
-  /** Puts EXPLAIN jobs into the next poll's answer; what the agent then posts for them is in `explainCalls`, answered by `explainStatuses`, then 200. */
+  /** Puts EXPLAIN jobs, with their tokens, into the next poll's answer; what the agent then posts for them is in `explainCalls`, answered by `explainStatuses`, then 200. */
   offerExplains(jobs: { dry_run_jobs?: object[]; preflight_jobs?: object[] }): void;
   explainCalls: { path: string; body: Record<string, unknown> }[];
   explainStatuses: number[];
@@ -72,6 +74,7 @@ export async function startFakeGateway(): Promise<FakeGateway> {
   const jobs = new Map<string, Entry>();
   const waiting = new Set<() => void>();
   let explains: { dry_run_jobs?: object[]; preflight_jobs?: object[] } = {};
+  const dryRuns = new Map<unknown, object>();
   const pollListeners = new Set<(body: Record<string, unknown>) => void>();
   const server = createServer((request, response) => {
     handle(request, response).catch(() => response.destroy());
@@ -88,7 +91,9 @@ export async function startFakeGateway(): Promise<FakeGateway> {
     explainCalls: [],
     explainStatuses: [],
     offerExplains(offered) {
-      explains = offered;
+      for (const job of offered.dry_run_jobs ?? []) dryRuns.set((job as { id?: unknown }).id, job);
+      const preflights = offered.preflight_jobs?.map((job) => ({ explain_token: explainToken('preflight', job, key), ...job }));
+      explains = { ...offered, ...(preflights === undefined ? {} : { preflight_jobs: preflights }) };
       for (const wake of waiting) wake();
     },
     schemaSyncs: [],
@@ -166,7 +171,10 @@ export async function startFakeGateway(): Promise<FakeGateway> {
     }
     if (/preflight-result|dry-run/.test(request.url ?? '')) {
       gateway.explainCalls.push({ path: request.url ?? '', body });
-      return answer(gateway.explainStatuses.shift() ?? 200, verb === 'claim' ? { claim_token: 'token' } : {});
+      return answer(
+        gateway.explainStatuses.shift() ?? 200,
+        verb === 'claim' ? { claim_token: 'token', explain_token: explainToken('dry_run', dryRuns.get(id) ?? {}, key) } : {},
+      );
     }
     const job = jobs.get(id ?? '');
     if (!job) return answer(404, { code: 'request.not_found' });
@@ -191,6 +199,11 @@ export async function startFakeGateway(): Promise<FakeGateway> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   gateway.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return gateway;
+}
+
+function explainToken(kind: ExplainKind, job: object, key: SigningKey): string {
+  const { id = '', database = '', environment = '', sql = '' } = job as Record<string, string>;
+  return signExplainToken({ jobId: id, kind, database, environment, sql, agentId: AGENT_ID }, key, new Date());
 }
 
 function submit(job: Entry, body: Record<string, unknown>): [number, unknown] {

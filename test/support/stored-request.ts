@@ -181,7 +181,7 @@ export const user = (id: string, over: Partial<Pick<UserCaller, 'roles' | 'group
   ...over,
 });
 
-export const agent = (id: string): Caller => ({ kind: 'agent', id, tokenId: `token-of-${id}` });
+export const agent = (id: string): Caller => ({ kind: 'agent', id, tokenId: `token-of-${id}`, agentScopes: null });
 
 export const actorOf = (caller: Caller): Actor => ({
   ...{

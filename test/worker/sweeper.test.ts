@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { extendLease } from '../../db/executions.js';
 import type { Moved } from '../../db/move.js';
@@ -55,7 +56,7 @@ describe('the sweeper', () => {
     const soon = `update executions set lease_expires_at = clock_timestamp() + interval '500 milliseconds' where id = $1`;
     await eventually(async () => {
       await database.query(soon, [execution]);
-      return extendLease(database, execution, 'agent-1');
+      return extendLease(database, execution, { id: 'agent-1', tokenId: randomUUID(), agentScopes: null });
     });
     await database.query('select pg_sleep(0.6)');
     await sweep();

@@ -1,0 +1,19 @@
+import { servesPair } from '../../domain/agent-scopes.js';
+import { forbidden, refusal } from '../../domain/errors.js';
+import type { Caller, Pair } from '../../domain/permissions.js';
+
+export type AgentCaller = Extract<Caller, { kind: 'agent' }>;
+
+/** The agent behind a call of a route for agents. */
+export function agentOf(caller: Caller): AgentCaller {
+  if (caller.kind !== 'agent') throw forbidden();
+  return caller;
+}
+
+/** HD-11: 403 unless the token of this very call may serve the pair, whatever was recorded with another token of the same agent. */
+export function requireServed(caller: Caller, pair: Pair): void {
+  if (!servesPair(agentOf(caller).agentScopes, pair)) throw outsideScopes(pair);
+}
+
+const outsideScopes = ({ database, environment }: Pair) =>
+  refusal('auth.forbidden', `this agent token may not serve ${database}/${environment}`);

@@ -1,0 +1,69 @@
+import { readInstant, readTokenFields, type TokenFields, type TokenValue } from '../domain/execution-token.js';
+import { type ExplainKind, explainMembers, explainMessage } from '../domain/explain-token.js';
+import { type SigningKey, verifySignature } from './ed25519.js';
+import { CLOCK_TOLERANCE_MS } from './execution-token.js';
+import { equalText, sha256Hex } from './hash.js';
+
+/** A job as the server gives it and as the agent has it. */
+export interface ExplainTerms {
+  jobId: string;
+  kind: ExplainKind;
+  database: string;
+  environment: string;
+  sql: string;
+  /** To whom the job is given: the `agent_id` of the poll answers. */
+  agentId: string;
+}
+
+const LIFE_MS = 60_000;
+
+/** The token text of a job that is given away now (HD-81). */
+export function signExplainToken(terms: ExplainTerms, key: SigningKey, now: Date): string {
+  const fields = new Map<string, TokenValue>([
+    ...explainMembers({ ...terms, sqlHash: sha256Hex(terms.sql) }),
+    ['expires_at', new Date(now.getTime() + LIFE_MS).toISOString()],
+    ['key_id', key.keyId],
+  ]);
+  fields.set('signature', key.sign(utf8(explainMessage(fields))));
+  return JSON.stringify(Object.fromEntries(fields));
+}
+
+/** Why the job must not be planned with this token, or null when it may; never throws. */
+export function explainTokenProblem(
+  tokenText: string,
+  terms: ExplainTerms,
+  { keys, now }: { keys: ReadonlyMap<string, string>; now: Date },
+): string | null {
+  const read = readTokenFields(tokenText);
+  if ('why' in read) return `invalid token JSON: ${read.why}`;
+  const { fields } = read;
+  return (
+    signatureProblem(fields, keys) ??
+    lifeProblem(fields, now.getTime()) ??
+    mismatch(fields, explainMembers({ ...terms, sqlHash: sha256Hex(terms.sql) }))
+  );
+}
+
+function signatureProblem(fields: TokenFields, keys: ReadonlyMap<string, string>): string | null {
+  const publicKey = keys.get(text(fields, 'key_id'));
+  if (publicKey === undefined) return 'unknown key';
+  return verifySignature(publicKey, utf8(explainMessage(fields)), text(fields, 'signature')) ? null : 'signature invalid';
+}
+
+function lifeProblem(fields: TokenFields, now: number): string | null {
+  const expiresAt = readInstant(text(fields, 'expires_at'));
+  if (expiresAt === null || expiresAt > now + LIFE_MS + CLOCK_TOLERANCE_MS) return 'invalid expires_at';
+  return now > expiresAt + CLOCK_TOLERANCE_MS ? 'token expired' : null;
+}
+
+function mismatch(fields: TokenFields, expected: readonly [string, string][]): string | null {
+  const wrong = expected.find(([key, value]) => !equalText(text(fields, key), value));
+  return wrong === undefined ? null : `${wrong[0]} mismatch`;
+}
+
+function text(fields: TokenFields, key: string): string {
+  const value = fields.get(key);
+  return typeof value === 'string' ? value : '';
+}
+
+const utf8 = (message: string): Uint8Array => new TextEncoder().encode(message);
