@@ -1,29 +1,31 @@
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { chmodSync, createWriteStream, mkdirSync, renameSync, rmSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type ProgramOptions, temporalVersion } from './version.js';
+import type { TemporalArchive } from './archives.js';
+import type { ProgramOptions } from './version.js';
 
-const defaultUrl = `https://temporal.download/cli/v${temporalVersion.cli}`;
 /** A download that does not move for so long is given up. */
 const idleMs = 10_000;
 const maxArchiveBytes = 500_000_000;
 
-/** Downloads the Temporal CLI to `file`, the way the SDK does it. Throws when the host does not answer, refuses or stalls. */
-export async function downloadTemporal(file: string, options: ProgramOptions): Promise<void> {
+/** Downloads the Temporal CLI to `file`; nothing of the archive is used before its sum is the pinned one (HD-92). */
+export async function downloadTemporal(file: string, archive: TemporalArchive, options: ProgramOptions): Promise<void> {
   const folder = join(dirname(file), `download-${process.pid}`);
-  mkdirSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const watch = idleWatch(options.signal);
   try {
-    const { archiveUrl, fileToExtract } = await findArchive(options.downloadUrl ?? defaultUrl, watch);
-    options.report(`Temporal: downloading the program from ${new URL(archiveUrl).host}`);
-    const archive = join(folder, 'archive');
-    await fetchArchive(archiveUrl, archive, watch);
-    const unpacked = spawnSync('tar', ['-xzf', archive, '-C', folder, fileToExtract], { timeout: 60_000 });
+    options.report(`Temporal: downloading the program from ${new URL(archive.url).host}`);
+    const packed = join(folder, 'archive');
+    const sum = await fetchArchive(archive.url, packed, watch);
+    if (sum !== archive.sha256) throw new Error(`the archive is not the pinned one: its SHA-256 is ${sum}`);
+    const unpacked = spawnSync('tar', ['-xzf', packed, '-C', folder, archive.member], { timeout: 60_000 });
     if (unpacked.status !== 0) throw new Error('the archive cannot be unpacked');
-    chmodSync(join(folder, fileToExtract), 0o755);
-    renameSync(join(folder, fileToExtract), file);
+    chmodSync(join(folder, archive.member), 0o700);
+    renameSync(join(folder, archive.member), file);
   } catch (error) {
     throw new Error(reasonOf(error));
   } finally {
@@ -32,32 +34,25 @@ export async function downloadTemporal(file: string, options: ProgramOptions): P
   }
 }
 
-async function findArchive(address: string, watch: Watch): Promise<{ archiveUrl: string; fileToExtract: string }> {
-  const url = new URL(address);
-  url.searchParams.set('arch', process.arch === 'x64' ? 'amd64' : process.arch);
-  url.searchParams.set('platform', process.platform === 'win32' ? 'windows' : process.platform);
-  url.searchParams.set('format', 'tar.gz');
-  const answer = (await (await request(url.href, watch)).json()) as { archiveUrl?: unknown; fileToExtract?: unknown };
-  const { archiveUrl, fileToExtract } = answer;
-  const isPlainName = typeof fileToExtract === 'string' && basename(fileToExtract) === fileToExtract;
-  if (typeof archiveUrl !== 'string' || !isPlainName) throw new Error('the answer names no archive');
-  return { archiveUrl, fileToExtract };
-}
-
-async function fetchArchive(url: string, file: string, watch: Watch): Promise<void> {
+/** Answers the SHA-256 of what came. */
+async function fetchArchive(url: string, file: string, watch: Watch): Promise<string> {
   const response = await request(url, watch);
   if (response.body === null) throw new Error('the archive is empty');
+  const hash = createHash('sha256');
   let bytes = 0;
   const count = new Transform({
     transform(chunk: Uint8Array, _encoding, done) {
       bytes += chunk.length;
+      hash.update(chunk);
       watch.moved();
       done(bytes > maxArchiveBytes ? new Error('the archive is too large') : null, chunk);
     },
   });
-  await pipeline(Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]), count, createWriteStream(file), {
+  const target = createWriteStream(file, { flags: 'wx', mode: 0o600 });
+  await pipeline(Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]), count, target, {
     signal: watch.signal,
   });
+  return hash.digest('hex');
 }
 
 async function request(url: string, watch: Watch): Promise<Response> {

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runGo } from '../go-run.js';
@@ -22,6 +22,7 @@ export async function buildTemporal(file: string, { environment, report, signal 
       report,
       signal,
     });
+    chmodSync(unfinished, 0o700);
     renameSync(unfinished, file);
   } finally {
     rmSync(unfinished, { force: true });

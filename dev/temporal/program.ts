@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { withLock } from '../with-lock.js';
+import { archiveFor } from './archives.js';
+import { hasProgram, noteSum, openCache } from './cache.js';
 import { downloadTemporal } from './download.js';
 import { buildTemporal } from './go-build.js';
 import { type ProgramOptions, temporalVersion } from './version.js';
@@ -29,37 +28,40 @@ export async function findTemporalProgram(options: ProgramOptions): Promise<Temp
   }
   const onPath = serverVersion('temporal', environment);
   if (onPath !== null && isAtLeast(onPath, temporalVersion.server)) return { file: 'temporal', origin: 'the path' };
-  const cached = cacheFile(environment);
-  if (existsSync(cached)) return { file: cached, origin: 'the cache' };
+  const cache = openCache(environment);
+  if (await hasProgram(cache, options.report)) return { file: cache.file, origin: 'the cache' };
   const onWait = (holder: number) => options.report(`Temporal: process ${holder} is making the program, waiting for it`);
-  return withLock(`${cached}.lock`, { waitMs: makeWaitMs, signal: options.signal, onWait }, () => makeProgram(cached, options));
+  return withLock(`${cache.file}.lock`, { waitMs: makeWaitMs, signal: options.signal, onWait }, async () => {
+    if (await hasProgram(cache, options.report)) return { file: cache.file, origin: 'the cache' };
+    const origin = await makeProgram(cache.file, options);
+    await noteSum(cache);
+    return { file: cache.file, origin };
+  });
 }
 
-/** `<cache>/svc/temporal/<version>/temporal`, shared by all clones of the user. */
-function cacheFile(environment: Record<string, string | undefined>): string {
-  const cache = environment.XDG_CACHE_HOME || join(homedir(), '.cache');
-  return join(cache, 'svc', 'temporal', temporalVersion.cli, 'temporal');
-}
-
-async function makeProgram(file: string, options: ProgramOptions): Promise<TemporalProgram> {
-  if (existsSync(file)) return { file, origin: 'the cache' };
-  const noDownload = await downloadTemporal(file, options).then(
-    () => null,
-    (error: Error) => error,
-  );
-  if (noDownload === null) return { file, origin: 'a download' };
+/** Answers where it came from. */
+async function makeProgram(file: string, options: ProgramOptions): Promise<string> {
+  const { archive = archiveFor(process.platform, process.arch) } = options;
+  const download = archive === null ? Promise.reject(new Error(noSum)) : downloadTemporal(file, archive, options);
+  const noDownload = await errorOf(download);
+  if (noDownload === null) return 'a download';
   options.signal.throwIfAborted();
   options.report(`Temporal: no download (${noDownload.message})`);
-  const noBuild = await buildTemporal(file, options).then(
-    () => null,
-    (error: Error) => error,
-  );
-  if (noBuild === null) return { file, origin: 'a build with Go' };
+  const noBuild = await errorOf(buildTemporal(file, options));
+  if (noBuild === null) return 'a build with Go';
   options.signal.throwIfAborted();
   throw new Error(
     `no Temporal program (${noBuild.message}): install the Temporal CLI or Go 1.21 or newer, or point TEMPORAL_ADDRESS at a server`,
   );
 }
+
+const noSum = `no sum is pinned for ${process.platform} on ${process.arch}`;
+
+const errorOf = (work: Promise<unknown>): Promise<Error | null> =>
+  work.then(
+    () => null,
+    (error: Error) => error,
+  );
 
 /** The version of the server inside a Temporal CLI; null when the program is missing, hangs or is something else. */
 function serverVersion(file: string, environment: Record<string, string | undefined>): string | null {

@@ -49,6 +49,8 @@ async function launch(options: TemporalServerOptions): Promise<TemporalServer> {
     args: ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), ...settings(options)],
     logFile: options.logFile,
     yields: true,
+    // It would tell its maker's server which version runs where, once a day.
+    environment: { ...process.env, TEMPORAL_VERSION_CHECK_DISABLED: '1' },
     // An orderly end takes 1.2 s and would hold the port of the UI; the store survives a kill.
     deathSignal: 'SIGKILL',
   });

@@ -1,3 +1,5 @@
+import type { TemporalArchive } from './archives.js';
+
 /** Version of the Temporal CLI, and of the server inside it, that this gateway was tried with. */
 export const temporalVersion = { cli: '1.8.2', server: '1.31.2' };
 
@@ -6,6 +8,6 @@ export interface ProgramOptions {
   environment: Record<string, string | undefined>;
   report: (line: string) => void;
   signal: AbortSignal;
-  /** Address that names the archive to download. */
-  downloadUrl?: string;
+  /** Instead of the pinned archive of this platform; null downloads nothing. */
+  archive?: TemporalArchive | null;
 }

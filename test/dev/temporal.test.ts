@@ -1,9 +1,22 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { archiveFor, archiveSums, type TemporalArchive } from '../../dev/temporal/archives.js';
 import { findTemporalProgram } from '../../dev/temporal/program.js';
 import { startTemporal } from '../../dev/temporal/server.js';
 import { temporalVersion } from '../../dev/temporal/version.js';
@@ -44,17 +57,75 @@ describe('where the Temporal program comes from', () => {
     expect(place.lines).toEqual([]);
   });
 
-  it('then a download, which is unpacked into the cache', async () => {
+  it('then a download of the pinned archive, which is unpacked into the cache (HD-92)', async () => {
     const place = await emptyPlace();
     const archive = archiveOf(place.folder, good);
-    const url = await serve((request, response) => {
-      if (request.url?.startsWith('/archive')) return response.end(archive);
-      return response.end(JSON.stringify({ archiveUrl: `http://${request.headers.host}/archive`, fileToExtract: 'temporal' }));
-    });
-    const found = await place.find({}, url);
+    const found = await place.find({}, await pinned(archive));
     expect(found.origin).toBe('a download');
     expect(readFileSync(found.file, 'utf8')).toContain('9.9.9');
-    expect(readdirSync(dirname(found.file))).toEqual(['temporal']);
+    expect(readdirSync(dirname(found.file)).toSorted()).toEqual(['temporal', 'temporal.sha256']);
+    expect(statSync(found.file).mode & 0o777).toBe(0o700);
+    expect((await place.find()).origin).toBe('the cache');
+  });
+
+  it.each([
+    ['other bytes', (bytes: Buffer) => Buffer.concat([bytes, Buffer.from([0])])],
+    ['a part of it', (bytes: Buffer) => bytes.subarray(0, bytes.length - 20)],
+    ['nothing', () => Buffer.alloc(0)],
+  ])('never unpacks an archive of another sum: %s (HD-92)', async (_, change) => {
+    const place = await emptyPlace();
+    const bytes = archiveOf(place.folder, good);
+    const archive = { ...(await pinned(change(bytes))), sha256: sumOf(bytes) };
+    await expect(place.find({}, archive)).rejects.toThrow(/no Temporal program/);
+    expect(place.lines.join('\n')).toMatch(/no download \(the archive is not the pinned one: its SHA-256 is [0-9a-f]{64}\)/);
+    expect(readdirSync(place.cache)).toEqual([]);
+  });
+
+  it('follows a redirect, and takes what comes only by its sum (HD-92)', async () => {
+    const place = await emptyPlace();
+    const bytes = archiveOf(place.folder, good);
+    const [mirror, thief] = [await pinned(bytes), await pinned(archiveOf(place.folder, 'echo stolen'))];
+    const to = (url: string) => serve((_request, response) => response.writeHead(302, { location: url }).end());
+    await expect(place.find({}, { ...mirror, url: await to(thief.url) })).rejects.toThrow(/no Temporal program/);
+    expect((await place.find({}, { ...mirror, url: await to(mirror.url) })).origin).toBe('a download');
+  });
+
+  it('notices a connection that breaks in the middle', async () => {
+    const place = await emptyPlace();
+    const bytes = archiveOf(place.folder, good);
+    const url = await serve((_request, response) => {
+      response.writeHead(200, { 'content-length': bytes.length });
+      response.write(bytes.subarray(0, 10), () => response.destroy());
+    });
+    await expect(place.find({}, { url, sha256: sumOf(bytes), member: 'temporal' })).rejects.toThrow(/no Temporal program/);
+    expect(readdirSync(place.cache)).toEqual([]);
+  });
+
+  it('never asks for an archive where no sum is pinned, and says so (HD-92)', async () => {
+    const place = await emptyPlace();
+    await expect(place.find({}, null)).rejects.toThrow(/no Temporal program/);
+    expect(place.lines.join('\n')).toContain('no download (no sum is pinned for');
+  });
+
+  it('knows a sum for each platform that has one, and none for the others', () => {
+    const platforms = [
+      'linux x64',
+      'linux arm64',
+      'darwin x64',
+      'darwin arm64',
+      'win32 x64',
+      'win32 arm64',
+      'freebsd x64',
+      'linux s390x',
+    ];
+    const urls = platforms.map((name) => archiveFor(...(name.split(' ') as [string, string]))?.url ?? null);
+    const release = `https://github.com/temporalio/cli/releases/download/v${temporalVersion.cli}/temporal_cli_${temporalVersion.cli}_`;
+    expect(urls).toEqual([
+      ...['linux_amd64', 'linux_arm64', 'darwin_amd64', 'darwin_arm64'].map((name) => `${release}${name}.tar.gz`),
+      ...[null, null, null, null],
+    ]);
+    const sums = Object.values(archiveSums).filter((sum) => sum !== null);
+    expect(new Set(sums.filter((sum) => /^[0-9a-f]{64}$/.test(sum))).size).toBe(4);
   });
 
   it('then a build with Go, which shows what it does', async () => {
@@ -64,7 +135,8 @@ describe('where the Temporal program comes from', () => {
       'go',
       `[ "$1" = version ] && echo "go version go1.26.1 linux/amd64" && exit; while [ "$1" != -o ]; do shift; done; echo built > "$2"`,
     );
-    const found = await place.find({}, await serve((_request, response) => response.writeHead(403).end()));
+    const url = await serve((_request, response) => response.writeHead(403).end());
+    const found = await place.find({}, { url, sha256: '', member: 'temporal' });
     expect(found.origin).toBe('a build with Go');
     expect(readFileSync(found.file, 'utf8')).toBe('built\n');
     expect(place.lines.join('\n')).toMatch(/no download \(.* answers 403\)\n.*building the program with Go/);
@@ -77,7 +149,7 @@ describe('where the Temporal program comes from', () => {
     );
     program(place.bin, 'go', 'echo "go version go1.19.8 linux/amd64"');
     await expect(place.find()).rejects.toThrow(/Go 1\.19 is too old to build it/);
-    expect(readdirSync(join(place.folder, 'svc', 'temporal', temporalVersion.cli))).toEqual([]);
+    expect(readdirSync(place.cache)).toEqual([]);
   });
 
   it('is made once when two starts need it at the same time', async () => {
@@ -93,8 +165,54 @@ describe('where the Temporal program comes from', () => {
   });
 });
 
+describe('the cache of the Temporal program (HD-92)', () => {
+  it('is closed to others, and what an earlier version put there goes on', async () => {
+    const place = await emptyPlace();
+    const file = cached(place, good);
+    for (const folder of [place.cache, dirname(place.cache), dirname(dirname(place.cache))]) chmodSync(folder, 0o755);
+    expect(await place.find()).toEqual({ file, origin: 'the cache' });
+    expect(statSync(place.cache).mode & 0o777).toBe(0o700);
+    expect(statSync(dirname(place.cache)).mode & 0o777).toBe(0o700);
+    expect(readFileSync(`${file}.sha256`, 'utf8')).toBe(`${sumOf(readFileSync(file))}\n`);
+  });
+
+  it.each([
+    ['a folder that others could write', (place: Place) => chmodSync(place.cache, 0o777)],
+    ['a parent that others could write', (place: Place) => chmodSync(join(place.folder, 'svc'), 0o777)],
+    ['a file that others could write', (place: Place) => chmodSync(join(place.cache, 'temporal'), 0o777)],
+    [
+      'other bytes than those noted',
+      (place: Place) => writeFileSync(join(place.cache, 'temporal.sha256'), `${'0'.repeat(64)}\n`),
+    ],
+    ['a link', (place: Place) => replaceByLink(join(place.cache, 'temporal'))],
+  ])('never gives a program out of %s', async (_, plant) => {
+    const place = await emptyPlace();
+    cached(place, 'echo stolen');
+    plant(place);
+    await expect(place.find()).rejects.toThrow(/no Temporal program/);
+    expect(place.lines.join('\n')).toContain('is not the program that was put there');
+    expect(readdirSync(place.cache)).toEqual([]);
+  });
+
+  it('is not a link to a folder elsewhere', async () => {
+    const place = await emptyPlace();
+    cached(place, good);
+    const elsewhere = join(place.folder, 'elsewhere');
+    renameSync(dirname(place.cache), elsewhere);
+    symlinkSync(elsewhere, dirname(place.cache));
+    await expect(place.find()).rejects.toThrow(/is no folder of yours/);
+  });
+
+  it.runIf(process.getuid?.() === 0)('is not a folder of another user', async () => {
+    const place = await emptyPlace();
+    cached(place, good);
+    chownSync(place.cache, 65534, 65534);
+    await expect(place.find()).rejects.toThrow(/is no folder of yours/);
+  });
+});
+
 describe('the Temporal dev server', () => {
-  it('moves a database aside that it cannot read, and says so (DV-3)', async () => {
+  it('moves a database aside that it cannot read, and says so (DV-3)', { timeout: 120_000 }, async () => {
     const folder = await temporaryFolder();
     const dbFile = join(folder, 'temporal.db');
     writeFileSync(dbFile, 'this is no database');
@@ -132,9 +250,12 @@ describe('the Temporal dev server', () => {
 interface Place {
   folder: string;
   bin: string;
+  cache: string;
   lines: string[];
-  find: (environment?: Record<string, string>, downloadUrl?: string) => ReturnType<typeof findTemporalProgram>;
+  find: (environment?: Record<string, string>, archive?: TemporalArchive | null) => ReturnType<typeof findTemporalProgram>;
 }
+
+const nowhere: TemporalArchive = { url: 'http://127.0.0.1:1/archive', sha256: '', member: 'temporal' };
 
 /** A machine without any Temporal, Go or network; `/bin` is there for the shell. */
 async function emptyPlace(): Promise<Place> {
@@ -143,14 +264,14 @@ async function emptyPlace(): Promise<Place> {
   mkdirSync(bin);
   const lines: string[] = [];
   const signal = new AbortController().signal;
-  const find: Place['find'] = (environment = {}, downloadUrl = 'http://127.0.0.1:1/cli') =>
+  const find: Place['find'] = (environment = {}, archive = nowhere) =>
     findTemporalProgram({
       environment: { PATH: `${bin}:/bin`, XDG_CACHE_HOME: folder, ...environment },
       report: (line) => lines.push(line),
       signal,
-      downloadUrl,
+      archive,
     });
-  return { folder, bin, lines, find };
+  return { folder, bin, cache: join(folder, 'svc', 'temporal', temporalVersion.cli), lines, find };
 }
 
 function program(folder: string, name: string, script: string): string {
@@ -166,7 +287,20 @@ function cached(place: Place, script: string): string {
   return program(folder, 'temporal', script);
 }
 
-function archiveOf(folder: string, script: string): Uint8Array {
+function replaceByLink(file: string): void {
+  const elsewhere = join(dirname(file), '..', 'elsewhere');
+  renameSync(file, elsewhere);
+  symlinkSync(elsewhere, file);
+}
+
+const sumOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+/** A server that gives these bytes, under the sum that they have. */
+async function pinned(bytes: Uint8Array): Promise<TemporalArchive> {
+  return { url: await serve((_request, response) => response.end(bytes)), sha256: sumOf(bytes), member: 'temporal' };
+}
+
+function archiveOf(folder: string, script: string): Buffer {
   program(folder, 'temporal', script);
   spawnSync('tar', ['-czf', 'archive.tar.gz', 'temporal'], { cwd: folder });
   expect(existsSync(join(folder, 'archive.tar.gz'))).toBe(true);

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  createReadStream,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { temporalVersion } from './version.js';
+
+/** Our own copy of the program: `<cache>/svc/temporal/<version>/temporal`, shared by all clones of the user, with its sum beside it. */
+export interface Cache {
+  file: string;
+  sumFile: string;
+  /** Whether nobody else could have written what lies in it when it was opened. */
+  wasClosed: boolean;
+}
+
+/** Makes the folders of the cache, for their owner alone; throws when one of them belongs to somebody else (HD-92). */
+export function openCache(environment: Record<string, string | undefined>): Cache {
+  const base = environment.XDG_CACHE_HOME || join(homedir(), '.cache');
+  mkdirSync(base, { recursive: true });
+  const shared = join(base, 'svc');
+  const own = join(shared, 'temporal');
+  const folder = join(own, temporalVersion.cli);
+  // Another user runs MariaDB from `svc`, so that one stays open for reading.
+  const wasClosed = [
+    takeFolder(shared, (mode) => mode & ~0o022),
+    takeFolder(own, () => 0o700),
+    takeFolder(folder, () => 0o700),
+  ].every(Boolean);
+  return { file: join(folder, 'temporal'), sumFile: join(folder, 'temporal.sha256'), wasClosed };
+}
+
+/**
+ * Whether the program in the cache is the one that was put there. An earlier version noted no sum: its program counts when nobody else could
+ * have written it. What does not count is removed.
+ */
+export async function hasProgram(cache: Cache, report: (line: string) => void): Promise<boolean> {
+  const stat = lstatSync(cache.file, { throwIfNoEntry: false });
+  if (stat === undefined) return false;
+  const isOwn = stat.isFile() && isOurs(stat.uid) && (process.platform === 'win32' || (stat.mode & 0o022) === 0);
+  if (isOwn && !existsSync(cache.sumFile) && cache.wasClosed) await noteSum(cache);
+  if (isOwn && existsSync(cache.sumFile) && (await sumOf(cache.file)) === readFileSync(cache.sumFile, 'utf8').trim()) return true;
+  report(`Temporal: ${cache.file} is not the program that was put there; it is removed and made anew`);
+  rmSync(cache.file, { recursive: true, force: true });
+  rmSync(cache.sumFile, { recursive: true, force: true });
+  return false;
+}
+
+/** Notes what the program's bytes are, right after it was made. */
+export async function noteSum(cache: Cache): Promise<void> {
+  const unfinished = `${cache.sumFile}.${process.pid}`;
+  writeFileSync(unfinished, `${await sumOf(cache.file)}\n`, { mode: 0o600 });
+  renameSync(unfinished, cache.sumFile);
+}
+
+async function sumOf(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), hash);
+  return hash.digest('hex');
+}
+
+/** Gives the folder the mode that `wanted` makes of its own; answers whether nobody else could write it before. */
+function takeFolder(folder: string, wanted: (mode: number) => number): boolean {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const stat = lstatSync(folder);
+  if (!stat.isDirectory() || !isOurs(stat.uid))
+    throw new Error(
+      `${folder} is no folder of yours, so no program is run from it; remove it, or set XDG_CACHE_HOME to another place`,
+    );
+  if (process.platform === 'win32') return true;
+  const mode = stat.mode & 0o777;
+  if (mode !== wanted(mode)) chmodSync(folder, wanted(mode));
+  return (mode & 0o022) === 0;
+}
+
+const isOurs = (uid: number) => process.getuid === undefined || uid === process.getuid();
