@@ -81,7 +81,11 @@ export function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig
       if (url && readUrl && dialectOfUrl(url) !== dialectOfUrl(readUrl)) {
         reading.report(`${key}.read_url`, 'is of another kind of database than url');
       }
-      return { database, environment, url: url ?? '', readUrl: readUrl ?? '', poolMax: one.pool_max ?? poolDefault };
+      if (one.search_path !== undefined && url && dialectOfUrl(url) === 'mysql')
+        reading.report(`${key}.search_path`, 'is of PostgreSQL; an address of MySQL names its database');
+      const searchPath = one.search_path ?? null;
+      const poolMax = one.pool_max ?? poolDefault;
+      return { database, environment, url: url ?? '', readUrl: readUrl ?? '', searchPath, poolMax };
     }),
   );
 }

@@ -18,6 +18,11 @@ const text = z.string().min(1, 'is empty');
 const count = (min: number, max = 2_147_483_647) => z.int().min(min).max(max);
 const seconds = (fallback: number) => count(0, 2_000_000).default(fallback);
 const identifier = z.string().regex(/^[A-Za-z_][A-Za-z0-9_$]{0,62}$/, 'is no plain identifier');
+/** Names with commas between them, as SET search_path takes them; `"$user"` stands for the role. */
+const searchPath = z
+  .string()
+  .max(1000)
+  .regex(/^ *(?:"[^"\0]+"|[a-z_][a-z0-9_$]*)(?: *, *(?:"[^"\0]+"|[a-z_][a-z0-9_$]*))* *$/, 'is no list of schemas');
 const listenAddress = z
   .string()
   .refine((listen) => readListen(listen) !== null, 'must be a port, host:port or [address]:port')
@@ -33,6 +38,11 @@ const database = z.strictObject({
   url_file: text.optional().describe('file that holds the `url`'),
   read_url: text.optional().describe('address with credentials that can only read, for reads and EXPLAIN; the `url` if absent'),
   read_url_file: text.optional().describe('file that holds the `read_url`'),
+  search_path: searchPath
+    .optional()
+    .describe(
+      'schemas in which PostgreSQL looks for names without one, whatever role and database say; `"$user", public` if absent',
+    ),
   pool_max: count(1, 1000).optional().describe('connections to it at most; tasks + explains + 1 if absent'),
 });
 

@@ -12,6 +12,8 @@ export interface DatabaseConfig {
   environment: string;
   url: string;
   readUrl: string;
+  /** Of PostgreSQL; null where the file names none. */
+  searchPath: string | null;
   poolMax: number;
 }
 

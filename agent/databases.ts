@@ -59,7 +59,7 @@ class DatabaseTarget implements Target {
   #failuresInRow = 0;
   #reconnecting = false;
   #warned = false;
-  #warnedOfReads = false;
+  readonly #warnings = new Set<string>();
   #watcher: { signal: AbortSignal; onRecovered: () => void } | null = null;
   readonly #dependencies: Dependencies;
 
@@ -74,7 +74,7 @@ class DatabaseTarget implements Target {
   async connect(): Promise<void> {
     const connected = await this.driver.connect({ onlyLook: false });
     this.#noteMarker(connected);
-    this.#noteReads(connected);
+    this.#noteProblems(connected);
     this.#failuresInRow = 0;
     this.degraded = false;
   }
@@ -97,23 +97,32 @@ class DatabaseTarget implements Target {
     if (!this.#watcher || this.#reconnecting) return;
     const { signal, onRecovered } = this.#watcher;
     this.#reconnecting = true;
+    let told = '';
     while (!signal.aborted && this.degraded) {
       try {
         await this.connect();
         this.#dependencies.log.info('database is back', { database: this.name });
         onRecovered();
       } catch (error) {
-        this.#dependencies.log.debug('database not reached', { database: this.name, why: (error as Error).message });
+        const why = (error as Error).message;
+        this.#dependencies.log[why === told ? 'debug' : 'warn']('database not reached', { database: this.name, why });
+        told = why;
         await sleep(this.#dependencies.timings.reconnectMs, signal);
       }
     }
     this.#reconnecting = false;
   }
 
-  #noteReads({ readProblem }: Connected): void {
-    if (readProblem === null || this.#warnedOfReads) return;
-    this.#warnedOfReads = true;
-    this.#dependencies.log.warn('reads are not safe from writing', { database: this.name, why: readProblem });
+  /** Each once, not with every reconnect. */
+  #noteProblems({ readProblem, nameProblem }: Connected): void {
+    if (readProblem !== null) this.#warnOnce('reads are not safe from writing', readProblem);
+    if (nameProblem !== null) this.#warnOnce('names are found otherwise than role or database say', nameProblem);
+  }
+
+  #warnOnce(message: string, why: string): void {
+    if (this.#warnings.has(message)) return;
+    this.#warnings.add(message);
+    this.#dependencies.log.warn(message, { database: this.name, why });
   }
 
   #noteMarker(connected: Connected): void {

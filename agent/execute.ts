@@ -7,6 +7,7 @@ import type { Databases, Target } from './databases.js';
 import type { Run, RunReport } from './drivers/driver.js';
 import { passGate } from './gate.js';
 import type { KeyRing } from './key-ring.js';
+import { reservedNames } from './marker.js';
 import { endedUnproven, failure, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
 import type { StartedAttempts } from './started-attempts.js';
@@ -85,7 +86,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
     claim.statement_timeout_secs ?? config.statementTimeoutSecs,
     config.maxStatementTimeoutSecs,
   );
-  const gated = await passGate({ operation, detail: claim.detail, timeoutSecs }, target.driver, judge);
+  const gated = await passGate({ operation, detail: claim.detail, timeoutSecs }, target.driver, judge, reservedNames(config));
   if (!gated.ok) return refuse(claim, `refused: ${gated.why}`);
   const ran = await gated.carryOut(runOf(job, { statements: gated.statements, timeoutSecs, expiresAt, config }));
   target.noteRun(ran.connectivity);

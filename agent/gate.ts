@@ -1,4 +1,5 @@
 import type { JudgedStatement, SqlJudge, Verdict } from '../sql/judge.js';
+import type { ReservedNames } from '../sql/reserved-table.js';
 import type { Operation } from './config-schema.js';
 import type { Driver, Run, RunReport } from './drivers/driver.js';
 import { readMigrationTask } from './migrations/read-task.js';
@@ -19,16 +20,17 @@ export async function passGate(
   { operation, detail, timeoutSecs }: { operation: Operation; detail: string; timeoutSecs: number },
   driver: Driver,
   judge: SqlJudge,
+  names: ReservedNames,
 ): Promise<GateVerdict> {
   if (operation === 'execute_select' || operation === 'execute_dml') {
     const isRead = operation === 'execute_select';
-    const verdict = await judge.judge(detail, { dialect: driver.dialect, statementTimeoutSecs: timeoutSecs });
+    const verdict = await judge.judge(detail, { dialect: driver.dialect, statementTimeoutSecs: timeoutSecs, ...names });
     const why = whyRefused(verdict, isRead);
     if (why !== null || verdict.verdict !== 'accepted') return { ok: false, why: why ?? 'no verdict' };
     const carryOut = (run: Run) => (isRead ? driver.select(run) : driver.dml(run));
     return { ok: true, statements: verdict.statements, changesSchema: verdict.ddl, carryOut };
   }
-  const read = await readMigrationTask(operation, detail, driver.dialect, judge);
+  const read = await readMigrationTask(operation, detail, driver.dialect, { judge, names });
   if (!read.ok) return read;
   const { task } = read;
   return { ok: true, statements: [], changesSchema: task.kind === 'run', carryOut: (run) => driver.migrate(run, task) };

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { MARKER_SCHEMA, type ReservedNames } from '../sql/reserved-table.js';
+import type { AgentConfig } from './config.js';
 
 export interface MarkerRow {
   fence: number;
@@ -37,6 +39,11 @@ export function decideByMarkers(rows: readonly MarkerRow[], fence: number, unres
   if (done) return { act: 'already_applied', fence: done.fence, rowsAffected: done.rowsAffected };
   const open = rows.find((row) => row.state === 'open' && row.mode === 'auto' && unresolvedFences.includes(row.fence));
   return open ? { act: 'unknown', fence: open.fence } : { act: 'run' };
+}
+
+/** The names that no text may hold: the file of this agent may have other ones than the server knows (HD-40). */
+export function reservedNames({ marker }: Pick<AgentConfig, 'marker'>): Required<ReservedNames> {
+  return { markerTable: marker.table, markerSchema: marker.schema ?? MARKER_SCHEMA };
 }
 
 /** Key of the request lock (AP-53). */

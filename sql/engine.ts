@@ -3,13 +3,19 @@ import { judgeMigrations, type MigrationText, type MigrationVerdict } from './mi
 import { loadParser, type Parser } from './parser.js';
 import { cutPostgresMigration } from './postgres-migration.js';
 import { redactText } from './redact-text.js';
+import type { ReservedNames } from './reserved-table.js';
 import type { Dialect, JudgeOptions, Verdict } from './verdict.js';
 
 /** What can be asked about a text; plain data, so that it crosses to a thread. */
 export type Task =
   | { readonly kind: 'judge'; readonly text: string; readonly options: JudgeOptions }
   | { readonly kind: 'redact'; readonly text: string; readonly dialect: Dialect | null }
-  | { readonly kind: 'migrations'; readonly texts: readonly MigrationText[]; readonly dialect: Dialect | null };
+  | {
+      readonly kind: 'migrations';
+      readonly texts: readonly MigrationText[];
+      readonly dialect: Dialect | null;
+      readonly names: ReservedNames;
+    };
 export type Answer = Verdict | MigrationVerdict | string;
 
 /**
@@ -29,7 +35,7 @@ export async function createEngine(): Promise<(task: Task) => Promise<Answer>> {
     if (task.kind === 'redact') return redactText(parser, task.text, task.dialect);
     const dialect = task.kind === 'judge' ? task.options.dialect : task.dialect;
     if (dialect === 'mysql') throw new Error('no MySQL text is judged here');
-    if (task.kind === 'migrations') return judgeMigrations(cutPostgresMigration(parser, dialect), task.texts, true);
+    if (task.kind === 'migrations') return judgeMigrations(cutPostgresMigration(parser, dialect, task.names), task.texts, true);
     return judgeText((text) => cutPostgresql(parser, text), task.text, task.options);
   };
 }

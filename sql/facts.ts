@@ -72,10 +72,17 @@ export function noFacts(): StatementFacts {
   };
 }
 
+/** Where agents and other tools keep which migrations are applied: a row there makes a migration not run (MI-20). */
+const TRACKING_TABLE = 'schema_migrations';
+
 /** Hits in the order of SQ-75, and everything that is changed or created among the named. */
 export function completeFacts(facts: StatementFacts): StatementFacts {
+  // What a version row says of schema and later migrations, no count of rows tells: such a text is never safe by itself.
+  const tracks = [...facts.changed, ...facts.created].some(({ name }) => name.toLowerCase() === TRACKING_TABLE);
   return {
     ...facts,
+    writesUnknown: facts.writesUnknown || tracks,
+    safeForm: facts.safeForm && !tracks,
     hits: facts.hits.toSorted((a, b) => ruleOrder.indexOf(a) - ruleOrder.indexOf(b)),
     changed: distinct(facts.changed),
     created: distinct(facts.created),

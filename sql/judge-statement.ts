@@ -3,6 +3,7 @@ import { type Findings, findIn } from './findings.js';
 import type { ParsedStatement } from './parser.js';
 import { factsOf } from './postgres-facts.js';
 import { refuseFor, wordsOfTag } from './reasons.js';
+import { reservedIn, stringsOf } from './reserved-table.js';
 import { type Form, type FormLimits, formOf } from './statement-forms.js';
 import { type TreeNode, taggedOf } from './tree.js';
 import type { JudgedStatement, Refused, StatementClass } from './verdict.js';
@@ -16,6 +17,8 @@ export interface StatementVerdict {
 /** Judges one parsed statement whose exact slice is `text` (SQ-20 to SQ-51). */
 export function judgeStatement(parsed: ParsedStatement, text: string, limits: FormLimits): StatementVerdict | Refused {
   const { tag, body } = taggedOf(parsed.tree);
+  const reserved = reservedIn(stringsOf(body), limits);
+  if (reserved !== null) return refuseFor('reserved_table', reserved);
   const form = formOf(tag, body, limits);
   if ('verdict' in form) return form;
   const inner = tag === 'ExplainStmt' ? taggedOf(body.query) : { tag, body };

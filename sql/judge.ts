@@ -3,6 +3,7 @@ import { maxTextBytes } from './judge-text.js';
 import { createJudgeThread, type ThreadAnswer } from './judge-thread.js';
 import type { MigrationText, MigrationVerdict } from './migration-text.js';
 import { unparsable } from './redact-text.js';
+import type { ReservedNames } from './reserved-table.js';
 import { type Dialect, type JudgeOptions, notUnderstood, type Verdict } from './verdict.js';
 
 export type { MigrationText, MigrationVerdict } from './migration-text.js';
@@ -15,7 +16,12 @@ export interface SqlJudge {
    */
   judge(text: string, options: JudgeOptions, caller?: string): Promise<Verdict>;
   /** The statements of a bundle's migrations, or the first text that AP-22 or MI-16 refuses; never throws. */
-  judgeMigrations(texts: readonly MigrationText[], dialect: Dialect | null, caller?: string): Promise<MigrationVerdict>;
+  judgeMigrations(
+    texts: readonly MigrationText[],
+    dialect: Dialect | null,
+    caller?: string,
+    names?: ReservedNames,
+  ): Promise<MigrationVerdict>;
   /** The literal-free text of AU-51 (not cut), or `[unparsable SQL removed]`; never throws. */
   redact(text: string, dialect: Dialect | null, caller?: string): Promise<string>;
   /** Ends the threads; texts that still wait on them are refused. */
@@ -55,8 +61,8 @@ export async function createSqlJudge(room?: number): Promise<SqlJudge> {
       if (!asked.ok) return asked.busy ? { ...notUnderstood(asked.why), busy: true } : notUnderstood(asked.why);
       return isVerdict(asked.answer) ? asked.answer : notUnderstood('no verdict');
     },
-    judgeMigrations: async (texts, dialect, caller = '') => {
-      const asked = await ask({ kind: 'migrations', texts, dialect }, caller);
+    judgeMigrations: async (texts, dialect, caller = '', names = {}) => {
+      const asked = await ask({ kind: 'migrations', texts, dialect, names }, caller);
       const refused = (reason: string) => ({ ok: false, at: 0, key: 'sql', reason }) as const;
       if (!asked.ok) return asked.busy ? { ...refused(asked.why), busy: true } : refused(asked.why);
       return isMigrationVerdict(asked.answer) ? asked.answer : refused('no verdict');

@@ -3,11 +3,13 @@ import { findAmbiguity } from './lexical-check.js';
 import type { CutMigration } from './migration-text.js';
 import type { Parser } from './parser.js';
 import { type Reason, wordsOfTag } from './reasons.js';
+import { type ReservedNames, reservedIn, reservedSchemaIn, stringsOf } from './reserved-table.js';
+import { valuesOf } from './settings.js';
 import { type Tree, type TreeNode, taggedOf, textOf } from './tree.js';
 import type { Dialect } from './verdict.js';
 
 /** AP-22 for PostgreSQL by the server's own grammar; a text of an unknown dialect must mean the same to MySQL's lexer (SQ-2). */
-export function cutPostgresMigration(parser: Parser, dialect: Dialect | null): CutMigration {
+export function cutPostgresMigration(parser: Parser, dialect: Dialect | null, names: ReservedNames): CutMigration {
   return (sql) => {
     const ambiguity = dialect === null ? findAmbiguity(sql) : null;
     if (ambiguity !== null) return `the dialect of the database is not known, and the text holds ${ambiguity}`;
@@ -17,7 +19,7 @@ export function cutPostgresMigration(parser: Parser, dialect: Dialect | null): C
     const statements = [];
     for (const statement of parsed.statements) {
       const { tag, body } = taggedOf(statement.tree);
-      const refused = refusedSetting(tag, body) ?? refusedInside(tag, body);
+      const refused = refusedSetting(tag, body) ?? refusedInside(tag, body) ?? refusedName(tag, body, names);
       if (refused !== null) return refused;
       statements.push({ text: sliceOf(bytes, statement), rowsOnly: rowsOnly.has(tag), mayCommit: mayCommit.has(tag) });
     }
@@ -30,7 +32,22 @@ function refusedSetting(tag: string, body: TreeNode): string | null {
   if (tag !== 'VariableSetStmt') return null;
   const name = textOf(body.name).toLowerCase();
   if (body.kind === 'VAR_SET_MULTI') return `transaction control: SET ${textOf(body.name)}`;
-  return name === 'role' || name === 'session_authorization' ? `privileges: SET ${name}` : null;
+  if (name === 'role' || name === 'session_authorization') return `privileges: SET ${name}`;
+  const [value, ...more] = body.kind === 'VAR_SET_VALUE' ? valuesOf(body) : [];
+  const allowed = Object.hasOwn(readAs, name) ? readAs[name] : undefined;
+  const changesReading = allowed !== undefined && value !== undefined && (more.length > 0 || !allowed.test(value));
+  return changesReading ? `session state: SET ${name}, which changes how text is read` : null;
+}
+
+/** What decides how the next texts are read may only be said as it is anyway (HD-30): dumps begin so. */
+const readAs: Readonly<Record<string, RegExp>> = {
+  standard_conforming_strings: /^(on|true|yes|1)$/i,
+  client_encoding: /^utf-?8$/i,
+};
+
+function refusedName(tag: string, body: TreeNode, names: ReservedNames): string | null {
+  const reserved = reservedIn(stringsOf(body), names) ?? reservedSchemaIn(tag, body, names);
+  return reserved === null ? null : `reserved_table: ${reserved}`;
 }
 
 /** Visits every node, whatever it hangs in: EXPLAIN and CREATE TABLE AS hold statements too. */

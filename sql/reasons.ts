@@ -1,6 +1,6 @@
 import { type Refused, refused } from './verdict.js';
 
-/** Why a statement is refused, in the words of SQ-26 to SQ-33; rows marked M there carry the hint. */
+/** Why a statement is refused, in the words of SQ-26 to SQ-33 and HD-40; rows marked M there carry the hint. */
 export type Reason = keyof typeof hints;
 
 const migration = 'use a migration';
@@ -12,6 +12,7 @@ const hints = {
   locks: null,
   'session state': null,
   'server files or client data': null,
+  reserved_table: null,
   'not understood': null,
 } as const satisfies Record<string, string | null>;
 

@@ -50,7 +50,8 @@ function milliseconds(value: string): number | null {
   return match === null ? null : Number(`${match[1]}${match[2] ?? ''}`) * (msOf[match[3] ?? 'ms'] ?? Number.NaN);
 }
 
-function valuesOf(body: TreeNode): readonly string[] {
+/** The values of a SET as written. */
+export function valuesOf(body: TreeNode): readonly string[] {
   return listOf(body.args).map((arg) => {
     const { sval, ival, fval } = nodeOf(nodeOf(arg).A_Const);
     if (sval !== undefined) return textOf(nodeOf(sval).sval);

@@ -12,6 +12,7 @@ import {
   vacuum,
 } from './form-rules.js';
 import { type Reason, refuseFor, wordsOfTag } from './reasons.js';
+import type { ReservedNames } from './reserved-table.js';
 import { setting } from './settings.js';
 import type { TreeNode } from './tree.js';
 import type { Refused, StatementKind } from './verdict.js';
@@ -27,7 +28,7 @@ export interface Form {
   destructive?: boolean;
   outsideTransaction?: boolean;
 }
-export interface FormLimits {
+export interface FormLimits extends ReservedNames {
   statementTimeoutSecs: number;
 }
 type Rule = (body: TreeNode, limits: FormLimits) => Form | Reason | Refused;

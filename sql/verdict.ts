@@ -1,4 +1,5 @@
 import type { StatementFacts } from './facts.js';
+import type { ReservedNames } from './reserved-table.js';
 
 export type Dialect = 'postgresql' | 'mysql';
 export type StatementClass = 'read' | 'write' | 'ddl' | 'write+ddl' | 'setting';
@@ -46,7 +47,7 @@ export interface Accepted {
 
 export type Verdict = { verdict: 'empty' } | Refused | Accepted;
 
-export interface JudgeOptions {
+export interface JudgeOptions extends ReservedNames {
   /** Null when the dialect of the pair is not known (SQ-2). */
   dialect: Dialect | null;
   /** The effective statement timeout that a SET may not exceed (SQ-51); 0 = none. */

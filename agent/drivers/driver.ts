@@ -32,6 +32,8 @@ export interface Connected {
   markerProblem: string | null;
   /** What makes the role for reads more than that, where only its rights keep a read from writing; null if nothing does. */
   readProblem: string | null;
+  /** What names may mean something else than before, because a setting of role or database has no effect (HD-30); null if nothing is. */
+  nameProblem: string | null;
 }
 
 /** One statement to be planned (AP-60). */

@@ -14,13 +14,13 @@ interface Kept<S extends Session> {
 
 /**
  * Connects with every role and looks at the marker table; outside the pools, so that a reconnect never waits for running jobs. `examine` throws a
- * ConnectFailure when the sessions will not do, and tells what is wrong with the role for reads; `another` opens a further writer for it.
+ * ConnectFailure when the sessions will not do, and tells what people should know of them; `another` opens a further writer for it.
  */
 export async function connectDatabase<S extends Session>(
   { reads, writes, marker, config, silentMs }: Kept<S>,
   onlyLook: boolean,
   whyFailed: (error: unknown) => ConnectFailure,
-  examine: (writer: S, reader: S, another: () => Promise<S>) => Promise<string | null>,
+  examine: (writer: S, reader: S, another: () => Promise<S>) => Promise<Pick<Connected, 'readProblem' | 'nameProblem'>>,
 ): Promise<Connected> {
   const sessions: S[] = [];
   const open = async (pool: SessionPool<S>) => {
@@ -35,10 +35,10 @@ export async function connectDatabase<S extends Session>(
     const [writing, reading] = await Promise.allSettled([open(writes), open(reads)]);
     if (writing.status === 'rejected') throw writing.reason;
     if (reading.status === 'rejected') throw reading.reason;
-    const problem = { readProblem: await examine(writing.value, reading.value, () => open(writes)) };
-    if (config.mode === 'off') return { ...problem, markerReady: false, markerProblem: null };
+    const problems = await examine(writing.value, reading.value, () => open(writes));
+    if (config.mode === 'off') return { ...problems, markerReady: false, markerProblem: null };
     const markerProblem = await marker.prepare(writing.value, onlyLook);
-    return { ...problem, markerReady: markerProblem === null, markerProblem };
+    return { ...problems, markerReady: markerProblem === null, markerProblem };
   } catch (error) {
     throw whyFailed(error);
   } finally {

@@ -11,7 +11,14 @@ export function dialectOfUrl(url: string): Dialect | null {
 export function urlProblem(url: string): string | null {
   const dialect = dialectOfUrl(url);
   if (dialect === null) return 'unsupported URL scheme';
-  if (dialect === 'postgresql') return URL.canParse(url) ? null : 'is no address';
+  if (dialect === 'postgresql') return URL.canParse(url) ? pathProblem(new URL(url)) : 'is no address';
   const read = readMysqlUrl(url);
   return typeof read === 'string' ? read : null;
+}
+
+/** The agent has to know the path by which names are found (HD-30). */
+function pathProblem({ searchParams }: URL): string | null {
+  return /search_path/i.test(searchParams.get('options') ?? '')
+    ? 'holds a search_path in its options; use the key search_path'
+    : null;
 }

@@ -1,17 +1,23 @@
 import { GatewayError } from '../../domain/errors.js';
 import { checkStatusDetail, readBundle, readRepair } from '../../domain/migration/detail.js';
 import type { Dialect, SqlJudge } from '../../sql/judge.js';
+import type { ReservedNames } from '../../sql/reserved-table.js';
 import type { Operation } from '../config-schema.js';
 import type { Direction, MigrationTask } from './task.js';
 
 export type ReadTask = { ok: true; task: MigrationTask } | { ok: false; why: string };
+
+interface Judging {
+  judge: SqlJudge;
+  names: ReservedNames;
+}
 
 /** The task of a migrate operation, judged over the very bytes of its detail by the server's own rules (AP-21, AP-22, MI-15 to MI-17). */
 export async function readMigrationTask(
   operation: MigrateOperation,
   detail: string,
   dialect: Dialect,
-  judge: SqlJudge,
+  judging: Judging,
 ): Promise<ReadTask> {
   try {
     switch (operation) {
@@ -21,9 +27,9 @@ export async function readMigrationTask(
       case 'migrate_repair':
         return { ok: true, task: { kind: 'repair', repair: readRepair(detail) } };
       case 'migrate_up':
-        return await readMigrations(detail, 'up', dialect, judge);
+        return await readMigrations(detail, 'up', dialect, judging);
       case 'migrate_down':
-        return await readMigrations(detail, 'down', dialect, judge);
+        return await readMigrations(detail, 'down', dialect, judging);
     }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
@@ -33,9 +39,14 @@ export async function readMigrationTask(
 
 export type MigrateOperation = Extract<Operation, `migrate_${string}`>;
 
-async function readMigrations(detail: string, direction: Direction, dialect: Dialect, judge: SqlJudge): Promise<ReadTask> {
+async function readMigrations(
+  detail: string,
+  direction: Direction,
+  dialect: Dialect,
+  { judge, names }: Judging,
+): Promise<ReadTask> {
   const { migrations, maxCount } = readBundle(detail, direction);
-  const verdict = await judge.judgeMigrations(migrations, dialect);
+  const verdict = await judge.judgeMigrations(migrations, dialect, '', names);
   if (!verdict.ok) return { ok: false, why: `${verdict.reason} (migrations[${verdict.at}].${verdict.key})` };
   const cut = migrations.map(({ version, transactional }, index) => {
     return { version, transactional, statements: verdict.migrations[index] ?? [] };

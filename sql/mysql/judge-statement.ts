@@ -6,10 +6,13 @@ import { strayInto } from './ddl-parts.js';
 import { mysqlFactsOf } from './facts.js';
 import { findInMysql, type MysqlFindings } from './findings.js';
 import { type MysqlForm, mysqlFormOf } from './forms.js';
+import { reservedInTokens } from './reserved-table.js';
 import type { MysqlStatement } from './statement.js';
 
 /** Judges one MySQL statement whose exact slice is `text` (SQ-70 to SQ-73). */
 export function judgeMysqlStatement(statement: MysqlStatement, text: string, limits: FormLimits): StatementVerdict | Refused {
+  const reserved = reservedInTokens(statement.tokens, limits);
+  if (reserved !== null) return refuseFor('reserved_table', reserved);
   const form = mysqlFormOf(statement, limits);
   if ('verdict' in form) return form;
   const found = findInMysql(statement);

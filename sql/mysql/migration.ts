@@ -1,21 +1,30 @@
 import type { CutMigration } from '../migration-text.js';
 import type { Reason } from '../reasons.js';
+import type { ReservedNames } from '../reserved-table.js';
 import { isInCompound } from './compound.js';
 import { lexMysql, type MysqlToken } from './lexer.js';
+import { reservedDatabaseIn, reservedInTokens } from './reserved-table.js';
 
 /** AP-22 for MySQL and MariaDB on the token level; bodies of procedures, functions, triggers and events stay whole. */
-export const cutMysqlMigration: CutMigration = (sql) => {
-  const lexed = lexMysql(sql);
-  if (!lexed.ok) return lexed.message;
-  const statements = [];
-  for (const tokens of cut(lexed.tokens)) {
-    const refused = refusedWords(tokens);
-    if (refused !== null) return refused;
-    const text = sql.slice(tokens[0]!.start, tokens.at(-1)!.end);
-    statements.push({ text, rowsOnly: rowsOnly.has(tokens[0]!.upper), mayCommit: tokens[0]!.upper === 'CALL' });
-  }
-  return statements;
-};
+export const cutMysqlMigration =
+  (names: ReservedNames): CutMigration =>
+  (sql) => {
+    const lexed = lexMysql(sql);
+    if (!lexed.ok) return lexed.message;
+    const statements = [];
+    for (const tokens of cut(lexed.tokens)) {
+      const refused = refusedWords(tokens) ?? refusedName(tokens, names);
+      if (refused !== null) return refused;
+      const text = sql.slice(tokens[0]!.start, tokens.at(-1)!.end);
+      statements.push({ text, rowsOnly: rowsOnly.has(tokens[0]!.upper), mayCommit: tokens[0]!.upper === 'CALL' });
+    }
+    return statements;
+  };
+
+function refusedName(tokens: readonly MysqlToken[], names: ReservedNames): string | null {
+  const reserved = reservedInTokens(tokens, names) ?? reservedDatabaseIn(tokens, names);
+  return reserved === null ? null : `reserved_table: ${reserved}`;
+}
 
 /** The tokens between semicolons, empty statements left out. */
 function cut(tokens: readonly MysqlToken[]): MysqlToken[][] {

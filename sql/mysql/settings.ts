@@ -59,14 +59,16 @@ function limitMode(value: MysqlToken): string | null {
   return changing === undefined ? null : `the mode ${changing} changes how text is read`;
 }
 
-/** The modes of a session as the server lists them, without those that change how text is read. */
+/** The modes of a session as the server lists them, without those that change how text is read or what it means. */
 export function withoutReadingModes(modes: string): string {
   return modes
     .split(',')
-    .filter((mode) => !readingModes.has(mode.toUpperCase()))
+    .filter((mode) => !readingModes.has(mode.toUpperCase()) && !meaningModes.has(mode.toUpperCase()))
     .join(',');
 }
 
+/** A text may say them, and is then seen with them. */
+const meaningModes = new Set(['EMPTY_STRING_IS_NULL', 'SIMULTANEOUS_ASSIGNMENT']);
 const scopes = new Set(['LOCAL', 'SESSION']);
 const allowed: Readonly<Record<string, Limit>> = {
   time_zone: anything,

@@ -202,6 +202,7 @@ const rows: Record<string, () => Row> = {
       ['oracle://h', 'unsupported URL scheme'],
       ['postgres://a b', 'is no address'],
       ['mysql://h/d', 'names no host or no user'],
+      ['postgres://u@h/d?options=-c%20search_path%3Dapp', 'use the key search_path'],
       ['', 'is empty'],
     ],
   }),
@@ -226,6 +227,18 @@ const rows: Record<string, () => Row> = {
     bad: [
       ['none', 'no such file'],
       [file('empty', '\n'), 'is empty'],
+    ],
+  }),
+  'databases.<name>.<environment>.search_path': () => ({
+    ...{ seen: (c) => shop(c).searchPath, fallback: null, good: '"$user", app, "My Schema"' },
+    bad: [
+      ['', 'is no list of schemas'],
+      ['app,', 'is no list of schemas'],
+      ['app public', 'is no list of schemas'],
+      ['App', 'is no list of schemas'],
+      ["app'; drop table x; --", 'is no list of schemas'],
+      [`"${'a'.repeat(1000)}"`, '<=1000'],
+      [['app'], 'expected string'],
     ],
   }),
   'databases.<name>.<environment>.pool_max': () => integer(1, (c) => shop(c).poolMax, 11, 3),

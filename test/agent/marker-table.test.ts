@@ -23,7 +23,9 @@ it('agents that come to a new database at the same time all have markers (AP-51)
   try {
     for (let round = 0; round < 10; round += 1) {
       const connected = await Promise.all(drivers.map((driver) => driver.connect({ onlyLook: false })));
-      expect(connected).toEqual(drivers.map(() => ({ markerReady: true, markerProblem: null, readProblem: null })));
+      expect(connected).toEqual(
+        drivers.map(() => ({ markerReady: true, markerProblem: null, readProblem: null, nameProblem: null })),
+      );
       await client.query('drop table svc_execution_marker');
     }
   } finally {

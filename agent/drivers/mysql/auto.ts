@@ -29,7 +29,8 @@ export async function runOneByOne(session: MysqlSession, run: Run, target: Mysql
   let json: RowsJson | null = null;
   try {
     await limitTime(session, run.timeoutSecs);
-    for (const statement of run.statements) {
+    for (const [index, statement] of run.statements.entries()) {
+      if (index > 0) await session.keepMeaning();
       const ran = await runAndCommit(session, statement, run, target, progress);
       affected += ran.affected;
       json = ran.json;

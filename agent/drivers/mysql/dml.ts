@@ -56,7 +56,8 @@ async function runStatements(session: MysqlSession, run: Run, target: MysqlWrite
   if (run.marker) await target.marker.open(session, run, 'tx');
   let affected = 0;
   let json: RowsJson | null = null;
-  for (const statement of run.statements) {
+  for (const [index, statement] of run.statements.entries()) {
+    if (index > 0) await session.keepMeaning();
     const ran = await interruptible(session, run, target, () => runMysqlStatement(session, statement, run));
     affected += ran.affected;
     json = ran.json;

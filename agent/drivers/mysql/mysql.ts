@@ -33,7 +33,11 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
 
   return {
     dialect: 'mysql',
-    connect: ({ onlyLook }) => connectDatabase(kept, onlyLook, mysqlConnectFailure, (_, reader) => readAccountProblem(reader)),
+    connect: ({ onlyLook }) =>
+      connectDatabase(kept, onlyLook, mysqlConnectFailure, async (_, reader) => ({
+        readProblem: await readAccountProblem(reader),
+        nameProblem: null,
+      })),
     select: (run) => runInPool(reads, run, errors, (session) => runMysqlSelect(session, run, toRead)),
     dml: (run) => runInPool(writes, run, errors, (session, onProven) => runMysqlDml(session, run, toWrite, onProven)),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),

@@ -3,6 +3,7 @@ import { ConnectFailure } from '../driver.js';
 import type { PoolOptions, SessionPool } from '../session.js';
 import { connectMysql } from './client.js';
 import { mysqlConnectFailure } from './errors.js';
+import { createNameCase, type NameCase } from './fixed-settings.js';
 import { MysqlSession } from './session.js';
 import { readMysqlUrl } from './url.js';
 
@@ -11,6 +12,7 @@ const IDLE_MS = 300_000;
 /** A pool of sessions whose way of reading texts and writing values is fixed. */
 export function createMysqlPool(options: PoolOptions): SessionPool<MysqlSession> {
   const permits = createPermits(options.max);
+  const nameCase = createNameCase();
   const idle = new Map<MysqlSession, NodeJS.Timeout>();
   let closed = false;
   const drop = (session: MysqlSession) => {
@@ -37,13 +39,13 @@ export function createMysqlPool(options: PoolOptions): SessionPool<MysqlSession>
     async acquire(signal) {
       if (!(await permits.take(signal))) return null;
       try {
-        return takeIdle() ?? (await connect(options, giveBack));
+        return takeIdle() ?? (await connect(options, nameCase, giveBack));
       } catch (error) {
         permits.give();
         throw error;
       }
     },
-    open: () => connect(options, (session) => session.close()),
+    open: () => connect(options, nameCase, (session) => session.close()),
     async close() {
       closed = true;
       for (const session of idle.keys()) drop(session);
@@ -53,6 +55,7 @@ export function createMysqlPool(options: PoolOptions): SessionPool<MysqlSession>
 
 async function connect(
   { url, readOnly, maxRowBytes, connectTimeoutMs }: PoolOptions,
+  nameCase: NameCase,
   giveBack: (session: MysqlSession, reusable: boolean) => void,
 ): Promise<MysqlSession> {
   const address = readMysqlUrl(url);
@@ -62,7 +65,7 @@ async function connect(
   try {
     session = new MysqlSession(await connectMysql(address, maxRowBytes, connectTimeoutMs), giveBack);
     timer = setTimeout(() => session?.destroy(), connectTimeoutMs);
-    await session.prepare(readOnly);
+    await session.prepare({ readOnly, database: address.database, nameCase });
     return session;
   } catch (error) {
     session?.close();

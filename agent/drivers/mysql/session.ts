@@ -4,6 +4,7 @@ import { ConnectionLost, RowTooLarge } from '../faults.js';
 import type { Session } from '../session.js';
 import type { MysqlClient, MysqlColumn } from './client.js';
 import { asMysqlError } from './errors.js';
+import { fixedSettings, type NameCase, quoted, settingsProblem } from './fixed-settings.js';
 
 export interface RowReader {
   onColumns?: (columns: readonly MysqlColumn[]) => void;
@@ -18,8 +19,7 @@ export interface Ran {
 
 const RESET_MS = 10_000;
 
-/** A name as an identifier. */
-export const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
+export { quoted };
 
 /** One connection to MySQL or MariaDB while one job has it. */
 export class MysqlSession implements Session {
@@ -30,6 +30,9 @@ export class MysqlSession implements Session {
   readonly #giveBack: (reusable: boolean) => void;
   readonly #onError: (error: Error) => void;
   #settings = '';
+  #look = '';
+  #keep = '';
+  #expected = '';
   #lost = false;
   #doubtful = false;
   #fail: ((error: Error) => void) | null = null;
@@ -53,8 +56,21 @@ export class MysqlSession implements Session {
     return this.isMariadb ? 'tx_read_only' : 'transaction_read_only';
   }
 
-  /** Fixes how texts are read and values are written (section 10), and whether the session can write. */
-  async prepare(readOnly: boolean): Promise<void> {
+  /**
+   * Fixes what texts and names mean and how values are written (section 10, HD-30), and whether the session can write. Throws a ConnectFailure where
+   * that has no effect.
+   */
+  async prepare({
+    readOnly,
+    database,
+    nameCase,
+  }: {
+    readOnly: boolean;
+    database: string | null;
+    nameCase: NameCase;
+  }): Promise<void> {
+    // What `init_connect` has done to settings, temporary tables and variables.
+    await this.#resetOnly();
     const [row] = await this.query(
       'select version(), @@session.sql_mode, id, host from information_schema.processlist where id = connection_id()',
     );
@@ -62,13 +78,25 @@ export class MysqlSession implements Session {
     const [version, mode, id, host] = row;
     this.isMariadb = /mariadb/i.test(version ?? '');
     this.thread = { id: id ?? '', host: host ?? '' };
-    this.#settings = this.#client.format(
-      `set names utf8mb4, session sql_mode = ?, session time_zone = '+00:00', session autocommit = 1, session completion_type = 0${
-        readOnly ? `, session ${this.readOnlyVariable} = 1` : ''
-      }`,
-      [withoutReadingModes(mode ?? '')],
-    );
+    if (database !== null) await this.run(`use ${quoted(database)}`);
+    const fixed = fixedSettings(this, readOnly);
+    this.#settings = this.#client.format(fixed.set, [withoutReadingModes(mode ?? '')]);
+    this.#look = fixed.look;
+    this.#keep = fixed.keep;
     await this.run(this.#settings);
+    const found = await this.#findSettings();
+    const problem = settingsProblem(fixed, found, database) ?? nameCase.problem(found.at(-1) ?? '');
+    if (problem !== null) throw new ConnectFailure('connection', problem);
+    this.#expected = JSON.stringify(found);
+  }
+
+  async #findSettings(): Promise<(string | null)[]> {
+    return (await this.query(this.#look))[0] ?? [];
+  }
+
+  /** Before a statement that follows another one: a procedure may have left settings behind that no text may set (HD-30). */
+  async keepMeaning(): Promise<void> {
+    await this.run(this.#keep);
   }
 
   /** Sets again what `prepare` has set. */
@@ -139,19 +167,23 @@ export class MysqlSession implements Session {
     return new ConnectionLost(known ? `error ${known.errno}` : ((error as NodeJS.ErrnoException).code ?? 'closed by the server'));
   }
 
-  /** Ends transaction, locks, temporary tables and settings of the job, and sets ours again. */
+  /** Ends transaction, locks, temporary tables and settings of the job, and sets ours again; false when something is not as it was at first. */
   async #reset(): Promise<boolean> {
     const timer = setTimeout(() => this.destroy(), RESET_MS);
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.#client.reset((error) => (error ? reject(error) : resolve()));
-      });
+      await this.#resetOnly();
       await this.run(this.#settings);
-      return true;
+      return JSON.stringify(await this.#findSettings()) === this.#expected;
     } catch {
       return false;
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  #resetOnly(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#client.reset((error) => (error ? reject(error) : resolve()));
+    });
   }
 }

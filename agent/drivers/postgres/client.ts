@@ -1,6 +1,8 @@
 import pg from 'pg';
-import { Exchange } from './exchange.js';
+import { asServerError } from './errors.js';
+import { Exchange, type Step } from './exchange.js';
 import { type RowTap, type TappedConnection, tapRows } from './frames.js';
+import { BE_ORIGIN, differs, type FixedSettings } from './settings.js';
 
 /** A client of the driver whose rows come as raw bytes. */
 export interface TappedClient extends pg.ClientBase {
@@ -17,8 +19,10 @@ export interface TappedClient extends pg.ClientBase {
 export interface Backend {
   pid: string;
   since: string;
-  /** Whether the database knows no encoding: what is no UTF-8 it sends only to a client without one (section 10). */
-  isAscii: boolean;
+  /** SQL_ASCII where the database knows no encoding: what is no UTF-8 it sends only to a client without one (section 10). */
+  encoding: 'UTF8' | 'SQL_ASCII';
+  /** What start options cannot set, in statements that are repeated after each DISCARD ALL. */
+  settings: readonly string[];
 }
 
 /** The class of such clients; a row above `maxRowBytes` ends the connection. */
@@ -27,7 +31,7 @@ export function tappedClient(maxRowBytes: number) {
     declare processID: number;
     declare secretKey: number;
     readonly tap = { onRow: null, tooLarge: false } as TappedClient['tap'];
-    backend: Backend = { pid: '', since: '', isAscii: false };
+    backend: Backend = { pid: '', since: '', encoding: 'UTF8', settings: [] };
 
     constructor(config?: pg.ClientConfig) {
       super(config);
@@ -40,47 +44,63 @@ export function tappedClient(maxRowBytes: number) {
   };
 }
 
-/** Asks a new connection who it is; behind a pooling proxy that is not what the server's greeting says. */
-export async function learnBackend(client: TappedClient, timeoutMs: number): Promise<void> {
+/**
+ * Asks a new connection who it is; behind a pooling proxy that is not what the server's greeting says. Throws a ConnectFailure when a setting that
+ * changes what texts mean is not as it is to be (HD-30).
+ */
+export async function learnBackend(client: TappedClient, fixed: FixedSettings, timeoutMs: number): Promise<void> {
   const timer = setTimeout(() => client.connection.stream.destroy(), timeoutMs);
   try {
-    const [pid, since, encoding] = await ask(client, WHO);
-    client.backend = { pid: pid ?? '', since: since ?? '', isAscii: encoding === 'SQL_ASCII' };
-    if (client.backend.isAscii) await ask(client, NO_ENCODING);
+    const [who, found] = await ask(client, [{ kind: 'run', text: WHO }, fixed.look]);
+    const [pid, since, serverEncoding] = who ?? [];
+    const encoding = serverEncoding === 'SQL_ASCII' ? 'SQL_ASCII' : 'UTF8';
+    client.backend = { pid: pid ?? '', since: since ?? '', encoding, settings: [] };
+    await setTheRest(client, fixed, found);
   } finally {
     clearTimeout(timer);
   }
 }
 
+/** What start options cannot set; `found` is how the settings are before that. */
+async function setTheRest(client: TappedClient, fixed: FixedSettings, found: Row | undefined): Promise<void> {
+  const { encoding } = client.backend;
+  let problem = fixed.problemIn(found, encoding);
+  for (const text of [NO_ENCODING, BE_ORIGIN]) {
+    // Only a superuser may be a session of origin by will: where one has made it something else, the others stay with that.
+    if (text === NO_ENCODING ? encoding === 'UTF8' : !problem?.includes('session_replication_role')) continue;
+    try {
+      const [, again] = await ask(client, [{ kind: 'run', text }, fixed.look]);
+      problem = fixed.problemIn(again, encoding);
+      client.backend = { ...client.backend, settings: [...client.backend.settings, text] };
+    } catch (error) {
+      if (asServerError(error) === null) throw error;
+    }
+  }
+  if (problem !== null) throw differs(problem);
+}
+
+type Row = (string | null)[];
+
 /** Takes the place of the encoding of the start options. */
-export const NO_ENCODING = "set client_encoding to 'SQL_ASCII'";
+const NO_ENCODING = "set client_encoding to 'SQL_ASCII'";
 
 const WHO = `select pid::text, backend_start::text, pg_catalog.current_setting('server_encoding')
   from pg_catalog.pg_stat_activity where pid = pg_catalog.pg_backend_pid()`;
 
-async function ask(client: TappedClient, text: string): Promise<(string | null)[]> {
-  const exchange = new Exchange([{ kind: 'run', text }], client.tap);
+async function ask(client: TappedClient, steps: Step[]): Promise<(Row | undefined)[]> {
+  const exchange = new Exchange(steps, client.tap);
   client.query(exchange);
-  return (await exchange.done)[0]?.rows[0] ?? [];
+  return (await exchange.done).map(({ rows }) => rows[0]);
 }
 
-/** Start options win over settings of role and database, and `DISCARD ALL` comes back to them. */
-export function connectionConfig(options: { url: string; readOnly: boolean; connectTimeoutMs: number }): pg.ClientConfig {
+export function connectionConfig(options: { url: string; connectTimeoutMs: number }, fixed: FixedSettings): pg.ClientConfig {
   const url = new URL(options.url);
-  const settings = [
-    'client_encoding=UTF8',
-    'DateStyle=ISO',
-    'IntervalStyle=postgres',
-    'TimeZone=UTC',
-    'bytea_output=hex',
-    'extra_float_digits=1',
-    ...(options.readOnly ? ['default_transaction_read_only=on'] : []),
-  ].map((setting) => `-c ${setting}`);
   const own = url.searchParams.get('options');
   url.searchParams.delete('options');
   return {
     connectionString: url.href,
-    options: [...(own ? [own] : []), ...settings].join(' '),
+    // Of two options of one name the last one counts.
+    options: [...(own ? [own] : []), ...fixed.startOptions].join(' '),
     connectionTimeoutMillis: options.connectTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,

@@ -46,7 +46,10 @@ async function runStatements(session: PostgresSession, run: Run, target: Postgre
   let json: RowsJson | null = null;
   for (const [index, statement] of run.statements.entries()) {
     const withRows = statement.producesRows && index === run.statements.length - 1;
-    const steps: Step[] = [...ahead, withRows ? prepareStep(statement.text) : runStep(statement.text)];
+    const steps: Step[] = [
+      ...(index > 0 ? [session.keepMeaning] : ahead),
+      withRows ? prepareStep(statement.text) : runStep(statement.text),
+    ];
     ahead = [];
     const last = await interruptible(session, run, target, async () => {
       const result = (await session.exchange(steps)).at(-1);

@@ -28,7 +28,7 @@ export async function runMigrationInTransaction(
   try {
     for (const [index, { text }] of statements.entries()) {
       at = positionOf(version, index + 1, statements.length);
-      const steps: Step[] = [...ahead, { kind: 'run', text, onRow: () => {} }];
+      const steps: Step[] = [...(index > 0 ? [session.keepReading] : ahead), { kind: 'run', text, onRow: () => {} }];
       ahead = [];
       await interruptible(session, run, target, () => session.exchange(steps));
     }

@@ -11,13 +11,18 @@ import { connectFailure, postgresErrors as errors } from './errors.js';
 import { explainText } from './explain.js';
 import { createPostgresMarker } from './marker.js';
 import { createPostgresMigrations } from './migrations.js';
+import { ownPathProblem } from './own-path.js';
 import { refusePooler } from './pooler.js';
 import { runSelect } from './select.js';
 import { createSessionPool } from './session.js';
+import { DEFAULT_SEARCH_PATH } from './settings.js';
 
 /** A PostgreSQL target with a pool for reads and one for writes. */
 export function createPostgresDriver(database: DatabaseConfig, config: AgentConfig, timings: Timings): Driver {
-  const options = { max: database.poolMax, maxRowBytes: config.limits.maxRowBytes, connectTimeoutMs: timings.httpConnectMs };
+  const options = {
+    ...{ max: database.poolMax, maxRowBytes: config.limits.maxRowBytes, connectTimeoutMs: timings.httpConnectMs },
+    searchPath: database.searchPath ?? DEFAULT_SEARCH_PATH,
+  };
   const reads = createSessionPool({ ...options, url: database.readUrl, readOnly: true });
   const writes = createSessionPool({ ...options, url: database.url, readOnly: false });
   const common = { timings, engine, graceMs: timings.deadlineGraceMs };
@@ -31,7 +36,7 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
     connect: ({ onlyLook }) =>
       connectDatabase(kept, onlyLook, connectFailure, async (writer, _, another) => {
         await refusePooler(writer, await another());
-        return null;
+        return { readProblem: null, nameProblem: database.searchPath === null ? await ownPathProblem(writer) : null };
       }),
     select: (run) => runInPool(reads, run, errors, (session) => runSelect(session, run, { ...common, pool: reads })),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),

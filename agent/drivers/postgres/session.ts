@@ -3,17 +3,19 @@ import { createPermits } from '../../permits.js';
 import { within } from '../../wait.js';
 import { ConnectionLost, RowTooLarge } from '../faults.js';
 import type { PoolOptions, Session, SessionPool } from '../session.js';
-import { type Backend, connectionConfig, learnBackend, NO_ENCODING, type TappedClient, tappedClient } from './client.js';
+import { type Backend, connectionConfig, learnBackend, type TappedClient, tappedClient } from './client.js';
 import { asServerError, connectFailure } from './errors.js';
 import { Exchange, type Step, type StepResult } from './exchange.js';
+import { DEFAULT_SEARCH_PATH, differs, type FixedSettings, fixedSettings } from './settings.js';
 
 const CLOSE_MS = 3000;
 
-/** A pool of sessions whose text forms are fixed as section 10 says. */
-export function createSessionPool(options: PoolOptions): SessionPool<PostgresSession> {
+/** A pool of sessions for which a text means one thing, and whose text forms are fixed as section 10 says. */
+export function createSessionPool(options: PoolOptions & { searchPath?: string }): SessionPool<PostgresSession> {
   const Client = tappedClient(options.maxRowBytes);
-  const config = { ...connectionConfig(options), Client };
-  const greet = (client: object) => learnBackend(client as TappedClient, options.connectTimeoutMs);
+  const fixed = fixedSettings(options.searchPath ?? DEFAULT_SEARCH_PATH, options.readOnly);
+  const config = { ...connectionConfig(options, fixed), Client };
+  const greet = (client: object) => learnBackend(client as TappedClient, fixed, options.connectTimeoutMs);
   const pool = new pg.Pool({ ...config, max: options.max, idleTimeoutMillis: 300_000, onConnect: greet });
   // An idle connection that ends leaves the pool by itself.
   pool.on('error', () => {});
@@ -24,10 +26,11 @@ export function createSessionPool(options: PoolOptions): SessionPool<PostgresSes
       if (!(await permits.take(signal))) return null;
       try {
         const client = await pool.connect();
-        return new PostgresSession(client as PoolClient & TappedClient, (destroy) => {
+        const giveBack = (destroy: boolean) => {
           client.release(destroy);
           permits.give();
-        });
+        };
+        return new PostgresSession(client as PoolClient & TappedClient, fixed, giveBack);
       } catch (error) {
         permits.give();
         throw connectFailure(error);
@@ -45,7 +48,7 @@ export function createSessionPool(options: PoolOptions): SessionPool<PostgresSes
         throw connectFailure(error);
       }
       const opened = client;
-      return new PostgresSession(opened, () => void opened.end().catch(() => {}));
+      return new PostgresSession(opened, fixed, () => void opened.end().catch(() => {}));
     },
     // A session that is never given back must not keep the process.
     close: () => within(pool.end(), CLOSE_MS, undefined),
@@ -55,6 +58,7 @@ export function createSessionPool(options: PoolOptions): SessionPool<PostgresSes
 /** One connection while one job has it. */
 export class PostgresSession implements Session {
   readonly #client: TappedClient;
+  readonly #fixed: FixedSettings;
   readonly #giveBack: (destroy: boolean) => void;
   readonly #onError: () => void;
   #lost = false;
@@ -62,8 +66,9 @@ export class PostgresSession implements Session {
   #current: Exchange | null = null;
   readonly #onNoData = () => this.#current?.handleNoData();
 
-  constructor(client: TappedClient, giveBack: (destroy: boolean) => void) {
+  constructor(client: TappedClient, fixed: FixedSettings, giveBack: (destroy: boolean) => void) {
     this.#client = client;
+    this.#fixed = fixed;
     this.#giveBack = giveBack;
     this.#onError = () => {
       this.#lost = true;
@@ -84,6 +89,16 @@ export class PostgresSession implements Session {
 
   get lost(): boolean {
     return this.#lost;
+  }
+
+  /** A step before each further statement of a transaction: a function of the one before may have left settings behind (HD-30). */
+  get keepMeaning(): Step {
+    return this.#fixed.keepMeaning(this.backend.encoding);
+  }
+
+  /** The same for the texts of a migration, which set things for each other. */
+  get keepReading(): Step {
+    return this.#fixed.keepReading(this.backend.encoding);
   }
 
   /** Runs the steps in one round trip; throws the server's error, RowTooLarge or ConnectionLost. */
@@ -127,11 +142,18 @@ export class PostgresSession implements Session {
   async #reset(): Promise<boolean> {
     try {
       if (this.#client.getTransactionStatus() !== 'I') await this.query('rollback');
-      await this.query('discard all');
-      if (this.backend.isAscii) await this.query(NO_ENCODING);
+      await this.checkSettings(['discard all', ...this.backend.settings]);
       return true;
     } catch {
       return false;
     }
+  }
+
+  /** Throws a ConnectFailure when after these statements a setting is not as it is to be (HD-30). */
+  async checkSettings(statements: readonly string[] = []): Promise<void> {
+    const steps = statements.map((text): Step => ({ kind: 'run', text }));
+    const results = await this.exchange([...steps, this.#fixed.look]);
+    const problem = this.#fixed.problemIn(results.at(-1)?.rows[0], this.backend.encoding);
+    if (problem !== null) throw differs(problem);
   }
 }

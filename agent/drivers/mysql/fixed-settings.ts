@@ -1,0 +1,78 @@
+import { withoutReadingModes } from '../../../sql/mysql/settings.js';
+
+/** What a session sets, and how it asks for what is in force then (HD-30). */
+export interface FixedSettings {
+  /** One statement with a place for `sql_mode`. */
+  set: string;
+  /** Gives `sql_mode`, the settings of `values`, the database and `lower_case_table_names`. */
+  look: string;
+  values: readonly (readonly [name: string, value: string])[];
+  /** Sets again what no text may set, and a procedure of an earlier statement may have changed. */
+  keep: string;
+}
+
+/** A server keeps the modes it has, but for those that change how a text is read. */
+export function fixedSettings(
+  { isMariadb, readOnlyVariable }: { isMariadb: boolean; readOnlyVariable: string },
+  readOnly: boolean,
+): FixedSettings {
+  const meaning = [
+    ['foreign_key_checks', '1'],
+    ['unique_checks', '1'],
+    ['sql_auto_is_null', '0'],
+    ['sql_select_limit', '18446744073709551615'],
+    ...(isMariadb ? [['check_constraint_checks', '1'] as const, ['sql_if_exists', '0'] as const] : []),
+  ] as const;
+  const values = [
+    ...[['time_zone', '+00:00'] as const, ['autocommit', '1'] as const],
+    ...meaning,
+    ...(readOnly ? [[readOnlyVariable, '1'] as const] : []),
+  ] as const;
+  const assign = (settings: FixedSettings['values']) =>
+    settings.map(([name, value]) => `session ${name} = ${/^\d+$/.test(value) ? value : `'${value}'`}`).join(', ');
+  // Set by SET NAMES.
+  const named = ['character_set_client', 'character_set_connection', 'character_set_results'].map(
+    (name) => [name, 'utf8mb4'] as const,
+  );
+  const all = [...values, ...named];
+  return {
+    set: `set names utf8mb4, session sql_mode = ?, session completion_type = 0, ${assign(values)}`,
+    keep: `set ${assign(meaning)}`,
+    look: `select ${['sql_mode', ...all.map(([name]) => name)].map((name) => `@@session.${name}`).join(', ')}, database(), @@lower_case_table_names`,
+    values: all,
+  };
+}
+
+/** What is not as it is to be in an answer to `look`, or null. */
+export function settingsProblem(
+  { values }: FixedSettings,
+  found: readonly (string | null)[],
+  database: string | null,
+): string | null {
+  const [mode, ...rest] = found;
+  const wrong = values.findIndex(([, value], index) => rest[index] !== value);
+  const [name, value] = values[wrong] ?? [];
+  if (name !== undefined) return `the setting ${name} is '${rest[wrong] ?? ''}' instead of '${value}'`;
+  if (withoutReadingModes(mode ?? '') !== mode) return `the sql_mode '${mode}' changes how text is read`;
+  return (rest[values.length] ?? null) === database ? null : 'the session is in another database than its address names';
+}
+
+/** Whether the server minds the case of names; it keeps to that for as long as its data lives, so that another answer is another server's. */
+export interface NameCase {
+  /** What is wrong with this `lower_case_table_names`, or null. */
+  problem(found: string): string | null;
+}
+
+/** Notes the first answer. */
+export function createNameCase(): NameCase {
+  let noted: string | null = null;
+  return {
+    problem(found) {
+      noted ??= found;
+      return found === noted ? null : `lower_case_table_names is ${found}, and was ${noted} at the start`;
+    },
+  };
+}
+
+/** A name as an identifier. */
+export const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
