@@ -107,8 +107,8 @@ function fixHints(findings: readonly Finding[], level: RiskLevel): string[] {
 }
 
 const hintByCode: Readonly<Record<string, string>> = {
-  no_where_delete: 'Add a WHERE to the DELETE.',
-  no_where_update: 'Add a WHERE to the UPDATE.',
+  no_where_delete: 'Give the DELETE a WHERE that selects rows by columns of its table.',
+  no_where_update: 'Give the UPDATE a WHERE that selects rows by columns of its table.',
   drop_table: 'Make sure that nothing reads the table any more, and rename it before you drop it.',
   drop_column: 'Make sure that nothing reads the column any more.',
   drop_index: 'Make sure that no query needs the index.',

@@ -2,6 +2,7 @@ import { completeFacts, maxListElements, noFacts, type StatementFacts } from './
 import type { Findings } from './findings.js';
 import { addDefinition } from './postgres-ddl-facts.js';
 import { usesOf } from './postgres-uses.js';
+import { queriesIn, unrestrictedBy } from './postgres-writes.js';
 import type { Form } from './statement-forms.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from './tree.js';
 import { tableOf, walk } from './walk-names.js';
@@ -13,24 +14,24 @@ export function factsOf(tag: string, body: TreeNode, form: Form, found: Findings
   facts.listedCall = found.listedCall;
   facts.uses = usesOf(tag, body);
   facts.writesUnknown = found.listedCall && form.inside !== 'defined';
+  const queries = once(() => queriesIn(tag, body));
   walk(tag, body, (field, node, hides) => {
     const table = tableOf(node);
     if (table !== null && (table.schema !== null || !hides(table.name))) facts.named.push(table);
-    if (form.inside === 'runs') addWork(facts, field, node);
+    if (form.inside === 'runs') addWork(facts, field, node, queries);
   });
   if (form.inside !== 'planned') addDefinition(facts, tag, body);
   return completeFacts(facts);
 }
 
 /** What a node does when it runs. */
-function addWork(facts: StatementFacts, field: string, node: TreeNode): void {
+function addWork(facts: StatementFacts, field: string, node: TreeNode, queries: () => ReadonlyMap<string, TreeNode>): void {
   if (rowChanges.has(field)) {
     facts.changesRows = true;
     const table = tableOf(node.relation);
     if (table !== null) facts.changed.push(table);
     if (table !== null && mayDelete(field, node)) facts.deletedFrom.push(table);
-    if (field === 'DeleteStmt' && node.whereClause === undefined) facts.hits.push('no_where_delete');
-    if (field === 'UpdateStmt' && node.whereClause === undefined) facts.hits.push('no_where_update');
+    facts.hits.push(...unrestrictedBy(field, node, queries()));
   } else if (field === 'A_Expr' && elementsOf(node) > maxListElements) facts.hits.push('large_in_list');
   else if (field === 'intoClause') {
     const table = tableOf(node.rel);
@@ -58,3 +59,11 @@ function elementsOfArray(value: Tree | undefined): number {
 }
 
 const rowChanges = new Set(['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt']);
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | null = null;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}

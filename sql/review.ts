@@ -47,8 +47,8 @@ const firm: ReadonlySet<ReviewRule> = new Set<ReviewRule>([
 ]);
 
 const messages: Readonly<Record<ReviewRule, string>> = {
-  no_where_delete: 'DELETE without WHERE removes every row',
-  no_where_update: 'UPDATE without WHERE changes every row',
+  no_where_delete: 'DELETE without a WHERE that selects among its rows can remove every row',
+  no_where_update: 'UPDATE without a WHERE that selects among its rows can change every row',
   drop_table: 'DROP TABLE removes the table and its rows',
   drop_column: 'DROP COLUMN removes the column and its values',
   drop_index: 'DROP INDEX can make queries slow',

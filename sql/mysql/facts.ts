@@ -6,6 +6,7 @@ import type { MysqlForm } from './forms.js';
 import { hasWords, type MysqlStatement, skipWords, upperAt } from './statement.js';
 import { findTables, type TableReference } from './tables.js';
 import { mysqlUsesOf } from './uses.js';
+import { selectsRows, writtenBy } from './writes.js';
 
 /** The facts of one statement of MySQL; rules look at what would run (section 8). */
 export function mysqlFactsOf(statement: MysqlStatement, form: MysqlForm, found: MysqlFindings): StatementFacts {
@@ -38,24 +39,27 @@ function addDml(facts: StatementFacts, statement: MysqlStatement, verbAt: number
   }
   const end = verb === 'UPDATE' ? find(statement, verbAt, 'SET') : whereAt;
   const main = references.filter(({ at }) => at > verbAt && at < (end ?? statement.tokens.length));
-  if (whereAt === null) facts.hits.push(verb === 'UPDATE' ? 'no_where_update' : 'no_where_delete');
-  facts.changed.push(...(verb === 'UPDATE' ? main.map(toName) : targetsOf(statement, first, main)));
+  const targets = verb === 'UPDATE' ? main : targetsOf(statement, first, main);
+  facts.changed.push(...targets.map(toName));
+  const written = verb === 'UPDATE' ? writtenBy(statement, end ?? first, whereAt ?? statement.tokens.length, main) : targets;
+  const selects = whereAt !== null && selectsRows(statement, { verbAt, whereAt, main, written, references });
+  if (!selects) facts.hits.push(verb === 'UPDATE' ? 'no_where_update' : 'no_where_delete');
   if (verb === 'DELETE') facts.deletedFrom.push(...facts.changed);
 }
 
 /** `DELETE FROM t`, `DELETE a, b FROM …` and `DELETE FROM a, b USING …`, where a and b may be aliases of the tables behind. */
-function targetsOf(statement: MysqlStatement, first: number, main: readonly TableReference[]): TableName[] {
+function targetsOf(statement: MysqlStatement, first: number, main: readonly TableReference[]): TableReference[] {
   const usingAt = find(statement, first, 'USING');
   const listAt = hasWords(statement, first, 'FROM') ? first + 1 : first;
   const isList = listAt === first || (usingAt !== null && !hasWords(statement, usingAt + 1, '('));
   const sourcesAt = listAt === first ? find(statement, first, 'FROM') : usingAt;
   const sources = new Map(main.filter(({ at }) => isList && at > (sourcesAt ?? at)).map((each) => [each.alias, each]));
-  const targets: TableName[] = [];
+  const targets: TableReference[] = [];
   for (let at = listAt; at < statement.tokens.length; at += 1) {
     const table = readTable(statement, at);
     if (table === null) break;
     const source = table.schema === null ? sources.get(table.name) : undefined;
-    targets.push(toName(source ?? table));
+    targets.push(source ?? main.find((each) => each.at === at) ?? { schema: table.schema, name: table.name, alias: null, at });
     const end = hasWords(statement, table.end, '.', '*') ? table.end + 2 : table.end;
     if (!isList || upperAt(statement, end) !== ',') break;
     at = end;

@@ -74,6 +74,19 @@ describe('what waits for approval on a policy that lets low risk pass', () => {
   });
 });
 
+describe('what the review stops', () => {
+  it.each([
+    'update big set city = 1 where true',
+    'update big set city = 1 where id = 5 or id is not null or true',
+    'update big set city = 1 where id in (select id from big)',
+    'merge into big using customers c on true when matched then update set city = 1',
+    'merge into big using customers c on c.id = 5 when matched then delete',
+  ])('%s (HD-22)', async (sql) => {
+    expect(await asked(sql)).toContain('without a WHERE that selects');
+    expect((await target.query('select count(*) from big where city is null')).rows).toEqual([{ count: '50080' }]);
+  });
+});
+
 describe('what passes by itself all the same', () => {
   it.each([
     `update customers set city = 'Bruges' where id = 12`,

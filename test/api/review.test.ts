@@ -73,7 +73,9 @@ describe('a creation that the review blocks (SQ-76)', () => {
     const text = `delete from users; update users set name = 'secret-name'; create index i on t (c)`;
     const answer = await create(text);
     expect([answer.status, answer.body.code]).toEqual([400, 'validation.failed']);
-    expect(answer.body.error).toBe('DELETE without WHERE removes every row; UPDATE without WHERE changes every row');
+    expect(answer.body.error).toBe(
+      'DELETE without a WHERE that selects among its rows can remove every row; UPDATE without a WHERE that selects among its rows can change every row',
+    );
     expect(answer.body.hint).not.toContain('allow_ddl');
     expect(await stored()).toEqual(requests);
     const events = (await blockedEvents()).slice(before);
@@ -91,7 +93,10 @@ describe('a creation that the review blocks (SQ-76)', () => {
     );
     const answer = await create('delete from users');
     await calls.sql('alter table audit_events drop constraint no_block');
-    expect([answer.status, answer.body.error]).toEqual([400, 'DELETE without WHERE removes every row']);
+    expect([answer.status, answer.body.error]).toEqual([
+      400,
+      'DELETE without a WHERE that selects among its rows can remove every row',
+    ]);
   });
 
   it('is told before a missing permission, and to nobody without any (RQ-17, RQ-20, RQ-21)', async () => {
@@ -110,7 +115,7 @@ describe('a creation that the review blocks (SQ-76)', () => {
       findings: [
         {
           ...{ rule: 'NoWhereDelete', level: 'Warn' },
-          ...{ message: 'DELETE without WHERE removes every row', statement_index: 0 },
+          ...{ message: 'DELETE without a WHERE that selects among its rows can remove every row', statement_index: 0 },
         },
       ],
       blocked: false,

@@ -132,9 +132,12 @@ export const mysqlVectors: readonly VectorRow[] = [
 
 /** The findings of a row under the default rules, and whether it is safe DDL (SQ-82); rows that are not named have none and are not. */
 export const reviewByRow: Readonly<Record<string, { codes: readonly string[]; safe?: true }>> = {
+  'P4 by HD-22': { codes: ['no_where_delete'] },
   P5: { codes: ['no_where_update'] },
   P6: { codes: ['no_where_delete'] },
   P7: { codes: [], safe: true },
+  // Its DELETE has a condition that holds for every row (HD-22).
+  P45: { codes: ['no_where_delete'] },
   P9: { codes: ['create_index_not_concurrently'] },
   P10: { codes: ['drop_index'] },
   P11: { codes: ['drop_view'] },

@@ -96,7 +96,7 @@ describe('findings of MySQL (section 8)', () => {
     ['DELETE a FROM t AS a JOIN (SELECT 1 FROM u WHERE b = 1) c', ['0 no_where_delete']],
     ['DELETE FROM a, b USING a JOIN b ON a.id = b.id WHERE a.id = 1', []],
     ['UPDATE t SET a = (SELECT 1 FROM u WHERE b = 1)', ['0 no_where_update']],
-    ['UPDATE t SET a = 1 WHERE true', []],
+    ['UPDATE t SET a = 1 WHERE true', ['0 no_where_update']],
     ['INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = 1', []],
     ['EXPLAIN DELETE FROM t', []],
     ['ALTER TABLE t DROP INDEX i, DROP KEY j', ['0 drop_index']],

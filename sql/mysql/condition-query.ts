@@ -1,0 +1,105 @@
+import { allOf, anyOf, type Condition, constant, isSame, other } from '../condition.js';
+import { restricts } from '../restricts.js';
+import { levelOf, type Range, readMysqlCondition } from './condition.js';
+import { type MysqlScope, shownAs } from './condition-scope.js';
+import { readTable } from './ddl-parts.js';
+import { hasWords, skipPair, upperAt } from './statement.js';
+
+/** A subquery in a condition: behind EXISTS, behind IN with what is asked, or as a value. */
+export function readQuery(
+  how: 'exists' | 'in' | 'value',
+  range: Range,
+  asked: readonly Condition[],
+  scope: MysqlScope,
+): Condition {
+  if (how === 'in' && asked.every((part) => covers(range, part, scope))) return constant(true);
+  const own = scope.references.filter(({ at }) => at > range.from && at < range.to).map(shownAs);
+  const inner = { ...scope, inner: true, targets: new Set([...scope.targets].filter((name) => !own.includes(name))) };
+  const conditions = conditionsIn(range, inner);
+  const where = conditions.length === 0 ? constant(true) : allOf(conditions);
+  const list = listIn(range, scope);
+  if (how === 'exists') return counts(range, scope) ? constant(true) : { kind: 'exists', where };
+  const given = list === null ? null : readMysqlCondition(list, inner);
+  if (given !== null && how === 'in' && asked.every((part) => isSame(part, given))) return { kind: 'exists', where };
+  if (given !== null && how === 'value' && list?.to === range.to) return given;
+  return other('query', [...asked, ...(given === null ? [] : [given]), where]);
+}
+
+/** Behind SELECT, up to FROM. */
+function listIn(range: Range, scope: MysqlScope): Range | null {
+  if (upperAt(scope.statement, range.from) !== 'SELECT') return null;
+  const from = hasWords(scope.statement, range.from + 1, 'DISTINCT') ? range.from + 2 : range.from + 1;
+  const to = levelOf({ from, to: range.to }, scope).find((at) => upperAt(scope.statement, at) === 'FROM') ?? range.to;
+  return { from, to };
+}
+
+/** `SELECT COUNT(…)` without GROUP BY gives a row whatever it finds. */
+function counts(range: Range, scope: MysqlScope): boolean {
+  const grouped = levelOf(range, scope).some((at) => /^(GROUP|HAVING)$/.test(upperAt(scope.statement, at)));
+  return (
+    !grouped &&
+    /^(COUNT|SUM|MIN|MAX|AVG)$/.test(upperAt(scope.statement, range.from + 1)) &&
+    hasWords(scope.statement, range.from + 2, '(')
+  );
+}
+
+/** What stands behind WHERE, ON and HAVING, in derived tables too. */
+export function conditionsIn(range: Range, scope: MysqlScope): Condition[] {
+  const level = levelOf(range, scope);
+  const arms = level.filter((at) => setOperations.has(upperAt(scope.statement, at)));
+  if (arms.length > 0) {
+    const bounds = [range.from, ...arms.map((at) => at + 1), range.to + 1];
+    const parts = bounds.slice(0, -1).map((from, index) => allOf(conditionsIn({ from, to: bounds[index + 1]! - 1 }, scope)));
+    return [anyOf(parts)];
+  }
+  return level.flatMap((at, index): Condition[] => {
+    const word = upperAt(scope.statement, at);
+    if (word === '(' && upperAt(scope.statement, at + 1) === 'SELECT')
+      return conditionsIn({ from: at + 1, to: skipPair(scope.statement, at) - 1 }, scope);
+    if (!openers.has(word)) return [];
+    const to = level.slice(index + 1).find((next) => clauses.has(upperAt(scope.statement, next))) ?? range.to;
+    return [readMysqlCondition({ from: at + 1, to }, scope)];
+  });
+}
+
+const maxNesting = 5;
+
+/** `SELECT id FROM t`, also of a query like it, without a condition that restricts: every row of the written table. */
+function covers(range: Range, asked: Condition, scope: MysqlScope, depth = 0): boolean {
+  const { statement } = scope;
+  const list = listIn(range, scope);
+  if (list === null || depth > maxNesting || asked.kind !== 'column' || asked.of !== 'target') return false;
+  const isDerived = upperAt(statement, list.to + 1) === '(';
+  const table = isDerived ? null : readTable(statement, list.to + 1);
+  const inside = { from: list.to + 2, to: skipPair(statement, list.to + 1) - 1 };
+  const reference = scope.references.find(({ at }) => at === list.to + 1);
+  if (isDerived ? !covers(inside, asked, scope, depth + 1) : reference === undefined || !isWritten(reference.name, asked, scope))
+    return false;
+  const end = isDerived ? inside.to + 1 : (table?.end ?? range.to);
+  const rest = levelOf({ from: end, to: range.to }, scope);
+  if (rest.some((at) => bounding.has(upperAt(statement, at)))) return false;
+  const local = { ...scope, inner: false, targets: new Set([...(reference ? [shownAs(reference)] : []), '']) };
+  const where = rest.find((at) => upperAt(statement, at) === 'WHERE');
+  const to = rest.find((at) => at > (where ?? range.to) && clauses.has(upperAt(statement, at))) ?? range.to;
+  if (where !== undefined && restricts(readMysqlCondition({ from: where + 1, to }, local))) return false;
+  const given = readMysqlCondition(list, local);
+  return upperAt(statement, list.from) === '*' || (given.kind === 'column' && given.name === asked.name);
+}
+
+function isWritten(name: string, asked: Extract<Condition, { kind: 'column' }>, scope: MysqlScope): boolean {
+  return scope.references.some((each) => {
+    const isTarget = asked.table === null ? scope.targets.has(shownAs(each)) : shownAs(each) === asked.table;
+    return isTarget && each.name === name;
+  });
+}
+
+const setOperations = new Set(['UNION', 'EXCEPT', 'INTERSECT']);
+const openers = new Set(['WHERE', 'ON', 'HAVING']);
+/** What ends a condition. */
+const clauses = new Set(
+  'WHERE ON HAVING GROUP ORDER LIMIT UNION EXCEPT INTERSECT JOIN INNER LEFT RIGHT CROSS NATURAL STRAIGHT_JOIN SET RETURNING WINDOW FOR LOCK'.split(
+    ' ',
+  ),
+);
+/** What makes a query give fewer rows, or others. */
+const bounding = new Set('LIMIT HAVING GROUP JOIN STRAIGHT_JOIN UNION EXCEPT INTERSECT ,'.split(' '));

@@ -1,0 +1,106 @@
+import { type Condition, constant } from '../condition.js';
+import type { Range } from './condition.js';
+import { readTable } from './ddl-parts.js';
+import type { MysqlToken } from './lexer.js';
+import { type MysqlStatement, nameOf, upperAt } from './statement.js';
+import type { TableReference } from './tables.js';
+
+/** What names mean where a condition stands. */
+export interface MysqlScope {
+  readonly statement: MysqlStatement;
+  /** By their aliases, in lower case, the tables whose rows are written. */
+  readonly targets: ReadonlySet<string>;
+  /** Inside a subquery, where a bare name may be the subquery's. */
+  readonly inner: boolean;
+  readonly references: readonly TableReference[];
+  /** Levels above, and tokens that may still be read: a token is read once at each level. */
+  readonly work: { depth: number; tokens: number };
+  /** Whether both are one column of one table under two names. */
+  readonly isCopy: (left: Condition, right: Condition) => boolean;
+}
+
+export const shownAs = ({ alias, name }: TableReference): string => (alias ?? name).toLowerCase();
+
+/** Whether two columns are one of a table that stands under two aliases: `t.id = x.id` of `t JOIN t AS x`. */
+export function copyOf(references: readonly TableReference[]): MysqlScope['isCopy'] {
+  const tables = new Map(references.map((each) => [shownAs(each), each]));
+  return (left, right) => {
+    if (left.kind !== 'column' || right.kind !== 'column' || left.table === null || right.table === null) return false;
+    const [one, another] = [tables.get(left.table), tables.get(right.table)];
+    return (
+      left.table !== right.table && left.name === right.name && one?.name === another?.name && one?.schema === another?.schema
+    );
+  };
+}
+
+/** The column that the range consists of, or null. */
+export function columnAt({ from, to }: Range, scope: MysqlScope): Condition | null {
+  const { statement } = scope;
+  const first = nameOf(statement.tokens[from]);
+  if (first === null || (statement.tokens[from]?.kind === 'word' && words.has(upperAt(statement, from)))) return null;
+  const table = readTable(statement, from);
+  if (table === null) return null;
+  const isLong =
+    table.end === from + 3 && upperAt(statement, table.end) === '.' && nameOf(statement.tokens[table.end + 1]) !== null;
+  if (to !== (isLong ? table.end + 2 : table.end)) return null;
+  return isLong
+    ? column(table.name, nameOf(statement.tokens[table.end + 1]) ?? '', scope)
+    : column(table.schema, table.name, scope);
+}
+
+function column(table: string | null, name: string, { targets, inner }: MysqlScope): Condition {
+  const shown = table?.toLowerCase() ?? null;
+  const isTarget = shown === null ? !inner : targets.has(shown);
+  if (isTarget && targets.size === 1) return { kind: 'column', of: 'target', table: null, name: name.toLowerCase() };
+  // The names of columns are compared without case.
+  return {
+    kind: 'column',
+    of: isTarget ? 'target' : shown === null ? 'unsure' : 'other',
+    table: shown,
+    name: name.toLowerCase(),
+  };
+}
+
+/** Every column in a range that is not understood. */
+export function columnsIn({ from, to }: Range, scope: MysqlScope): Condition[] {
+  const found: Condition[] = [];
+  for (let at = from; at < to; at += 1) {
+    const token = scope.statement.tokens[at];
+    if (upperAt(scope.statement, at - 1) === '@' || upperAt(scope.statement, at - 1) === '.' || nameOf(token) === null) continue;
+    let end = at + 1;
+    while (end < to && upperAt(scope.statement, end) === '.') end += 2;
+    // `DATE '…'` and `_latin1'…'` are constants.
+    const isPrefix = scope.statement.tokens[end]?.kind === 'string';
+    const one = isPrefix || upperAt(scope.statement, end) === '(' ? null : columnAt({ from: at, to: Math.min(end, to) }, scope);
+    if (one !== null) found.push(one);
+  }
+  return found;
+}
+
+/** The constant that a token is, or null. */
+export function constantOf(token: MysqlToken, negative: boolean): Condition | null {
+  if (token.kind === 'number') {
+    const value = Number(token.text);
+    return constant(negative ? -value : value, /^\d+$/.test(token.text) ? 'integer' : 'number');
+  }
+  if (negative) return null;
+  if (token.kind === 'string' && /^['"]/.test(token.text)) return constant(token.text.slice(1, -1), 'text');
+  if (token.kind !== 'word' || token.dotted) return null;
+  return token.upper === 'TRUE'
+    ? constant(true)
+    : token.upper === 'FALSE'
+      ? constant(false)
+      : token.upper === 'NULL'
+        ? constant(null)
+        : null;
+}
+
+/** Words in expressions that are no columns: reserved ones, units and what stands before a constant. */
+const words = new Set(
+  `ALL AND ANY AS ASC BETWEEN BINARY BOTH BY CASE COLLATE CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DESC DISTINCT DIV ELSE END
+  ESCAPE EXCEPT EXISTS FALSE FOR FROM GROUP HAVING IN INNER INTERSECT INTERVAL IS JOIN LEADING LEFT LIKE LIMIT LOCALTIME LOCALTIMESTAMP MOD NATURAL
+  NOT NULL ON OR ORDER OUTER OVER PARTITION REGEXP RIGHT RLIKE SELECT SOUNDS THEN TRAILING TRUE UNION UNKNOWN USING UTC_DATE UTC_TIME
+  UTC_TIMESTAMP WHEN WHERE WITH XOR SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR MICROSECOND DAY_HOUR DAY_MINUTE DAY_SECOND`.split(
+    /\s+/,
+  ),
+);

@@ -1,0 +1,66 @@
+import { allOf } from '../condition.js';
+import { restricts } from '../restricts.js';
+import { levelOf, type Range, readMysqlCondition } from './condition.js';
+import { conditionsIn } from './condition-query.js';
+import { copyOf, type MysqlScope, shownAs } from './condition-scope.js';
+import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
+import type { TableReference } from './tables.js';
+
+/** An UPDATE or DELETE: its tables, those whose rows it writes, and where its WHERE stands. */
+export interface MysqlWrite {
+  readonly verbAt: number;
+  readonly whereAt: number;
+  readonly main: readonly TableReference[];
+  readonly written: readonly TableReference[];
+  readonly references: readonly TableReference[];
+}
+
+/** Whether the WHERE selects among the rows that are written (HD-22): by itself, and with the conditions of joins by columns of the written table. */
+export function selectsRows(statement: MysqlStatement, write: MysqlWrite): boolean {
+  const { main, written, references } = write;
+  const scopeOf = (targets: readonly TableReference[]): MysqlScope => ({
+    ...{ statement, references, inner: false, isCopy: copyOf(main) },
+    work: { depth: 0, tokens: 4_000 + maxReads * statement.tokens.length },
+    targets: new Set(targets.map(shownAs)),
+  });
+  const where = whereOf(statement, write.whereAt);
+  if (!restricts(readMysqlCondition(where, scopeOf(main)))) return false;
+  const joins = { from: write.verbAt + 1, to: write.whereAt };
+  if (levelOf(joins, scopeOf(main)).some((at) => joinsByName(statement, at))) return true;
+  const scope = scopeOf(written);
+  return restricts(allOf([readMysqlCondition(where, scope), ...conditionsIn(joins, scope)]));
+}
+
+const maxReads = 16;
+
+/** Up to ORDER BY, LIMIT and RETURNING. */
+export function whereOf(statement: MysqlStatement, whereAt: number): Range {
+  const end = statement.tokens.findIndex(
+    ({ upper, dotted }, at) => at > whereAt && !dotted && statement.depths[at] === 0 && /^(ORDER|LIMIT|RETURNING)$/.test(upper),
+  );
+  return { from: whereAt + 1, to: end === -1 ? statement.tokens.length : end };
+}
+
+/** The tables that SET names before a column; all of them where one column is bare. */
+export function writtenBy(
+  statement: MysqlStatement,
+  setAt: number,
+  end: number,
+  main: readonly TableReference[],
+): TableReference[] {
+  const starts = [setAt, ...commasIn(statement, setAt, end)].map((at) => at + 1);
+  const names = starts.map((at) => (hasWords(statement, at + 1, '.') ? nameBefore(statement, at) : null));
+  return names.includes(null) ? [...main] : main.filter((each) => names.includes(shownAs(each)));
+}
+
+/** Of `t.a` and `s.t.a` the table. */
+function nameBefore(statement: MysqlStatement, at: number): string | null {
+  const tableAt = hasWords(statement, at + 3, '.') ? at + 2 : at;
+  return nameOf(statement.tokens[tableAt])?.toLowerCase() ?? null;
+}
+
+const commasIn = (statement: MysqlStatement, from: number, to: number): number[] =>
+  statement.tokens.flatMap(({ upper }, at) => (at > from && at < to && upper === ',' && statement.depths[at] === 0 ? [at] : []));
+
+const joinsByName = (statement: MysqlStatement, at: number): boolean =>
+  upperAt(statement, at) === 'NATURAL' || hasWords(statement, at, 'USING', '(');
