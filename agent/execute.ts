@@ -82,13 +82,17 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
   if (mutating.has(operation) && config.marker.mode === 'required' && claim.marker !== 'required') {
     return refuse(claim, 'marker table not available');
   }
+  if (claim.max_affected_rows != null && operation.startsWith('migrate_'))
+    return refuse(claim, 'refused: a migration does not pass without approval');
   const timeoutSecs = effectiveTimeout(
     claim.statement_timeout_secs ?? config.statementTimeoutSecs,
     config.maxStatementTimeoutSecs,
   );
   const gated = await passGate({ operation, detail: claim.detail, timeoutSecs }, target.driver, judge, reservedNames(config));
   if (!gated.ok) return refuse(claim, `refused: ${gated.why}`);
-  const ran = await gated.carryOut(runOf(job, { statements: gated.statements, timeoutSecs, expiresAt, config }));
+  const ran = await gated.carryOut(
+    runOf(job, { statements: gated.statements, changed: gated.changed, timeoutSecs, expiresAt, config }),
+  );
   target.noteRun(ran.connectivity);
   if (gated.changesSchema && mayHaveChanged(ran.outcome)) onSchemaChanged(target);
   return ran;
@@ -96,7 +100,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
 
 function runOf(
   { claim, agentId, control }: ClaimedJob,
-  judged: Pick<Run, 'statements' | 'timeoutSecs'> & { expiresAt: number; config: AgentConfig },
+  judged: Pick<Run, 'statements' | 'changed' | 'timeoutSecs'> & { expiresAt: number; config: AgentConfig },
 ): Run {
   const { limits, fenceWaitMs } = judged.config;
   return {
@@ -109,6 +113,8 @@ function runOf(
     marker: claim.marker === 'required',
     step: '',
     statements: judged.statements,
+    changed: judged.changed,
+    maxAffectedRows: claim.max_affected_rows ?? null,
     timeoutSecs: judged.timeoutSecs,
     limits: {
       maxRows: Math.min(limits.maxRows, claim.max_rows ?? limits.maxRows),
@@ -153,5 +159,6 @@ function termsOf(claim: ClaimAnswer): ClaimTerms {
     maxRows: claim.max_rows,
     maxResultBytes: claim.max_result_bytes,
     marker: claim.marker,
+    maxAffectedRows: claim.max_affected_rows,
   };
 }

@@ -1,3 +1,4 @@
+import type { TableName } from '../sql/facts.js';
 import type { JudgedStatement, SqlJudge, Verdict } from '../sql/judge.js';
 import type { ReservedNames } from '../sql/reserved-table.js';
 import type { Operation } from './config-schema.js';
@@ -8,6 +9,8 @@ import { readMigrationTask } from './migrations/read-task.js';
 export interface Gated {
   ok: true;
   statements: readonly JudgedStatement[];
+  /** Tables that the text names as written. */
+  changed: readonly TableName[];
   /** Whether the tables may look different afterwards. */
   changesSchema: boolean;
   carryOut(run: Run): Promise<RunReport>;
@@ -27,13 +30,20 @@ export async function passGate(
     const verdict = await judge.judge(detail, { dialect: driver.dialect, statementTimeoutSecs: timeoutSecs, ...names });
     const why = whyRefused(verdict, isRead);
     if (why !== null || verdict.verdict !== 'accepted') return { ok: false, why: why ?? 'no verdict' };
+    const changed = verdict.facts.flatMap((facts) => facts.changed);
     const carryOut = (run: Run) => (isRead ? driver.select(run) : driver.dml(run));
-    return { ok: true, statements: verdict.statements, changesSchema: verdict.ddl, carryOut };
+    return { ok: true, statements: verdict.statements, changed, changesSchema: verdict.ddl, carryOut };
   }
   const read = await readMigrationTask(operation, detail, driver.dialect, { judge, names });
   if (!read.ok) return read;
   const { task } = read;
-  return { ok: true, statements: [], changesSchema: task.kind === 'run', carryOut: (run) => driver.migrate(run, task) };
+  return {
+    ok: true,
+    statements: [],
+    changed: [],
+    changesSchema: task.kind === 'run',
+    carryOut: (run) => driver.migrate(run, task),
+  };
 }
 
 /** Why a text does not pass, or null. */

@@ -66,6 +66,7 @@ export const claimAnswer = z.object({
   approval_digest: z.string(),
   policy_revision: z.string(),
   max_result_bytes: z.int().min(0),
+  max_affected_rows: z.int().min(0).nullish(),
 });
 
 /** Answer of a dry-run claim (section 10). */

@@ -33,6 +33,8 @@ export interface ClaimTerms {
   maxRows: number | null;
   maxResultBytes: number;
   marker: 'required' | 'none';
+  /** Rows that a write may change that passed by risk, null for all others; absent from claims of an older gateway. */
+  maxAffectedRows?: number | null | undefined;
 }
 
 export interface TokenClaims extends ClaimTerms {
@@ -154,12 +156,14 @@ function lifeProblem(fields: TokenFields, now: number): string | null {
 }
 
 function mismatch(fields: TokenFields, claim: ClaimTerms, agentId: string): string | null {
-  const expected: [string, TokenValue][] = [
+  const expected: [string, TokenValue | undefined][] = [
     ['request_id', claim.requestId],
     ['operation', claim.operation],
     ['database', claim.database],
     ['environment', claim.environment],
     ...repeatedTerms(claim),
+    // A claim that leaves it out fits only a token that has none.
+    ['max_affected_rows', claim.maxAffectedRows],
     ['agent_id', agentId],
   ];
   const wrong = expected.find(([key, value]) => !isSame(fields.get(key), value));
@@ -167,7 +171,7 @@ function mismatch(fields: TokenFields, claim: ClaimTerms, agentId: string): stri
 }
 
 /** Digests are among the values, so the time taken does not depend on where two texts differ (ET-43). */
-function isSame(signed: TokenValue | undefined, claimed: TokenValue): boolean {
+function isSame(signed: TokenValue | undefined, claimed: TokenValue | undefined): boolean {
   return typeof signed === 'string' && typeof claimed === 'string' ? equalText(signed, claimed) : signed === claimed;
 }
 
@@ -177,7 +181,7 @@ function contentProblem(fields: TokenFields, claim: ClaimTerms): string | null {
   return null;
 }
 
-/** The nine terms that only the second signature covers and that the claim answer repeats (ET-35). */
+/** The terms that only the second signature covers and that the claim answer repeats (ET-35). */
 function repeatedTerms(claim: ClaimTerms): [string, TokenValue][] {
   return [
     ['execution_id', claim.executionId],
@@ -189,6 +193,7 @@ function repeatedTerms(claim: ClaimTerms): [string, TokenValue][] {
     ['max_rows', claim.maxRows],
     ['max_result_bytes', claim.maxResultBytes],
     ['marker', claim.marker],
+    ...(claim.maxAffectedRows === undefined ? [] : [['max_affected_rows', claim.maxAffectedRows] satisfies [string, TokenValue]]),
   ];
 }
 

@@ -119,7 +119,7 @@ const fromClaimable = `from requests r
        join unnest($1::text[], $2::text[], $3::boolean[]) as scope(database, environment, marker)
          on scope.database = r.database and scope.environment = r.environment
        join users u on u.id = r.requester and u.status = 'active'
-     where r.status = 'dispatched' and ($4::text[] = '{}' or r.operation = any($4::text[]))
+     where r.status = 'dispatched' and (r.max_affected_rows is null or $7) and ($4::text[] = '{}' or r.operation = any($4::text[]))
        and (($5 and scope.marker) or not exists (select 1 from executions e where e.request_id = r.id and e.unresolved))`;
 
 /** Whether a migration still holds back the next ones of its pair: for 10 s after it was first offered (MI-I10). */
@@ -150,6 +150,7 @@ export async function listJobs(
       agent.operations,
       agent.features.includes('fence'),
       limit,
+      agent.features.includes('max_affected_rows'),
     ],
   );
 }

@@ -8,6 +8,7 @@ import { findState } from './request-state.js';
 export interface Shown extends ContextColumns {
   reason: string | null;
   shareWith: string[];
+  requireApproval: boolean;
   metadata: string;
   idempotencyKey: string | null;
   decisionTrace: ReturnType<typeof decisionTrace>;
@@ -19,16 +20,17 @@ export async function findShown(db: Queryable, id: string): Promise<{ request: S
   return found as { request: StoredRequest & Shown; now: number } | undefined;
 }
 
-const shownColumns = `r.reason, r.share_with as "shareWith", r.metadata, r.idempotency_key as "idempotencyKey", r.decision_trace as "decisionTrace",
+const shownColumns = `r.reason, r.share_with as "shareWith", r.require_approval as "requireApproval", r.metadata, r.idempotency_key as "idempotencyKey", r.decision_trace as "decisionTrace",
   ${contextColumns}`;
 
 /** One agent as the queue hint looks at it (AG-78), already cut to those that could claim on the pair. */
 export async function listCandidateAgents(
   db: Queryable,
   pair: { database: string; environment: string; operation: string },
-): Promise<{ offline: boolean; draining: boolean; saturated: boolean }[]> {
+): Promise<{ offline: boolean; draining: boolean; saturated: boolean; bounds: boolean }[]> {
   return db.query(
-    `select last_seen_at < clock_timestamp() - interval '60 seconds' as offline, draining, in_flight >= max_concurrent as saturated
+    `select last_seen_at < clock_timestamp() - interval '60 seconds' as offline, draining, in_flight >= max_concurrent as saturated,
+       'max_affected_rows' = any(features) as bounds
      from agents
      where scopes @> jsonb_build_array(jsonb_build_object('database', $1::text, 'environment', $2::text))
        and (operations = '{}' or $3::text = any(operations))

@@ -8,6 +8,8 @@ export interface SnapshotTable {
   readonly schema_name: string;
   /** -1 = never analysed. */
   readonly estimated_rows: number;
+  /** False where no ROLLBACK takes changes back; absent where they are, or where it is not known. */
+  readonly transactional?: boolean | undefined;
   readonly columns: readonly SnapshotColumn[];
   readonly constraints: readonly SnapshotConstraint[];
   readonly indexes: readonly SnapshotIndex[];

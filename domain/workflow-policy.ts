@@ -70,6 +70,8 @@ export type AutoApprovalReason =
   | 'risk_below_threshold'
   | 'risk_above_threshold'
   | 'risk_unavailable'
+  | 'rows_not_bounded'
+  | 'approval_requested'
   | 'no_auto_approve_rule'
   | 'break_glass';
 
@@ -84,15 +86,30 @@ const RISK_RANK = { low: 1, medium: 2, high: 3, critical: 4, unknown: null, unav
   number | null
 >;
 
+/** What beside policy and risk decides whether a request passes by itself. */
+export interface Passing {
+  emergency: boolean;
+  /** The requester wants the steps (HD-26). */
+  requireApproval: boolean;
+  /** An agent can hold it to a number of rows, as it must for what passes by risk (HD-25). */
+  bounded: boolean;
+}
+
 /** The table of requests.md 8: whether a creation is dispatched at once, and the reason for its trace. Total; a risk equal to the threshold passes. */
-export function decideAutoApproval(rule: AutoApproveConfig | null, risk: RiskLevel, emergency: boolean): AutoApproval {
+export function decideAutoApproval(
+  rule: AutoApproveConfig | null,
+  risk: RiskLevel,
+  { emergency, requireApproval, bounded }: Passing,
+): AutoApproval {
   if (emergency) return { outcome: 'auto_approved', reason: 'break_glass', threshold: null };
   if (rule === null) return { outcome: 'needs_approval', reason: 'no_auto_approve_rule', threshold: null };
+  if (requireApproval) return { outcome: 'needs_approval', reason: 'approval_requested', threshold: rule.risk };
   if (rule.mode === 'always') return { outcome: 'auto_approved', reason: 'explicit_always', threshold: null };
   const threshold = rule.risk;
   const rank = RISK_RANK[risk];
   if (rank === null || threshold === null) return { outcome: 'needs_approval', reason: 'risk_unavailable', threshold };
   if (rank > RISK_RANK[threshold]) return { outcome: 'needs_approval', reason: 'risk_above_threshold', threshold };
+  if (!bounded) return { outcome: 'needs_approval', reason: 'rows_not_bounded', threshold };
   return { outcome: 'auto_approved', reason: 'risk_below_threshold', threshold };
 }
 

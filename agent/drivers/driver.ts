@@ -1,4 +1,5 @@
 import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
+import type { TableName } from '../../sql/facts.js';
 import type { Dialect, JudgedStatement } from '../../sql/judge.js';
 import type { CancelControl } from '../cancel-control.js';
 import type { MigrationTask } from '../migrations/task.js';
@@ -17,6 +18,10 @@ export interface Run {
   /** The `step` of the marker rows: the version while a migration runs, else empty. */
   step: string;
   statements: readonly JudgedStatement[];
+  /** Tables that the text names as written; empty for a migration. */
+  changed: readonly TableName[];
+  /** Rows that it may change (HD-25); null is no limit. */
+  maxAffectedRows: number | null;
   /** Seconds per statement; 0 is no limit. */
   timeoutSecs: number;
   limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };

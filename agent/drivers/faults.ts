@@ -1,4 +1,5 @@
 import { ConnectFailure } from './driver.js';
+import { TooManyRows, Uncounted } from './row-bound.js';
 
 /** The connection ended under a run. */
 export class ConnectionLost extends Error {
@@ -24,6 +25,7 @@ export class Unexpected extends Error {}
 
 /** Text of section 11 for an error of a run; `serverText` words one that the server reported, or gives null. */
 export function faultText(error: unknown, serverText: (error: unknown) => string | null): string {
+  if (error instanceof TooManyRows || error instanceof Uncounted) return error.message;
   const ofConnection = error instanceof ConnectFailure || error instanceof ConnectionLost;
   return `driver error: ${ofConnection ? '' : 'query failed: '}${faultReason(error, serverText)}`;
 }

@@ -6,9 +6,9 @@ export const BETWEEN = '\0';
 // Tables whose names differ in case only are two, while the catalogue compares names without case.
 const listOf = (what: string, place: string) => `group_concat(${what} order by ${place} separator '\\0')`;
 
-/** Name, rows. */
+/** Name, rows, whether changes are taken back. */
 export const TABLES = `
-  select table_name, table_rows from information_schema.tables
+  select table_name, table_rows, engine <=> 'InnoDB' from information_schema.tables
   where table_schema = database() and table_type in ('BASE TABLE', 'SYSTEM VERSIONED') limit ${MAX_ROWS}`;
 
 /** Table, name, type, nullable, default, how it is generated; in the table's order. MariaDB writes no default as the word NULL, and a text in quotes. */

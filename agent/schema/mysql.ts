@@ -39,7 +39,7 @@ function assemble(schema: string, [tables = [], described = [], keys = [], rules
   const checksOf = byTable(checked, (row) => row);
   const indexesOf = byTable(indexed, indexOf);
   return tables
-    .map(([name, rows]): SnapshotTable => {
+    .map(([name, rows, transactional]): SnapshotTable => {
       const table = text(name);
       const own = columnsOf.get(table) ?? [];
       const ruleOf = new Map(rulesOf.get(table));
@@ -52,6 +52,7 @@ function assemble(schema: string, [tables = [], described = [], keys = [], rules
         name: table,
         schema_name: schema,
         estimated_rows: rows == null ? -1 : Number(rows),
+        ...(transactional === '0' ? { transactional: false } : {}),
         columns: own.map((column) => ({ ...column, is_primary_key: primary.has(column.name) })),
         constraints: constraints.sort((one, other) => byName(one, other) || byKind(one, other)),
         indexes: (indexesOf.get(table) ?? []).sort(byName),

@@ -117,6 +117,7 @@ function agentFacts(
     id,
     inScope: scope !== undefined && allowed,
     fences: context.features.includes('fence'),
+    bounds: context.features.includes('max_affected_rows'),
     marker: scope?.marker ?? false,
   };
 }
@@ -172,6 +173,7 @@ function claimAnswer(
       statementTimeoutSecs: terms.statementTimeoutSecs,
       maxRows: terms.maxRows,
       maxResultBytes,
+      maxAffectedRows: request.maxAffectedRows,
       issuedAt: new Date(now),
     },
     signer,
@@ -191,6 +193,7 @@ function claimAnswer(
     policy_revision: request.policyRevision,
     approval_digest: request.approvalDigest,
     max_result_bytes: maxResultBytes,
+    max_affected_rows: request.maxAffectedRows,
     server_time: iso(now),
   });
 }

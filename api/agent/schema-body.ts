@@ -35,6 +35,7 @@ export const schemaTable = z.object({
   name: z.string(),
   schema_name: z.string().default(''),
   estimated_rows: z.number().default(-1),
+  transactional: z.boolean().optional(),
   columns: z.array(column).default([]),
   constraints: z.array(constraint).default([]),
   indexes: z.array(index).default([]),

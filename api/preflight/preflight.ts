@@ -35,7 +35,7 @@ export async function preflight(call: PreflightCall, services: Services): Promis
   }
   if (body.operation != null && body.operation !== verdict.operation)
     throw invalid(`the text is ${verdict.operation}`, 'body.operation');
-  const judged = judgeAccepted(generation, body, verdict, known);
+  const judged = judgeAccepted(generation, { ...body, dialect }, verdict, known);
   if (judged.matched === null) return answer(call, services, blockedAnswer('rejected', noWorkflow, null), skipped);
   const found = preflightAnswer(factsOf(call, verdict, { ...judged, matched: judged.matched }));
   const impact = await findImpact(call, services, verdict, judged.matched);
@@ -51,7 +51,11 @@ function factsOf({ caller, body }: PreflightCall, verdict: Accepted, judged: Jud
   return {
     classified: { ...verdict, statements: verdict.statements.length },
     ...{ workflow, review, risk },
-    approval: decideAutoApproval(workflow.autoApprove, risk.level, false),
+    approval: decideAutoApproval(workflow.autoApprove, risk.level, {
+      emergency: false,
+      requireApproval: false,
+      bounded: judged.bounded,
+    }),
     canSubmit: maySubmit(caller, body, verdict, { emergency: false, allowDdl: false }),
     breakGlassAllowed: maySubmit(caller, body, verdict, emergency) && (!review.blocked || review.bypassable),
   };

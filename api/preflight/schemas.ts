@@ -48,6 +48,7 @@ export const preflightResponse = z.object({
     break_glass_allowed: z.boolean(),
     workflow_id: text.nullable(),
     require_reason: z.boolean(),
+    may_require_approval: z.boolean(),
   }),
   impact: z.object({
     status: z.enum(['skipped', 'disabled_by_policy', 'not_available', 'completed', 'error', 'timeout']),

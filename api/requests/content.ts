@@ -14,6 +14,8 @@ export interface Content
   extends Pick<Creation, 'operation' | 'statementType' | 'risk' | 'review' | 'bypass' | 'dirSha256' | 'context'> {
   /** The workflow policy in force for the operation. */
   matched: WorkflowConfig | null;
+  /** Whether an agent can hold it to a number of rows (HD-25). */
+  bounded: boolean;
   /** Whether the caller holds every permission that creating it needs (RQ-21). */
   permitted: boolean;
   /** Statements that EXPLAIN takes (AG-65). */

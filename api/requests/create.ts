@@ -64,6 +64,7 @@ export async function createRequest(call: CreateCall, services: Services, times:
 function checkFlags(input: CreationInput & { asked: Operation }): void {
   if (input.allowDdl && !input.emergency) throw invalid('allow_ddl needs emergency', 'body.allow_ddl');
   if (input.asked === 'migrate_repair' && !input.emergency) throw invalid('migrate_repair needs emergency', 'body.emergency');
+  if (input.requireApproval && input.emergency) throw invalid('an emergency takes no approval steps', 'body.require_approval');
   if (input.emergency && input.reason === null) throw invalid('a reason is required for an emergency', 'body.reason');
 }
 
@@ -83,11 +84,13 @@ async function judgeCreation(
   if (registered(generation, input) === undefined) throw notRegistered(generation, caller, input);
   const dialect = await pairDialect(services.database, generation, input);
   const judge = input.asked.startsWith('migrate_') ? judgeMigrationContent : judgeSqlContent;
-  const { matched, permitted, explainable, ...content } = await judge(call, services, { input, dialect });
+  const { matched, permitted, bounded, explainable, ...content } = await judge(call, services, { input, dialect });
   if (!permitted) throw forbidden();
   refuseBeyondPlan(services, generation, input);
   if (matched === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
   if (matched?.requireReason && input.reason === null) throw invalid('a reason is required by the workflow', 'body.reason');
+  if (input.requireApproval && matched?.steps.length === 0)
+    throw invalid('the workflow has no approval steps', 'body.require_approval');
   const { approvalTtlSecs } = services.config().retention;
   const workflow = matched === null ? null : snapshotWorkflow(matched, approvalTtlSecs);
   const policyRevision = generation.revision;
@@ -101,7 +104,7 @@ async function judgeCreation(
     // AG-65: the statements that agents are asked to explain.
     explain: workflow?.explain === true && !input.noResultStore ? explainable : [],
     workflow,
-    approval: decideAutoApproval(workflow?.autoApprove ?? null, content.risk.level, input.emergency),
+    approval: decideAutoApproval(workflow?.autoApprove ?? null, content.risk.level, { ...input, bounded }),
     policyRevision,
     approvalDigest: approvalDigest({ ...input, operation: content.operation, policyRevision }),
     approvalTtlSecs,

@@ -36,6 +36,7 @@ export const creationBody = z.object({
   emergency: z.boolean().default(false),
   allow_ddl: z.boolean().default(false),
   no_result_store: z.boolean().default(false),
+  require_approval: z.boolean().default(false),
   share_with: z.array(z.string()).default([]),
 });
 
@@ -59,6 +60,7 @@ export function creationInput(body: CreationBody, bodyBytes: Uint8Array): Creati
     emergency: body.emergency,
     allowDdl: body.allow_ddl,
     noResultStore: body.no_result_store,
+    requireApproval: body.require_approval,
     shareWith: body.share_with,
     shareSelectors: normaliseShareWith(body.share_with),
   };
@@ -70,8 +72,10 @@ export function creationFingerprint({
   idempotencyKey: _,
   shareWith: __,
   metadata,
+  requireApproval,
   ...input
 }: CreationInput & { asked: Operation }): string {
-  const rest = JSON.stringify({ ...input, operation: asked });
+  // Keys that came later count only where they are set: a key keeps its fingerprint through an upgrade.
+  const rest = JSON.stringify({ ...input, ...(requireApproval ? { requireApproval } : {}), operation: asked });
   return sha256Hex(canonicalJson(`${rest.slice(0, -1)},"metadata":${metadata}}`));
 }

@@ -6,6 +6,7 @@ import { refusal } from '../../domain/errors.js';
 import { type Caller, can, type Pair, type Permission } from '../../domain/permissions.js';
 import { type NamedTable, namedTables } from '../../domain/request/named-tables.js';
 import { assessRisk, type Risk } from '../../domain/risk.js';
+import { canBeBounded } from '../../domain/row-bound.js';
 import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow, type Operation } from '../../domain/workflow-policy.js';
 import type { Dialect, Verdict } from '../../sql/judge.js';
 import { type Review, review } from '../../sql/review.js';
@@ -21,6 +22,8 @@ export interface Judgement {
   matched: WorkflowConfig | null;
   review: Review & { policyId: string };
   risk: Risk;
+  /** Whether an agent can hold it to a number of rows (HD-25). */
+  bounded: boolean;
   /** Named by the text. */
   tables: NamedTable[];
   schemaSnapshotCollectedAt: string | null;
@@ -69,7 +72,12 @@ async function classify(
 }
 
 /** Workflow policy, review and risk of an accepted text by the good snapshot of its pair. */
-export function judgeAccepted({ shared }: Generation, pair: Pair, verdict: Accepted, known: KnownSnapshot | null): Judgement {
+export function judgeAccepted(
+  { shared }: Generation,
+  { dialect, ...pair }: Pair & { dialect: Dialect | null },
+  verdict: Accepted,
+  known: KnownSnapshot | null,
+): Judgement {
   const { operation, facts } = verdict;
   const matched = matchWorkflow(shared.workflows, { ...pair, operation });
   const policy = matchPolicy(shared.sqlReview, pair) ?? BUILTIN_REVIEW;
@@ -80,6 +88,7 @@ export function judgeAccepted({ shared }: Generation, pair: Pair, verdict: Accep
     matched,
     review: { ...reviewed, policyId: policy.id },
     risk: assessRisk({ operation, facts, findings: reviewed.findings, autoApprove, snapshot, snapshotAgeMs: known?.ageMs ?? 0 }),
+    bounded: operation === 'execute_select' || canBeBounded(verdict, dialect, snapshot),
     tables: namedTables(facts, snapshot),
     schemaSnapshotCollectedAt: known === null ? null : iso(known.collectedAt),
   };

@@ -33,6 +33,7 @@ export async function judgeMigrationContent(
     dirSha256,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     matched,
+    bounded: false,
     permitted: mayMigrate(caller, input),
     explainable: [],
   };

@@ -76,6 +76,8 @@ async function shownRequest(
     queue_hint: await queueHint(services, request),
     emergency: request.emergency,
     no_result_store: request.noResultStore,
+    require_approval: request.requireApproval,
+    max_affected_rows: request.maxAffectedRows,
     reason: request.reason,
     share_with: request.shareWith,
     metadata: null,
@@ -117,14 +119,16 @@ function approvalProgress(request: StoredRequest) {
   };
 }
 
-type QueueHint = 'no_agents' | 'agents_draining' | 'agents_saturated' | 'migration_queued' | null;
+type QueueHint = 'no_agents' | 'agents_outdated' | 'agents_draining' | 'agents_saturated' | 'migration_queued' | null;
 
 /** AG-78, MI-50: why a dispatched request may be waiting. */
 async function queueHint(services: Services, request: StoredRequest): Promise<QueueHint> {
   if (request.status !== 'dispatched') return null;
   if (request.dispatchDeadline === null) return 'migration_queued';
-  const online = (await listCandidateAgents(services.database, request)).filter((agent) => !agent.offline);
-  if (online.length === 0) return 'no_agents';
+  const reached = (await listCandidateAgents(services.database, request)).filter((agent) => !agent.offline);
+  if (reached.length === 0) return 'no_agents';
+  const online = request.maxAffectedRows === null ? reached : reached.filter((agent) => agent.bounds);
+  if (online.length === 0) return 'agents_outdated';
   if (online.every((agent) => agent.draining)) return 'agents_draining';
   return online.every((agent) => agent.saturated) ? 'agents_saturated' : null;
 }

@@ -17,7 +17,7 @@ export async function judgeSqlContent(
   const { generation, caller } = call;
   const judgedText = await judgeText(services, generation, { ...input, sql: input.detail, dialect }, caller);
   const verdict = accepted(judgedText.verdict);
-  const judged = judgeAccepted(generation, input, verdict, judgedText.known);
+  const judged = judgeAccepted(generation, { ...input, dialect }, verdict, judgedText.known);
   const { matched, risk, review } = judged;
   await refuseBlocked(call, services, { input, dialect, operation: verdict.operation, review });
   return {
@@ -29,6 +29,7 @@ export async function judgeSqlContent(
     bypass: review.blocked ? { statementCount: verdict.statements.length } : null,
     context: collectedContext(judged),
     matched,
+    bounded: judged.bounded,
     permitted: maySubmit(caller, input, verdict, input),
     explainable: verdict.statements.filter(({ explainable }) => explainable).map(({ text }) => text),
   };

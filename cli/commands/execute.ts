@@ -6,7 +6,7 @@ import { beginsLikeRead, requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { type DeliveryOptions, deliver } from '../follow/deliver.js';
-import { type SubmitOptions, submit } from '../follow/submit.js';
+import { checkSubmitOptions, type SubmitOptions, submit } from '../follow/submit.js';
 import { showDuration } from '../output/instant.js';
 import { onOneLine } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
@@ -20,6 +20,7 @@ export interface ExecuteOptions extends DeliveryOptions, SubmitOptions {
 /** `svc execute`: one request with its key, then what CL-21 says for its status. */
 export async function execute(context: Context, args: readonly string[], options: ExecuteOptions): Promise<Answer> {
   if (options.allowDdl === true && options.emergency !== true) throw failure('usage', 'execute: --allow-ddl needs --emergency');
+  checkSubmitOptions(context, options);
   const sql = await readStatement(context, args[0], options.file);
   const database = databaseName(context.layers(), context.options);
   const environment = environmentName(context.layers(), context.options);

@@ -6,7 +6,7 @@ import { requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { deliver } from '../follow/deliver.js';
-import { type SubmitOptions, submit } from '../follow/submit.js';
+import { checkSubmitOptions, type SubmitOptions, submit } from '../follow/submit.js';
 import { type LocalMigration, type MigrationDirectory, readMigrations } from '../migrations/directory.js';
 import { describePlan } from '../migrations/plan.js';
 import type { Answer } from '../output/output.js';
@@ -34,6 +34,7 @@ async function migrate(
 ): Promise<Answer> {
   const { terminal, output, what } = context;
   const { after } = options;
+  checkSubmitOptions(context, options);
   if (after !== undefined && !isVersion(after)) throw failure('usage', `${what}: --after ${after} is no version`);
   const layers = context.layers();
   const database = databaseName(layers, context.options);

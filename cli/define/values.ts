@@ -53,6 +53,7 @@ export function addRequestOptions(command: Command): Command {
     .option('--wait', 'wait for the approval, then run it')
     .addOption(timeoutOption())
     .option('--emergency', 'break glass: run without approval; needs --reason')
+    .option('--ask', 'ask for approval by the steps of the workflow, though it might pass by itself')
     .option('--no-result-store', 'do not keep the result')
     .option('--share-with <id...>', 'who else may see the request and its result')
     .option('--ticket <text>', 'recorded with the request')

@@ -57,6 +57,7 @@ export function describeQueueHint(hint: string): string {
 
 const queueHints: Record<string, string> = {
   no_agents: 'no agent serves this database',
+  agents_outdated: 'no agent that serves this database can limit how many rows a write changes: update svc-agent',
   agents_saturated: 'all agents are busy',
   agents_draining: 'agents are stopping',
   migration_queued: 'waiting for another migration',

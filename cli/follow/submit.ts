@@ -11,6 +11,7 @@ export interface SubmitOptions {
   wait?: boolean;
   timeout?: number;
   emergency?: boolean;
+  ask?: boolean;
   resultStore?: boolean;
   shareWith?: string[];
   ticket?: string;
@@ -25,6 +26,12 @@ export interface Content {
   operation?: string;
   detail: string;
   allow_ddl?: boolean;
+}
+
+/** Refuses options that exclude each other, before anybody is asked anything. */
+export function checkSubmitOptions({ what }: Context, options: SubmitOptions): void {
+  if (options.ask === true && options.emergency === true)
+    throw failure('usage', `${what}: --ask and --emergency exclude each other`);
 }
 
 /** Makes one request with its key (CL-20), then does what CL-21 says for its status. */
@@ -53,6 +60,7 @@ function bodyOf(options: SubmitOptions) {
     ...(options.reason === undefined ? {} : { reason: options.reason }),
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
     ...(options.emergency === true ? { emergency: true } : {}),
+    ...(options.ask === true ? { require_approval: true } : {}),
     ...(options.resultStore === false ? { no_result_store: true } : {}),
     ...(options.shareWith === undefined ? {} : { share_with: options.shareWith }),
   };

@@ -2,7 +2,7 @@ import type { Actor, AuditDraft } from '../audit.js';
 import type { AutoApproval, Operation, RiskLevel, WorkflowSnapshot } from '../workflow-policy.js';
 import type { CollectedContext } from './context.js';
 import { dispatchedState } from './judge-resume.js';
-import type { Instant, StoredRequest } from './types.js';
+import { type Instant, isMutating, type StoredRequest } from './types.js';
 
 /** What the caller asked for, after defaults and aliases (requests.md section 2). */
 export interface CreationInput {
@@ -16,6 +16,7 @@ export interface CreationInput {
   emergency: boolean;
   allowDdl: boolean;
   noResultStore: boolean;
+  requireApproval: boolean;
   shareWith: string[];
   /** Normalised, sorted, without repeats (RQ-10). */
   shareSelectors: string[];
@@ -65,6 +66,7 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
     detail: input.detail,
     emergency: input.emergency,
     noResultStore: input.noResultStore,
+    maxAffectedRows: rowBound(creation),
     shareSelectors: input.shareSelectors,
     workflow,
     policyRevision: creation.policyRevision,
@@ -99,6 +101,12 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
   return { request, events: creationEvents(creation, actor, dispatched) };
 }
 
+/** HD-25: a person who approves sees the text; what passes by risk may change as many rows as its risk was judged by. */
+function rowBound({ approval, operation, workflow }: Creation): number | null {
+  const passed = approval.reason === 'risk_below_threshold' && isMutating(operation);
+  return passed ? (workflow?.autoApprove?.maxEstimatedRows ?? 0) : null;
+}
+
 function creationEvents({ id, input, bypass, dirSha256 }: Creation, actor: Actor, dispatched: boolean): AuditDraft[] {
   const event = { outcome: 'success', actor, resourceType: 'request', resourceId: id } as const;
   const metadata = {
@@ -106,6 +114,7 @@ function creationEvents({ id, input, bypass, dirSha256 }: Creation, actor: Actor
     emergency: input.emergency,
     allow_ddl: input.allowDdl,
     no_result_store: input.noResultStore,
+    ...(input.requireApproval ? { require_approval: true } : {}),
     share_with: input.shareWith,
     ...(dirSha256 === null ? {} : { dir_sha256: dirSha256 }),
   };

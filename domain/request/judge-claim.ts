@@ -21,6 +21,8 @@ export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): V
   const unresolved = isMutating(request.operation) && request.unresolved.length > 0;
   if (unresolved && !(agent.fences && agent.marker))
     return refuse(conflict('an earlier attempt is unresolved', 'an agent with markers must look for it'));
+  if (request.maxAffectedRows !== null && !agent.bounds)
+    return refuse(conflict('the agent cannot limit how many rows a write changes', 'an agent of this version can'));
   if (request.dispatchDeadline === null)
     return refuse(
       conflict('another migration is running on this database and environment', 'it is offered again when that has ended'),

@@ -29,6 +29,8 @@ export interface AgentFacts {
   id: string;
   inScope: boolean;
   fences: boolean;
+  /** It rolls a write back that changes more rows than its claim allows (HD-25). */
+  bounds: boolean;
   marker: boolean;
 }
 

@@ -67,6 +67,8 @@ export interface StoredRequest {
   detail: string;
   emergency: boolean;
   noResultStore: boolean;
+  /** Rows that it may change, of a write that passed by risk; null of all others (HD-25). */
+  maxAffectedRows: number | null;
   shareSelectors: string[];
   workflow: WorkflowSnapshot | null;
   policyRevision: string;

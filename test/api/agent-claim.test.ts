@@ -104,7 +104,7 @@ describe('the answer of a claim (section 4)', () => {
           approval_digest: approvalDigest({ ...content(body), detail: write }),
           policy_revision: expect.stringMatching(/^r\d+$/),
         },
-        ...{ max_result_bytes: 20_000, server_time: expect.any(String) },
+        ...{ max_result_bytes: 20_000, max_affected_rows: null, server_time: expect.any(String) },
       },
     ]);
     expect(Date.parse(body.lease_expires_at) - Date.parse(body.server_time)).toBe(60_000);
@@ -130,7 +130,14 @@ describe('the answer of a claim (section 4)', () => {
     const verify = (over: object, by: object = {}) =>
       verifyExecutionToken(body.execution_token, { ...terms, ...over }, { ...verifier, ...by });
     expect(verify({})).toEqual({ ok: true, expiresAt: Date.parse(body.server_time) + 300_000 });
-    for (const over of [{ detail: `${write} ` }, { fence: 2 }, { maxResultBytes: 1 }, { requestId: randomUUID() }])
+    for (const over of [
+      { detail: `${write} ` },
+      { fence: 2 },
+      { maxResultBytes: 1 },
+      { maxAffectedRows: 1 },
+      { maxAffectedRows: undefined },
+      { requestId: randomUUID() },
+    ])
       expect(verify(over).ok).toBe(false);
     expect(verify({}, { agentId: 'agent-other' })).toMatchObject({ ok: false, why: 'agent_id mismatch' });
     expect(JSON.parse(body.execution_token)).toMatchObject({ requester_subject_id: 'rita', requester_role: 'requester' });
@@ -316,5 +323,6 @@ const termsOf = (body: Loose) => ({
   statementTimeoutSecs: body.statement_timeout_secs,
   maxRows: body.max_rows,
   maxResultBytes: body.max_result_bytes,
+  maxAffectedRows: body.max_affected_rows,
   marker: body.marker,
 });

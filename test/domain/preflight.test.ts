@@ -41,7 +41,7 @@ function answerOf({ autoApprove = always, level = 'low', findings = [], write = 
     workflow,
     review: { findings, blocked: findings.some(({ action }) => action === 'block') },
     risk: { level, factors: [] },
-    approval: decideAutoApproval(autoApprove, level, false),
+    approval: decideAutoApproval(autoApprove, level, { emergency: false, requireApproval: false, bounded: true }),
     ...{ canSubmit: true, breakGlassAllowed: false, ...rights },
   };
   return preflightAnswer(facts);

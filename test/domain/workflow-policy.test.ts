@@ -91,9 +91,10 @@ const rule = (mode: AutoApproveConfig['mode'], risk: AutoApproveConfig['risk']):
   maxEstimatedRows: 1000,
 });
 
-describe('auto-approval (requests.md 8)', () => {
-  const medium = rule('risk_based', 'medium');
+const usual = { emergency: false, requireApproval: false, bounded: true };
+const medium = rule('risk_based', 'medium');
 
+describe('auto-approval (requests.md 8)', () => {
   it.each<[string, AutoApproveConfig | null, RiskLevel, string, string]>([
     ['always', rule('always', null), 'critical', 'auto_approved', 'explicit_always'],
     ['below the threshold', medium, 'low', 'auto_approved', 'risk_below_threshold'],
@@ -104,13 +105,51 @@ describe('auto-approval (requests.md 8)', () => {
     ['unavailable', rule('risk_based', 'high'), 'unavailable', 'needs_approval', 'risk_unavailable'],
     ['no rule', null, 'low', 'needs_approval', 'no_auto_approve_rule'],
   ])('%s', (_, autoApprove, risk, outcome, reason) => {
-    expect(decideAutoApproval(autoApprove, risk, false)).toMatchObject({ outcome, reason });
-    expect(decideAutoApproval(autoApprove, risk, true)).toMatchObject({ outcome: 'auto_approved', reason: 'break_glass' });
+    expect(decideAutoApproval(autoApprove, risk, usual)).toMatchObject({ outcome, reason });
+    expect(decideAutoApproval(autoApprove, risk, { ...usual, emergency: true })).toMatchObject({
+      outcome: 'auto_approved',
+      reason: 'break_glass',
+    });
   });
 
   it('tells the threshold it compared with', () => {
-    expect(decideAutoApproval(medium, 'low', false).threshold).toBe('medium');
-    expect(decideAutoApproval(null, 'low', false).threshold).toBeNull();
+    expect(decideAutoApproval(medium, 'low', usual).threshold).toBe('medium');
+    expect(decideAutoApproval(null, 'low', usual).threshold).toBeNull();
+  });
+});
+
+describe('what keeps a request from passing by itself', () => {
+  const always = rule('always', null);
+  it.each<[string, Parameters<typeof decideAutoApproval>, string, string]>([
+    [
+      'rows that cannot be counted, by risk (HD-25)',
+      [medium, 'low', { ...usual, bounded: false }],
+      'needs_approval',
+      'rows_not_bounded',
+    ],
+    ['the same above the threshold', [medium, 'high', { ...usual, bounded: false }], 'needs_approval', 'risk_above_threshold'],
+    ['the same where everything passes', [always, 'low', { ...usual, bounded: false }], 'auto_approved', 'explicit_always'],
+    ['the same in an emergency', [medium, 'low', { ...usual, bounded: false, emergency: true }], 'auto_approved', 'break_glass'],
+    [
+      'its requester, by risk (HD-26)',
+      [medium, 'low', { ...usual, requireApproval: true }],
+      'needs_approval',
+      'approval_requested',
+    ],
+    [
+      'its requester, where everything passes',
+      [always, 'low', { ...usual, requireApproval: true }],
+      'needs_approval',
+      'approval_requested',
+    ],
+    [
+      'its requester, without a rule',
+      [null, 'low', { ...usual, requireApproval: true }],
+      'needs_approval',
+      'no_auto_approve_rule',
+    ],
+  ])('%s', (_, asked, outcome, reason) => {
+    expect(decideAutoApproval(...asked)).toMatchObject({ outcome, reason });
   });
 });
 

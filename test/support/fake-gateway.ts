@@ -16,6 +16,8 @@ export interface JobInput {
   statementTimeoutSecs?: number;
   maxRows?: number | null;
   maxResultBytes?: number;
+  /** Left out as an older gateway does, if absent. */
+  maxAffectedRows?: number | null;
   marker?: 'required' | 'none';
   /** Changes the claim answer after the token was signed. */
   forge?: (claim: Record<string, unknown>) => Record<string, unknown>;
@@ -257,6 +259,7 @@ function claimAnswer(job: Entry, key: SigningKey): Record<string, unknown> {
     statementTimeoutSecs: input.statementTimeoutSecs ?? 30,
     maxRows: input.maxRows ?? null,
     maxResultBytes: input.maxResultBytes ?? 10_485_760,
+    maxAffectedRows: input.maxAffectedRows,
     marker: input.marker ?? (operation === 'execute_select' ? 'none' : 'required'),
     requesterRole: 'requester',
     requesterSubjectId: 'dana',
@@ -283,6 +286,7 @@ function claimAnswer(job: Entry, key: SigningKey): Record<string, unknown> {
     approval_digest: claims.approvalDigest,
     policy_revision: claims.policyRevision,
     max_result_bytes: claims.maxResultBytes,
+    max_affected_rows: claims.maxAffectedRows,
     server_time: new Date().toISOString(),
   };
 }

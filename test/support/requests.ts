@@ -71,7 +71,7 @@ export const resume = (database: Database, id: string, dispatchMs = 300_000) =>
 /** An agent's claim; answers the id of the execution. */
 export async function claim(database: Database, id: string, leaseMs = 60_000): Promise<string> {
   const executionId = randomUUID();
-  const agent = { id: 'agent-1', inScope: true, fences: true, marker: true };
+  const agent = { id: 'agent-1', inScope: true, fences: true, marker: true, bounds: true };
   const execution = { id: executionId, claimId: null, leaseMs, windowSecs: 86_400 };
   const claiming: Move = { kind: 'claim', actor: { ...actorOf('agent-1'), type: 'agent' }, agent, facts, execution };
   const decide: Decide = (request, now) => ({
@@ -133,7 +133,7 @@ function creationOf(options: StoredRequestOptions): Creation {
       reason: secretTexts.reason,
       idempotencyKey: null,
       metadata: JSON.stringify({ note: secretTexts.metadata }),
-      ...{ emergency: false, allowDdl: false, noResultStore: false, shareWith: [], shareSelectors: [] },
+      ...{ emergency: false, allowDdl: false, noResultStore: false, requireApproval: false, shareWith: [], shareSelectors: [] },
     },
     requester: 'alice',
     requesterRole: 'requester',

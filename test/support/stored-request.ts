@@ -66,6 +66,7 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
     detail: 'select 1',
     emergency: false,
     noResultStore: false,
+    maxAffectedRows: null,
     shareSelectors: [],
     workflow: workflowSnapshot(),
     policyRevision: 'r1',

@@ -4,8 +4,10 @@ import { beginAttempt } from '../attempt.js';
 import type { Run } from '../driver.js';
 import type { Report } from '../engine.js';
 import { checkFlag, failedRun, interruptible, notStarted } from '../guard.js';
+import { refuseAboveBound, refuseUnbounded } from '../row-bound.js';
 import { committed } from '../written.js';
 import { runOneByOne } from './auto.js';
+import { beginCounting } from './changed-rows.js';
 import { commitMysql } from './commit.js';
 import type { MysqlWriteTarget } from './engine.js';
 import { isInnodbOnly } from './innodb.js';
@@ -26,6 +28,8 @@ export async function runMysqlDml(
   } catch (error) {
     return { outcome: notStarted(error, run, target.engine.errors), error };
   }
+  const unbounded = mode === 'auto' ? refuseUnbounded(run) : null;
+  if (unbounded !== null) return { outcome: unbounded, error: null };
   const ended = await beginAttempt(session, run, target, mode, onProven);
   if (ended !== null) return ended;
   return mode === 'auto' ? await runOneByOne(session, run, target) : await runInTransaction(session, run, target);
@@ -54,14 +58,18 @@ async function runStatements(session: MysqlSession, run: Run, target: MysqlWrite
   await limitTime(session, run.timeoutSecs);
   await session.run('start transaction read write');
   if (run.marker) await target.marker.open(session, run, 'tx');
+  const countAll =
+    run.maxAffectedRows === null ? null : await interruptible(session, run, target, () => beginCounting(session, run));
   let affected = 0;
   let json: RowsJson | null = null;
   for (const [index, statement] of run.statements.entries()) {
     if (index > 0) await session.keepMeaning();
     const ran = await interruptible(session, run, target, () => runMysqlStatement(session, statement, run));
     affected += ran.affected;
+    refuseAboveBound(run, affected);
     json = ran.json;
   }
+  if (countAll !== null) refuseAboveBound(run, Math.max(affected, await interruptible(session, run, target, countAll)));
   if (run.marker) await target.marker.done(session, run, affected);
   return committed(affected, json);
 }

@@ -4,8 +4,10 @@ import { beginAttempt } from '../attempt.js';
 import type { Run } from '../driver.js';
 import type { Report } from '../engine.js';
 import { checkFlag, failedRun, interruptible } from '../guard.js';
+import { refuseAboveBound, refuseUnbounded } from '../row-bound.js';
 import { committed } from '../written.js';
 import { runOutsideTransaction } from './auto.js';
+import { changesOf, changesSince, countChanges } from './changed-rows.js';
 import { askTransactionId, commit, type TransactionId, transactionIdOf } from './commit.js';
 import type { PostgresWriteTarget } from './engine.js';
 import type { Step } from './exchange.js';
@@ -21,6 +23,8 @@ export async function runDml(
   onProven: () => void,
 ): Promise<Report> {
   const auto = run.statements.some((statement) => statement.outsideTransaction);
+  const unbounded = auto ? refuseUnbounded(run) : null;
+  if (unbounded !== null) return { outcome: unbounded, error: null };
   const ended = await beginAttempt(session, run, target, auto ? 'auto' : 'tx', onProven);
   if (ended !== null) return ended;
   return auto ? await runOutsideTransaction(session, run, target) : await runInTransaction(session, run, target);
@@ -42,6 +46,9 @@ async function runStatements(session: PostgresSession, run: Run, target: Postgre
   // What begins the transaction travels with the first statement.
   let ahead: Step[] = [{ kind: 'run', text: 'begin read write' }, settingsStep(run.timeoutSecs, true)];
   if (run.marker) ahead.push(target.marker.openStep(run, 'tx'));
+  if (run.maxAffectedRows !== null) ahead.push(countChanges);
+  const counted = ahead.length - 1;
+  let before: number | null = null;
   let affected = 0;
   let json: RowsJson | null = null;
   for (const [index, statement] of run.statements.entries()) {
@@ -52,12 +59,16 @@ async function runStatements(session: PostgresSession, run: Run, target: Postgre
     ];
     ahead = [];
     const last = await interruptible(session, run, target, async () => {
-      const result = (await session.exchange(steps)).at(-1);
+      const results = await session.exchange(steps);
+      if (run.maxAffectedRows !== null) before ??= changesOf(results[counted]);
+      const result = results.at(-1);
       return withRows ? await runForRows(session, result?.columns ?? [], run) : { json: null, tag: result?.tag ?? '' };
     });
     affected += countOf(last.tag);
+    refuseAboveBound(run, affected);
     json = last.json;
   }
+  if (before !== null) refuseAboveBound(run, Math.max(affected, await changesSince(before, session, run, target)));
   const end: Step[] = [...ahead, ...(run.marker ? [target.marker.done(run, affected)] : [])];
   const results = await session.exchange([...end, askTransactionId]);
   return { outcome: committed(affected, json), transaction: transactionIdOf(results.at(-1)) };

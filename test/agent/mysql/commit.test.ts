@@ -226,6 +226,8 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
         marker: true,
         step: '',
         statements: verdict.statements,
+        changed: [],
+        maxAffectedRows: null,
         timeoutSecs: 30,
         fenceWaitMs: 1000,
         control,

@@ -3,6 +3,7 @@ import { type Creation, createdRequest, decisionTrace } from '../../../domain/re
 import { decideAutoApproval } from '../../../domain/workflow-policy.js';
 import { actorOf, now, storedRequest, user, workflowSnapshot } from '../../support/stored-request.js';
 
+const usual = { emergency: false, requireApproval: false, bounded: true };
 const input: Creation['input'] = {
   ...{
     database: 'app',
@@ -12,7 +13,14 @@ const input: Creation['input'] = {
     idempotencyKey: null,
     metadata: '{}',
   },
-  ...{ emergency: false, allowDdl: false, noResultStore: true, shareWith: ['bob'], shareSelectors: ['user:bob'] },
+  ...{
+    emergency: false,
+    allowDdl: false,
+    noResultStore: true,
+    requireApproval: false,
+    shareWith: ['bob'],
+    shareSelectors: ['user:bob'],
+  },
 };
 const creation = (over: Partial<Creation> = {}): Creation => ({
   ...{
@@ -34,7 +42,7 @@ const creation = (over: Partial<Creation> = {}): Creation => ({
     workflow: workflowSnapshot(),
   },
   ...{
-    approval: decideAutoApproval(null, 'unknown', false),
+    approval: decideAutoApproval(null, 'unknown', usual),
     policyRevision: 'r7',
     approvalDigest: 'd'.repeat(64),
     approvalTtlSecs: 99,
@@ -43,8 +51,11 @@ const creation = (over: Partial<Creation> = {}): Creation => ({
   ...over,
 });
 const always = { mode: 'always', risk: null, allowReadOnly: false, allowSafeDdl: false, maxEstimatedRows: 0 } as const;
-const auto = { approval: decideAutoApproval(always, 'unknown', false) };
-const emergency = { input: { ...input, emergency: true }, approval: decideAutoApproval(null, 'unknown', true) };
+const auto = { approval: decideAutoApproval(always, 'unknown', usual) };
+const emergency = {
+  input: { ...input, emergency: true },
+  approval: decideAutoApproval(null, 'unknown', { ...usual, emergency: true }),
+};
 const actor = actorOf(user('alice'));
 const create = (over?: Partial<Creation>) => createdRequest(creation(over), actor, now);
 

@@ -77,7 +77,8 @@ describe('a claim', () => {
 
   it('requires a marker for a change by an agent that can write one, and needs such an agent after a lost one (AG-33, AG-57)', () => {
     const dml = requestIn('dispatched', { operation: 'execute_dml' });
-    const by = (fences: boolean, marker: boolean) => claim({ agent: { id: 'agent-1', inScope: true, fences, marker } });
+    const by = (fences: boolean, marker: boolean) =>
+      claim({ agent: { id: 'agent-1', inScope: true, fences, marker, bounds: true } });
     const all = [by(true, true), by(true, false), by(false, true), by(false, false)];
     expect(all.map((move) => judge(dml, move, now).change?.state.execution?.marker)).toEqual([
       'required',

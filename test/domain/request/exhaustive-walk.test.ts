@@ -32,7 +32,9 @@ const outcomes: Outcome[] = ['committed', 'already_applied', 'rolled_back', 'not
 /** Every move somebody could try on this request now: all people, agents, clocks, facts and reports. */
 function movesOn({ executions }: World): Move[] {
   const anybody = [...people, agent('agent-1')];
-  const claims = [true, false].map((fences) => claim({ agent: { id: 'agent-1', inScope: true, fences, marker: fences } }));
+  const claims = [true, false].map((fences) =>
+    claim({ agent: { id: 'agent-1', inScope: true, fences, marker: fences, bounds: fences } }),
+  );
   const ids = claims.map((move) => ({ ...move, execution: { ...move.execution, id: `execution-${executions.length + 1}` } }));
   const reports = executions.flatMap((execution) =>
     outcomes.flatMap((outcome) => [null, false, true].map((cancelled) => result(execution, outcome, { cancelled }))),

@@ -1,0 +1,27 @@
+import type { StatementFacts } from '../sql/facts.js';
+import type { Dialect, JudgedStatement } from '../sql/judge.js';
+import type { SchemaSnapshot } from './schema-snapshot.js';
+
+/**
+ * Whether an agent can count the rows that a write changes and take them back when they are too many (HD-25). It cannot where a statement commits by
+ * itself or changes a table without transactions, and nobody counts the rows of a table that is emptied or dropped as a whole.
+ */
+export function canBeBounded(
+  {
+    statements,
+    facts,
+  }: {
+    statements: readonly Pick<JudgedStatement, 'kind' | 'outsideTransaction'>[];
+    facts: readonly Pick<StatementFacts, 'hits'>[];
+  },
+  dialect: Dialect | null,
+  snapshot: SchemaSnapshot | null,
+): boolean {
+  if (facts.some(({ hits }) => hits.includes('truncate') || hits.includes('drop_table'))) return false;
+  if (dialect !== 'mysql') return statements.every(({ outsideTransaction }) => !outsideTransaction);
+  // DDL, CALL and the like commit by themselves there; a trigger may lead from any table to one without transactions.
+  return (
+    statements.every(({ kind }) => kind === 'dml' || kind === 'query' || kind === 'setting') &&
+    !snapshot?.tables.some(({ transactional }) => transactional === false)
+  );
+}
