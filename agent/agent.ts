@@ -111,7 +111,7 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
   onSchemasAsked(first.schema_sync);
   schemas.begin();
   await loop.run();
-  probes.setReady(false);
+  quietly(() => probes.setReady(false));
   const code = await drain(options, { jobs, explains }, poll, abandoned);
   await schemas.idle();
   return code;
@@ -142,7 +142,7 @@ function markAlive(probes: Probes, directory: string): void {
     // A process that was killed leaves its file.
     probes.setReady(false);
   } catch {
-    throw new StartupError(`the liveness file cannot be written in ${directory}`);
+    throw new StartupError(`the liveness file cannot be written in ${directory} (probes.dir)`);
   }
 }
 

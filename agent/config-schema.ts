@@ -114,7 +114,7 @@ export const agentToml = z.strictObject({
     .prefault({}),
   probes: z
     .strictObject({
-      dir: text.default('/tmp').describe('folder of `svc-agent-alive` and `svc-agent-ready`'),
+      dir: text.default('state').describe('folder of `svc-agent-alive` and `svc-agent-ready`, made if only it is missing'),
       listen: listenAddress.optional().describe('`host:port` of `GET /live` and `GET /ready`; nothing listens if absent'),
     })
     .prefault({}),

@@ -1,10 +1,10 @@
-import { existsSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import type { ListenAddress } from './listen-address.js';
+import { makeFolder, removeOwn, touchOwn } from './probe-files.js';
 
 export interface Probes {
-  /** Marks the process as alive; throws when the file cannot be written (section 3). */
+  /** Marks the process as alive; throws when the file cannot be written (section 3), or is not ours (HD-93). */
   alive(): void;
   setReady(ready: boolean): void;
   /** Opens `[probes] listen`, if set; rejects with the error of the operating system. */
@@ -22,14 +22,15 @@ export function createProbes(options: { dir: string; listen: ListenAddress | nul
   let ready = false;
   return {
     alive() {
+      // Later a folder that is gone is told to the supervisor by its going.
+      if (lastAlive === 0) makeFolder(options.dir);
       lastAlive = Date.now();
-      if (existsSync(aliveFile)) utimesSync(aliveFile, new Date(), new Date());
-      else writeFileSync(aliveFile, '');
+      touchOwn(aliveFile);
     },
     setReady(wanted) {
-      if (wanted && !existsSync(readyFile)) writeFileSync(readyFile, '');
-      if (!wanted) rmSync(readyFile, { force: true });
       ready = wanted;
+      if (wanted) touchOwn(readyFile);
+      else removeOwn(readyFile);
     },
     async listen() {
       if (options.listen === null) return;
@@ -43,10 +44,18 @@ export function createProbes(options: { dir: string; listen: ListenAddress | nul
       });
     },
     async close() {
-      rmSync(readyFile, { force: true });
-      rmSync(aliveFile, { force: true });
+      for (const file of [readyFile, aliveFile]) removeQuietly(file);
       server?.closeAllConnections();
       await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)));
     },
   };
+}
+
+/** At the end nobody is there to tell. */
+function removeQuietly(path: string): void {
+  try {
+    removeOwn(path);
+  } catch {
+    // Not ours.
+  }
 }

@@ -3,10 +3,10 @@ import type { Actor } from '../domain/audit.js';
 import { refusal } from '../domain/errors.js';
 import { noOrigins } from '../domain/four-eyes.js';
 import type { Caller } from '../domain/permissions.js';
-import type { Authenticate, Authenticated, Sender } from './authentication.js';
-import { addressOf } from './client-address.js';
+import type { Authenticate, Authenticated, Sender } from '../runtime/authentication.js';
+import { addressOf } from '../runtime/client-address.js';
+import { createMeter, type Meter } from '../runtime/rate-limits/meter.js';
 import type { Generation, Services } from './context.js';
-import { createMeter, type Meter } from './rate-limits/meter.js';
 import type { Trace } from './send.js';
 
 /** Who sends a call, as far as it is known before its credential is checked. */

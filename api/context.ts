@@ -6,9 +6,9 @@ import type { Notifications } from '../db/notifications.js';
 import type { Generation } from '../runtime/generation.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
 import type { Metrics } from '../runtime/metrics.js';
+import type { RateLimiter } from '../runtime/rate-limits/limiter.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { SqlJudge } from '../sql/judge.js';
-import type { RateLimiter } from './rate-limits/limiter.js';
 import type { KeyLines } from './requests/key-lines.js';
 import type { TemporalReader } from './temporal.js';
 

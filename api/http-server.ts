@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorCode } from '../domain/errors.js';
-import { errorBody } from './errors.js';
+import { errorBody } from '../runtime/http-errors.js';
 
 const maxHeaderBytes = 16 * 1024;
 

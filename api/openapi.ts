@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../domain/errors.js';
-import { httpStatus } from './errors.js';
+import { httpStatus } from '../runtime/http-errors.js';
 import type { Route } from './route.js';
 
 type Json = Record<string, unknown>;

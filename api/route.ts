@@ -3,8 +3,8 @@ import type { Config } from '../config/types.js';
 import type { Actor } from '../domain/audit.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { Caller, Permission } from '../domain/permissions.js';
+import type { Meter } from '../runtime/rate-limits/meter.js';
 import type { Generation, Services } from './context.js';
-import type { Meter } from './rate-limits/meter.js';
 import type { Reply } from './reply.js';
 
 /**

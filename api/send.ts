@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import type Koa from 'koa';
 import { isWriteRefused } from '../db/errors.js';
 import { GatewayError } from '../domain/errors.js';
+import { type ErrorBody, errorBody, errorHeaders, httpStatus } from '../runtime/http-errors.js';
 import type { Services } from './context.js';
-import { type ErrorBody, errorBody, errorHeaders, httpStatus } from './errors.js';
 import type { JsonChunk, Reply } from './reply.js';
 import type { LongPollKind } from './route.js';
 
@@ -21,6 +21,9 @@ export interface Trace {
   clientIp: string | null;
 }
 
+/** Of every page: no other one shows it inside its own (HD-93). */
+const notFramed = { 'Content-Security-Policy': "frame-ancestors 'none'", 'X-Frame-Options': 'DENY' };
+
 /** The one 431 (HT-1). */
 export class HeadersTooLarge extends GatewayError {
   constructor(maxHeaders: number) {
@@ -34,6 +37,7 @@ export function send(ctx: Koa.Context, { status, body }: Reply): void {
   if (body.kind === 'empty') ctx.body = null;
   else if (body.kind === 'text') {
     ctx.set('Content-Type', body.contentType);
+    if (body.contentType.startsWith('text/html')) ctx.set(notFramed);
     ctx.body =
       typeof body.text === 'string' ? body.text : Buffer.from(body.text.buffer, body.text.byteOffset, body.text.byteLength);
   } else if (body.kind === 'json') sendJson(ctx, body.chunks);

@@ -6,6 +6,7 @@ import { createLifecycle } from '../runtime/lifecycle.js';
 import { createMetrics } from '../runtime/metrics.js';
 import { openResultStore } from '../runtime/open-result-store.js';
 import { makePrivateFolder } from '../runtime/private-files.js';
+import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
 import type { Releases } from '../runtime/releases.js';
 import { type ReloadRecord, writeReloadRecord } from '../runtime/reload-record.js';
 import { loadSecretKey } from '../runtime/secret-key.js';
@@ -14,7 +15,6 @@ import { version } from '../runtime/version.js';
 import { createSqlJudge } from '../sql/judge.js';
 import { bootstrap } from './bootstrap.js';
 import type { Services, SigningKeys } from './context.js';
-import { createRateLimiter } from './rate-limits/limiter.js';
 import { createKeyLines } from './requests/key-lines.js';
 import { createTemporalReader } from './temporal.js';
 

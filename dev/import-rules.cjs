@@ -5,7 +5,10 @@
 const rules = {
   domain: { folders: [], packages: [], builtins: false },
   crypto: { folders: ['domain'], packages: [] },
-  runtime: { folders: ['config', 'crypto', 'db', 'domain'], packages: ['@aws-sdk/client-s3', 'pino', 'prom-client'] },
+  runtime: {
+    folders: ['config', 'crypto', 'db', 'domain'],
+    packages: ['@aws-sdk/client-s3', 'lru-cache', 'pino', 'prom-client'],
+  },
   config: { folders: ['domain', 'crypto'], packages: ['smol-toml', 'zod'] },
   sql: { folders: ['domain'], packages: ['libpg-query', 'tsx'] },
   db: { folders: ['domain', 'crypto'], packages: ['node-pg-migrate', 'pg'] },
@@ -23,7 +26,6 @@ const rules = {
       '@temporalio/common',
       'koa',
       'koa-compress',
-      'lru-cache',
       'pino',
       'prom-client',
       'swagger-ui-dist',

@@ -87,7 +87,7 @@ async function work(
   installRuntime(log);
   const temporal = createTemporalLink({ namespace, callTimeoutMs: callTimeoutSecs * 1000, metrics, log });
   const results = await openResultStore(config);
-  const probes = await startProbes({ configuration, database, temporal, metrics, lifecycle, results });
+  const probes = await startProbes({ configuration, database, temporal, metrics, lifecycle, results, log });
   const onStepFailure = (error: unknown) =>
     log.warn({ error: describeError(error) }, 'a step of a workflow failed; it is tried again');
   const activities = createStep({ database, onMoved, onFailure: onStepFailure });

@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
-import type { ErrorCode } from '../domain/errors.js';
+import { GatewayError, refusal } from '../domain/errors.js';
 import type { Configuration } from '../runtime/configuration.js';
+import { errorBody, errorHeaders, httpStatus } from '../runtime/http-errors.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
 import { listen } from '../runtime/listen-address.js';
 import type { Metrics } from '../runtime/metrics.js';
-import { judgeMetricsReader } from '../runtime/metrics-access.js';
 import { createReadiness } from '../runtime/readiness.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import { scrape } from '../runtime/scrape.js';
 import { version } from '../runtime/version.js';
+import { createMetricsReaders, type MetricsReaders } from './metrics-readers.js';
 import type { TemporalLink } from './temporal-link.js';
 
 export interface ProbeOptions {
@@ -20,6 +22,7 @@ export interface ProbeOptions {
   metrics: Metrics;
   lifecycle: Lifecycle;
   results: ResultStore;
+  log: Logger;
 }
 
 interface Answer {
@@ -28,43 +31,49 @@ interface Answer {
   text: string;
 }
 
-type Answers = Map<string, (request: IncomingMessage) => Promise<Answer>>;
+/** `tell` takes further headers of the answer, also of one that is refused. */
+type Respond = (request: IncomingMessage, tell: (headers: Record<string, string>) => void) => Promise<Answer>;
+type Answers = Map<string, Respond>;
 
 /** OP-3: `/health`, `/ready` and `/metrics` of a worker on `worker.listen`; null when that is off. */
 export async function startProbes(options: ProbeOptions): Promise<{ close(): Promise<void> } | null> {
   const address = options.configuration.config().worker.listen;
   if (address === null) return null;
-  const server = createProbeServer(options);
+  const readers = createMetricsReaders(options);
+  const server = createProbeServer(probeAnswers(options, readers));
   await listen(server, address);
   return {
-    close: () =>
-      new Promise((resolve) => {
+    close: async () => {
+      await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
-      }),
+      });
+      await readers.close();
+    },
   };
 }
 
-function createProbeServer(options: ProbeOptions): Server {
-  const answers = probeAnswers(options);
+function createProbeServer(answers: Answers): Server {
   const limits = { headersTimeout: 5000, requestTimeout: 5000, maxHeaderSize: 16 * 1024 };
   return createServer(limits, (request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const answer = isRead ? answers.get(path) : undefined;
     const unknown = async () => (isRead ? refusals.unknownPath : refusals.otherMethod);
-    (answer ?? unknown)(request)
-      .catch(() => refusals.unavailable)
+    const told: Record<string, string> = {};
+    (answer ?? unknown)(request, (headers) => Object.assign(told, headers))
+      .catch((error: unknown) => (error instanceof GatewayError ? refused(error) : refusals.unavailable))
       .then(({ status, type, text }) => {
-        response.writeHead(status, { ...headersOf(status), 'Content-Type': type });
+        response.writeHead(status, { ...headersOf(status), ...told, 'Content-Type': type });
         response.end(request.method === 'HEAD' ? undefined : text);
       })
       .catch(() => response.destroy());
   });
 }
 
-function probeAnswers({ configuration, database, temporal, metrics, lifecycle, results }: ProbeOptions): Answers {
-  const { config, generation } = configuration;
+function probeAnswers(options: ProbeOptions, readers: MetricsReaders): Answers {
+  const { configuration, database, temporal, metrics, lifecycle, results } = options;
+  const { config } = configuration;
   const ready = createReadiness({
     database,
     taskQueue: config().temporal.taskQueue,
@@ -73,7 +82,7 @@ function probeAnswers({ configuration, database, temporal, metrics, lifecycle, r
     resultsHealthy: () => results.healthy(),
   });
   const health = () => ({ status: 'ok', version, min_agent_version: config().agents.minVersion });
-  return new Map<string, (request: IncomingMessage) => Promise<Answer>>([
+  return new Map<string, Respond>([
     ['/health', async () => json(200, health())],
     [
       '/ready',
@@ -84,9 +93,8 @@ function probeAnswers({ configuration, database, temporal, metrics, lifecycle, r
     ],
     [
       '/metrics',
-      async (request) => {
-        const verdict = await judgeMetricsReader(database, generation().shared.auth, request.headers.authorization);
-        if (verdict !== 200) return verdict === 401 ? refusals.noCredential : refusals.forbidden;
+      async (request, tell) => {
+        await readers.check(request, tell);
         const { contentType, text } = await scrape(metrics, database, config());
         return { status: 200, type: contentType, text };
       },
@@ -100,13 +108,11 @@ const json = (status: number, body: unknown): Answer => ({
   text: JSON.stringify(body),
 });
 
-const failed = (status: number, code: ErrorCode, error: string) => json(status, { error, code, hint: null });
+const refused = ({ code, message, hint }: GatewayError) => json(httpStatus(code), errorBody(code, message, hint));
 const refusals = {
-  noCredential: failed(401, 'auth.invalid_token', 'invalid token'),
-  forbidden: failed(403, 'auth.forbidden', 'forbidden'),
-  unknownPath: failed(404, 'route.not_found', 'no such path'),
-  otherMethod: failed(405, 'route.method_not_allowed', 'method not allowed'),
-  unavailable: failed(503, 'service.unavailable', 'the gateway database is not reachable'),
+  unknownPath: refused(refusal('route.not_found', 'no such path')),
+  otherMethod: refused(refusal('route.method_not_allowed', 'method not allowed')),
+  unavailable: refused(refusal('service.unavailable', 'the gateway database is not reachable')),
 };
 
 const headersOf = (status: number): Record<string, string> => ({
@@ -114,7 +120,6 @@ const headersOf = (status: number): Record<string, string> => ({
   'x-request-id': randomUUID(),
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
-  ...(status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {}),
+  ...errorHeaders(status),
   ...(status === 405 ? { Allow: 'GET, HEAD' } : {}),
-  ...(status === 503 ? { 'Retry-After': '1' } : {}),
 });

@@ -183,7 +183,7 @@ const rows: Record<string, () => Row> = {
   'schema_sync.sync_on_startup': () => flag((c) => c.schemaSync.onStartup, false),
   'schema_sync.interval_secs': () => integer(0, (c) => c.schemaSync.intervalMs, 3_600_000, 60, 60_000),
   'probes.dir': () => ({
-    ...{ seen: (c) => c.probes.dir, fallback: '/tmp', good: 'probes', means: join(directory, 'probes') },
+    ...{ seen: (c) => c.probes.dir, fallback: join(directory, 'state'), good: 'probes', means: join(directory, 'probes') },
     bad: [['', 'is empty']],
   }),
   'probes.listen': () => ({

@@ -168,7 +168,7 @@ describe('the start of an agent (section 3)', () => {
   it('ends with 1 when its liveness file cannot be written, before it calls anybody', async () => {
     const agent = start({ probes: 'missing/folder' });
     expect(await agent.exit).toBe(1);
-    expect(agent.lines).toEqual([`the liveness file cannot be written in ${join(directory, 'missing/folder')} {}`]);
+    expect(agent.lines).toEqual([`the liveness file cannot be written in ${join(directory, 'missing/folder')} (probes.dir) {}`]);
     expect(api.calls).toEqual([]);
   });
 });

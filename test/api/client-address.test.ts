@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalAddress, clientAddress } from '../../api/client-address.js';
+import { canonicalAddress, clientAddress } from '../../runtime/client-address.js';
 
 const trusted = ['10.0.0.0/8', '2001:db8::/32', '192.0.2.7'];
 

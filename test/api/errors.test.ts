@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { errorBody, errorHeaders, httpStatus } from '../../api/errors.js';
 import { place } from '../../api/shape.js';
 import type { ErrorCode, Resource } from '../../domain/errors.js';
+import { errorBody, errorHeaders, httpStatus } from '../../runtime/http-errors.js';
 
 describe('codes and statuses (section 7.1 of the HTTP rules)', () => {
   it.each<[ErrorCode, number]>([

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { httpStatus } from '../../api/errors.js';
+import { httpStatus } from '../../runtime/http-errors.js';
 import { type Answer, shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { storedState } from '../support/stored-state.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';

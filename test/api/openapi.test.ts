@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { httpStatus } from '../../api/errors.js';
 import { openApiDocument } from '../../api/openapi.js';
 import { currentOpenApiText, openApiFile } from '../../api/openapi-file.js';
 import { createRouter, splitPath } from '../../api/router.js';
 import { allRoutes, defaultTimes, readOnlyPaths } from '../../api/routes/index.js';
+import { httpStatus } from '../../runtime/http-errors.js';
 import type { Loose } from '../support/api.js';
 
 const routes = allRoutes(() => Promise.reject(new Error('only described')), defaultTimes);

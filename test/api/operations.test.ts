@@ -112,8 +112,11 @@ describe('the document and its page (HT-98)', () => {
     }
   });
 
-  it('load nothing from elsewhere', async () => {
+  it('load nothing from elsewhere, and no other page shows them inside its own (HD-93)', async () => {
     const page = await api.call('GET', '/docs', { token: api.tokens.admin });
+    expect(page.headers.get('content-type')).toContain('text/html');
+    expect(page.headers.get('content-security-policy')).toBe("frame-ancestors 'none'");
+    expect(page.headers.get('x-frame-options')).toBe('DENY');
     const links = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link ?? '');
     expect(links.every((link) => link.startsWith('docs/') || link.startsWith('data:'))).toBe(true);
     for (const link of links.filter((each) => each.startsWith('docs/')))

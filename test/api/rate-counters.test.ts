@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { memoryCounters, sharedCounters } from '../../api/rate-limits/counters.js';
 import type { Database } from '../../db/client.js';
 import { deleteEndedWindows, reserveCalls } from '../../db/rate-windows.js';
+import { memoryCounters, sharedCounters } from '../../runtime/rate-limits/counters.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 
 let made: TestDatabase;

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalAddress } from '../../api/client-address.js';
 import { blockOf, grantedOf, type LimitVerdict, networkOf, tighter } from '../../domain/rate-limit.js';
+import { canonicalAddress } from '../../runtime/client-address.js';
 
 describe('shares of a window', () => {
   it('never sum up to more than the limit, whatever is asked for by whom (OP-I2)', () => {

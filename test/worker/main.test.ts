@@ -29,11 +29,13 @@ afterAll(async () => {
 
 interface Settings {
   listen: string;
+  /** Further tables of `server.toml`. */
+  more?: string;
   temporal: string;
   database?: string;
 }
 
-function start({ listen, temporal, database = stored.url }: Settings, file = join(folder, 'server.toml')) {
+function start({ listen, temporal, database = stored.url, more = '' }: Settings, file = join(folder, 'server.toml')) {
   writeFileSync(
     file,
     `state_dir = "${folder}"
@@ -52,7 +54,7 @@ default_environment = "production"
 [[databases]]
 name = "shop"
 environments = ["production"]
-`,
+${more}`,
   );
   return run(file);
 }
@@ -70,9 +72,9 @@ function run(file: string) {
 }
 
 /** A user with these roles; answers the token. */
-async function userWith(id: string, roles: string[]): Promise<string> {
+async function userWith(id: string, roles: string[], url = stored.url): Promise<string> {
   const token = `svc_${randomBytes(16).toString('hex')}`;
-  const database = openTestDatabase(stored.url);
+  const database = openTestDatabase(url);
   await database.query(`insert into users (id, roles, source) values ($1, $2, 'api')`, [id, roles]);
   await database.query(
     `insert into tokens (id, subject_type, subject_id, token_prefix, token_hash, scope_ceiling) values (gen_random_uuid(), 'user', $1, $2, $3, $4)`,
@@ -116,6 +118,42 @@ describe('svc worker', () => {
     expect(await worker.exited).toBe(0);
     expect(await database.query('select 1 from workers')).toEqual([]);
     await database.close();
+  }, 60_000);
+
+  it('counts, audits and limits refused credentials of its metrics as the server does (HD-93, OP-33)', async () => {
+    const listen = `127.0.0.1:${await freePort()}`;
+    // Calls are counted for all processes on a database together.
+    const own = await createTestDatabase();
+    const more = '[rate_limits]\nauth_failures_per_address = 5\n';
+    const worker = start({ listen, temporal: await temporalAddress(), database: own.url, more });
+    await untilReady(worker, listen, 'ok');
+    const token = await userWith('reader', ['admin'], own.url);
+    const guess = () =>
+      fetch(`http://${listen}/metrics`, { headers: { authorization: `Bearer svc_${randomBytes(16).toString('hex')}` } });
+    const answers = [];
+    for (let left = 8; left > 0; left -= 1) answers.push(await guess());
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 429, 429, 429]);
+    const last = answers.at(-1)!;
+    expect(await last.json()).toEqual({ error: 'too many failed authentications', code: 'rate.limited', hint: null });
+    expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(last.headers.get('ratelimit-limit')).toBe('5');
+    expect(answers[0]!.headers.get('www-authenticate')).toBe('Bearer');
+    expect(await ask(listen, '/metrics')).toMatchObject({ status: 401, text: expect.stringContaining('auth.missing_token') });
+    const shown = (await ask(listen, '/metrics', token))?.text ?? '';
+    expect(shown).toContain('svc_auth_failures_total{reason="auth.invalid_token"} 5');
+    expect(shown).toContain('svc_auth_failures_total{reason="rate.limited"} 3');
+    expect(shown).toContain('svc_rate_limited_total{limit="auth"} 3');
+    const database = openTestDatabase(own.url);
+    const events = () =>
+      database.query<{ metadata: string }>(
+        `select metadata_json as metadata from audit_events where event_type = 'auth.failure' order by position`,
+      );
+    expect((await events()).filter(({ metadata }) => metadata.includes('"failure_reason":"unknown"'))).toHaveLength(5);
+    worker.child.kill('SIGTERM');
+    expect(await worker.exited).toBe(0);
+    expect((await events()).at(-1)?.metadata).toBe('{"suppressed":3}');
+    await database.close();
+    await own.drop();
   }, 60_000);
 
   it('serves degraded while Temporal is away, and stops all the same (OP-10, OP-50)', async () => {

@@ -1,8 +1,10 @@
+import type { Logger } from 'pino';
 import { insertAuditEvents } from '../db/audit.js';
+import type { Database } from '../db/client.js';
 import type { Actor, AuditDraft } from '../domain/audit.js';
 import type { AuthFailure } from './authentication.js';
 import type { ClientAddress } from './client-address.js';
-import type { Services } from './context.js';
+import type { Metrics } from './metrics.js';
 
 /** AU-12: events per client address and minute; what comes on top is one event at the end of that minute. */
 const eventsPerWindow = 60;
@@ -17,6 +19,12 @@ export interface AuthFailureLog {
   close(): Promise<void>;
 }
 
+interface AuthFailureServices {
+  database: Database;
+  metrics: Metrics;
+  log: Logger;
+}
+
 interface Window {
   written: number;
   suppressed: number;
@@ -25,7 +33,7 @@ interface Window {
 }
 
 /** Audits refused credentials in bounded number; a missing credential is only counted (IM section 1). */
-export function createAuthFailureLog(services: Pick<Services, 'database' | 'metrics' | 'log'>): AuthFailureLog {
+export function createAuthFailureLog(services: AuthFailureServices): AuthFailureLog {
   const windows = new Map<string, Window>();
   const write = (draft: AuditDraft) => writeEvent(services, draft);
   const end = async (key: string) => {
@@ -62,10 +70,7 @@ export function createAuthFailureLog(services: Pick<Services, 'database' | 'metr
   };
 }
 
-async function writeEvent(
-  { database, metrics, log }: Pick<Services, 'database' | 'metrics' | 'log'>,
-  draft: AuditDraft,
-): Promise<void> {
+async function writeEvent({ database, metrics, log }: AuthFailureServices, draft: AuditDraft): Promise<void> {
   try {
     await database.transaction((tx) => insertAuditEvents(tx, [draft]));
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { equalText, sha256Hex } from '../crypto/hash.js';
+import type { Queryable } from '../db/client.js';
 import { findCredentials, type StoredCredential } from '../db/tokens.js';
 import type { Actor } from '../domain/audit.js';
 import { type ErrorCode, type GatewayError, refusal } from '../domain/errors.js';
@@ -7,8 +8,8 @@ import type { Caller } from '../domain/permissions.js';
 import { storedCaller } from '../domain/stored-caller.js';
 import { prefixOf, tokenStatus } from '../domain/token-rules.js';
 import type { ClientAddress } from './client-address.js';
-import type { Generation, Services } from './context.js';
-import { httpStatus } from './errors.js';
+import type { Generation } from './generation.js';
+import { httpStatus } from './http-errors.js';
 import type { Meter } from './rate-limits/meter.js';
 
 export interface Authenticated {
@@ -40,7 +41,7 @@ export type Authenticate = (sender: Sender, generation: Generation) => Promise<A
  * `onFailure` was told.
  */
 export function createAuthenticate(
-  services: Pick<Services, 'database'>,
+  services: { database: Queryable },
   onFailure: (failure: AuthFailure) => Promise<void>,
 ): Authenticate {
   return async ({ request, address, meter }, generation) => {
@@ -78,7 +79,7 @@ const stranger = (code: ErrorCode, cause: string, tokenPrefix: string | null = n
 });
 
 async function judgeCredential(
-  services: Pick<Services, 'database'>,
+  services: { database: Queryable },
   request: IncomingMessage,
   generation: Generation,
 ): Promise<Verdict> {

@@ -1,9 +1,11 @@
+import type { Logger } from 'pino';
 import type { Config } from '../../config/types.js';
 import { limitDatabaseWork } from '../../db/call-limit.js';
+import type { Database } from '../../db/client.js';
 import { reserveCalls } from '../../db/rate-windows.js';
 import { GatewayError } from '../../domain/errors.js';
 import { type Limit, type LimitKind, type LimitVerdict, windowMs } from '../../domain/rate-limit.js';
-import type { Services } from '../context.js';
+import type { Metrics } from '../metrics.js';
 import { memoryCounters, sharedCounters } from './counters.js';
 
 /** What a call waits for the shared counters at most; then it passes (OP-34). */
@@ -27,7 +29,7 @@ const textOf: Record<LimitKind, (perWindow: number) => string> = {
 
 /** The counters of this process, following `rate_limits.store` as it is now (D17, OP-34). */
 export function createRateLimiter(
-  { database, metrics, log }: Pick<Services, 'database' | 'metrics' | 'log'>,
+  { database, metrics, log }: { database: Database; metrics: Metrics; log: Logger },
   config: () => Config,
 ): RateLimiter {
   const onFailure = (error: unknown) => {

@@ -1,0 +1,41 @@
+import type { IncomingMessage } from 'node:http';
+import type { Logger } from 'pino';
+import type { Database } from '../db/client.js';
+import { forbidden } from '../domain/errors.js';
+import { can } from '../domain/permissions.js';
+import { createAuthFailureLog } from '../runtime/auth-failures.js';
+import { createAuthenticate } from '../runtime/authentication.js';
+import { addressOf } from '../runtime/client-address.js';
+import type { Configuration } from '../runtime/configuration.js';
+import type { Metrics } from '../runtime/metrics.js';
+import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
+import { createMeter } from '../runtime/rate-limits/meter.js';
+
+export interface MetricsReaders {
+  /** Lets pass who may read the metrics (OP-3, OP-20); `tell` takes headers of the limit. */
+  check(request: IncomingMessage, tell: (headers: Record<string, string>) => void): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Who reads the metrics of a worker, checked, limited, counted and audited as by the server (HD-93). */
+export function createMetricsReaders(options: {
+  configuration: Pick<Configuration, 'config' | 'generation'>;
+  database: Database;
+  metrics: Metrics;
+  log: Logger;
+}): MetricsReaders {
+  const { configuration, database } = options;
+  const failures = createAuthFailureLog(options);
+  const authenticate = createAuthenticate({ database }, failures.record);
+  const limiter = createRateLimiter(options, configuration.config);
+  return {
+    async check(request, tell) {
+      const config = configuration.config();
+      const address = addressOf(request, config.trustedProxies);
+      const meter = createMeter({ limiter, config, clientIp: address.clientIp, tell });
+      const { caller } = await authenticate({ request, address, meter }, configuration.generation());
+      if (!can(caller, 'metrics.view', 'everywhere')) throw forbidden();
+    },
+    close: failures.close,
+  };
+}
