@@ -1,29 +1,38 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
+import { withClient } from './database-client.js';
 import type { Passwords } from './passwords.js';
 import type { PostgresServer } from './postgres.js';
-
-export const shopEnvironments = ['staging', 'production'] as const;
+import { replaceSharedRoles, shopEnvironments, shopRoles } from './shop-roles.js';
 
 /** Makes what is missing of the gateway's own database: `svc`, owned by role `svc`, closed to every other role. Answers its address. */
 export async function prepareGatewayDatabase(server: PostgresServer, passwords: Passwords): Promise<string> {
   await withClient(server.url('postgres'), async (client) => {
+    // Nobody but the superuser has anything to do in these two.
+    await client.query('revoke all on database postgres, template1 from public');
     await ensureRole(client, 'svc', passwords.svc);
     await ensureDatabase(client, 'svc', 'svc', []);
   });
   return server.url('svc', 'svc', passwords.svc);
 }
 
-/** Makes what is missing of the demo databases (DV-7): owned by `shop_rw`, readable by `shop_ro`, filled in one transaction. */
+/** Makes what is missing of the demo databases (DV-7, HD-91): each owned by a role of its own, readable by another, filled in one transaction. */
 export async function prepareShop(server: PostgresServer, passwords: Passwords): Promise<void> {
   await withClient(server.url('postgres'), async (client) => {
-    await ensureRole(client, 'shop_rw', passwords.shop_rw);
-    await ensureRole(client, 'shop_ro', passwords.shop_ro);
-    for (const environment of shopEnvironments) await ensureDatabase(client, `shop_${environment}`, 'shop_rw', ['shop_ro']);
+    for (const environment of shopEnvironments) {
+      const { rw, ro } = shopRoles(environment);
+      await ensureRole(client, rw, passwords.shop[environment].rw);
+      await ensureRole(client, ro, passwords.shop[environment].ro);
+      await ensureDatabase(client, `shop_${environment}`, rw, [ro]);
+    }
   });
+  await replaceSharedRoles(server);
   const fill = readFileSync(new URL('./shop.sql', import.meta.url), 'utf8');
   for (const environment of shopEnvironments) {
-    await withClient(server.url(`shop_${environment}`, 'shop_rw', passwords.shop_rw), async (client) => {
+    const { rw, ro } = shopRoles(environment);
+    await withClient(server.url(`shop_${environment}`, rw, passwords.shop[environment].rw), async (client) => {
+      await client.query(`alter default privileges grant select on tables to ${ro}`);
+      await client.query(`alter default privileges grant select on sequences to ${ro}`);
       const { rows } = await client.query(`select to_regclass('public.orders') is not null as filled`);
       if (!rows[0].filled) await client.query(`begin; ${fill}; commit`);
     });
@@ -39,16 +48,7 @@ async function ensureRole(client: pg.Client, name: string, password: string): Pr
 async function ensureDatabase(client: pg.Client, name: string, owner: string, readers: string[]): Promise<void> {
   const { rowCount } = await client.query('select from pg_database where datname = $1', [name]);
   if (rowCount === 0) await client.query(`create database ${name} owner ${owner}`);
+  await client.query(`alter database ${name} owner to ${owner}`);
   await client.query(`revoke all on database ${name} from public`);
   for (const reader of readers) await client.query(`grant connect on database ${name} to ${reader}`);
-}
-
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, query_timeout: 60_000 });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }

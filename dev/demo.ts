@@ -1,9 +1,9 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { closingText } from './closing.js';
 import { startDemo } from './demo-gateway.js';
-import { lockFolder } from './folder-lock.js';
+import { lockFolder, removeCluster } from './folder-lock.js';
 import { layoutOf } from './layout.js';
 import { play } from './play.js';
 import { freePort } from './ports.js';
@@ -20,10 +20,12 @@ export async function main(argv: string[]): Promise<number> {
   const keep = argv.includes('--keep');
   const report = createReport((text) => process.stdout.write(text));
   const folder = mkdtempSync(join(tmpdir(), 'svc-demo-'));
-  chmodSync(folder, 0o755);
   const layout = layoutOf(folder);
   return runSession(async (session) => {
-    session.atEnd(() => rmSync(folder, { recursive: true, force: true }));
+    session.atEnd(() => {
+      removeCluster(layout);
+      rmSync(folder, { recursive: true, force: true });
+    });
     session.atEnd(lockFolder(layout));
     report.line(`Starting a new gateway in ${folder}`);
     const stage = await startDemo(session, layout, { api: await freePort(), ui: await freePort() }, report);

@@ -1,13 +1,16 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { takeLock } from '../bin/lock.mjs';
+import { closeFolder } from './close-folder.js';
 import { clone, type Layout } from './layout.js';
 import { possibleDataDirs } from './postgres-programs.js';
 
-/** Makes the data folder and takes it for this process; throws, naming the process, when another start has it. */
+/** Makes the data folder, for its owner alone, and takes it for this process; throws, naming the process, when another start has it. */
 export function lockFolder(layout: Layout): () => void {
-  mkdirSync(layout.run, { recursive: true });
+  if (basename(dirname(layout.data)) === '.svc') closeFolder(dirname(layout.data));
+  for (const folder of [layout.data, layout.run, layout.tokens]) closeFolder(folder);
+  if (existsSync(layout.state)) closeFolder(layout.state);
   const lock = takeLock(layout.lock);
   if (lock.release === undefined) {
     throw new Error(
@@ -22,7 +25,16 @@ export async function resetFolder(layout: Layout): Promise<void> {
   if (!(await isSure(`remove the gateway in ${layout.data}, its databases and tokens?`))) throw new Error('nothing was removed');
   const ours = /^(state|postgres(\..*)?|temporal\.db.*|tokens|(alice|bob|admin)\.toml|passwords\.json|played)$/;
   for (const name of readdirSync(layout.data)) if (ours.test(name)) remove(join(layout.data, name));
-  for (const folder of possibleDataDirs(clone, layout.postgres)) remove(folder);
+  removeCluster(layout);
+}
+
+/** Also where PostgreSQL runs as another user and its data lie elsewhere (DV-4). */
+export function removeCluster(layout: Layout): void {
+  const [usual, elsewhere] = possibleDataDirs(clone, layout.postgres) as [string, string];
+  remove(usual);
+  remove(elsewhere);
+  // Stays when it also holds a copy of the programs.
+  if (existsSync(dirname(elsewhere)) && readdirSync(dirname(elsewhere)).length === 0) remove(dirname(elsewhere));
 }
 
 function remove(path: string): void {

@@ -5,19 +5,30 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 export interface Passwords {
   postgres: string;
   svc: string;
-  shop_rw: string;
-  shop_ro: string;
+  /** Of the demo's target databases: each environment has roles of its own (HD-91). */
+  shop: Record<ShopEnvironment, ShopPasswords>;
 }
 
-/** Reads the passwords, making them at the first start; the file is for its owner only. */
+export type ShopEnvironment = 'staging' | 'production';
+
+export interface ShopPasswords {
+  rw: string;
+  ro: string;
+}
+
+/** Reads the passwords, making them at the first start and those that an earlier version lacked; the file is for its owner only. */
 export function loadPasswords(file: string): Passwords {
-  if (!existsSync(file)) {
-    const made: Passwords = { postgres: random(), svc: random(), shop_rw: random(), shop_ro: random() };
-    writeFileSync(`${file}.new`, JSON.stringify(made), { mode: 0o600, flush: true });
+  const kept: Partial<Passwords> = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
+  const { postgres = random(), svc = random(), shop = { staging: pair(), production: pair() } } = kept;
+  const passwords: Passwords = { postgres, svc, shop };
+  if (JSON.stringify(kept) !== JSON.stringify(passwords)) {
+    writeFileSync(`${file}.new`, JSON.stringify(passwords), { mode: 0o600, flush: true });
     renameSync(`${file}.new`, file);
   }
-  return JSON.parse(readFileSync(file, 'utf8')) as Passwords;
+  return passwords;
 }
+
+const pair = (): ShopPasswords => ({ rw: random(), ro: random() });
 
 function random(): string {
   return randomBytes(18).toString('base64url');

@@ -4,9 +4,10 @@ import { formatProblem, loadConfig } from '../config/index.js';
 import type { TemporalPlace } from './engines.js';
 import type { GatewayPlan } from './gateway.js';
 import { clone, type Layout } from './layout.js';
-import type { Passwords } from './passwords.js';
+import type { Passwords, ShopEnvironment } from './passwords.js';
 import { freePort } from './ports.js';
 import type { PostgresServer } from './postgres.js';
+import { shopRoles } from './shop-roles.js';
 
 /** Stands for what a given file leaves to the embedded engines. */
 const absentDatabase = 'postgres://absent@127.0.0.1:1/absent';
@@ -89,15 +90,16 @@ export async function planDemo(layout: Layout, places: DemoPlaces): Promise<Gate
 }
 
 function agentVariables(layout: Layout, serverUrl: string, { postgres, passwords }: DemoPlaces): NodeJS.ProcessEnv {
-  const url = (environment: string, role: 'shop_rw' | 'shop_ro') => postgres.url(`shop_${environment}`, role, passwords[role]);
+  const url = (environment: ShopEnvironment, kind: 'rw' | 'ro') =>
+    postgres.url(`shop_${environment}`, shopRoles(environment)[kind], passwords.shop[environment][kind]);
   return {
     SVC_DEV_SERVER_URL: serverUrl,
     SVC_DEV_AGENT_TOKEN_FILE: join(layout.state, 'agent-token'),
     SVC_DEV_PROBES_DIR: layout.run,
-    SVC_DEV_SHOP_STAGING_URL: url('staging', 'shop_rw'),
-    SVC_DEV_SHOP_STAGING_READ_URL: url('staging', 'shop_ro'),
-    SVC_DEV_SHOP_PRODUCTION_URL: url('production', 'shop_rw'),
-    SVC_DEV_SHOP_PRODUCTION_READ_URL: url('production', 'shop_ro'),
+    SVC_DEV_SHOP_STAGING_URL: url('staging', 'rw'),
+    SVC_DEV_SHOP_STAGING_READ_URL: url('staging', 'ro'),
+    SVC_DEV_SHOP_PRODUCTION_URL: url('production', 'rw'),
+    SVC_DEV_SHOP_PRODUCTION_READ_URL: url('production', 'ro'),
   };
 }
 

@@ -45,6 +45,26 @@ export function placePostgres(clone: string, dataDir: string, fallbackBase = def
   return place;
 }
 
+/**
+ * Moves the data of an earlier version, which lay where their user could enter, to where it can now: whole or not at all. Nobody else may use
+ * them meanwhile.
+ */
+export function moveCluster(from: string, to: string): boolean {
+  if (!existsSync(join(from, 'PG_VERSION')) || existsSync(join(to, 'PG_VERSION'))) return false;
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
+    const unfinished = `${to}.moved`;
+    rmSync(unfinished, { recursive: true, force: true });
+    const copied = spawnSync('cp', ['-a', from, unfinished], { encoding: 'utf8' });
+    if (copied.status !== 0) throw new Error(`${from} cannot be copied to ${to}: ${copied.stderr.trim()}`);
+    renameSync(unfinished, to);
+    rmSync(from, { recursive: true, force: true });
+  }
+  return true;
+}
+
 /** Every folder that may hold the data of a cluster wanted at `dataDir`. */
 export function possibleDataDirs(clone: string, dataDir: string): string[] {
   return [dataDir, join(fallbackFolder(clone, dataDir, defaultFallback), 'postgres')];

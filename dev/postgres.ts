@@ -1,10 +1,10 @@
 import { chownSync, existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type Child, lastLines, startChild } from './child.js';
 import { freePort } from './ports.js';
-import { type PostgresPlace, placePostgres } from './postgres-programs.js';
+import { moveCluster, type PostgresPlace, placePostgres } from './postgres-programs.js';
 
 export interface PostgresOptions {
   /** Root of the clone; names the folder of DV-4. */
@@ -34,8 +34,12 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   const place = placePostgres(options.clone, options.dataDir);
   if (place.movedTo !== null) {
     options.report?.(
-      `PostgreSQL runs as user ${place.user?.name}, who cannot reach this clone; what it needs is in ${place.movedTo}`,
+      `PostgreSQL runs as user ${place.user?.name}, who cannot reach ${dirname(options.dataDir)}; what it needs is in ${place.movedTo}`,
     );
+  }
+  if (place.dataDir !== options.dataDir) {
+    await waitForFormerServer(options.dataDir);
+    if (moveCluster(options.dataDir, place.dataDir)) options.report?.(`its data were moved there from ${options.dataDir}`);
   }
   if (!existsSync(join(place.dataDir, 'PG_VERSION'))) await makeCluster(place, options);
   checkVersion(place.dataDir);

@@ -1,6 +1,3 @@
-alter default privileges grant select on tables to shop_ro;
-alter default privileges grant select on sequences to shop_ro;
-
 create table customers (
   id bigint generated always as identity primary key,
   name text not null,

@@ -1,4 +1,4 @@
-import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Writes a file only its owner can read (mode 0600), durably. */
@@ -54,9 +54,12 @@ export async function isReadableByOthers(path: string): Promise<boolean> {
   return ((await stat(path)).mode & 0o077) !== 0;
 }
 
-/** Makes a folder that only its owner can enter; an existing one is left as it is. */
+/** Makes a folder that only its owner can enter; an existing one of this user is closed to others (HD-91), what belongs to another or is shared like /tmp is left as it is. */
 export async function makePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
+  const { mode, uid } = await stat(path);
+  const isOurs = process.platform !== 'win32' && uid === process.getuid?.() && (mode & 0o1000) === 0;
+  if (isOurs && (mode & 0o077) !== 0) await chmod(path, 0o700);
 }
 
 /** Makes renames and new names in a folder durable. */

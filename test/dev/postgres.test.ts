@@ -72,7 +72,7 @@ describe('the embedded PostgreSQL', () => {
     expect(elsewhere).toMatch(/^\/var\/lib\/svc-dev\/[0-9a-f]{12}\/postgres$/);
     expect(existsSync(join(elsewhere, 'PG_VERSION'))).toBe(true);
     expect(existsSync(dataDir)).toBe(false);
-    expect(lines.join()).toContain('cannot reach this clone');
+    expect(lines.join()).toContain(`cannot reach ${join(clone, '.svc')}`);
   });
 
   it.runIf(isRoot)('never runs as root', async () => {
