@@ -29,6 +29,8 @@ default_scopes = ["shop/*"]
 require_scopes = true
 
 # Who is in a group is kept by the gateway: svc user update mira --add-group dba-team
+# A token has no roles that were given after it was made: svc user reissue-initial-token mira
+# Nobody approves for who made them a user or a member, so a second admin should add those who approve for the first.
 [[auth.groups]]
 name = "dba-team"
 roles = ["approver"]

@@ -187,6 +187,25 @@ describe('a selector that the requester granted does not count (HD-70)', () => {
     await refused(token, await asks(), /group:dba-team/);
   });
 
+  it('nor in the moment in which it is taken away and given back', async () => {
+    await makes(peer, name, [], ['requester', 'approver']);
+    const token = await reissues(peer, name);
+    const id = await asks();
+    const ends = Date.now() + 1500;
+    const turns = async () => {
+      while (Date.now() < ends) for (const what of ['add_groups', 'rm_groups']) await patch(boss, name, { [what]: ['dba-team'] });
+    };
+    const seen = new Set<string>();
+    const tries = async () => {
+      while (Date.now() < ends) {
+        const { status, body } = await approves(token, id);
+        seen.add(`${status} ${body.hint?.includes('group:dba-team') ? 'granted by the requester' : body.hint}`);
+      }
+    };
+    await Promise.all([turns(), tries(), tries(), tries()]);
+    expect([...seen].sort()).toEqual(['403 granted by the requester', '403 null']);
+  });
+
   it('nor one that a user of the requester gave', async () => {
     const puppet = await makes(boss, name, [], ['admin']);
     const second = await makes(peer, `${name}b`, [], ['approver']);
