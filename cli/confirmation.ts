@@ -14,6 +14,11 @@ export async function requireConfirmation(context: Context, question: string): P
     throw failure('confirmation_required', `${what}: not confirmed, nothing was done`);
 }
 
+/** Whether there is somebody who will be asked. */
+export function willAsk({ terminal, output, options }: Context): boolean {
+  return output.mode === 'human' && isInteractive(terminal) && !saysYes(options, terminal.environment);
+}
+
 /** Whether a text begins like a read, so that `execute` does not ask; what it really is the server judges (CL-18). */
 export function beginsLikeRead(sql: string): boolean {
   const text = sql.replace(/^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/, '');

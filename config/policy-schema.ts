@@ -123,6 +123,7 @@ export const reviewRules = {
 const sqlReview = z.strictObject({
   database: textOr('*', rules.nameOrStarNotAny),
   environment: textOr('*', rules.nameOrStarNotAny),
+  migrations: reviewAction('warn'),
   ...reviewRules,
 });
 

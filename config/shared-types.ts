@@ -85,6 +85,8 @@ export interface SqlReviewConfig {
   id: string;
   database: string;
   environment: string;
+  /** What a blocking finding in a migration does, off for no findings; absent in what was stored before the key existed: a warning then. */
+  migrations?: ReviewAction;
   rules: Record<ReviewRule, ReviewAction>;
 }
 

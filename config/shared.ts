@@ -87,9 +87,9 @@ function toWorkflow({ operations, steps, ...value }: Lists['workflows'][number][
   };
 }
 
-function toSqlReview({ database, environment, ...rules }: Lists['sql_review'][number]['value']): SqlReviewConfig {
+function toSqlReview({ database, environment, migrations, ...rules }: Lists['sql_review'][number]['value']): SqlReviewConfig {
   const any = (name: string) => (name === '*' ? 'any' : name);
-  return { id: `srp:${any(database)}:${any(environment)}`, database, environment, rules };
+  return { id: `srp:${any(database)}:${any(environment)}`, database, environment, migrations, rules };
 }
 
 /** The review policy in force where no `[[sql_review]]` entry matches (WF-2, PO-11). */
@@ -97,6 +97,7 @@ export const BUILTIN_REVIEW: SqlReviewConfig = {
   id: 'builtin-default',
   database: '*',
   environment: '*',
+  migrations: 'warn',
   rules: Object.fromEntries(Object.entries(reviewRules).map(([rule, schema]) => [rule, schema.parse(undefined)])) as Record<
     ReviewRule,
     ReviewAction

@@ -7,7 +7,7 @@ export type PreflightStatus = 'requestable' | 'blocked' | 'warning';
 /** Everything the verdict on an accepted text rests on; the caller's rights are those of RQ-21. */
 export interface PreflightFacts {
   classified: {
-    operation: 'execute_select' | 'execute_dml';
+    operation: 'execute_select' | 'execute_dml' | 'migrate_up' | 'migrate_down';
     statementType: string;
     write: boolean;
     ddl: boolean;

@@ -1,5 +1,5 @@
 import { cutPostgresql, judgeText } from './judge-text.js';
-import { judgeMigrations, type MigrationText, type MigrationVerdict } from './migration-text.js';
+import { judgeMigrations, type MigrationText, type MigrationVerdict, type ReviewedVerdict } from './migration-text.js';
 import { loadParser, type Parser } from './parser.js';
 import { cutPostgresMigration } from './postgres-migration.js';
 import { redactText } from './redact-text.js';
@@ -15,8 +15,10 @@ export type Task =
       readonly texts: readonly MigrationText[];
       readonly dialect: Dialect | null;
       readonly names: ReservedNames;
+      /** What the review rules look at is wanted instead of the statements. */
+      readonly review: boolean;
     };
-export type Answer = Verdict | MigrationVerdict | string;
+export type Answer = Verdict | MigrationVerdict | ReviewedVerdict | string;
 
 /**
  * Runs tasks on this thread, but judges no MySQL (`mysql/engine.ts`); a parser that a text broke or blew up is replaced before the next one
@@ -35,7 +37,7 @@ export async function createEngine(): Promise<(task: Task) => Promise<Answer>> {
     if (task.kind === 'redact') return redactText(parser, task.text, task.dialect);
     const dialect = task.kind === 'judge' ? task.options.dialect : task.dialect;
     if (dialect === 'mysql') throw new Error('no MySQL text is judged here');
-    if (task.kind === 'migrations') return judgeMigrations(cutPostgresMigration(parser, dialect, task.names), task.texts, true);
+    if (task.kind === 'migrations') return judgeMigrations(cutPostgresMigration(parser, dialect, task.names), task, true);
     return judgeText((text) => cutPostgresql(parser, text), task.text, task.options);
   };
 }

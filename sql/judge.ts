@@ -1,7 +1,7 @@
 import { type Answer, createEngine, type Task } from './engine.js';
 import { maxTextBytes } from './judge-text.js';
 import { createJudgeThread, type ThreadAnswer } from './judge-thread.js';
-import type { MigrationText, MigrationVerdict } from './migration-text.js';
+import type { MigrationText, MigrationVerdict, ReviewedVerdict } from './migration-text.js';
 import { unparsable } from './redact-text.js';
 import type { ReservedNames } from './reserved-table.js';
 import { type Dialect, type JudgeOptions, notUnderstood, type Verdict } from './verdict.js';
@@ -22,6 +22,8 @@ export interface SqlJudge {
     caller?: string,
     names?: ReservedNames,
   ): Promise<MigrationVerdict>;
+  /** The same with what the review rules look at instead of the statements (HD-95). */
+  reviewMigrations(texts: readonly MigrationText[], dialect: Dialect | null, caller?: string): Promise<ReviewedVerdict>;
   /** The literal-free text of AU-51 (not cut), or `[unparsable SQL removed]`; never throws. */
   redact(text: string, dialect: Dialect | null, caller?: string): Promise<string>;
   /** Ends the threads; texts that still wait on them are refused. */
@@ -55,6 +57,11 @@ export async function createSqlJudge(room?: number): Promise<SqlJudge> {
       return { ok: false, why: 'the parser failed' };
     }
   };
+  const askBundle = async (task: Task, caller: string): Promise<MigrationVerdict | ReviewedVerdict> => {
+    const asked = await ask(task, caller);
+    if (!asked.ok) return { ...noVerdict, reason: asked.why, ...(asked.busy ? { busy: true } : {}) };
+    return isMigrationVerdict(asked.answer) ? asked.answer : noVerdict;
+  };
   return {
     judge: async (text, options, caller = '') => {
       const asked = await ask({ kind: 'judge', text, options }, caller);
@@ -62,10 +69,12 @@ export async function createSqlJudge(room?: number): Promise<SqlJudge> {
       return isVerdict(asked.answer) ? asked.answer : notUnderstood('no verdict');
     },
     judgeMigrations: async (texts, dialect, caller = '', names = {}) => {
-      const asked = await ask({ kind: 'migrations', texts, dialect, names }, caller);
-      const refused = (reason: string) => ({ ok: false, at: 0, key: 'sql', reason }) as const;
-      if (!asked.ok) return asked.busy ? { ...refused(asked.why), busy: true } : refused(asked.why);
-      return isMigrationVerdict(asked.answer) ? asked.answer : refused('no verdict');
+      const verdict = await askBundle({ kind: 'migrations', texts, dialect, names, review: false }, caller);
+      return verdict.ok && 'reviewed' in verdict ? noVerdict : verdict;
+    },
+    reviewMigrations: async (texts, dialect, caller = '') => {
+      const verdict = await askBundle({ kind: 'migrations', texts, dialect, names: {}, review: true }, caller);
+      return verdict.ok && 'migrations' in verdict ? noVerdict : verdict;
     },
     redact: async (text, dialect, caller = '') => {
       const asked = await ask({ kind: 'redact', text, dialect }, caller);
@@ -77,6 +86,8 @@ export async function createSqlJudge(room?: number): Promise<SqlJudge> {
   };
 }
 
+const noVerdict = { ok: false, at: 0, key: 'sql', reason: 'no verdict' } as const;
+
 /** What the thread of the second parser judges; it redacts nothing. */
 const isForMysql = (task: Task): boolean =>
   (task.kind === 'judge' && task.options.dialect === 'mysql') || (task.kind === 'migrations' && task.dialect === 'mysql');
@@ -84,4 +95,5 @@ const isForMysql = (task: Task): boolean =>
 const bytesOf = (texts: readonly MigrationText[]): number => texts.reduce((sum, { sql }) => sum + Buffer.byteLength(sql), 0);
 
 const isVerdict = (answer: Answer): answer is Verdict => typeof answer !== 'string' && 'verdict' in answer;
-const isMigrationVerdict = (answer: Answer): answer is MigrationVerdict => typeof answer !== 'string' && 'ok' in answer;
+const isMigrationVerdict = (answer: Answer): answer is MigrationVerdict | ReviewedVerdict =>
+  typeof answer !== 'string' && 'ok' in answer;

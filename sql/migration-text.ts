@@ -1,3 +1,4 @@
+import { addReviewed, noReview, type ReviewedMigration, type ReviewedStatement } from './collected-review.js';
 import { hasLoneSurrogate } from './judge-text.js';
 
 /** One migration of a bundle, as far as its text is judged. */
@@ -16,26 +17,43 @@ export interface MigrationStatement {
   mayCommit: boolean;
 }
 
-/** The statements of each migration, or the first one that is refused and why. */
-export type MigrationVerdict =
-  | { ok: true; migrations: MigrationStatement[][] }
-  | {
-      ok: false;
-      at: number;
-      key: keyof MigrationText;
-      reason: string /** Nothing was judged, because too many texts wait. */;
-      busy?: true;
-    };
+/** The first migration that is refused, and why. */
+interface RefusedBundle {
+  ok: false;
+  at: number;
+  key: keyof MigrationText;
+  reason: string;
+  /** Nothing was judged, because too many texts wait. */
+  busy?: true;
+  /** The text does not parse; else it parses and is refused. */
+  parseFailure?: true;
+}
 
-/** Cuts one text into statements; a text stands for why it is refused. */
-export type CutMigration = (sql: string) => MigrationStatement[] | string;
+/** The statements of each migration, or the refusal. */
+export type MigrationVerdict = { ok: true; migrations: MigrationStatement[][] } | RefusedBundle;
+/** What the review rules look at in each, or the refusal. */
+export type ReviewedVerdict = { ok: true; reviewed: ReviewedMigration[] } | RefusedBundle;
+
+/** Told of each statement, where the review is asked for. */
+export type NoteStatement = ((statement: ReviewedStatement) => void) | null;
+
+/** Cuts one text into statements; a text stands for why it is refused, `unparsed` for why it does not parse. */
+export type CutMigration = (sql: string, note: NoteStatement) => MigrationStatement[] | { unparsed: string } | string;
 
 /** AP-22, MI-16: what a dialect's `cut` says of the texts of a bundle; pure but for the health of a parser. */
-export function judgeMigrations(cut: CutMigration, texts: readonly MigrationText[], oneStatement: boolean): MigrationVerdict {
+export function judgeMigrations(
+  cut: CutMigration,
+  { texts, review }: { texts: readonly MigrationText[]; review: boolean },
+  oneStatement: boolean,
+): MigrationVerdict | ReviewedVerdict {
   const migrations: MigrationStatement[][] = [];
+  const reviewed: ReviewedMigration[] = [];
   for (const [at, { sql, transactional }] of texts.entries()) {
-    const statements = refusedAnywhere(sql) ?? cut(sql);
+    const seen = noReview();
+    const note = review ? (statement: ReviewedStatement) => addReviewed(seen, statement) : null;
+    const statements = refusedAnywhere(sql) ?? cut(sql, note);
     if (typeof statements === 'string') return { ok: false, at, key: 'sql', reason: statements };
+    if ('unparsed' in statements) return { ok: false, at, key: 'sql', reason: statements.unparsed, parseFailure: true };
     if (oneStatement && !transactional && statements.length !== 1)
       return {
         ok: false,
@@ -43,9 +61,10 @@ export function judgeMigrations(cut: CutMigration, texts: readonly MigrationText
         key: 'transactional',
         reason: `a migration that is not transactional must hold exactly one statement, not ${statements.length}`,
       };
-    migrations.push(statements);
+    if (review) reviewed.push(seen);
+    else migrations.push(statements);
   }
-  return { ok: true, migrations };
+  return review ? { ok: true, reviewed } : { ok: true, migrations };
 }
 
 function refusedAnywhere(sql: string): string | null {

@@ -2,6 +2,7 @@ import { sliceOf } from './judge-text.js';
 import { findAmbiguity } from './lexical-check.js';
 import type { CutMigration } from './migration-text.js';
 import type { Parser } from './parser.js';
+import { reviewedOf } from './postgres-migration-review.js';
 import { type Reason, wordsOfTag } from './reasons.js';
 import { type ReservedNames, reservedIn, reservedSchemaIn, stringsOf } from './reserved-table.js';
 import { valuesOf } from './settings.js';
@@ -10,17 +11,18 @@ import type { Dialect } from './verdict.js';
 
 /** AP-22 for PostgreSQL by the server's own grammar; a text of an unknown dialect must mean the same to MySQL's lexer (SQ-2). */
 export function cutPostgresMigration(parser: Parser, dialect: Dialect | null, names: ReservedNames): CutMigration {
-  return (sql) => {
+  return (sql, note) => {
     const ambiguity = dialect === null ? findAmbiguity(sql) : null;
     if (ambiguity !== null) return `the dialect of the database is not known, and the text holds ${ambiguity}`;
     const parsed = parser.parse(sql);
-    if (!parsed.ok) return parsed.message;
+    if (!parsed.ok) return { unparsed: parsed.message };
     const bytes = Buffer.from(sql);
     const statements = [];
     for (const statement of parsed.statements) {
       const { tag, body } = taggedOf(statement.tree);
       const refused = refusedSetting(tag, body) ?? refusedInside(tag, body) ?? refusedName(tag, body, names);
       if (refused !== null) return refused;
+      note?.(reviewedOf(tag, body));
       statements.push({ text: sliceOf(bytes, statement), rowsOnly: rowsOnly.has(tag), mayCommit: mayCommit.has(tag) });
     }
     return statements;

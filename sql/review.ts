@@ -24,10 +24,7 @@ export function review(verdict: Pick<Accepted, 'facts' | 'ddl'>, rules: SqlRevie
   const hits = verdict.facts.flatMap(({ hits }, statementIndex) => hits.map((code) => ({ code, statementIndex })));
   if (verdict.ddl && verdict.facts.some(({ changesRows }) => changesRows))
     hits.push({ code: 'mixed_ddl_dml', statementIndex: 0 });
-  const findings = hits.flatMap(({ code, statementIndex }): ReviewFinding[] => {
-    const action = rules[code];
-    return action === 'off' ? [] : [{ code, action, message: messages[code], statementIndex }];
-  });
+  const findings = hits.flatMap(({ code, statementIndex }) => findingOf(code, statementIndex, rules));
   const blocking = findings.filter(({ action }) => action === 'block');
   const rulesBypassable = blocking.length > 0 && blocking.every(({ code }) => !firm.has(code));
   return {
@@ -38,7 +35,15 @@ export function review(verdict: Pick<Accepted, 'facts' | 'ddl'>, rules: SqlRevie
   };
 }
 
-/** Blocks by these are never lifted. */
+/** What a rule that fires comes to; nothing where it is off. */
+export function findingOf(code: ReviewRule, statementIndex: number, rules: SqlReviewConfig['rules']): ReviewFinding[] {
+  const action = rules[code];
+  return action === 'off' ? [] : [{ code, action, message: messages[code], statementIndex }];
+}
+
+/** Whether blocks by the rule are never lifted. */
+export const isFirm = (code: ReviewRule): boolean => firm.has(code);
+
 const firm: ReadonlySet<ReviewRule> = new Set<ReviewRule>([
   'no_where_delete',
   'no_where_update',

@@ -117,4 +117,4 @@ export const resultPolicyItem = z.object({
   ...times,
 });
 
-export const reviewPolicyItem = z.object({ ...item, rules: z.record(z.string(), actions), source });
+export const reviewPolicyItem = z.object({ ...item, migrations: actions, rules: z.record(z.string(), actions), source });

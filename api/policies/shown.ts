@@ -71,8 +71,8 @@ export function shownResultPolicy(policy: ResultPolicyConfig) {
 
 /** An item of `GET /api/sql-review-policies`; where no entry is, the gateway's own rules are in force. */
 export function shownReviewPolicy(policy: SqlReviewConfig) {
-  const { id, database, environment, rules } = policy;
-  return { id, database, environment, rules, source: reviewSource(policy) };
+  const { id, database, environment, migrations = 'warn', rules } = policy;
+  return { id, database, environment, migrations, rules, source: reviewSource(policy) };
 }
 
 /** Whether a review policy stands in `server.toml`. */

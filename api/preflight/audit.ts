@@ -19,11 +19,16 @@ export async function auditPreflight(
     const dialect = await pairDialect(services.database, call.generation, call.body);
     const { detailFingerprint, detailRaw } = await redactedTexts(
       services,
-      { operation: null, detail: call.body.sql, dialect },
+      { operation: migrationOf(call), detail: call.body.sql, dialect },
       call.caller,
     );
     const { operation } = found.classification;
-    const subject = { requestId: null, operation: operation === 'unknown' ? null : operation, database, environment };
+    const subject = {
+      requestId: null,
+      operation: operation === 'unknown' ? migrationOf(call) : operation,
+      database,
+      environment,
+    };
     await services.database.transaction((tx) =>
       insertAuditEvents(tx, [draftOf(call, found, impactStatus)], { ...subject, detailFingerprint, detailRaw }),
     );
@@ -31,6 +36,11 @@ export async function auditPreflight(
     services.metrics.auditWriteFailures.inc();
     services.log.error({ error: String(error) }, 'preflight.attempted not written');
   }
+}
+
+/** A bundle is told by its versions (AU-52). */
+function migrationOf({ body: { operation } }: PreflightCall) {
+  return operation === 'migrate_up' || operation === 'migrate_down' ? operation : null;
 }
 
 function draftOf(call: PreflightCall, found: PreflightAnswer, impactStatus: string): AuditDraft {

@@ -13,6 +13,7 @@ import { parserWords } from '../requests/parser-words.js';
 import type { Call } from '../route.js';
 import { auditPreflight } from './audit.js';
 import { findImpact, type Impact } from './impact.js';
+import { migrationPreflight } from './migration.js';
 import { type preflightBody, preflightResponse } from './schemas.js';
 
 export type PreflightCall = Call<undefined, undefined, z.output<typeof preflightBody>>;
@@ -27,6 +28,10 @@ export async function preflight(call: PreflightCall, services: Services): Promis
   await call.meter.preflight(caller);
   if (registered(generation, body) === undefined) throw notRegistered(generation, caller, body);
   const dialect = await pairDialect(services.database, generation, body);
+  if (body.operation === 'migrate_up' || body.operation === 'migrate_down') {
+    const found = await migrationPreflight(call, services, body.operation, dialect);
+    return answer(call, services, found ?? blockedAnswer('rejected', noWorkflow, null), skipped);
+  }
   const { verdict, known } = await judgeText(services, generation, { ...body, dialect }, caller);
   if (verdict.verdict === 'empty') throw invalid('sql holds no statement', 'body.sql');
   if (verdict.verdict === 'refused') {

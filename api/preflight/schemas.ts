@@ -18,7 +18,7 @@ export const preflightBody = z.object({
 
 const text = z.string();
 const count = z.number().int();
-const level = z.enum(['low', 'medium', 'high', 'critical', 'unknown']);
+const level = z.enum(['low', 'medium', 'high', 'critical', 'unknown', 'unavailable']);
 
 /** The answer; `explain_plan` is put in as text. */
 export const preflightResponse = z.object({
@@ -27,7 +27,7 @@ export const preflightResponse = z.object({
   requires_ddl_permission: z.boolean(),
   classification: z.object({
     statement_type: text,
-    operation: z.enum(['execute_select', 'execute_dml', 'unknown']),
+    operation: z.enum(['execute_select', 'execute_dml', 'migrate_up', 'migrate_down', 'unknown']),
     mutating: z.boolean(),
     ddl: z.boolean(),
     requires_ddl_permission: z.boolean(),
@@ -35,7 +35,15 @@ export const preflightResponse = z.object({
     statement_count: count,
   }),
   review: z.object({
-    findings: z.array(z.object({ code: text, action: z.enum(['block', 'warn']), message: text, statement_index: count })),
+    findings: z.array(
+      z.object({
+        code: text,
+        action: z.enum(['block', 'warn']),
+        message: text,
+        statement_index: count,
+        version: text.optional(),
+      }),
+    ),
     blocked: z.boolean(),
   }),
   risk_assessment: z.object({ level, factors: z.array(z.looseObject({ name: text })) }),

@@ -1,25 +1,23 @@
-import { outsideDatabaseWork } from '../../db/call-limit.js';
-import { invalid, refusal } from '../../domain/errors.js';
-import { checkStatusDetail, readBundle, readRepair } from '../../domain/migration/detail.js';
+import { invalid } from '../../domain/errors.js';
+import { checkStatusDetail, readRepair } from '../../domain/migration/detail.js';
 import { toldDirectory } from '../../domain/migration/summary.js';
-import { type Caller, can } from '../../domain/permissions.js';
-import type { CreationInput } from '../../domain/request/creation.js';
+import { shownReview } from '../../domain/request/context.js';
 import { assessRisk } from '../../domain/risk.js';
-import { matchWorkflow, type Operation } from '../../domain/workflow-policy.js';
+import { matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Services } from '../context.js';
 import type { Call } from '../route.js';
+import { refuseBlocked } from './blocked.js';
 import type { Asked, Content } from './content.js';
+import { judgeBundle, mayMigrate } from './migration-judgement.js';
 import { parserWords } from './parser-words.js';
 
-/** The content of `migrate_*`: what breaks MI-14 to MI-17 or AP-22 is 400, with the path of the offending value in the hint. */
-export async function judgeMigrationContent(
-  { generation, caller }: Pick<Call<unknown, unknown, unknown>, 'generation' | 'caller'>,
-  services: Services,
-  asked: Asked,
-): Promise<Content> {
+type ContentCall = Pick<Call<unknown, unknown, unknown>, 'generation' | 'caller' | 'actor'>;
+
+/** The content of `migrate_*`: what breaks MI-14 to MI-17 or AP-22 is 400, with the path of the offending value in the hint; so is what the review blocks (HD-95). */
+export async function judgeMigrationContent(call: ContentCall, services: Services, asked: Asked): Promise<Content> {
   const { input } = asked;
-  const dirSha256 = await checkDetail(services, asked, caller);
-  const matched = matchWorkflow(generation.shared.workflows, { ...input, operation: input.asked });
+  const detail = await judgeDetail(call, services, asked);
+  const matched = matchWorkflow(call.generation.shared.workflows, { ...input, operation: input.asked });
   const { level, factors, schemaStatus } = assessRisk({
     operation: input.asked,
     ...{ facts: [], findings: [], autoApprove: matched?.autoApprove ?? null, snapshot: null, snapshotAgeMs: 0 },
@@ -28,39 +26,42 @@ export async function judgeMigrationContent(
     operation: input.asked,
     statementType: 'MIGRATION',
     risk: { level, factors: factors.map(({ name }) => name), schemaStatus },
-    review: { policyId: null, findingsCount: 0 },
-    bypass: null,
-    dirSha256,
-    context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
+    ...detail,
     matched,
     bounded: false,
-    permitted: mayMigrate(caller, input),
+    permitted: mayMigrate(call.caller, input, input.asked, input),
     explainable: [],
   };
 }
 
-/** Gives what events tell of the directory, where the detail is a bundle (MI-12). */
-async function checkDetail(services: Services, { input, dialect }: Asked, caller: Caller): Promise<string | null> {
-  if (input.asked === 'migrate_status') {
-    checkStatusDetail(input.detail);
-    return null;
-  }
-  if (input.asked === 'migrate_repair') {
-    readRepair(input.detail);
-    return null;
-  }
-  const { migrations, dirSha256 } = readBundle(input.detail, input.asked === 'migrate_down' ? 'down' : 'up');
-  const verdict = await outsideDatabaseWork(() => services.judge.judgeMigrations(migrations, dialect, caller.id));
-  if (verdict.ok) return toldDirectory(dirSha256);
-  if (verdict.busy) throw refusal('service.unavailable', 'SQL texts cannot be judged at the moment', 'try again later');
-  throw invalid(parserWords(verdict.reason), `migrations[${verdict.at}].${verdict.key}`);
-}
+type Detail = Pick<Content, 'review' | 'bypass' | 'dirSha256' | 'context'>;
 
-/** RQ-21 for migrations. */
-function mayMigrate(caller: Caller, input: CreationInput & { asked: Operation }): boolean {
-  const may = (permission: Parameters<typeof can>[1]) => can(caller, permission, input);
-  if (input.allowDdl && !may('request.break_glass_ddl')) return false;
-  const writes = input.emergency ? may('request.break_glass_dml') : may('request.dml') && input.asked !== 'migrate_repair';
-  if (input.asked !== 'migrate_status') return writes;
-  return writes || may(input.emergency ? 'request.break_glass_query' : 'request.query');
+const notReviewed: Detail = {
+  review: { policyId: null, findingsCount: 0, parseFailed: false },
+  bypass: null,
+  dirSha256: null,
+  context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
+};
+
+async function judgeDetail(call: ContentCall, services: Services, { input, dialect }: Asked): Promise<Detail> {
+  const operation = input.asked;
+  if (operation === 'migrate_status') {
+    checkStatusDetail(input.detail);
+    return notReviewed;
+  }
+  if (operation !== 'migrate_up' && operation !== 'migrate_down') {
+    readRepair(input.detail);
+    return notReviewed;
+  }
+  const judged = await judgeBundle(services, call.generation, { ...input, operation, dialect }, call.caller);
+  if (!judged.ok) throw invalid(parserWords(judged.reason), judged.path);
+  const { review } = judged;
+  await refuseBlocked(call, services, { input, dialect, operation, review });
+  return {
+    review: { policyId: review.policyId, findingsCount: review.found, parseFailed: review.parseFailed },
+    bypass: review.blocked ? { statementCount: judged.statements } : null,
+    // What events tell of the directory (MI-12).
+    dirSha256: toldDirectory(judged.dirSha256),
+    context: { ...notReviewed.context, sqlReview: shownReview(review) },
+  };
 }

@@ -24,7 +24,7 @@ export async function judgeSqlContent(
     operation: verdict.operation,
     statementType: verdict.statementType,
     risk: { ...risk, factors: risk.factors.map(({ name }) => name) },
-    review: { policyId: review.policyId, findingsCount: review.findings.length },
+    review: { policyId: review.policyId, findingsCount: review.findings.length, parseFailed: false },
     dirSha256: null,
     bypass: review.blocked ? { statementCount: verdict.statements.length } : null,
     context: collectedContext(judged),

@@ -2,13 +2,14 @@ import { join } from 'node:path';
 import { bundleText, chosenMigrations, type Direction, maxBundleBytes, maxMigrations } from '../../domain/migration/bundle.js';
 import { isVersion } from '../../domain/migration/version.js';
 import { databaseName, environmentName, migrationsDirectory } from '../config/target.js';
-import { requireConfirmation } from '../confirmation.js';
+import { requireConfirmation, willAsk } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions, submit } from '../follow/submit.js';
 import { type LocalMigration, type MigrationDirectory, readMigrations } from '../migrations/directory.js';
 import { describePlan } from '../migrations/plan.js';
+import { findingLines } from '../output/findings.js';
 import type { Answer } from '../output/output.js';
 
 export interface MigrateOptions extends SubmitOptions {
@@ -48,13 +49,29 @@ async function migrate(
   const oneWay = direction === 'up' ? [] : directory.migrations.filter(({ down }) => down === null);
   const plan = { direction, target: `${database}/${environment}`, migrations, oneWay, maxCount };
   output.note(describePlan(plan, output.noteStyle));
-  await requireConfirmation(context, direction === 'up' ? 'Apply them?' : 'Revert?');
   const content = { database, environment, operation: `migrate_${direction}`, detail };
+  if (willAsk(context)) await noteFindings(context, content);
+  await requireConfirmation(context, direction === 'up' ? 'Apply them?' : 'Revert?');
   const followed = submit(context, content, options).catch((error: unknown) => {
     throw error instanceof CommandFailure ? withFile(error, directory.path, migrations) : error;
   });
   const names = new Map(migrations.map(({ version, name }) => [version, name]));
   return deliver(context, followed, { names }, (id) => output.noteStyle.dim(`request ${id} executed`));
+}
+
+/** What the review rules find, before somebody says yes. Who may not ask for it, or asks an older server, is not told; the request itself is judged anyway. */
+async function noteFindings(
+  context: Context,
+  { detail: sql, ...target }: { database: string; environment: string; operation: string; detail: string },
+) {
+  try {
+    const body = JSON.stringify({ ...target, sql, include_explain: false });
+    const reply = await context.client().call({ method: 'POST', path: ['api', 'preflight'], body, repeatable: false });
+    const lines = findingLines(reply.json(), context.output.noteStyle);
+    if (lines.length > 0) context.output.note(lines.join('\n'));
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || error.code === 'interrupted') throw error;
+  }
 }
 
 /** The server names the place in the request; people know the file. */

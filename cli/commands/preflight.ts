@@ -1,6 +1,7 @@
 import { databaseName, environmentName } from '../config/target.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
+import { findingLines, findingsOf } from '../output/findings.js';
 import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
 import { planLines } from '../output/plan.js';
@@ -72,19 +73,6 @@ function verdictLines(answer: JsonText, style: Style): string[] {
   ];
 }
 
-/** One line each, in columns; where there are several statements, with the number of the one it is about. */
-function findingLines(answer: JsonText, style: Style): string[] {
-  const findings = findingsOf(answer);
-  const width = Math.max(0, ...findings.map((finding) => textOf(finding, 'code').length));
-  const several = answer.get('classification')?.get('multi_statement')?.text === 'true';
-  return findings.map((finding) => {
-    const action = visible(textOf(finding, 'action')).padEnd(5);
-    const painted = action === 'block' ? style.red(action) : style.yellow(action);
-    const place = several ? `statement ${Number(finding.get('statement_index')?.text ?? 0) + 1}: ` : '';
-    return `${painted}  ${visible(textOf(finding, 'code')).padEnd(width)}  ${place}${visible(textOf(finding, 'message'))}`;
-  });
-}
-
 /** Who has to approve, step by step; nothing in the blocked form, which knows no workflow policy. */
 function approvalLines(policy: JsonText | undefined, style: Style): string[] {
   const workflow = policy?.get('workflow_id')?.string();
@@ -116,5 +104,4 @@ function hintLines(answer: JsonText): string[] {
     .map(visible);
 }
 
-const findingsOf = (answer: JsonText) => answer.get('review')?.get('findings')?.items() ?? [];
 const textOf = (object: JsonText | undefined, key: string): string => object?.get(key)?.string() ?? '';

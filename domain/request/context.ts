@@ -14,6 +14,8 @@ export interface Finding {
   action: 'block' | 'warn';
   message: string;
   statementIndex: number;
+  /** The migration that it is in. */
+  version?: string;
 }
 
 /** SQ-93: the name, and for some names more. */
@@ -26,18 +28,24 @@ export function collectedContext(judged: {
   risk: { level: string; factors: RiskFactor[] };
   schemaSnapshotCollectedAt: string | null;
 }): CollectedContext {
-  const findings = judged.review.findings.map(({ code, action, message, statementIndex }) => ({
+  return {
+    tables: judged.tables,
+    sqlReview: shownReview(judged.review),
+    risk: { level: capitalised(judged.risk.level), factors: judged.risk.factors },
+    schemaSnapshotCollectedAt: judged.schemaSnapshotCollectedAt,
+  };
+}
+
+/** A review as the context shows it; of a migration each finding with its version (HD-95). */
+export function shownReview({ findings, blocked }: { findings: readonly Finding[]; blocked: boolean }) {
+  const shown = findings.map(({ code, action, message, statementIndex, version }) => ({
     rule: capitalised(code),
     level: capitalised(action),
     message,
     statement_index: statementIndex,
+    ...(version === undefined ? {} : { version }),
   }));
-  return {
-    tables: judged.tables,
-    sqlReview: { findings, blocked: judged.review.blocked },
-    risk: { level: capitalised(judged.risk.level), factors: judged.risk.factors },
-    schemaSnapshotCollectedAt: judged.schemaSnapshotCollectedAt,
-  };
+  return { findings: shown, blocked };
 }
 
 const capitalised = (name: string) => name.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
@@ -74,7 +82,8 @@ export function shownContext(
   dryRuns: readonly DryRun[],
   now: Instant,
 ): ShownContext {
-  if (request.operation.startsWith('migrate_')) return { ...nothing, status: 'ready', explain_enabled: false };
+  if (request.operation.startsWith('migrate_'))
+    return { ...nothing, status: 'ready', explain_enabled: false, sql_review: collected?.sqlReview ?? null };
   if (collected === null) return { ...nothing, status: 'unavailable', explain_enabled: false };
   const open = dryRuns.some(({ state }) => state === 'pending' || state === 'claimed');
   const waiting = now - request.createdAt < collectingMs ? 'collecting' : 'unavailable';

@@ -32,7 +32,7 @@ export interface Creation {
   dialect: StoredRequest['dialect'];
   statementType: string;
   risk: { level: RiskLevel; factors: string[]; schemaStatus: string };
-  review: { policyId: string | null; findingsCount: number };
+  review: { policyId: string | null; findingsCount: number; parseFailed: boolean };
   /** What `allow_ddl` lifted (BG-3); null when nothing had to be. */
   bypass: { statementCount: number } | null;
   /** The state of the directory that a bundle was made from, as events tell it (MI-12); null of other operations. */
@@ -136,11 +136,10 @@ function bypassMetadata({ statementCount }: { statementCount: number }) {
 /** RQ-44, written once and never changed. */
 export function decisionTrace(creation: Creation) {
   const { risk, review, workflow, approval } = creation;
-  const isMigration = creation.operation.startsWith('migrate_');
   return {
     version: 1,
     classification: { resolved_operation: creation.operation },
-    sql_review: { policy_id: review.policyId, findings_count: review.findingsCount, parse_failed: isMigration },
+    sql_review: { policy_id: review.policyId, findings_count: review.findingsCount, parse_failed: review.parseFailed },
     risk: { level: risk.level, factors: risk.factors, schema_status: risk.schemaStatus },
     workflow: {
       matched:

@@ -21,7 +21,7 @@ const upper = (tokens: readonly MysqlToken[], at: number): string => {
 };
 
 /** CREATE and ALTER of what has a body, with OR REPLACE, DEFINER and AGGREGATE skipped. */
-function beginsRoutine(tokens: readonly MysqlToken[], first: number): boolean {
+export function beginsRoutine(tokens: readonly MysqlToken[], first: number): boolean {
   let at = first + 1;
   if (upper(tokens, first) !== 'CREATE' && upper(tokens, first) !== 'ALTER') return false;
   if (upper(tokens, at) === 'OR') at += 2;

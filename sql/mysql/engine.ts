@@ -22,7 +22,7 @@ export async function createMysqlEngine(): Promise<MysqlEngine> {
   const second = await loadSecondParser();
   return {
     run: async (task) => {
-      if (task.kind === 'migrations') return judgeMigrations(cutMysqlMigration(task.names), task.texts, false);
+      if (task.kind === 'migrations') return judgeMigrations(cutMysqlMigration(task.names), task, false);
       if (task.kind !== 'judge' || task.options.dialect !== 'mysql') throw new Error('only MySQL texts are judged here');
       return judgeMysql(second, task.text, task.options);
     },

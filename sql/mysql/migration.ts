@@ -1,21 +1,23 @@
 import type { CutMigration } from '../migration-text.js';
 import type { Reason } from '../reasons.js';
 import type { ReservedNames } from '../reserved-table.js';
-import { isInCompound } from './compound.js';
+import { beginsRoutine, isInCompound } from './compound.js';
 import { lexMysql, type MysqlToken } from './lexer.js';
+import { reviewedMysql } from './migration-review.js';
 import { reservedDatabaseIn, reservedInTokens } from './reserved-table.js';
 
 /** AP-22 for MySQL and MariaDB on the token level; bodies of procedures, functions, triggers and events stay whole. */
 export const cutMysqlMigration =
   (names: ReservedNames): CutMigration =>
-  (sql) => {
+  (sql, note) => {
     const lexed = lexMysql(sql);
-    if (!lexed.ok) return lexed.message;
+    if (!lexed.ok) return { unparsed: lexed.message };
     const statements = [];
     for (const tokens of cut(lexed.tokens)) {
       const refused = refusedWords(tokens) ?? refusedName(tokens, names);
       if (refused !== null) return refused;
       const text = sql.slice(tokens[0]!.start, tokens.at(-1)!.end);
+      note?.(reviewedMysql(tokens, beginsRoutine(tokens, 0)));
       statements.push({ text, rowsOnly: rowsOnly.has(tokens[0]!.upper), mayCommit: tokens[0]!.upper === 'CALL' });
     }
     return statements;

@@ -139,12 +139,13 @@ describe('a migration that is created', () => {
     const shown = (await calls.show(users.dana!, created.body.id)).body;
     expect(shown.detail).toBe(detail);
     expect(shown.context).toEqual({
-      ...{ status: 'ready', explain_enabled: false, tables: null, sql_review: null, risk: null, explain: null },
+      ...{ status: 'ready', explain_enabled: false, tables: null, risk: null, explain: null },
+      sql_review: { findings: [], blocked: false },
       schema_snapshot_collected_at: null,
     });
     expect(shown.decision_trace).toMatchObject({
       classification: { resolved_operation: 'migrate_up' },
-      sql_review: { policy_id: null, findings_count: 0, parse_failed: true },
+      sql_review: { policy_id: 'builtin-default', findings_count: 0, parse_failed: false },
       risk: { level: 'unavailable', factors: [], schema_status: 'unavailable' },
       decision: { outcome: 'needs_approval', reasons: ['no_auto_approve_rule'] },
     });

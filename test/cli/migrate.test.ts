@@ -70,7 +70,7 @@ describe('svc migrate up and down', () => {
     runsAtOnce(api, envelope('{"applied":[]}'));
     const no = await svc(['up', '--count', '2'], { terminal: true, stdin: 'n\n' });
     expect(no.code).toBe(1);
-    expect(api.calls).toHaveLength(0);
+    expect(api.calls.map(({ path }) => path)).toEqual(['/api/preflight']);
     const plain = no.stderr.replace(/\u001b\[\d+m/g, '');
     expect(
       plain.indexOf('3 migrations sent to app/development\n  1  users\n  2  seed\n  3  index  (without a transaction)\n'),

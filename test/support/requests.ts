@@ -141,7 +141,7 @@ function creationOf(options: StoredRequestOptions): Creation {
     dialect: 'postgresql',
     statementType: operation === 'execute_dml' ? 'UPDATE' : 'SELECT',
     risk: { level: 'low', factors: [], schemaStatus: 'none' },
-    review: { policyId: 'builtin-default', findingsCount: 0 },
+    review: { policyId: 'builtin-default', findingsCount: 0, parseFailed: false },
     bypass: null,
     dirSha256: null,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },

@@ -34,7 +34,7 @@ const creation = (over: Partial<Creation> = {}): Creation => ({
   ...{
     statementType: 'SELECT',
     risk: { level: 'unknown', factors: ['schema_not_synced'], schemaStatus: 'not_synced' },
-    review: { policyId: 'builtin-default', findingsCount: 2 },
+    review: { policyId: 'builtin-default', findingsCount: 2, parseFailed: false },
     bypass: null,
     dirSha256: null,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
@@ -155,15 +155,15 @@ describe('the decision trace (RQ-44)', () => {
     });
   });
 
-  it('says null without a workflow, and parse_failed for every migration', () => {
+  it('says null without a workflow, and parse_failed where a statement was not understood (HD-95)', () => {
     expect(decisionTrace(creation({ ...emergency, workflow: null }))).toMatchObject({
       workflow: { matched: null },
       decision: { reasons: ['break_glass'] },
     });
-    const migration = creation({ operation: 'migrate_up', review: { policyId: null, findingsCount: 0 } });
+    const migration = creation({ operation: 'migrate_up', review: { policyId: 'p', findingsCount: 3, parseFailed: true } });
     expect(decisionTrace(migration).sql_review).toEqual({
-      policy_id: null,
-      findings_count: 0,
+      policy_id: 'p',
+      findings_count: 3,
       parse_failed: true,
     });
   });

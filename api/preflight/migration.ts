@@ -1,0 +1,33 @@
+import { blockedAnswer, preflightAnswer } from '../../domain/preflight.js';
+import { decideAutoApproval, matchWorkflow } from '../../domain/workflow-policy.js';
+import type { Dialect } from '../../sql/judge.js';
+import type { Services } from '../context.js';
+import { judgeBundle, mayMigrate } from '../requests/migration-judgement.js';
+import { parserWords } from '../requests/parser-words.js';
+import type { PreflightCall } from './preflight.js';
+
+/** What creating this bundle would come to (HD-95); without a plan, since only the agent knows which of it is applied. */
+export async function migrationPreflight(
+  { caller, generation, body }: PreflightCall,
+  services: Services,
+  operation: 'migrate_up' | 'migrate_down',
+  dialect: Dialect | null,
+) {
+  const judged = await judgeBundle(services, generation, { ...body, detail: body.sql, operation, dialect }, caller);
+  if (!judged.ok) return blockedAnswer(judged.unparsed ? 'parse_failure' : 'rejected', parserWords(judged.reason), judged.path);
+  const workflow = matchWorkflow(generation.shared.workflows, { ...body, operation });
+  if (workflow === null) return null;
+  const { review, statements } = judged;
+  const emergency = { emergency: true, allowDdl: review.blocked };
+  return preflightAnswer({
+    classified: { operation, statementType: 'MIGRATION', write: true, ddl: false, statements },
+    ...{ workflow, review, risk: { level: 'unavailable', factors: [] } },
+    approval: decideAutoApproval(workflow.autoApprove, 'unavailable', {
+      emergency: false,
+      requireApproval: false,
+      bounded: false,
+    }),
+    canSubmit: mayMigrate(caller, body, operation, { emergency: false, allowDdl: false }),
+    breakGlassAllowed: mayMigrate(caller, body, operation, emergency) && (!review.blocked || review.bypassable),
+  });
+}

@@ -1,0 +1,22 @@
+import type { JsonText } from './json-text.js';
+import type { Style } from './style.js';
+import { visible } from './visible.js';
+
+/** The findings of a preflight, one line each, in columns; where there are several statements, with the place of the one it is about. */
+export function findingLines(answer: JsonText, style: Style): string[] {
+  const findings = findingsOf(answer);
+  const width = Math.max(0, ...findings.map((finding) => textOf(finding, 'code').length));
+  const several = answer.get('classification')?.get('multi_statement')?.text === 'true';
+  return findings.map((finding) => {
+    const action = visible(textOf(finding, 'action')).padEnd(5);
+    const painted = action === 'block' ? style.red(action) : style.yellow(action);
+    const version = textOf(finding, 'version');
+    const statement = `statement ${Number(finding.get('statement_index')?.text ?? 0) + 1}`;
+    const place = version === '' ? (several ? `${statement}: ` : '') : `${visible(version)}, ${statement}: `;
+    return `${painted}  ${visible(textOf(finding, 'code')).padEnd(width)}  ${place}${visible(textOf(finding, 'message'))}`;
+  });
+}
+
+export const findingsOf = (answer: JsonText) => answer.get('review')?.get('findings')?.items() ?? [];
+
+const textOf = (object: JsonText | undefined, key: string): string => object?.get(key)?.string() ?? '';

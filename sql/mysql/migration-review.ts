@@ -1,0 +1,45 @@
+import type { ReviewedStatement } from '../collected-review.js';
+import { mysqlFactsOf } from './facts.js';
+import { findInMysql } from './findings.js';
+import { judgeMysqlStatement } from './judge-statement.js';
+import type { MysqlToken } from './lexer.js';
+import { cutStatements, hasWords, type MysqlStatement, upperAt } from './statement.js';
+
+const nothing: ReviewedStatement = { hits: [], changesRows: false, bypassable: false, ddl: false, understood: true };
+
+/** What the review rules need of one statement of a MySQL migration (HD-95), whose body, where it defines code, runs nothing. */
+export function reviewedMysql(tokens: readonly MysqlToken[], isCode: boolean): ReviewedStatement {
+  if (isCode) return { ...nothing, ddl: true };
+  const cut = cutStatements(behindSettings(tokens));
+  const statement = typeof cut === 'string' || cut.length !== 1 ? undefined : cut[0];
+  if (statement === undefined) return { ...nothing, understood: false };
+  const judged = judgeMysqlStatement(statement, '', { statementTimeoutSecs: 0 });
+  if (!('verdict' in judged)) {
+    const { hits, changesRows, bypassable } = judged.facts;
+    return { hits, changesRows, bypassable, ddl: judged.statement.class.endsWith('ddl'), understood: true };
+  }
+  const ddl = definitions.has(upperAt(statement, 0));
+  const { hits } = ddl ? mysqlFactsOf(statement, { ...refusedForm, verbAt: 0 }, findInMysql(statement)) : nothing;
+  return {
+    ...nothing,
+    hits: dropsDatabase(statement) ? [...hits, 'drop_table'] : hits,
+    ddl,
+    understood: known.has(upperAt(statement, 0)),
+  };
+}
+
+/** A statement that is refused elsewhere, such as DROP COLUMN beside EXCHANGE PARTITION. */
+const refusedForm = { class: 'ddl', kind: 'ddl', type: 'DDL', inside: 'defined' } as const;
+const definitions = new Set(['CREATE', 'ALTER', 'DROP', 'RENAME', 'TRUNCATE']);
+/** What a migration may hold and the closed lists do not name. */
+const known = new Set(['SET', 'GRANT', 'REVOKE', 'DO', 'CALL', ...definitions]);
+
+const dropsDatabase = (statement: MysqlStatement) =>
+  hasWords(statement, 0, 'DROP', 'DATABASE') || hasWords(statement, 0, 'DROP', 'SCHEMA');
+
+/** MariaDB runs what stands behind SET STATEMENT ... FOR. */
+function behindSettings(tokens: readonly MysqlToken[]): readonly MysqlToken[] {
+  if (tokens[0]?.upper !== 'SET' || tokens[1]?.upper !== 'STATEMENT') return tokens;
+  const at = tokens.findIndex(({ upper }) => upper === 'FOR');
+  return at === -1 ? tokens : behindSettings(tokens.slice(at + 1));
+}

@@ -1,0 +1,56 @@
+import type { ReviewRule, SqlReviewConfig } from '../config/shared-types.js';
+import { maxHits, type ReviewedMigration } from './collected-review.js';
+import { findingOf, isFirm, type Review, type ReviewFinding } from './review.js';
+
+/** A finding in a bundle; its statement is counted within its migration. */
+export interface MigrationFinding extends ReviewFinding {
+  version: string;
+}
+
+export interface MigrationReview extends Review {
+  /** The first ones, by migration. */
+  findings: MigrationFinding[];
+  /** How many there are. */
+  found: number;
+  /** A statement was not understood, so that nothing is known of it. */
+  parseFailed: boolean;
+}
+
+/** The findings of section 8 for the statements of a bundle, each migration a batch of its own (HD-95); pure. */
+export function reviewMigrations(
+  versions: readonly string[],
+  reviewed: readonly ReviewedMigration[],
+  { rules, migrations = 'warn' }: Pick<SqlReviewConfig, 'rules' | 'migrations'>,
+): MigrationReview {
+  const parseFailed = reviewed.some(({ understood }) => !understood);
+  const none = { findings: [], found: 0, blocked: false, rulesBypassable: false, bypassable: false, parseFailed };
+  if (migrations === 'off') return none;
+  const effective: SqlReviewConfig['rules'] = migrations === 'block' ? rules : warned(rules);
+  const each = reviewed.map(withMixed);
+  const findings = each.flatMap(({ hits }, index) =>
+    hits.flatMap(({ code, statementIndex }) =>
+      findingOf(code, statementIndex, effective).map((finding) => ({ ...finding, version: versions[index] ?? '' })),
+    ),
+  );
+  const counted = each.flatMap(({ counts }) => Object.entries(counts) as [ReviewRule, number][]);
+  const found = counted.reduce((sum, [code, count]) => sum + (effective[code] === 'off' ? 0 : count), 0);
+  const blocking = counted.filter(([code]) => effective[code] === 'block');
+  const rulesBypassable = blocking.length > 0 && blocking.every(([code]) => !isFirm(code));
+  return {
+    ...{ findings: findings.slice(0, maxHits), found, parseFailed, blocked: blocking.length > 0, rulesBypassable },
+    bypassable: rulesBypassable && reviewed.every(({ bypassable }) => bypassable),
+  };
+}
+
+const warned = (rules: SqlReviewConfig['rules']): SqlReviewConfig['rules'] =>
+  Object.fromEntries(
+    Object.entries(rules).map(([code, action]) => [code, action === 'block' ? 'warn' : action]),
+  ) as SqlReviewConfig['rules'];
+
+function withMixed(migration: ReviewedMigration): Pick<ReviewedMigration, 'hits' | 'counts'> {
+  if (!migration.ddl || !migration.changesRows) return migration;
+  return {
+    hits: [...migration.hits, { code: 'mixed_ddl_dml', statementIndex: 0 }],
+    counts: { ...migration.counts, mixed_ddl_dml: 1 },
+  };
+}

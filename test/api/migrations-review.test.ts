@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { databaseToml, dbaTeamToml, needsDbaToml } from '../support/toml.js';
+import { coded } from './agent-calls.js';
+
+const toml = [
+  databaseToml('shop', ['staging', 'strict', 'loose']),
+  databaseToml('store', ['staging'], 'mysql'),
+  dbaTeamToml,
+  needsDbaToml(),
+  '[[sql_review]]\nenvironment = "strict"\nmigrations = "block"\n',
+  '[[sql_review]]\nenvironment = "loose"\nmigrations = "off"\n',
+].join('');
+
+let api: TestApi;
+let alice: string;
+let root: string;
+beforeAll(async () => {
+  api = await startTestApi({ toml });
+  alice = await api.createUser('alice', { roles: ['requester'] });
+  root = await api.createUser('root', { roles: ['admin'] });
+});
+afterAll(() => api?.close());
+
+const attack = 'delete from items; drop table items;';
+const bundle = (sql: string[], direction: 'up' | 'down' = 'up') =>
+  JSON.stringify({
+    ...{ format: 'v2', direction, versions: sql.map((_, index) => `2031010100000${index}`) },
+    migrations: sql.map((text, index) => ({ version: `2031010100000${index}`, sql: text, transactional: true })),
+    ...{ dir_sha256: 'ab', max_count: 1 },
+  });
+const create = (detail: string, over: Record<string, unknown> = {}, token = alice) =>
+  api.call('POST', '/api/requests', {
+    token,
+    body: { database: 'shop', environment: 'staging', operation: 'migrate_up', detail, ...over },
+  });
+const preflight = (sql: string, over: Record<string, unknown> = {}, token = alice) =>
+  api.call('POST', '/api/preflight', {
+    token,
+    body: { database: 'shop', environment: 'staging', operation: 'migrate_up', sql, ...over },
+  });
+const shown = async (id: string) => (await api.call('GET', `/api/requests/${id}`, { token: alice })).body;
+
+describe('the review of migrations (HD-95)', () => {
+  it('shows the approver what an ordinary migration does: delete from items; drop table items', async () => {
+    const created = await create(bundle(['create table more (id int)', attack]));
+    expect([created.status, created.body.status]).toEqual([201, 'pending']);
+    const { context, decision_trace: trace } = await shown(created.body.id);
+    const finding = (rule: string, statement: number) => ({
+      ...{ rule, level: 'Warn', message: expect.any(String), statement_index: statement, version: '20310101000001' },
+    });
+    expect(context).toMatchObject({
+      ...{ status: 'ready', risk: null, tables: null, explain: null },
+      sql_review: {
+        blocked: false,
+        findings: [finding('NoWhereDelete', 0), finding('DropTable', 1), finding('MixedDdlDml', 0)],
+      },
+    });
+    expect(trace.sql_review).toEqual({ policy_id: 'builtin-default', findings_count: 3, parse_failed: false });
+    expect(trace.risk).toMatchObject({ level: 'unavailable', schema_status: 'unavailable' });
+  });
+
+  it('looks at the direction that was asked for', async () => {
+    const created = await create(bundle(['drop table items'], 'down'), { operation: 'migrate_down' });
+    expect((await shown(created.body.id)).context.sql_review.findings).toMatchObject([{ rule: 'DropTable' }]);
+  });
+
+  it('blocks where the policy says so, in words and in the audit log, and is lifted like other blocks', async () => {
+    const strict = { environment: 'strict' };
+    const refused = await create(bundle([attack]), strict);
+    expect([...coded(refused), refused.body.error]).toEqual([
+      400,
+      'validation.failed',
+      expect.stringMatching(/^DELETE without .*; DROP TABLE/),
+    ]);
+    const [event] = await api.services.database.query<{ outcome: string; metadata: unknown; detail: string }>(
+      `select outcome, metadata_json::jsonb as metadata, detail_fingerprint as detail from audit_events where event_type = 'request.blocked_by_review'`,
+    );
+    expect(event).toMatchObject({ outcome: 'denied', metadata: { blocked_rules: ['no_where_delete', 'drop_table'] } });
+    expect(event?.detail).not.toContain('items');
+    expect((await create(bundle(['create table t (id int)']), strict)).status).toBe(201);
+    const emergency = { ...strict, emergency: true, reason: 'now' };
+    expect((await create(bundle(['drop table items']), emergency, root)).body.hint).toContain('allow_ddl');
+    expect((await create(bundle([attack]), { ...emergency, allow_ddl: true }, root)).body.error).toMatch(/^not bypassable/);
+    expect((await create(bundle(['drop table items']), { ...emergency, allow_ddl: true }, root)).body.status).toBe('dispatched');
+  });
+
+  it('finds nothing where it is off, and nothing in what holds no SQL', async () => {
+    const loose = await create(bundle([attack]), { environment: 'loose' });
+    const { context, decision_trace: trace } = await shown(loose.body.id);
+    expect([context.sql_review, trace.sql_review]).toEqual([
+      { findings: [], blocked: false },
+      { policy_id: 'srp:any:loose', findings_count: 0, parse_failed: false },
+    ]);
+    const status = await create('', { operation: 'migrate_status' });
+    expect((await shown(status.body.id)).decision_trace.sql_review).toEqual({
+      policy_id: null,
+      findings_count: 0,
+      parse_failed: false,
+    });
+  });
+
+  it('says where a text of MySQL was not understood', async () => {
+    const odd = await create(bundle(['optimize the planet']), { database: 'store' });
+    expect((await shown(odd.body.id)).decision_trace.sql_review.parse_failed).toBe(true);
+  });
+
+  it('is what a preflight of the bundle answers', async () => {
+    const answer = await preflight(bundle([attack]));
+    expect(answer.body).toMatchObject({
+      ...{ status: 'warning', risk: 'unavailable', requires_ddl_permission: false },
+      classification: {
+        statement_type: 'MIGRATION',
+        operation: 'migrate_up',
+        mutating: true,
+        multi_statement: true,
+        statement_count: 2,
+      },
+      review: {
+        blocked: false,
+        findings: [
+          { code: 'no_where_delete', action: 'warn', statement_index: 0, version: '20310101000000' },
+          { code: 'drop_table', action: 'warn', statement_index: 1 },
+          { code: 'mixed_ddl_dml' },
+        ],
+      },
+      policy: {
+        sql_valid: true,
+        caller_can_submit: true,
+        would_auto_approve: false,
+        approvers: [{ selector: 'group:dba-team' }],
+      },
+      impact: { status: 'skipped' },
+    });
+    expect((await preflight(bundle([attack]), { environment: 'strict' })).body).toMatchObject({
+      status: 'blocked',
+      review: { blocked: true },
+    });
+    expect((await preflight(bundle(['drop table t'], 'down'), { operation: 'migrate_down' })).body.review.findings).toHaveLength(
+      1,
+    );
+    const events = await api.services.database.query<{ detail: string; operation: string }>(
+      `select detail_fingerprint as detail, operation from audit_events where event_type = 'preflight.attempted' and operation = 'migrate_up'`,
+    );
+    expect(events[0]).toEqual({ detail: 'migrate_up: versions=[20310101000000] max_count=1', operation: 'migrate_up' });
+  });
+
+  it('of a bad bundle is 400 by its form, blocked by its SQL, and takes a mebibyte', async () => {
+    expect(coded(await preflight('{}'))).toEqual([400, 'validation.failed']);
+    expect(coded(await preflight('select 1'))).toEqual([400, 'validation.failed']);
+    expect(coded(await preflight(bundle(['select 1']), { operation: 'migrate_down' }))).toEqual([400, 'validation.failed']);
+    expect(coded(await preflight(bundle(['select 1']), { operation: 'migrate_status' }))[0]).toBe(200);
+    const blocked = async (sql: string) => (await preflight(bundle([sql]))).body;
+    expect(await blocked('this is not sql')).toMatchObject({
+      status: 'blocked',
+      review: { findings: [{ code: 'parse_failure' }] },
+    });
+    expect(await blocked('commit')).toMatchObject({
+      ...{ status: 'blocked', review: { findings: [{ code: 'rejected' }] } },
+      fix_hints: [expect.stringContaining('transaction control'), 'migrations[0].sql'],
+    });
+    const large = bundle([`select '${'x'.repeat(1_048_000)}'`]);
+    expect((await preflight(large)).status).toBe(200);
+    expect(coded(await preflight(`${large}${' '.repeat(2000)}`))).toEqual([400, 'validation.failed']);
+  });
+
+  it('is a key of the policy lists, and a wrong one is told at the start', async () => {
+    const { body } = await api.call('GET', '/api/sql-review-policies', { token: root });
+    expect(body.sql_review_policies.map(({ id, migrations }: { id: string; migrations: string }) => [id, migrations])).toEqual([
+      ['srp:any:strict', 'block'],
+      ['srp:any:loose', 'off'],
+      ['builtin-default', 'warn'],
+    ]);
+    await expect(startTestApi({ toml: `${toml}[[sql_review]]\ndatabase = "shop"\nmigrations = "maybe"\n` })).rejects.toThrow(
+      'sql_review[2].migrations: must be one of',
+    );
+  });
+});

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BUILTIN_REVIEW } from '../../config/shared.js';
+import { createSqlJudge, type Dialect, type SqlJudge } from '../../sql/judge.js';
+import { type MigrationReview, reviewMigrations } from '../../sql/review-migrations.js';
+
+let judge: SqlJudge;
+beforeAll(async () => {
+  judge = await createSqlJudge();
+});
+afterAll(() => judge?.close());
+
+async function reviewOf(
+  texts: string[],
+  dialect: Dialect,
+  migrations: 'warn' | 'block' | 'off' = 'block',
+): Promise<MigrationReview> {
+  const verdict = await judge.reviewMigrations(
+    texts.map((sql) => ({ sql, transactional: true })),
+    dialect,
+  );
+  if (!verdict.ok) throw new Error(verdict.reason);
+  const versions = texts.map((_, index) => `v${index}`);
+  return reviewMigrations(versions, verdict.reviewed, { rules: BUILTIN_REVIEW.rules, migrations });
+}
+const codes = ({ findings }: MigrationReview) =>
+  findings.map(({ code, statementIndex, version }) => `${version}.${statementIndex} ${code}`);
+
+describe('the statements of a migration under the review rules (HD-95)', () => {
+  it.each<[string, Dialect, string[]]>([
+    ['delete from items; drop table items', 'postgresql', ['v0.0 no_where_delete', 'v0.1 drop_table', 'v0.0 mixed_ddl_dml']],
+    ['delete from items; drop table items', 'mysql', ['v0.0 no_where_delete', 'v0.1 drop_table', 'v0.0 mixed_ddl_dml']],
+    ['with d as (delete from items returning 1) select count(*) from d', 'postgresql', ['v0.0 no_where_delete']],
+    ['create table t (id int); update t set id = 1 where id = 2', 'postgresql', ['v0.0 mixed_ddl_dml']],
+    ['truncate items', 'postgresql', ['v0.0 truncate']],
+    // What is refused elsewhere hides nothing.
+    ['alter table items owner to bob, drop column qty', 'postgresql', ['v0.0 drop_column']],
+    ['grant all on items to bob; drop table items', 'postgresql', ['v0.1 drop_table']],
+    [
+      'create function f() returns int language sql as $$ select 1 $$; delete from items',
+      'postgresql',
+      ['v0.1 no_where_delete', 'v0.0 mixed_ddl_dml'],
+    ],
+    ['drop schema app cascade', 'postgresql', ['v0.0 drop_table']],
+    ['drop schema app', 'postgresql', []],
+    ['drop owned by bob', 'postgresql', ['v0.0 drop_table']],
+    ['set statement_timeout = 0; delete from items', 'postgresql', ['v0.1 no_where_delete']],
+    ['create index by_qty on items (qty)', 'postgresql', ['v0.0 create_index_not_concurrently']],
+    ['drop database shop', 'mysql', ['v0.0 drop_table']],
+    ['set statement max_statement_time = 1 for delete from items', 'mysql', ['v0.0 no_where_delete']],
+    [
+      'create procedure p() begin delete from items; drop table items; end; update items set qty = 0',
+      'mysql',
+      ['v0.1 no_where_update', 'v0.0 mixed_ddl_dml'],
+    ],
+    ['create table t (id int) engine = InnoDB', 'mysql', []],
+  ])('%s on %s', async (sql, dialect, expected) => {
+    expect(codes(await reviewOf([sql], dialect))).toEqual(expected);
+  });
+
+  it('each migration is a batch of its own', async () => {
+    const found = await reviewOf(['create table t (id int)', 'update t set id = 1 where id = 2; delete from t'], 'postgresql');
+    expect(codes(found)).toEqual(['v1.1 no_where_delete']);
+  });
+
+  it('block by their own actions, warn only, or are not looked for', async () => {
+    const texts = ['delete from items', 'drop index i'];
+    const actions = async (migrations: 'warn' | 'block' | 'off') => {
+      const { findings, found, blocked } = await reviewOf(texts, 'postgresql', migrations);
+      return { actions: findings.map(({ action }) => action), found, blocked };
+    };
+    expect(await actions('block')).toEqual({ actions: ['block', 'warn'], found: 2, blocked: true });
+    expect(await actions('warn')).toEqual({ actions: ['warn', 'warn'], found: 2, blocked: false });
+    expect(await actions('off')).toEqual({ actions: [], found: 0, blocked: false });
+  });
+
+  it('are lifted in an emergency as those of other texts (BG-3)', async () => {
+    const lifted = async (...texts: string[]) => {
+      const { rulesBypassable, bypassable } = await reviewOf(texts, 'postgresql');
+      return [rulesBypassable, bypassable];
+    };
+    expect(await lifted('drop table items', 'create table t (id int)')).toEqual([true, true]);
+    expect(await lifted('drop table items', 'create type mood as enum ()')).toEqual([true, false]);
+    expect(await lifted('drop table items', 'delete from items')).toEqual([false, false]);
+  });
+
+  it('tell where a statement is not understood, and only there', async () => {
+    expect((await reviewOf(['optimize the planet'], 'mysql')).parseFailed).toBe(true);
+    for (const known of [
+      'grant select on t to bob',
+      'create trigger g before insert on t for each row set @x = 1',
+      'call p()',
+      "set names 'utf8mb4'",
+    ])
+      expect([known, (await reviewOf([known], 'mysql')).parseFailed]).toEqual([known, false]);
+  });
+
+  it('are at most a thousand of a bundle, counted to the last', async () => {
+    const sql = 'delete from a;'.repeat(15_000);
+    const found = await reviewOf([sql], 'postgresql');
+    expect([found.findings.length, found.found, found.blocked]).toEqual([1000, 15_000, true]);
+  }, 60_000);
+});
