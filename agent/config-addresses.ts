@@ -1,10 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import { isPublicKeyHex } from '../crypto/ed25519.js';
+import { isLoopbackHost } from '../domain/loopback.js';
 import type { AgentConfig, DatabaseConfig } from './config.js';
 import { type Reading, readText, valueOrFile } from './config-files.js';
 import { type AgentToml, maxTrustedKeys } from './config-schema.js';
 import { dialectOfUrl, urlProblem } from './drivers/url.js';
-import { isPrivateHost } from './transport-rule.js';
+import { protectionProblem } from './transport-rule.js';
 
 /** `[server]`: where the gateway is, and the token for it (AP-02). */
 export function readServer({ server }: AgentToml, reading: Reading): AgentConfig['server'] {
@@ -29,7 +30,7 @@ function serverUrlProblem(server: AgentToml['server'], { variables }: Reading): 
   if (!url || !['http:', 'https:'].includes(url.protocol)) return 'must be an http:// or https:// address';
   if (url.username + url.password + url.search + url.hash !== '') return 'must hold no user, password, query or fragment';
   const insecure = server.allow_insecure || ['true', '1'].includes(variables.SVC_ALLOW_INSECURE ?? '');
-  if (url.protocol === 'https:' || insecure || isPrivateHost(url.hostname)) return null;
+  if (url.protocol === 'https:' || insecure || isLoopbackHost(url.hostname)) return null;
   return `plain http to ${url.hostname} is not allowed; use https or set server.allow_insecure`;
 }
 
@@ -75,7 +76,8 @@ export function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig
         ['url', url],
         ['read_url', one.read_url === undefined && one.read_url_file === undefined ? undefined : readUrl],
       ]) {
-        const problem = value === undefined || value === '' ? null : urlProblem(value);
+        const problem =
+          value === undefined || value === '' ? null : (urlProblem(value) ?? protectionProblem(value, reading.variables));
         if (problem !== null) reading.report(`${key}.${name}`, problem);
       }
       if (url && readUrl && dialectOfUrl(url) !== dialectOfUrl(readUrl)) {

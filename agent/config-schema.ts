@@ -71,7 +71,7 @@ export const agentToml = z.strictObject({
     url: text.describe('address of the gateway; a path is kept'),
     agent_token: text.optional().describe('API token of subject type `agent`'),
     agent_token_file: text.optional().describe('file that holds it; one of the two is needed'),
-    allow_insecure: z.boolean().default(false).describe('allows plain http to a public address; `SVC_ALLOW_INSECURE=1` does too'),
+    allow_insecure: z.boolean().default(false).describe('allows plain http to another host; `SVC_ALLOW_INSECURE=1` does too'),
     trusted_keys: z
       .array(z.string().regex(/^[0-9a-f]{64}$/, 'is no public key: 64 lowercase hex characters'))
       .min(1, 'is empty')

@@ -1,29 +1,42 @@
-import { BlockList, isIP } from 'node:net';
+import { isLoopbackHost } from '../domain/loopback.js';
+import { dialectOfUrl } from './drivers/url.js';
 
-/** Whether plain http to this host name or address stays inside a private network (AP-02). */
-export function isPrivateHost(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
-  const family = isIP(host);
-  if (family === 4) return privateRanges.check(host, 'ipv4');
-  if (family === 6) return privateRanges.check(host, 'ipv6');
-  return !host.includes('.') || host.endsWith('.svc.cluster.local') || host.endsWith('.internal') || host === 'localhost.';
+type Variables = Readonly<Record<string, string | undefined>>;
+
+const postgresModes = ['verify-full', 'verify-ca', 'require', 'prefer', 'no-verify', 'disable'];
+
+const choices = {
+  postgresql:
+    'goes to another host and must say how it is protected: ?sslmode=verify-full checks the certificate of the server (require, verify-ca and prefer do too), no-verify encrypts without looking, disable does not encrypt',
+  mysql:
+    'goes to another host and must say how it is protected: ?ssl-mode=VERIFY_IDENTITY or VERIFY_CA checks the certificate of the server, REQUIRED encrypts without looking, DISABLED does not encrypt',
+} as const;
+
+/** HD-82: what is wrong with an address that leaves this machine and does not say how it is protected; null when nothing is. */
+export function protectionProblem(address: string, variables: Variables): string | null {
+  const url = new URL(address);
+  const dialect = dialectOfUrl(address) ?? 'postgresql';
+  const isLocal = dialect === 'mysql' ? isLoopbackHost(url.hostname) : isLocalPostgres(url, variables);
+  return isLocal || saysHow(url, dialect) ? null : choices[dialect];
 }
 
-const privateRanges = new BlockList();
-for (const [address, prefix] of [
-  ['127.0.0.0', 8],
-  ['0.0.0.0', 32],
-  ['10.0.0.0', 8],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['169.254.0.0', 16],
-] as const) {
-  privateRanges.addSubnet(address, prefix, 'ipv4');
+/** The host as `pg` finds it: `host` of the query before the one of the address, then `PGHOST`; a path is a socket of this machine. */
+function isLocalPostgres(url: URL, variables: Variables): boolean {
+  const host = url.searchParams.getAll('host').at(-1) || decoded(url.hostname) || variables.PGHOST || 'localhost';
+  return host.startsWith('/') || isLoopbackHost(host);
 }
-for (const [address, prefix] of [
-  ['::1', 128],
-  ['fc00::', 7],
-  ['fe80::', 10],
-] as const) {
-  privateRanges.addSubnet(address, prefix, 'ipv6');
+
+/** Of a repeated option `pg` takes the last. What `mysql` takes for ssl-mode is checked where its address is read. */
+function saysHow(url: URL, dialect: keyof typeof choices): boolean {
+  const options = url.searchParams;
+  if (dialect === 'mysql') return options.has('ssl-mode') || options.has('ssl-ca');
+  return postgresModes.includes(options.getAll('sslmode').at(-1) ?? '');
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

@@ -24,6 +24,8 @@ export interface AgentPlan {
   /** The file that says it is ready; null when its own configuration decides where that lies. */
   readyFile: string | null;
   environment: NodeJS.ProcessEnv;
+  /** What it needs of the server, whose first start makes the signing keys. */
+  prepare(): Promise<void>;
 }
 
 const startWaitMs = 90_000;
@@ -49,6 +51,7 @@ export async function addGateway(session: Session, layout: Layout, plan: Gateway
 async function addAgent(session: Session, layout: Layout, agent: AgentPlan, report: Report): Promise<void> {
   const done = report.begin('agent');
   const { readyFile } = agent;
+  await agent.prepare();
   if (readyFile !== null) rmSync(readyFile, { force: true });
   addProgram(session, layout, 'agent', ['--config', agent.config], agent.environment, 15_000);
   if (readyFile !== null) await waitFor('the agent', startWaitMs, session.signal, async () => existsSync(readyFile));

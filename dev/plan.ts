@@ -8,6 +8,7 @@ import type { Passwords, ShopEnvironment } from './passwords.js';
 import { freePort } from './ports.js';
 import type { PostgresServer } from './postgres.js';
 import { shopRoles } from './shop-roles.js';
+import { writeTrustedKeys } from './trusted-keys.js';
 
 /** Stands for what a given file leaves to the embedded engines. */
 const absentDatabase = 'postgres://absent@127.0.0.1:1/absent';
@@ -49,7 +50,10 @@ export function planGiven(given: GivenConfig, databaseUrl: string | null, tempor
     serverUrl: given.serverUrl,
     workerUrl: given.workerUrl,
     environment,
-    agent: given.agentConfig === null ? null : { config: given.agentConfig, readyFile: null, environment: process.env },
+    agent:
+      given.agentConfig === null
+        ? null
+        : { config: given.agentConfig, readyFile: null, environment: process.env, prepare: async () => {} },
   };
 }
 
@@ -85,9 +89,12 @@ export async function planDemo(layout: Layout, places: DemoPlaces): Promise<Gate
       config: join(clone, 'dev', 'agent.toml'),
       readyFile: join(layout.run, 'svc-agent-ready'),
       environment: { ...process.env, ...agentVariables(layout, serverUrl, places) },
+      prepare: () => writeTrustedKeys(places.databaseUrl, trustedKeysFile(layout)),
     },
   };
 }
+
+const trustedKeysFile = (layout: Layout) => join(layout.run, 'trusted-keys');
 
 function agentVariables(layout: Layout, serverUrl: string, { postgres, passwords }: DemoPlaces): NodeJS.ProcessEnv {
   const url = (environment: ShopEnvironment, kind: 'rw' | 'ro') =>
@@ -95,6 +102,7 @@ function agentVariables(layout: Layout, serverUrl: string, { postgres, passwords
   return {
     SVC_DEV_SERVER_URL: serverUrl,
     SVC_DEV_AGENT_TOKEN_FILE: join(layout.state, 'agent-token'),
+    SVC_DEV_TRUSTED_KEYS_FILE: trustedKeysFile(layout),
     SVC_DEV_PROBES_DIR: layout.run,
     SVC_DEV_SHOP_STAGING_URL: url('staging', 'rw'),
     SVC_DEV_SHOP_STAGING_READ_URL: url('staging', 'ro'),

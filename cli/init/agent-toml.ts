@@ -9,8 +9,11 @@ export const agentToml = `# The agent: "svc-agent --config agent.toml" runs near
 url = "\${SVC_SERVER_URL:-http://127.0.0.1:3000}"
 # Written by the first start of the server; on another host, copy the token there.
 agent_token_file = "state/agent-token"
+# Keys that may sign, and no others: "svc server keys list" prints the line.
+#trusted_keys = ["…"]
 
 # One table for each database and environment of server.toml. read_url is used for everything that only reads: give it a role that cannot write.
+# On another host than the agent's the address says how it is protected: postgres://user:password@host/shop?sslmode=verify-full
 [databases.shop.development]
 url = "\${SHOP_DEVELOPMENT_URL}"
 #read_url = "\${SHOP_DEVELOPMENT_READ_URL}"

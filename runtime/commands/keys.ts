@@ -28,7 +28,7 @@ export async function runKeys({ config: file, purpose, command }: KeysOptions, s
     const config = readConfig(file);
     await withDatabase(config, async (database) => {
       await requireSchema(database);
-      if (command.verb === 'list') return tellKeys(await listAllKeys(database, purpose), say);
+      if (command.verb === 'list') return tellKeys(await listAllKeys(database, purpose), purpose, say);
       await change(command, { database, purpose, secretKey: await loadExistingSecretKey(config.security) }, say);
     });
     return 0;
@@ -63,11 +63,16 @@ async function readSeed(file: string): Promise<Uint8Array<ArrayBuffer>> {
   return Uint8Array.from(Buffer.from(text.trim(), 'hex'));
 }
 
-function tellKeys(rows: readonly SigningKeyRow[], { out }: Say): void {
+function tellKeys(rows: readonly SigningKeyRow[], purpose: KeyPurpose, { out }: Say): void {
   const line = (cells: readonly string[]) =>
     out(`${cells[0]!.padEnd(16)}  ${cells[1]!.padEnd(8)}  ${cells[2]!.padEnd(24)}  ${cells[3]}`);
   line(['KEY ID', 'STATUS', 'CREATED', '']);
   for (const row of rows) line([row.keyId, row.status, instant(row.createdAt), remark(row)]);
+  const mayVerify = rows.filter(({ status }) => status === 'next' || status === 'current' || status === 'retiring');
+  if (purpose !== 'execution_token' || mayVerify.length === 0) return;
+  out('');
+  out('For [server] of agent.toml, so that agents trust these keys and no others:');
+  out(`trusted_keys = [${mayVerify.map(({ publicKey }) => `"${publicKey}"`).join(', ')}]`);
 }
 
 function remark({ status, activatedAt, notAfter }: SigningKeyRow): string {

@@ -23,7 +23,7 @@ OsVhQNCPoirNZOX0XUOEompw0T3IhgcLpp4je05H+J+JAA==
 type Table = { [key: string]: unknown };
 const base = (): Table => ({
   server: { url: 'http://localhost:3000', agent_token: 'svc_x' },
-  databases: { shop: { staging: { url: 'postgres://u@h/d' } } },
+  databases: { shop: { staging: { url: 'postgres://u@localhost/d' } } },
 });
 
 /** agent.toml with these keys instead of, or beside, the ones it needs; null removes a key. */
@@ -197,7 +197,7 @@ const rows: Record<string, () => Row> = {
   'log.level': () => ({ seen: (c) => c.log.level, fallback: 'info', good: 'warn', bad: [['loud', 'expected one of']] }),
   'log.format': () => ({ seen: (c) => c.log.format, fallback: 'text', good: 'json', bad: [['xml', 'expected one of']] }),
   'databases.<name>.<environment>.url': () => ({
-    ...{ seen: (c) => shop(c).url, fallback: 'postgres://u@h/d', good: 'mysql://u:p@h/d' },
+    ...{ seen: (c) => shop(c).url, fallback: 'postgres://u@localhost/d', good: 'mysql://u:p@localhost/d' },
     bad: [
       ['oracle://h', 'unsupported URL scheme'],
       ['postgres://a b', 'is no address'],
@@ -207,23 +207,23 @@ const rows: Record<string, () => Row> = {
     ],
   }),
   'databases.<name>.<environment>.url_file': () => ({
-    ...{ seen: (c) => shop(c).url, fallback: 'postgres://u@h/d', with: { 'databases.shop.staging.url': null } },
-    ...{ good: file('url', 'postgresql://file@h/d\n'), means: 'postgresql://file@h/d' },
+    ...{ seen: (c) => shop(c).url, fallback: 'postgres://u@localhost/d', with: { 'databases.shop.staging.url': null } },
+    ...{ good: file('url', 'postgresql://file@localhost/d\n'), means: 'postgresql://file@localhost/d' },
     bad: [
       ['none', 'no such file'],
       [file('nothing', ''), 'is empty'],
     ],
   }),
   'databases.<name>.<environment>.read_url': () => ({
-    ...{ seen: (c) => shop(c).readUrl, fallback: 'postgres://u@h/d', good: 'postgres://reader@h/d' },
+    ...{ seen: (c) => shop(c).readUrl, fallback: 'postgres://u@localhost/d', good: 'postgres://reader@localhost/d' },
     bad: [
-      ['mysql://u@h/d', 'is of another kind of database than url'],
+      ['mysql://u@localhost/d', 'is of another kind of database than url'],
       ['redis://h', 'unsupported URL scheme'],
     ],
   }),
   'databases.<name>.<environment>.read_url_file': () => ({
-    ...{ seen: (c) => shop(c).readUrl, fallback: 'postgres://u@h/d' },
-    ...{ good: file('read', 'postgres://filed@h/d'), means: 'postgres://filed@h/d' },
+    ...{ seen: (c) => shop(c).readUrl, fallback: 'postgres://u@localhost/d' },
+    ...{ good: file('read', 'postgres://filed@localhost/d'), means: 'postgres://filed@localhost/d' },
     bad: [
       ['none', 'no such file'],
       [file('empty', '\n'), 'is empty'],
@@ -265,15 +265,15 @@ describe('every key of agent.toml (section 2, section 12)', () => {
 
 describe('several databases and environments (AP-01)', () => {
   beforeAll(() => {
-    file('reports-url', 'mysql://m:from-file@h/reports');
+    file('reports-url', 'mysql://m:from-file@localhost/reports');
   });
 
   it('take credentials from variables and files, each for itself', () => {
     const config = load(
       {
-        'databases.shop.staging.url': `postgres://w:\${SHOP_STAGING}@h/shop`,
-        'databases.shop.production.url': `postgres://w:\${SHOP_PRODUCTION}@h/shop`,
-        'databases.shop.production.read_url': `postgres://r:\${SHOP_READ:-none}@h/shop`,
+        'databases.shop.staging.url': `postgres://w:\${SHOP_STAGING}@localhost/shop`,
+        'databases.shop.production.url': `postgres://w:\${SHOP_PRODUCTION}@localhost/shop`,
+        'databases.shop.production.read_url': `postgres://r:\${SHOP_READ:-none}@localhost/shop`,
         'databases.reports.production.url_file': 'reports-url',
       },
       { SHOP_STAGING: 'one', SHOP_PRODUCTION: 'two' },
@@ -281,9 +281,9 @@ describe('several databases and environments (AP-01)', () => {
     expect(
       config.databases.map(({ database, environment, url, readUrl }) => [`${database}/${environment}`, url, readUrl]),
     ).toEqual([
-      ['shop/staging', 'postgres://w:one@h/shop', 'postgres://w:one@h/shop'],
-      ['shop/production', 'postgres://w:two@h/shop', 'postgres://r:none@h/shop'],
-      ['reports/production', 'mysql://m:from-file@h/reports', 'mysql://m:from-file@h/reports'],
+      ['shop/staging', 'postgres://w:one@localhost/shop', 'postgres://w:one@localhost/shop'],
+      ['shop/production', 'postgres://w:two@localhost/shop', 'postgres://r:none@localhost/shop'],
+      ['reports/production', 'mysql://m:from-file@localhost/reports', 'mysql://m:from-file@localhost/reports'],
     ]);
   });
 

@@ -221,7 +221,10 @@ describe('--check (section 1)', () => {
     const changed = (parts: object) => Object.assign(new URL(untouched.url), parts).href;
     for (const [url, why] of [
       [changed({ port: '1' }), 'connection failed: ECONNREFUSED, nothing listens at that address'],
-      [changed({ hostname: 'nowhere.invalid' }), 'connection failed: ENOTFOUND, the host name is not known'],
+      [
+        changed({ hostname: 'nowhere.invalid', search: '?sslmode=disable' }),
+        'connection failed: ENOTFOUND, the host name is not known',
+      ],
       [changed({ password: 'wrong' }), 'authentication failed: SQLSTATE 28P01, the user or the password is wrong'],
       [changed({ pathname: '/nowhere' }), 'connection failed: SQLSTATE 3D000, there is no such database'],
     ] as const) {

@@ -167,4 +167,18 @@ describe('svc server keys (ET-25, ET-26)', () => {
     expect(text).toMatch(/next {6}\S+ {2}current from /);
     for (const { sealedSeed } of await listAllKeys(database, purpose)) expect(text).not.toContain(sealedSeed);
   });
+
+  it('list prints the line by which agents pin the keys that may sign now or next, and no other (HD-80)', async () => {
+    await ring();
+    const [first] = await listAllKeys(database, purpose);
+    await rotate(true);
+    await rotate();
+    await keys({ verb: 'revoke', keyId: first!.keyId });
+    const good = (await listAllKeys(database, purpose))
+      .filter(({ status }) => status !== 'revoked')
+      .map(({ publicKey }) => publicKey);
+    const { text } = await keys({ verb: 'list' });
+    expect(text.split('\n').at(-1)).toBe(`trusted_keys = ${JSON.stringify(good).replace(',', ', ')}`);
+    expect(good).toHaveLength(2);
+  });
 });

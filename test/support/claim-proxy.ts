@@ -12,6 +12,8 @@ export interface ClaimProxy {
   paths: string[];
   /** What the agent gets instead; null passes the gateway's own bytes on. */
   onClaim: ((claim: ClaimBody) => unknown) | null;
+  /** The same for every other answer of 200: of a poll, a claim of an EXPLAIN job, the public keys. */
+  onAnswer: ((path: string, body: Record<string, unknown>) => unknown) | null;
   close(): Promise<void>;
 }
 
@@ -22,6 +24,8 @@ export async function startClaimProxy(gatewayUrl: string): Promise<ClaimProxy> {
     const upstream = http.request(`${gatewayUrl}${request.url}`, { method, headers }, (answer) => {
       const isClaim = /^\/api\/agent\/jobs\/[^/]+\/claim$/.test(request.url ?? '') && answer.statusCode === 200;
       if (isClaim) changeClaim(answer, response).catch(() => response.destroy());
+      else if (proxy.onAnswer !== null && answer.statusCode === 200)
+        changeAnswer(request.url ?? '', answer, response).catch(() => response.destroy());
       else answer.pipe(response.writeHead(answer.statusCode ?? 502, answer.headers));
     });
     upstream.on('error', () => response.destroy());
@@ -36,8 +40,14 @@ export async function startClaimProxy(gatewayUrl: string): Promise<ClaimProxy> {
     const given = proxy.onClaim === null ? text : JSON.stringify(await proxy.onClaim(claim));
     response.writeHead(200, { 'content-type': 'application/json' }).end(given);
   };
+  const changeAnswer = async (path: string, answer: http.IncomingMessage, response: http.ServerResponse) => {
+    let text = '';
+    for await (const chunk of answer.setEncoding('utf8')) text += chunk;
+    const given = proxy.onAnswer === null ? JSON.parse(text) : await proxy.onAnswer(path, JSON.parse(text));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(given));
+  };
   const proxy: ClaimProxy = {
-    ...{ url: '', claims: [], paths: [], onClaim: null },
+    ...{ url: '', claims: [], paths: [], onClaim: null, onAnswer: null },
     close() {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));

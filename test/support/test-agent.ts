@@ -26,6 +26,8 @@ export interface TestAgentOptions {
   /** Further lines of agent.toml, before and after its tables. */
   head?: string;
   tables?: string;
+  /** Further keys of `[server]`. */
+  server?: string;
   timings?: Partial<Timings>;
   pollWaitMs?: number;
 }
@@ -55,6 +57,7 @@ ${options.head ?? ''}
 [server]
 url = "${options.gateway.url}"
 agent_token = "${options.token ?? 'svc_test'}"
+${options.server ?? ''}
 [probes]
 dir = "."
 [databases.shop.staging]
