@@ -8,6 +8,8 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  type Stats,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
@@ -31,11 +33,10 @@ export function openCache(environment: Record<string, string | undefined>): Cach
   const own = join(shared, 'temporal');
   const folder = join(own, temporalVersion.cli);
   // Another user runs MariaDB from `svc`, so that one stays open for reading.
-  const wasClosed = [
-    takeFolder(shared, (mode) => mode & ~0o022),
-    takeFolder(own, () => 0o700),
-    takeFolder(folder, () => 0o700),
-  ].every(Boolean);
+  let wasClosed = isClosed(statSync(base));
+  wasClosed = takeFolder(shared, wasClosed, (mode) => mode & ~0o022);
+  wasClosed = takeFolder(own, wasClosed, () => 0o700);
+  wasClosed = takeFolder(folder, wasClosed, () => 0o700);
   return { file: join(folder, 'temporal'), sumFile: join(folder, 'temporal.sha256'), wasClosed };
 }
 
@@ -68,18 +69,21 @@ async function sumOf(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Gives the folder the mode that `wanted` makes of its own; answers whether nobody else could write it before. */
-function takeFolder(folder: string, wanted: (mode: number) => number): boolean {
+/**
+ * Gives the folder the mode that `wanted` makes of its own; answers whether nobody else could write it, or what it lies in, before. A link is
+ * followed where only its owner could have made it.
+ */
+function takeFolder(folder: string, wasParentClosed: boolean, wanted: (mode: number) => number): boolean {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const stat = lstatSync(folder);
+  const stat = wasParentClosed ? statSync(folder) : lstatSync(folder);
   if (!stat.isDirectory() || !isOurs(stat.uid))
     throw new Error(
       `${folder} is no folder of yours, so no program is run from it; remove it, or set XDG_CACHE_HOME to another place`,
     );
-  if (process.platform === 'win32') return true;
   const mode = stat.mode & 0o777;
-  if (mode !== wanted(mode)) chmodSync(folder, wanted(mode));
-  return (mode & 0o022) === 0;
+  if (process.platform !== 'win32' && mode !== wanted(mode)) chmodSync(folder, wanted(mode));
+  return wasParentClosed && isClosed(stat);
 }
 
+const isClosed = ({ mode }: Stats) => process.platform === 'win32' || (mode & 0o022) === 0;
 const isOurs = (uid: number) => process.getuid === undefined || uid === process.getuid();
