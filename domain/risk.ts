@@ -1,6 +1,8 @@
 import type { AutoApproveConfig, ReviewRule } from '../config/shared-types.js';
 import type { StatementFacts } from '../sql/facts.js';
 import { indexCascades } from './cascade.js';
+import { fixedTables } from './fixed-rows.js';
+import { findReach, shadowsIn } from './reach.js';
 import {
   indexTables,
   type SchemaSnapshot,
@@ -13,8 +15,19 @@ import { DEFAULT_SNAPSHOT_AGE_SECS, type Operation, type RiskLevel } from './wor
 
 /** SQ-93, as clients see them. */
 export type RiskFactor =
-  | { name: 'read_only' | 'safe_ddl' | 'schema_not_synced' | 'schema_stale' | 'ddl' | 'multi_statement' | 'drop_operation' }
-  | { name: 'table_unresolved'; tables: string[] }
+  | {
+      name:
+        | 'read_only'
+        | 'safe_ddl'
+        | 'schema_not_synced'
+        | 'schema_stale'
+        | 'schema_incomplete'
+        | 'ddl'
+        | 'multi_statement'
+        | 'drop_operation';
+    }
+  | { name: 'table_unresolved' | 'triggers'; tables: string[] }
+  | { name: 'unlisted_function'; names: string[] }
   | { name: 'many_warnings'; count: number }
   | { name: 'cascade_delete'; targets: string[] }
   | { name: 'large_table'; rows: number };
@@ -49,13 +62,20 @@ export function assessRisk(input: RiskInput): Risk {
   const schemaStatus = snapshot === null ? 'not_synced' : stale ? 'stale' : 'ready';
   const end = (level: RiskLevel, factor: RiskFactor): Risk => ({ level, factors: [factor], schemaStatus });
   if (operation === 'execute_select' && autoApprove?.allowReadOnly === true) return end('low', { name: 'read_only' });
-  if (isSafeDdl(facts, findings) && autoApprove?.allowSafeDdl === true) return end('low', { name: 'safe_ddl' });
+  if (autoApprove?.allowSafeDdl === true && isSafeDdl(facts, findings) && !mayRunUserCode(facts, snapshot))
+    return end('low', { name: 'safe_ddl' });
   if (snapshot === null) return end('unknown', { name: 'schema_not_synced' });
   if (stale) return end('unknown', { name: 'schema_stale' });
   const lookup = indexTables(snapshot);
   const unresolved = findUnresolved(facts, lookup);
   if (unresolved !== null) return end('unknown', { name: 'table_unresolved', tables: unresolved });
+  const reach = findReach(facts, snapshot, lookup);
+  if (operation === 'execute_dml' && reach.unlisted.length > 0)
+    return end('unknown', { name: 'unlisted_function', names: reach.unlisted });
+  if (reach.isIncomplete) return end('unknown', { name: 'schema_incomplete' });
   const raises = listRaises(input, snapshot, lookup);
+  const tables = reach.triggered.map(({ schema_name, name }) => shownName(schema_name, name));
+  if (tables.length > 0) raises.push({ level: 'medium', factor: { name: 'triggers', tables } });
   const level = levels[Math.max(0, ...raises.map((raise) => levels.indexOf(raise.level)))] ?? 'unknown';
   return { level, factors: raises.flatMap(({ factor }) => factor ?? []), schemaStatus };
 }
@@ -68,20 +88,34 @@ function isStale({ autoApprove, snapshotAgeMs }: RiskInput): boolean {
 
 const clockToleranceMs = 60_000;
 
-/** SQ-82: a single statement of a safe form, without findings and without listed calls. */
+/** SQ-82: a single statement of a safe form, without findings and without calls of anything but built-ins. */
 export function isSafeDdl(facts: readonly StatementFacts[], findings: readonly unknown[]): boolean {
   const [only] = facts;
-  return facts.length === 1 && findings.length === 0 && only?.safeForm === true && !only.listedCall;
+  return facts.length === 1 && findings.length === 0 && only?.safeForm === true && !only.listedCall && only.unlisted.length === 0;
+}
+
+/** A new column or index may call for each row what stands in for a built-in (HD-21). */
+function mayRunUserCode(facts: readonly StatementFacts[], snapshot: SchemaSnapshot | null): boolean {
+  const made = snapshot?.user_code ?? null;
+  return facts.some((one) => {
+    const calls = one.changed.length > 0 && one.uses.functions.length + one.uses.operators.length > 0;
+    return calls && (made === null || shadowsIn(one, made).length > 0);
+  });
 }
 
 /** SQ-86; null when all is known. Empty when the text does not say what it writes (SQ-I7). */
 function findUnresolved(facts: readonly StatementFacts[], lookup: TableLookup): string[] | null {
   const created = new Set<string>();
   const unresolved = new Set<string>();
-  for (const { changed, created: made } of facts) {
-    for (const table of changed) {
+  for (const { changed, created: made, changesRows, named } of facts) {
+    const written = new Set(changed.map(keyOf));
+    // A view that a write reads may call anything (HD-21).
+    for (const table of changesRows
+      ? [...changed, ...named.filter((each) => !made.some((one) => keyOf(one) === keyOf(each)))]
+      : changed) {
       const [only, ...others] = lookup(table);
-      const isKnown = only !== undefined && others.length === 0 && only.estimated_rows >= 0;
+      const isMeant = only !== undefined && others.length === 0 && (table.schema !== null || only.has_namesakes !== true);
+      const isKnown = isMeant && (only.estimated_rows >= 0 || !written.has(keyOf(table)));
       if (!isKnown && !created.has(keyOf(table))) unresolved.add(shownName(table.schema, table.name));
     }
     for (const table of made) created.add(keyOf(table));
@@ -107,27 +141,23 @@ function listRaises(
   if (findings.length >= 3) raises.push({ level: 'high', factor: { name: 'many_warnings', count: findings.length } });
   else if (findings.length > 0) raises.push({ level: 'medium', factor: null });
   if (findings.some(({ code }) => drops.has(code))) raises.push({ level: 'high', factor: { name: 'drop_operation' } });
-  raises.push(
-    ...cascadeRaise(
-      meantBy(
-        facts.flatMap(({ deletedFrom }) => deletedFrom),
-        lookup,
-      ),
-      snapshot,
-      limit,
-    ),
-  );
-  const named = meantBy(
-    facts.flatMap(({ named }) => named),
-    lookup,
-  );
-  const rows = named.reduce((most, table) => Math.max(most, table.estimated_rows), 0);
+  const meant = (namesOf: (one: StatementFacts) => readonly WrittenName[]) => meantBy(facts.flatMap(namesOf), lookup);
+  const fixed = fixedTables(facts, lookup);
+  const deletedFrom = meant((one) => one.deletedFrom);
+  raises.push(...cascadeRaise(deletedFrom, snapshot, (table) => !fixed.has(table) && table.estimated_rows > limit, limit));
+  const counted = meant((one) => one.named).filter((table) => !fixed.has(table));
+  const rows = counted.reduce((most, table) => Math.max(most, table.estimated_rows), 0);
   if (rows > limit) raises.push({ level: 'medium', factor: { name: 'large_table', rows } });
   return raises;
 }
 
 /** SQ-90; names the tables that lose rows with those of the text. A child that was never analysed counts as large. */
-function cascadeRaise(tables: readonly SnapshotTable[], snapshot: SchemaSnapshot, limit: number): Raise[] {
+function cascadeRaise(
+  tables: readonly SnapshotTable[],
+  snapshot: SchemaSnapshot,
+  isLargeItself: (table: SnapshotTable) => boolean,
+  limit: number,
+): Raise[] {
   if (tables.length === 0) return [];
   const cascadeOf = indexCascades(snapshot);
   const lost = new Set<SnapshotTable>();
@@ -136,8 +166,8 @@ function cascadeRaise(tables: readonly SnapshotTable[], snapshot: SchemaSnapshot
     const { children, truncated } = cascadeOf(table);
     if (children.length === 0) continue;
     for (const child of children) lost.add(child.table);
-    const counts = [table, ...children.map((child) => child.table)].map(({ estimated_rows }) => estimated_rows);
-    isLarge ||= truncated || counts.some((count) => count > limit || count < 0);
+    const counts = children.map((child) => child.table.estimated_rows);
+    isLarge ||= truncated || isLargeItself(table) || counts.some((count) => count > limit || count < 0);
   }
   if (lost.size === 0) return [];
   const targets = [...lost].map(({ schema_name, name }) => shownName(schema_name, name));

@@ -1,6 +1,19 @@
 /** One database's schema as an agent sends it and as it is stored (AP-61, AP-62). */
 export interface SchemaSnapshot {
   readonly tables: readonly SnapshotTable[];
+  /** Null or absent where the agent did not tell: an older one, or more than it sends. */
+  readonly user_code?: UserCode | null;
+}
+
+/** What users made that may run where a text names a built-in, or nothing at all (HD-21); C and internal functions are a superuser's. */
+export interface UserCode {
+  /** Named like a built-in. */
+  readonly functions: readonly string[];
+  /** That a field of a row may call. */
+  readonly fields: readonly string[];
+  readonly operators: readonly string[];
+  /** `mood as integer` */
+  readonly casts: readonly string[];
 }
 
 export interface SnapshotTable {
@@ -13,6 +26,14 @@ export interface SnapshotTable {
   readonly columns: readonly SnapshotColumn[];
   readonly constraints: readonly SnapshotConstraint[];
   readonly indexes: readonly SnapshotIndex[];
+  /** Triggers and rules that its writes fire; null or absent where the agent cannot tell. */
+  readonly triggers?: readonly string[] | null;
+  /** Functions that its writes call: of defaults, checks, domains, indexes, policies. Null or absent where the agent cannot tell. */
+  readonly code?: readonly string[] | null;
+  /** Columns that at most one row has the same values of (HD-96). */
+  readonly keys?: readonly (readonly string[])[] | null;
+  /** A view, foreign table or partition of another schema has its name. */
+  readonly has_namesakes?: boolean;
 }
 
 interface SnapshotColumn {
@@ -23,14 +44,17 @@ interface SnapshotColumn {
   readonly is_primary_key: boolean;
 }
 
-/** `on_delete` and all `referenced_*` are null unless it is a foreign key. */
+type Action = 'CASCADE' | 'SET_NULL' | 'RESTRICT' | 'NO_ACTION' | 'SET_DEFAULT';
+
+/** `on_delete`, `on_update` and all `referenced_*` are null unless it is a foreign key. */
 export interface SnapshotConstraint {
   readonly name: string;
   readonly constraint_type: 'primary_key' | 'foreign_key' | 'unique' | 'check';
   readonly columns: readonly string[];
   readonly referenced_table: string | null;
   readonly referenced_columns: readonly string[] | null;
-  readonly on_delete: 'CASCADE' | 'SET_NULL' | 'RESTRICT' | 'NO_ACTION' | 'SET_DEFAULT' | null;
+  readonly on_delete: Action | null;
+  readonly on_update?: Action | null;
   readonly referenced_schema: string | null;
 }
 

@@ -26,12 +26,30 @@ export interface StatementFacts {
   created: TableName[];
   /** Tables with a DELETE at any depth or TRUNCATE CASCADE (SQ-90); a MERGE or REPLACE that may delete counts. */
   deletedFrom: TableName[];
+  /** Tables into which rows are only inserted, without an UPDATE of those in the way. */
+  insertedInto: TableName[];
+  /** Tables named once whose written rows the text tells one by one (HD-96). */
+  fixed: FixedTable[];
   /** All tables that the text names, those above included. */
   named: TableName[];
   /** Writes where the text does not say: a procedure, a listed function, a whole database. */
   writesUnknown: boolean;
   /** Functions, operators and types (HD-1, HD-21); none for a definition in MySQL. */
   uses: Uses;
+  /** Of `uses`, the names that are no built-ins without side effects (HD-21). */
+  unlisted: string[];
+}
+
+/** The columns that the condition compares with constants; null for an INSERT … VALUES. */
+export interface FixedTable {
+  table: TableName;
+  columns: readonly FixedColumn[] | null;
+}
+
+export interface FixedColumn {
+  name: string;
+  /** How the constant is written: `integer`, `number`, `text`, `untyped` (a text of PostgreSQL), or the type it is cast to. */
+  as: string;
 }
 
 /** The rules in the order of SQ-75; `mixed_ddl_dml` belongs to the batch. */
@@ -66,9 +84,12 @@ export function noFacts(): StatementFacts {
     changed: [],
     created: [],
     deletedFrom: [],
+    insertedInto: [],
+    fixed: [],
     named: [],
     writesUnknown: false,
     uses: noUses(),
+    unlisted: [],
   };
 }
 
@@ -87,6 +108,9 @@ export function completeFacts(facts: StatementFacts): StatementFacts {
     changed: distinct(facts.changed),
     created: distinct(facts.created),
     deletedFrom: distinct(facts.deletedFrom),
+    insertedInto: distinct(facts.insertedInto),
+    // A table that stands in the text again may be read as a whole there.
+    fixed: facts.fixed.filter(({ table }) => facts.named.filter(({ name }) => name === table.name).length <= 1),
     named: distinct([...facts.named, ...facts.changed, ...facts.created]),
   };
 }

@@ -2,9 +2,10 @@ import { completeFacts, maxListElements, noFacts, type StatementFacts } from './
 import type { Findings } from './findings.js';
 import { addDefinition } from './postgres-ddl-facts.js';
 import { usesOf } from './postgres-uses.js';
-import { queriesIn, unrestrictedBy } from './postgres-writes.js';
+import { queriesIn, toldBy, unrestrictedBy } from './postgres-writes.js';
 import type { Form } from './statement-forms.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from './tree.js';
+import { type Uses, usesWithEffects } from './uses.js';
 import { tableOf, walk } from './walk-names.js';
 
 /** The facts of one statement of PostgreSQL, behind any EXPLAIN; rules look at what would run (section 8). */
@@ -13,6 +14,7 @@ export function factsOf(tag: string, body: TreeNode, form: Form, found: Findings
   if (form.class === 'setting' || form.kind === 'show') return facts;
   facts.listedCall = found.listedCall;
   facts.uses = usesOf(tag, body);
+  facts.unlisted = usesWithEffects('postgresql', form.inside === 'defined' ? withoutTypes(tag, facts.uses) : facts.uses);
   facts.writesUnknown = found.listedCall && form.inside !== 'defined';
   const queries = once(() => queriesIn(tag, body));
   walk(tag, body, (field, node, hides) => {
@@ -24,6 +26,12 @@ export function factsOf(tag: string, body: TreeNode, form: Form, found: Findings
   return completeFacts(facts);
 }
 
+/** The types of a definition: a new table has no rows that they could check, and `serial` is none. */
+function withoutTypes(tag: string, uses: Uses): Uses {
+  const isAltered = tag === 'AlterTableStmt';
+  return { ...uses, types: uses.types.filter(({ name }) => isAltered && !/^((big|small)?serial|serial[248])$/.test(name)) };
+}
+
 /** What a node does when it runs. */
 function addWork(facts: StatementFacts, field: string, node: TreeNode, queries: () => ReadonlyMap<string, TreeNode>): void {
   if (rowChanges.has(field)) {
@@ -32,6 +40,9 @@ function addWork(facts: StatementFacts, field: string, node: TreeNode, queries: 
     if (table !== null) facts.changed.push(table);
     if (table !== null && mayDelete(field, node)) facts.deletedFrom.push(table);
     facts.hits.push(...unrestrictedBy(field, node, queries()));
+    const told = table === null ? null : toldBy(field, node, table);
+    facts.insertedInto.push(...(told?.insertedInto ?? []));
+    facts.fixed.push(...(told?.fixed ?? []));
   } else if (field === 'A_Expr' && elementsOf(node) > maxListElements) facts.hits.push('large_in_list');
   else if (field === 'intoClause') {
     const table = tableOf(node.rel);

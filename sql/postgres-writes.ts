@@ -1,5 +1,7 @@
 import type { ReviewRule } from '../config/shared-types.js';
 import type { Condition } from './condition.js';
+import type { StatementFacts, TableName } from './facts.js';
+import { fixedColumns } from './fixed-columns.js';
 import { readCondition } from './postgres-condition.js';
 import { conditionOf, type Written } from './postgres-scope.js';
 import { restricts } from './restricts.js';
@@ -15,6 +17,20 @@ export function queriesIn(tag: string, body: TreeNode): ReadonlyMap<string, Tree
     queries.set(textOf(ctename), nodeOf(select));
   });
   return queries;
+}
+
+/** How a statement that changes rows tells which: into what it only inserts, and the rows that its text tells one by one (HD-96). */
+export function toldBy(field: string, node: TreeNode, table: TableName): Pick<StatementFacts, 'insertedInto' | 'fixed'> {
+  if (field === 'InsertStmt') {
+    const select = nodeOf(nodeOf(node.selectStmt).SelectStmt);
+    const isTold = node.selectStmt === undefined || select.valuesLists !== undefined;
+    const isPlain = nodeOf(node.onConflictClause).action !== 'ONCONFLICT_UPDATE';
+    return { insertedInto: isPlain ? [table] : [], fixed: isTold ? [{ table, columns: null }] : [] };
+  }
+  const isAlone = listOf(node.fromClause).length === 0 && listOf(node.usingClause).length === 0;
+  if (field === 'MergeStmt' || !isAlone || node.whereClause === undefined) return { insertedInto: [], fixed: [] };
+  const condition = conditionIn({ relation: node.relation, sources: [], queries: new Map() }, node.whereClause);
+  return { insertedInto: [], fixed: [{ table, columns: fixedColumns(condition, 'untyped') }] };
 }
 
 /** `no_where_update` and `no_where_delete` of an UPDATE, DELETE or MERGE (HD-22). */

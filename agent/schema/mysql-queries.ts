@@ -6,6 +6,8 @@ export const BETWEEN = '\0';
 // Tables whose names differ in case only are two, while the catalogue compares names without case.
 const listOf = (what: string, place: string) => `group_concat(${what} order by ${place} separator '\\0')`;
 
+const ofAccount = `replace(grantee, '''', '') = current_user()`;
+
 /** Name, rows, whether changes are taken back. */
 export const TABLES = `
   select table_name, table_rows, engine <=> 'InnoDB' from information_schema.tables
@@ -24,9 +26,9 @@ export const KEYS = `
   from information_schema.key_column_usage where table_schema = database()
   group by cast(table_name as binary), cast(constraint_name as binary), referenced_table_name is null limit ${MAX_ROWS}`;
 
-/** Table, foreign key, action. */
+/** Table, foreign key, actions. */
 export const RULES = `
-  select table_name, constraint_name, delete_rule from information_schema.referential_constraints
+  select table_name, constraint_name, delete_rule, update_rule from information_schema.referential_constraints
   where constraint_schema = database() limit ${MAX_ROWS}`;
 
 /** Table, name, condition. MySQL tells a check's table only beside it, and its names are unique in the database. */
@@ -45,3 +47,14 @@ export const indexes = ({ isMariadb }: { isMariadb: boolean }) => `
     ${listOf(isMariadb ? 'column_name' : 'coalesce(column_name, expression)', 'seq_in_index')}
   from information_schema.statistics where table_schema = database()
   group by cast(table_name as binary), cast(index_name as binary) limit ${MAX_ROWS}`;
+
+/** Table, trigger. */
+export const TRIGGERS = `
+  select event_object_table, trigger_name from information_schema.triggers
+  where event_object_schema = database() order by event_object_table, trigger_name limit ${MAX_ROWS}`;
+
+/** A row when the account is told of triggers, for which it needs the privilege of that name on the database. */
+export const TRIGGER_RIGHT = `
+  select 1 from information_schema.user_privileges where privilege_type = 'TRIGGER' and ${ofAccount}
+  union select 1 from information_schema.schema_privileges
+  where privilege_type = 'TRIGGER' and database() like table_schema and ${ofAccount}`;

@@ -4,7 +4,7 @@ import { nameOf } from '../../sql/mysql/statement.js';
 import { limitTime } from '../drivers/mysql/limits.js';
 import type { MysqlSession } from '../drivers/mysql/session.js';
 import { endAfter } from './end-after.js';
-import { BETWEEN, checks, columns, indexes, KEYS, RULES, TABLES } from './mysql-queries.js';
+import { BETWEEN, checks, columns, indexes, KEYS, RULES, TABLES, TRIGGER_RIGHT, TRIGGERS } from './mysql-queries.js';
 import { NoDatabaseNamed } from './no-snapshot.js';
 import { byTable, checkSize, type Row, text } from './rows.js';
 
@@ -24,17 +24,22 @@ export async function collectMysqlSchema(session: MysqlSession, timeoutMs: numbe
     const [[schema] = []] = await session.query('select database()');
     if (!schema) throw new NoDatabaseNamed();
     const found: Row[][] = [];
-    for (const sql of [TABLES, columns(session), KEYS, RULES, checks(session), indexes(session)])
+    for (const sql of [TABLES, columns(session), KEYS, RULES, checks(session), indexes(session), TRIGGERS, TRIGGER_RIGHT])
       found.push(await session.query(sql));
     await session.run('rollback');
     checkSize(found);
-    return { tables: assemble(schema, found) };
+    // Expressions of tables call the server's own functions only, which nothing can stand in for.
+    return { tables: assemble(schema, found), user_code: { functions: [], fields: [], operators: [], casts: [] } };
   });
 }
 
-function assemble(schema: string, [tables = [], described = [], keys = [], rules = [], checked = [], indexed = []]: Row[][]) {
+function assemble(
+  schema: string,
+  [tables = [], described = [], keys = [], rules = [], checked = [], indexed = [], triggers = [], right = []]: Row[][],
+) {
   const columnsOf = byTable(described, columnOf);
-  const rulesOf = byTable(rules, ([name, rule]): [string, string] => [text(name), text(rule)]);
+  const rulesOf = byTable(rules, ([name, ...rule]): [string, Row] => [text(name), rule]);
+  const triggersOf = byTable(triggers, ([name]) => text(name));
   const keysOf = byTable(keys, (row) => row);
   const checksOf = byTable(checked, (row) => row);
   const indexesOf = byTable(indexed, indexOf);
@@ -56,9 +61,20 @@ function assemble(schema: string, [tables = [], described = [], keys = [], rules
         columns: own.map((column) => ({ ...column, is_primary_key: primary.has(column.name) })),
         constraints: constraints.sort((one, other) => byName(one, other) || byKind(one, other)),
         indexes: (indexesOf.get(table) ?? []).sort(byName),
+        triggers: right.length > 0 ? (triggersOf.get(table) ?? []) : null,
+        code: [],
+        keys: uniqueIn(indexesOf.get(table) ?? [], own),
+        has_namesakes: false,
       };
     })
     .sort(byName);
+}
+
+/** The columns of each unique index without expressions. */
+function uniqueIn(indexes: SnapshotTable['indexes'], columns: SnapshotTable['columns']): string[][] {
+  const names = new Set(columns.map(({ name }) => name));
+  const unique = indexes.filter((index) => index.is_unique && index.columns.every((column) => names.has(column)));
+  return unique.map((index) => [...index.columns]);
 }
 
 /** The key is told by the constraint: `PRI` stands for a unique key of a table without a primary one too. */
@@ -79,14 +95,15 @@ const actions: Record<string, Action> = {
   ...{ 'SET NULL': 'SET_NULL', 'SET DEFAULT': 'SET_DEFAULT' },
 };
 
-function keyOf([name, columns, schema, table, referenced]: Row, rules: ReadonlyMap<string, string>): SnapshotConstraint {
+function keyOf([name, columns, schema, table, referenced]: Row, rules: ReadonlyMap<string, Row>): SnapshotConstraint {
   if (table == null) return constraint(name, name === 'PRIMARY' ? 'primary_key' : 'unique', names(columns));
   return {
     ...constraint(name, 'foreign_key', names(columns)),
     referenced_table: table,
     referenced_columns: names(referenced),
     // The server tells it to accounts that may do more than SELECT.
-    on_delete: actions[rules.get(text(name)) ?? ''] ?? null,
+    on_delete: actions[text(rules.get(text(name))?.[0])] ?? null,
+    on_update: actions[text(rules.get(text(name))?.[1])] ?? null,
     referenced_schema: text(schema),
   };
 }
@@ -105,7 +122,7 @@ function checkOf([name, condition]: Row, columns: ReadonlySet<string>): Snapshot
 }
 
 function constraint(name: Row[number] | undefined, kind: SnapshotConstraint['constraint_type'], of: readonly string[]) {
-  const none = { referenced_table: null, referenced_columns: null, on_delete: null, referenced_schema: null };
+  const none = { referenced_table: null, referenced_columns: null, on_delete: null, on_update: null, referenced_schema: null };
   return { name: text(name), constraint_type: kind, columns: of, ...none };
 }
 

@@ -1,7 +1,7 @@
 import { MAX_ROWS } from './rows.js';
 
 // Functions are named with their schema, so that nothing of the role's search path stands in for them.
-const userTables = `
+export const USER_TABLES = `
   select c.oid, c.relname, c.relkind, c.reltuples, n.nspname
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'p') and not c.relispartition
@@ -15,7 +15,7 @@ const columnNames = (relation: string, numbers: string) => `
 
 /** Oid, schema, name, rows: a partitioned table has the sum of its leaves that were ever counted (AP-63). */
 export const TABLES = `
-  with t as (${userTables})
+  with t as (${USER_TABLES})
   select t.oid, t.nspname, t.relname,
     case t.relkind when 'r' then t.reltuples::float8::int8 else coalesce(
       (select case when pg_catalog.bool_and(leaf.reltuples < 0) then -1 else pg_catalog.sum(greatest(leaf.reltuples, 0)::float8)::int8 end
@@ -25,7 +25,7 @@ export const TABLES = `
 
 /** Table, name, type, nullable, default, primary key; in the table's order. */
 export const COLUMNS = `
-  with t as (${userTables})
+  with t as (${USER_TABLES})
   select a.attrelid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), not a.attnotnull,
     case a.attgenerated when '' then pg_catalog.pg_get_expr(d.adbin, d.adrelid) end, coalesce(a.attnum = any (pk.conkey), false)
   from t join pg_catalog.pg_attribute a on a.attrelid = t.oid
@@ -34,13 +34,13 @@ export const COLUMNS = `
   where a.attnum > 0 and not a.attisdropped order by a.attrelid, a.attnum limit ${MAX_ROWS}`;
 
 /**
- * Table, name, kind, columns, and of a foreign key the schema, table, columns and action. Postgres keeps a copy of a foreign key for each partition
+ * Table, name, kind, columns, and of a foreign key the schema, table, columns and actions. Postgres keeps a copy of a foreign key for each partition
  * of the table it points at: those have a parent and are left out.
  */
 export const CONSTRAINTS = `
-  with t as (${userTables})
+  with t as (${USER_TABLES})
   select con.conrelid, con.conname, con.contype, ${columnNames('con.conrelid', 'con.conkey')}, fn.nspname, f.relname,
-    case con.contype when 'f' then ${columnNames('con.confrelid', 'con.confkey')} end, con.confdeltype
+    case con.contype when 'f' then ${columnNames('con.confrelid', 'con.confkey')} end, con.confdeltype, con.confupdtype
   from t join pg_catalog.pg_constraint con on con.conrelid = t.oid
     left join pg_catalog.pg_class f on con.contype = 'f' and f.oid = con.confrelid
     left join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
@@ -49,7 +49,7 @@ export const CONSTRAINTS = `
 
 /** Table, name, unique, access method, key columns: a plain column by its name, an expression as its text. */
 export const INDEXES = `
-  with t as (${userTables})
+  with t as (${USER_TABLES})
   select i.indrelid, c.relname, i.indisunique, am.amname,
     (select coalesce(pg_catalog.json_agg(coalesce(k.attname, pg_catalog.pg_get_indexdef(i.indexrelid, key.place::int4, true)) order by key.place), '[]')
      from pg_catalog.unnest(i.indkey::int2[]) with ordinality key(attnum, place)

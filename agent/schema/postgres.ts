@@ -2,6 +2,8 @@ import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../do
 import type { Step } from '../drivers/postgres/exchange.js';
 import type { PostgresSession } from '../drivers/postgres/session.js';
 import { endAfter } from './end-after.js';
+import { assembleCode, userCode } from './postgres-code.js';
+import { CODE, EXPRESSIONS, KEYS, NAMESAKES, TRIGGERS, USER_CODE } from './postgres-code-queries.js';
 import { COLUMNS, CONSTRAINTS, INDEXES, TABLES } from './postgres-queries.js';
 import { byTable, checkSize, type Row, text } from './rows.js';
 
@@ -14,7 +16,9 @@ export async function collectPostgresSchema(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<SchemaSnapshot> {
-  const steps = [TABLES, COLUMNS, CONSTRAINTS, INDEXES].map((text): Step => ({ kind: 'run', text }));
+  const steps = [TABLES, COLUMNS, CONSTRAINTS, INDEXES, USER_CODE, TRIGGERS, CODE, EXPRESSIONS, KEYS, NAMESAKES].map(
+    (text): Step => ({ kind: 'run', text }),
+  );
   return await endAfter(session, { timeoutMs, signal }, async () => {
     const results = await session.exchange([
       { kind: 'run', text: 'begin isolation level repeatable read read only' },
@@ -26,13 +30,14 @@ export async function collectPostgresSchema(
       ...steps,
       { kind: 'run', text: 'rollback' },
     ]);
-    const [tables = [], columns = [], constraints = [], indexes = []] = results.slice(2, -1).map(({ rows }) => rows);
-    checkSize([tables, columns, constraints, indexes]);
-    return assemble(tables, columns, constraints, indexes);
+    const found = results.slice(2, -1).map(({ rows }) => rows);
+    checkSize(found);
+    return assemble(found);
   });
 }
 
-function assemble(tables: Row[], columns: Row[], constraints: Row[], indexes: Row[]): SchemaSnapshot {
+function assemble([tables = [], columns = [], constraints = [], indexes = [], made = [], ...code]: Row[][]): SchemaSnapshot {
+  const codeOf = assembleCode(code);
   const columnsOf = byTable(columns, columnOf);
   const constraintsOf = byTable(constraints, constraintOf);
   const indexesOf = byTable(indexes, indexOf);
@@ -44,7 +49,9 @@ function assemble(tables: Row[], columns: Row[], constraints: Row[], indexes: Ro
       columns: columnsOf.get(text(oid)) ?? [],
       constraints: constraintsOf.get(text(oid)) ?? [],
       indexes: indexesOf.get(text(oid)) ?? [],
+      ...codeOf(text(oid)),
     })),
+    user_code: userCode(made),
   };
 }
 
@@ -68,7 +75,7 @@ type Action = NonNullable<SnapshotConstraint['on_delete']>;
 const kinds: Record<string, Kind> = { p: 'primary_key', f: 'foreign_key', u: 'unique', c: 'check' };
 const actions: Record<string, Action> = { a: 'NO_ACTION', r: 'RESTRICT', c: 'CASCADE', n: 'SET_NULL', d: 'SET_DEFAULT' };
 
-function constraintOf([name, letter, columns, schema, table, referenced, action]: Row): SnapshotConstraint {
+function constraintOf([name, letter, columns, schema, table, referenced, onDelete, onUpdate]: Row): SnapshotConstraint {
   const kind = kinds[text(letter)] ?? 'check';
   const isReference = kind === 'foreign_key';
   return {
@@ -77,7 +84,8 @@ function constraintOf([name, letter, columns, schema, table, referenced, action]
     columns: names(columns),
     referenced_table: isReference ? text(table) : null,
     referenced_columns: isReference ? names(referenced) : null,
-    on_delete: isReference ? (actions[text(action)] ?? 'NO_ACTION') : null,
+    on_delete: isReference ? (actions[text(onDelete)] ?? 'NO_ACTION') : null,
+    on_update: isReference ? (actions[text(onUpdate)] ?? 'NO_ACTION') : null,
     referenced_schema: isReference ? text(schema) : null,
   };
 }

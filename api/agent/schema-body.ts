@@ -13,13 +13,16 @@ const column = z.object({
   is_primary_key: z.boolean().default(false),
 });
 
+const action = z.enum(['CASCADE', 'SET_NULL', 'RESTRICT', 'NO_ACTION', 'SET_DEFAULT']).nullable().default(null);
+
 const constraint = z.object({
   name: z.string(),
   constraint_type: z.enum(['primary_key', 'foreign_key', 'unique', 'check']),
   columns: names.default([]),
   referenced_table: z.string().nullable().default(null),
   referenced_columns: names.nullable().default(null),
-  on_delete: z.enum(['CASCADE', 'SET_NULL', 'RESTRICT', 'NO_ACTION', 'SET_DEFAULT']).nullable().default(null),
+  on_delete: action,
+  on_update: action,
   referenced_schema: z.string().nullable().default(null),
 });
 
@@ -39,6 +42,17 @@ export const schemaTable = z.object({
   columns: z.array(column).default([]),
   constraints: z.array(constraint).default([]),
   indexes: z.array(index).default([]),
+  triggers: names.nullable().default(null),
+  code: names.nullable().default(null),
+  keys: z.array(names).nullable().default(null),
+  has_namesakes: z.boolean().default(false),
+});
+
+const userCode = z.object({
+  functions: names.default([]),
+  fields: names.default([]),
+  operators: names.default([]),
+  casts: names.default([]),
 });
 
 /** The body of `POST /api/agent/schema-sync` (agent.md section 12). */
@@ -48,7 +62,7 @@ export const schemaSyncBody = z
     environment: z.string(),
     dialect: z.enum(['postgresql', 'mysql']),
     status: z.enum(SYNC_STATUSES),
-    snapshot: z.object({ tables: z.array(schemaTable).default([]) }).nullish(),
+    snapshot: z.object({ tables: z.array(schemaTable).default([]), user_code: userCode.nullable().default(null) }).nullish(),
     error_message: z.string().nullish(),
   })
   .refine(({ status, snapshot }) => status !== 'ready' || snapshot != null, {
@@ -58,6 +72,7 @@ export const schemaSyncBody = z
 
 /** Tables by schema and name (AP-61), whatever order an agent sends. */
 export const inOrder = (snapshot: SchemaSnapshot): SchemaSnapshot => ({
+  ...snapshot,
   tables: snapshot.tables.toSorted((a, b) => compare(a.schema_name, b.schema_name) || compare(a.name, b.name)),
 });
 

@@ -12,7 +12,7 @@ function factorText(factor: JsonText): string {
   const name = visible(factor.string() ?? factor.get('name')?.string() ?? '');
   const rows = count(factor.get('rows'));
   const found = count(factor.get('count'));
-  const names = ['tables', 'targets']
+  const names = ['tables', 'targets', 'names']
     .flatMap((key) => factor.get(key)?.items() ?? [])
     .map((item) => visible(item.string() ?? ''));
   const details = [rows === '' ? '' : `${rows} rows`, found === '' ? '' : `${found} findings`, names.join(' ')].filter(Boolean);

@@ -1,12 +1,13 @@
 import { completeFacts, maxListElements, noFacts, type StatementFacts, type TableName } from '../facts.js';
+import { usesWithEffects } from '../uses.js';
 import { addMysqlDefinition } from './ddl-facts.js';
-import { readTable } from './ddl-parts.js';
+import { type MysqlTable, readTable } from './ddl-parts.js';
 import type { MysqlFindings } from './findings.js';
 import type { MysqlForm } from './forms.js';
-import { hasWords, type MysqlStatement, skipWords, upperAt } from './statement.js';
+import { hasWords, type MysqlStatement, skipPair, skipWords, upperAt } from './statement.js';
 import { findTables, type TableReference } from './tables.js';
 import { mysqlUsesOf } from './uses.js';
-import { selectsRows, writtenBy } from './writes.js';
+import { fixedIn, selectsRows, writtenBy } from './writes.js';
 
 /** The facts of one statement of MySQL; rules look at what would run (section 8). */
 export function mysqlFactsOf(statement: MysqlStatement, form: MysqlForm, found: MysqlFindings): StatementFacts {
@@ -16,6 +17,7 @@ export function mysqlFactsOf(statement: MysqlStatement, form: MysqlForm, found: 
   facts.named.push(...references.map(toName));
   facts.listedCall = found.listedCall;
   facts.uses = mysqlUsesOf(statement, form);
+  facts.unlisted = usesWithEffects('mysql', facts.uses);
   facts.writesUnknown = (found.listedCall && form.inside !== 'defined') || upperAt(statement, 0) === 'CALL';
   if (form.inside === 'runs') {
     for (let lists = countLargeLists(statement); lists > 0; lists -= 1) facts.hits.push('large_in_list');
@@ -35,6 +37,7 @@ function addDml(facts: StatementFacts, statement: MysqlStatement, verbAt: number
     if (table !== null) facts.changed.push(toName(table));
     // REPLACE deletes the rows that are in its way.
     if (verb === 'REPLACE') facts.deletedFrom.push(...facts.changed);
+    else if (table !== null) addInsert(facts, statement, table);
     return;
   }
   const end = verb === 'UPDATE' ? find(statement, verbAt, 'SET') : whereAt;
@@ -45,6 +48,15 @@ function addDml(facts: StatementFacts, statement: MysqlStatement, verbAt: number
   const selects = whereAt !== null && selectsRows(statement, { verbAt, whereAt, main, written, references });
   if (!selects) facts.hits.push(verb === 'UPDATE' ? 'no_where_update' : 'no_where_delete');
   if (verb === 'DELETE') facts.deletedFrom.push(...facts.changed);
+  const [only, ...others] = main;
+  if (whereAt === null || only === undefined || others.length > 0) return;
+  facts.fixed.push({ table: toName(only), columns: fixedIn(statement, { verbAt, whereAt, main, written, references }) });
+}
+
+function addInsert(facts: StatementFacts, statement: MysqlStatement, table: MysqlTable): void {
+  const behind = upperAt(statement, skipPair(statement, table.end));
+  if (find(statement, table.end, 'DUPLICATE') === null) facts.insertedInto.push(toName(table));
+  if (behind === 'VALUES' || behind === 'VALUE' || behind === 'SET') facts.fixed.push({ table: toName(table), columns: null });
 }
 
 /** `DELETE FROM t`, `DELETE a, b FROM …` and `DELETE FROM a, b USING …`, where a and b may be aliases of the tables behind. */

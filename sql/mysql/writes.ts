@@ -1,4 +1,6 @@
 import { allOf } from '../condition.js';
+import type { FixedColumn } from '../facts.js';
+import { fixedColumns } from '../fixed-columns.js';
 import { restricts } from '../restricts.js';
 import { levelOf, type Range, readMysqlCondition } from './condition.js';
 import { conditionsIn } from './condition-query.js';
@@ -17,12 +19,8 @@ export interface MysqlWrite {
 
 /** Whether the WHERE selects among the rows that are written (HD-22): by itself, and with the conditions of joins by columns of the written table. */
 export function selectsRows(statement: MysqlStatement, write: MysqlWrite): boolean {
-  const { main, written, references } = write;
-  const scopeOf = (targets: readonly TableReference[]): MysqlScope => ({
-    ...{ statement, references, inner: false, isCopy: copyOf(main) },
-    work: { depth: 0, tokens: 4_000 + maxReads * statement.tokens.length },
-    targets: new Set(targets.map(shownAs)),
-  });
+  const { main, written } = write;
+  const scopeOf = (targets: readonly TableReference[]) => scopeIn(statement, { ...write, main: targets }, copyOf(main));
   const where = whereOf(statement, write.whereAt);
   if (!restricts(readMysqlCondition(where, scopeOf(main)))) return false;
   const joins = { from: write.verbAt + 1, to: write.whereAt };
@@ -30,6 +28,18 @@ export function selectsRows(statement: MysqlStatement, write: MysqlWrite): boole
   const scope = scopeOf(written);
   return restricts(allOf([readMysqlCondition(where, scope), ...conditionsIn(joins, scope)]));
 }
+
+/** The columns that the WHERE of a statement on one table compares with constants (HD-96). */
+export function fixedIn(statement: MysqlStatement, write: MysqlWrite): FixedColumn[] {
+  const condition = readMysqlCondition(whereOf(statement, write.whereAt), scopeIn(statement, write, copyOf(write.main)));
+  return fixedColumns(condition, 'text');
+}
+
+const scopeIn = (statement: MysqlStatement, { main, references }: MysqlWrite, isCopy: MysqlScope['isCopy']): MysqlScope => ({
+  ...{ statement, references, inner: false, isCopy },
+  work: { depth: 0, tokens: 4_000 + maxReads * statement.tokens.length },
+  targets: new Set(main.map(shownAs)),
+});
 
 const maxReads = 16;
 

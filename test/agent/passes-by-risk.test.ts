@@ -19,6 +19,11 @@ const schema = `
   insert into customers (name, email) select 'n' || n, 'e' || n from generate_series(1, 500) n;
   insert into orders select n, n, 'note' from generate_series(1, 400) n;
   insert into big select n, n from generate_series(1, 50080) n;
+  create table watched (id int primary key);
+  insert into watched values (1);
+  create function fires() returns trigger language plpgsql as $$ begin delete from orders; return null; end $$;
+  create trigger g after update on watched for each row execute function fires();
+  create view names as select id, name from customers;
   create function emptied() returns int language plpgsql as $$ begin delete from orders; return 1; end $$;
   analyze;
 `;
@@ -74,6 +79,21 @@ describe('what waits for approval on a policy that lets low risk pass', () => {
   });
 });
 
+describe('what runs more than it says waits for approval', () => {
+  it.each([
+    ['update customers set city = emptied()::text where id = 1', 'unknown', 'unlisted_function'],
+    ['insert into customers (name, city) values (1, public.emptied())', 'unknown', 'unlisted_function'],
+    ['alter table customers add column n int default emptied()', 'unknown', 'unlisted_function'],
+    ['update watched set id = 2 where id = 1', 'medium', 'triggers'],
+    ['update names set name = 1 where id = 1', 'unknown', 'table_unresolved'],
+    [`update big set city = 'x' where part = 5`, 'medium', 'large_table'],
+  ])('%s (HD-21, HD-96)', async (sql, level, name) => {
+    expect(await asked(sql)).toBe('pending');
+    expect(await risk(sql)).toMatchObject({ level, factors: [{ name }] });
+    expect((await target.query('select count(*) from orders where id <= 400')).rows).toEqual([{ count: '400' }]);
+  });
+});
+
 describe('what the review stops', () => {
   it.each([
     'update big set city = 1 where true',
@@ -92,6 +112,8 @@ describe('what passes by itself all the same', () => {
     `update customers set city = 'Bruges' where id = 12`,
     `insert into orders (id, customer_id) values (401, 1)`,
     'delete from orders where id = 401',
+    `update big set city = 'x' where id = 5`,
+    `update customers set name = upper(name) || '!' where email = 'e5'`,
     'create table fresh (id int)',
     'alter table orders add column remark text',
   ])('%s', async (sql) => {

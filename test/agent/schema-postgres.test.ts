@@ -143,6 +143,7 @@ describe('the schema of a PostgreSQL target', () => {
       referenced_schema: 'public',
       referenced_columns: ['shop', 'number'],
       on_delete: 'NO_ACTION',
+      on_update: 'NO_ACTION',
     });
     expect(find(tables, 'buyers').constraints.map(({ name, constraint_type: type }) => [name, type])).toEqual([
       ['buyers_email_key', 'unique'],
@@ -208,6 +209,7 @@ const constraint = (name: string, type: string, columns: string[]) => ({
   referenced_table: null,
   referenced_columns: null,
   on_delete: null,
+  on_update: null,
   referenced_schema: null,
 });
 
@@ -216,5 +218,6 @@ const foreignKey = (name: string, columnName: string, action: string) => ({
   referenced_table: 'buyers',
   referenced_columns: ['id'],
   on_delete: action,
+  on_update: 'NO_ACTION',
   referenced_schema: 'public',
 });

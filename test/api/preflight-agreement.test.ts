@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postgresqlVectors } from '../sql/vectors.js';
 import { type Answer, startTestApi, type TestApi } from '../support/api.js';
-import { table } from '../support/snapshots.js';
+import { noUserCode, table } from '../support/snapshots.js';
 import { databaseToml, dbaTeamToml, needsDbaToml, roleToml } from '../support/toml.js';
 import { agentCalls, type Body, scope } from './agent-calls.js';
 
@@ -19,7 +19,8 @@ beforeAll(async () => {
   api = await startTestApi({ toml });
   const calls = await agentCalls(api);
   const agent = await calls.known({ limit: 0, capabilities: { scopes: [scope('shop', 'staging')], features: ['fence'] } });
-  const snapshot = { tables: [table('t'), table('u', { estimated_rows: 9000 }), table('users', { estimated_rows: -1 })] };
+  const tables = [table('t'), table('u', { estimated_rows: 9000 }), table('users', { estimated_rows: -1 })];
+  const snapshot = { tables, user_code: noUserCode };
   const body = { database: 'shop', environment: 'staging', dialect: 'postgresql', status: 'ready', snapshot };
   expect((await agent.post('schema-sync', body)).status).toBe(200);
   for (const role of ['dba', 'no-ddl', 'reader']) tokens.set(role, await api.createUser(`user-${role}`, { roles: [role] }));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { SnapshotConstraint } from '../../domain/schema-snapshot.js';
 import type { TestApi } from '../support/api.js';
-import { table } from '../support/snapshots.js';
+import { noUserCode, table } from '../support/snapshots.js';
 import { databaseToml, dbaTeamToml, needsDbaToml, passesToml, roleToml } from '../support/toml.js';
 import { type Agent, type AgentCalls, type Body, scope, startAgentApi } from './agent-calls.js';
 import type { CreationOver } from './gateway-calls.js';
@@ -31,6 +31,7 @@ const foreignKey: SnapshotConstraint = {
   referenced_columns: ['id'],
   on_delete: 'CASCADE',
   referenced_schema: 'public',
+  on_update: 'NO_ACTION',
 };
 const customers = table('customers', { estimated_rows: 500 });
 const orders = table('orders', { estimated_rows: 200, constraints: [foreignKey] });
@@ -54,7 +55,13 @@ const create = (detail: string, over: CreationOver = {}, token = dora) =>
 const shown = async (id: string): Promise<Body & { context: Body; decision_trace: Body }> =>
   (await api.call('GET', `/api/requests/${id}`, { token: dora })).body;
 const sync = async (environment: string, tables = [big, customers, orders, unseen]) => {
-  const body = { database: 'shop', environment, dialect: 'postgresql', status: 'ready', snapshot: { tables } };
+  const body = {
+    database: 'shop',
+    environment,
+    dialect: 'postgresql',
+    status: 'ready',
+    snapshot: { tables, user_code: noUserCode },
+  };
   expect((await agent.post('schema-sync', body)).status).toBe(200);
 };
 const blockedEvents = () =>
@@ -217,7 +224,9 @@ describe('the risk of a creation (section 9)', () => {
     ['update unseen set a = 1 where id = 1', 'unknown', 'risk_unavailable', ['table_unresolved']],
     ['update nowhere set a = 1 where id = 1', 'unknown', 'risk_unavailable', ['table_unresolved']],
     ['delete from customers where id = 1', 'medium', 'risk_above_threshold', ['cascade_delete']],
-    ['update big set a = 1 where id = 1', 'medium', 'risk_above_threshold', ['large_table']],
+    ['update big set a = 1 where id = 1', 'low', 'risk_below_threshold', []],
+    ['update big set a = 1 where a = 1', 'medium', 'risk_above_threshold', ['large_table']],
+    ['update customers set a = own(1) where id = 1', 'unknown', 'risk_unavailable', ['unlisted_function']],
     ['drop index i', 'high', 'risk_above_threshold', ['ddl', 'drop_operation']],
     ['alter table customers rename to people', 'medium', 'risk_above_threshold', ['ddl']],
   ];

@@ -20,8 +20,10 @@ const table = (name: string, rows: number, cascadesTo: readonly string[] = [], s
     referenced_schema: parent.includes('.') ? parent.split('.')[0]! : 'public',
   })),
   indexes: [],
+  ...{ triggers: [], code: [], keys: [] },
 });
-const snapshotOf = (...tables: SnapshotTable[]): SchemaSnapshot => ({ tables });
+const noCode = { functions: [], fields: [], operators: [], casts: [] };
+const snapshotOf = (...tables: SnapshotTable[]): SchemaSnapshot => ({ tables, user_code: noCode });
 const named = (...names: string[]) => names.map((name) => ({ schema: null, name }));
 const update = (...names: string[]): StatementFacts => ({
   ...noFacts(),
@@ -245,6 +247,7 @@ describe('the steps of section 9', () => {
 });
 
 describe('each step for itself', () => {
+  const calling = { ...update('t'), unlisted: ['f()'] };
   const parent = (rows: number) => table('t', rows);
   const child = (rows: number) => table('c', rows, ['t']);
   const chain = [table('a', 1, ['t']), table('b', 1, ['a']), table('c', 1, ['b'])];
@@ -308,6 +311,53 @@ describe('each step for itself', () => {
       'high',
       ['ddl', 'drop_operation', 'large_table'],
     ],
+    [
+      'HD-21: a name that is no built-in',
+      { facts: [calling], snapshot: snapshotOf(parent(1)) },
+      'unknown',
+      ['unlisted_function'],
+    ],
+    ['HD-21: safe DDL with one', { facts: [{ ...create('t'), unlisted: ['f()'] }] }, 'unknown', ['unlisted_function']],
+    ['HD-21: of a read does not matter', { ...read('t'), facts: [calling] }, 'low', ['read_only']],
+    [
+      'HD-21: a snapshot of an older agent',
+      { facts: [update('t')], snapshot: { tables: [{ ...parent(1), triggers: null, code: null }] } },
+      'unknown',
+      ['schema_incomplete'],
+    ],
+    [
+      'HD-21: more user-made names than an agent sends',
+      { facts: [update('t')], snapshot: { tables: [parent(1)], user_code: null } },
+      'unknown',
+      ['schema_incomplete'],
+    ],
+    [
+      'HD-21: an older snapshot does not matter to DDL',
+      { facts: [alter('t')], snapshot: { tables: [{ ...parent(1), triggers: null }] } },
+      'medium',
+      ['ddl'],
+    ],
+    [
+      'HD-21: triggers of a child that loses rows',
+      { facts: [remove('t')], snapshot: snapshotOf(parent(1), { ...child(1), triggers: ['g'] }) },
+      'medium',
+      ['cascade_delete', 'triggers'],
+    ],
+    [
+      'HD-21: triggers of a child, not for an INSERT',
+      {
+        facts: [{ ...update('t'), insertedInto: named('t') }],
+        snapshot: snapshotOf(parent(1), { ...child(1), triggers: ['g'] }),
+      },
+      'low',
+      [],
+    ],
+    [
+      'HD-21: code of the table',
+      { facts: [update('t')], snapshot: snapshotOf({ ...parent(1), code: ['public.f'] }) },
+      'unknown',
+      ['unlisted_function'],
+    ],
     ['SQ-92: nothing to say', { facts: [update('t')], snapshot: snapshotOf(parent(1)) }, 'low', []],
     [
       'SQ-95: a block that was lifted counts',
@@ -366,7 +416,7 @@ describe('SQ-I7: risk never falls', () => {
         const tables = before.snapshot.tables.map((each, at) =>
           at === index ? { ...each, estimated_rows: each.estimated_rows + more } : each,
         );
-        expect(rank({ ...before, snapshot: { tables } })).toBeGreaterThanOrEqual(rank(before));
+        expect(rank({ ...before, snapshot: snapshotOf(...tables) })).toBeGreaterThanOrEqual(rank(before));
       }),
       { numRuns: 1000 },
     );

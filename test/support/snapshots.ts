@@ -1,4 +1,4 @@
-import type { SnapshotTable } from '../../domain/schema-snapshot.js';
+import type { SnapshotTable, UserCode } from '../../domain/schema-snapshot.js';
 
 /** A table of a snapshot with one key column. */
 export function table(name: string, over: Partial<SnapshotTable> = {}): SnapshotTable {
@@ -15,10 +15,15 @@ export function table(name: string, over: Partial<SnapshotTable> = {}): Snapshot
         referenced_table: null,
         referenced_columns: null,
         on_delete: null,
+        on_update: null,
         referenced_schema: null,
       },
     ],
     indexes: [{ name: `${name}_pkey`, columns: ['id'], is_unique: true, index_type: 'btree' }],
+    ...{ triggers: [], code: [], keys: [['id']], has_namesakes: false },
     ...over,
   };
 }
+
+/** Of a database in which nobody made a function, an operator or a cast. */
+export const noUserCode: UserCode = { functions: [], fields: [], operators: [], casts: [] };

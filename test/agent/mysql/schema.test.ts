@@ -74,6 +74,28 @@ describe.skipIf(server === null)('the schema of a MySQL target', () => {
 
   const find = (name: string) => tables.find((table) => table.name === name)!;
 
+  it('tells triggers where the account is told of them, and keys (HD-21, HD-96)', async () => {
+    await withMysql(database.adminUrl, async (root) => {
+      await root.query('create trigger fires after update on buyers for each row delete from orders');
+    });
+    const writer = newDriver(database.url);
+    const reader = newDriver(database.readUrl);
+    try {
+      const seen = (await writer.snapshot(30_000, signal)).tables;
+      const told = seen.map(({ name, triggers }) => [name, triggers]);
+      expect(Object.fromEntries(told)).toMatchObject({ buyers: ['fires'], orders: [] });
+      expect((await reader.snapshot(30_000, signal)).tables.map(({ triggers }) => triggers)).toEqual(seen.map(() => null));
+    } finally {
+      await Promise.all([writer.close(), reader.close()]);
+      await withMysql(database.adminUrl, async (root) => {
+        await root.query('drop trigger fires');
+      });
+    }
+    expect(find('buyers').keys).toEqual([['id'], ['email']]);
+    expect(find('orders').keys).toEqual(expect.arrayContaining([['number', 'shop'], ['buyer'], ['shop', 'number']]));
+    expect(find('shapes').keys).toEqual([['id']]);
+  });
+
   it('AP-61, AP-64: lists the tables of the database by name, without views and other databases', () => {
     expect(tables.map(({ name }) => name)).toEqual([
       ...['Twin', 'buyers', 'kept_elsewhere', 'order_lines', 'orders', 'parted', 'shapes', 'twin'],
@@ -119,6 +141,7 @@ describe.skipIf(server === null)('the schema of a MySQL target', () => {
       ...constraint('whole', 'foreign_key', ['order_number', 'order_shop']),
       ...{ referenced_table: 'orders', referenced_schema: database.name, referenced_columns: ['number', 'shop'] },
       on_delete: expect.stringMatching(/^(RESTRICT|NO_ACTION)$/),
+      on_update: expect.stringMatching(/^(RESTRICT|NO_ACTION)$/),
     });
     const checks = find('buyers').constraints.filter((one) => one.constraint_type === 'check');
     expect(checks.map(({ columns }) => columns)).toEqual([['positive'], ['email', 'number', 'Odd Name']]);
@@ -196,6 +219,7 @@ describe.skipIf(server === null)('the schema of a MySQL target', () => {
   const toBuyers = (name: string, columnName: string, action: string) => ({
     ...constraint(name, 'foreign_key', [columnName]),
     ...{ referenced_table: 'buyers', referenced_columns: ['id'], on_delete: action, referenced_schema: database.name },
+    on_update: expect.stringMatching(/^(RESTRICT|NO_ACTION)$/),
   });
 });
 
@@ -214,5 +238,5 @@ const column = (name: string, type: string, over: object = {}) => ({
 
 const constraint = (name: string, type: string, columns: string[]) => ({
   ...{ name, constraint_type: type, columns },
-  ...{ referenced_table: null, referenced_columns: null, on_delete: null, referenced_schema: null },
+  ...{ referenced_table: null, referenced_columns: null, on_delete: null, on_update: null, referenced_schema: null },
 });
