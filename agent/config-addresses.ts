@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isPublicKeyHex } from '../crypto/ed25519.js';
 import { isLoopbackHost } from '../domain/loopback.js';
+import { isListedCall } from '../sql/listed-calls.js';
 import type { AgentConfig, DatabaseConfig } from './config.js';
 import { type Reading, readText, valueOrFile } from './config-files.js';
 import { type AgentToml, maxTrustedKeys } from './config-schema.js';
@@ -85,9 +86,15 @@ export function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig
       }
       if (one.search_path !== undefined && url && dialectOfUrl(url) === 'mysql')
         reading.report(`${key}.search_path`, 'is of PostgreSQL; an address of MySQL names its database');
-      const searchPath = one.search_path ?? null;
-      const poolMax = one.pool_max ?? poolDefault;
-      return { database, environment, url: url ?? '', readUrl: readUrl ?? '', searchPath, poolMax };
+      for (const [at, name] of one.explain_functions.entries())
+        if (isListedCall(name.split('.').at(-1) ?? ''))
+          reading.report(`${key}.explain_functions.${at}`, 'is never planned before approval');
+      return {
+        ...{ database, environment, url: url ?? '', readUrl: readUrl ?? '' },
+        searchPath: one.search_path ?? null,
+        poolMax: one.pool_max ?? poolDefault,
+        explainFunctions: one.explain_functions,
+      };
     }),
   );
 }

@@ -30,6 +30,7 @@ const listenAddress = z
 
 /** A rotation needs two. */
 export const maxTrustedKeys = 64;
+const functionName = z.string().regex(/^([^\s."()]{1,63}\.)?[^\s."()]{1,63}$/, 'is no function as `name` or `schema.name`');
 
 const database = z.strictObject({
   url: text
@@ -44,6 +45,11 @@ const database = z.strictObject({
       'schemas in which PostgreSQL looks for names without one, whatever role and database say; `"$user", public` if absent',
     ),
   pool_max: count(1, 1000).optional().describe('connections to it at most; tasks + explains + 1 if absent'),
+  explain_functions: z
+    .array(functionName)
+    .max(1000)
+    .default([])
+    .describe('functions, `name` or `schema.name`, that plans before approval may evaluate besides the harmless built-ins'),
 });
 
 /** agent.toml as written, with the defaults and meanings of its key table (section 2); an unknown key is an error. */

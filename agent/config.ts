@@ -15,6 +15,8 @@ export interface DatabaseConfig {
   /** Of PostgreSQL; null where the file names none. */
   searchPath: string | null;
   poolMax: number;
+  /** Functions that a plan before approval may evaluate, as `schema.name` or `name` (HD-1). */
+  explainFunctions: readonly string[];
 }
 
 export interface AgentConfig {

@@ -1,5 +1,8 @@
+import { notPlanned } from '../domain/plan-error.js';
 import type { SqlJudge } from '../sql/judge.js';
+import { neverPlanned } from '../sql/never-planned.js';
 import type { Databases } from './databases.js';
+import type { Log } from './log.js';
 
 /** A statement to be planned, of either kind of job. */
 export interface ExplainTask {
@@ -10,6 +13,9 @@ export interface ExplainTask {
   signal: AbortSignal;
 }
 
+/** Nobody has approved what is planned: it may not keep a database busy for longer (HD-3). */
+const maxPlanMs = 5000;
+
 export type Explained = { plan: string } | { error: string };
 
 const notAvailable = { error: 'EXPLAIN is not available for this statement' };
@@ -17,7 +23,7 @@ const notAvailable = { error: 'EXPLAIN is not available for this statement' };
 /** The plan of exactly one statement that the gate lets through, or why there is none (AP-60); never throws. */
 export async function explainStatement(
   task: ExplainTask,
-  { databases, judge }: { databases: Databases; judge: SqlJudge },
+  { databases, judge, log }: { databases: Databases; judge: SqlJudge; log: Log },
 ): Promise<Explained> {
   const target = databases.find(task.database, task.environment);
   if (!target || target.degraded)
@@ -26,14 +32,19 @@ export async function explainStatement(
   if (verdict.verdict === 'refused') return { error: `refused: ${verdict.reason}` };
   if (verdict.verdict === 'empty' || verdict.statements.length !== 1) return notAvailable;
   const [statement] = verdict.statements;
-  if (!statement?.explainable) return notAvailable;
-  const { timeoutMs, signal } = task;
-  const { explained, connectivity } = await target.driver.explain({
+  const [facts] = verdict.facts;
+  if (!statement?.explainable || facts === undefined) return notAvailable;
+  const why = neverPlanned(target.driver.dialect, facts);
+  if (why !== null) return { error: notPlanned(why) };
+  const { signal } = task;
+  const { explained, hidden, connectivity } = await target.driver.explain({
     sql: statement.text,
     read: statement.class === 'read',
-    timeoutMs,
+    facts,
+    timeoutMs: Math.min(task.timeoutMs, maxPlanMs),
     signal,
   });
+  if (hidden !== null) log.info('the database refused a plan', { database: target.name, why: hidden });
   if (!signal.aborted) target.noteRun(connectivity);
   return explained;
 }

@@ -100,7 +100,7 @@ const insertText = `with created as (
     insert into requests (${columns.join(', ')}) values (${columns.map((_, index) => `$${index + 1}`).join(', ')})
   ), ${auditInsert(after(1))}, ${outboxInsert({ request: '$1', version: '1', signal: "'change'", actor: '$3', step: 'null', view: after(2), starts: 'true', lingerMs: after(3) })},
   ${contextInsert({ request: '$1', context: after(4) })}`;
-const explainInsertText = `${insertText}, ${dryRunInsert({ request: '$1', database: parameterOf('database'), environment: parameterOf('environment'), statements: after(5), now: parameterOf('created_at') })}`;
+const explainInsertText = `${insertText}, ${dryRunInsert({ request: '$1', database: parameterOf('database'), environment: parameterOf('environment'), statements: after(5), errors: after(6), now: parameterOf('created_at') })}`;
 
 /** RQ-27, RQ-29: request, snapshot, digest, trace, first dispatch, audit events, news, context and EXPLAIN jobs in one statement; a taken key is a unique violation of `requests_by_key`. `pairBusyMs` is what the locked pair of a migration has been busy for. */
 export function insertRequest(
@@ -128,7 +128,7 @@ export function insertRequest(
     JSON.stringify(viewOf(request, request.createdAt)),
     dispatched ? dispatchedLingerMs : 0,
     contextValue(creation.context),
-    ...(explained ? [creation.explain] : []),
+    ...(explained ? [creation.explain.map(({ sql }) => sql), creation.explain.map(({ error }) => error)] : []),
   ]);
   tx.wake(topic.outbox);
   if (dispatched || explained) tx.wake(topic.jobs(request.database, request.environment));

@@ -20,17 +20,21 @@ export interface DryRunOffer {
   sql: string;
 }
 
-/** Part of a creation's one statement: a job for each text of the `text[]` parameter `statements`, in their order (AG-65). */
+/**
+ * Part of a creation's one statement: a job for each text of the `text[]` parameter `statements`, in their order (AG-65); one with an error in `errors` has
+ * failed already.
+ */
 export function dryRunInsert(p: {
   request: string;
   database: string;
   environment: string;
   statements: string;
+  errors: string;
   now: string;
 }): string {
-  return `explained as (insert into dry_run_jobs (request_id, statement_index, database, environment, sql, created_at)
-    select ${p.request}, place - 1, ${p.database}, ${p.environment}, sql, ${p.now}
-    from unnest(${p.statements}::text[]) with ordinality as statement(sql, place))`;
+  return `explained as (insert into dry_run_jobs (request_id, statement_index, database, environment, sql, state, error, created_at)
+    select ${p.request}, place - 1, ${p.database}, ${p.environment}, sql, case when error is null then 'pending' else 'failed' end, error, ${p.now}
+    from unnest(${p.statements}::text[], ${p.errors}::text[]) with ordinality as statement(sql, error, place))`;
 }
 
 /** Part of a move's one statement: ends the open jobs when the request starts or ends by it (AG-68); no part when it does neither. */

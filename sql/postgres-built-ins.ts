@@ -98,7 +98,7 @@ const tables = {
 /** The verdict of one name of `pg_catalog`; an array has that of its elements. */
 export function builtInOfPostgres(kind: keyof typeof tables, name: string): BuiltIn {
   const [computes, looks] = tables[kind];
-  const asked = kind === 'types' && name.startsWith('_') ? name.slice(1) : name;
+  const asked = kind === 'types' ? name.replace(/^_|\[\]$/g, '') : name;
   if (computes.has(asked)) return 'computes';
   return looks.has(asked) ? 'looks' : null;
 }

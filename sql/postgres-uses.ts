@@ -1,3 +1,4 @@
+import { columnsOf } from './postgres-columns.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from './tree.js';
 import { distinctUses, noUses, type UsedName, type Uses } from './uses.js';
 
@@ -17,6 +18,7 @@ export function usesOf(tag: string, body: TreeNode): Uses {
     }
   }
   // The alias of a function in FROM is its value: `d.f FROM g(1) d` calls f with it.
+  uses.columns = columnsOf(tag, body);
   if (functionInFrom) for (const name of uses.fields) uses.functions.push({ schema: null, name });
   return distinctUses(uses);
 }
@@ -81,10 +83,11 @@ const valueFunctions: Readonly<Record<string, string>> = {
   current_schema: 'current_schema',
 };
 
-/** `int[]` is an array of `int4`; `t.c%TYPE` is whatever the column is. */
+/** `int[]` is an array of `int4`, both of which count; `t.c%TYPE` is whatever the column is. */
 function addType(uses: Uses, node: TreeNode): void {
   const type = nameOf(listOf(node.names));
   uses.types.push(node.pct_type === true ? { schema: type.schema ?? '', name: `${type.name}%type` } : type);
+  if (listOf(node.arrayBounds).length > 0) uses.types.push({ ...type, name: `${type.name}[]` });
 }
 
 const addXml = (uses: Uses) => void uses.types.push({ schema: 'pg_catalog', name: 'xml' });

@@ -18,9 +18,18 @@ export interface Uses {
   types: UsedName[];
   /** Fields of what may be a table (`t.f`): a column, or else a call of that name with the row. */
   fields: string[];
+  /** The columns that may be used, of whatever table; null when they are not all written (`*`, by position, a row as a whole). */
+  columns: string[] | null;
+  /** MySQL: a subquery stands elsewhere than in FROM; the server may run it while it plans. */
+  valueQuery: boolean;
+  /** MySQL: a query of one table that only compares columns with constants, so that no row can make it fail. */
+  lookup: boolean;
 }
 
-export const noUses = (): Uses => ({ functions: [], operators: [], types: [], fields: [] });
+export const noUses = (): Uses => ({
+  ...{ functions: [], operators: [], types: [], fields: [], columns: [] },
+  ...{ valueQuery: false, lookup: false },
+});
 
 /**
  * The names that are no built-ins known to have no effect (HD-21): what they do when the statement runs is not known. A name without a schema is taken for
@@ -52,8 +61,13 @@ export function shownName(kind: 'functions' | 'operators' | 'types', { schema, n
   return kind === 'functions' ? `${full}()` : full;
 }
 
-export function distinctUses({ functions, operators, types, fields }: Uses): Uses {
-  return { functions: distinct(functions), operators: distinct(operators), types: distinct(types), fields: [...new Set(fields)] };
+export function distinctUses({ functions, operators, types, fields, columns, ...rest }: Uses): Uses {
+  return {
+    ...rest,
+    ...{ functions: distinct(functions), operators: distinct(operators), types: distinct(types) },
+    fields: [...new Set(fields)],
+    columns: columns && [...new Set(columns)],
+  };
 }
 
 function distinct(names: readonly UsedName[]): UsedName[] {

@@ -1,5 +1,5 @@
 import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
-import type { TableName } from '../../sql/facts.js';
+import type { StatementFacts, TableName } from '../../sql/facts.js';
 import type { Dialect, JudgedStatement } from '../../sql/judge.js';
 import type { CancelControl } from '../cancel-control.js';
 import type { MigrationTask } from '../migrations/task.js';
@@ -44,8 +44,9 @@ export interface Connected {
 /** One statement to be planned (AP-60). */
 export interface ExplainRun {
   sql: string;
-  /** Whether the pool of reads is enough. */
+  /** Whether the statement only reads. */
   read: boolean;
+  facts: StatementFacts;
   timeoutMs: number;
   signal: AbortSignal;
 }
@@ -58,8 +59,8 @@ export interface Driver {
   select(run: Run): Promise<RunReport>;
   dml(run: Run): Promise<RunReport>;
   migrate(run: Run, task: MigrationTask): Promise<RunReport>;
-  /** Plans a statement without running it; never throws. `connectivity` as in a run's report. */
-  explain(run: ExplainRun): Promise<{ explained: { plan: string } | { error: string }; connectivity: boolean }>;
+  /** Plans a statement without running it, if it can be planned without reading (HD-1); never throws. */
+  explain(run: ExplainRun): Promise<ExplainReport>;
   /**
    * What the tables look like now; takes at most `timeoutMs`. Throws a ConnectFailure or the database's error, NoSnapshot, or Interrupted when
    * the signal aborts.
@@ -70,6 +71,15 @@ export interface Driver {
   /** Deletes old marker rows (AP-56); returns how many. */
   deleteOldMarkers(): Promise<number>;
   close(): Promise<void>;
+}
+
+export interface ExplainReport {
+  /** The plan as JSON text, or why there is none, in words that people may see (HD-2). */
+  explained: { plan: string } | { error: string };
+  /** The database's own words, where they are not shown. */
+  hidden: string | null;
+  /** As in a run's report. */
+  connectivity: boolean;
 }
 
 export interface RunReport {

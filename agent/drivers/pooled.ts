@@ -1,6 +1,7 @@
+import { shownPlanError } from '../../domain/plan-error.js';
 import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
 import { endedUnproven, failure } from '../outcome.js';
-import { ConnectFailure, type Driver, type ExplainRun, type Run, type RunReport } from './driver.js';
+import { ConnectFailure, type ExplainReport, type ExplainRun, type Run, type RunReport } from './driver.js';
 import type { ErrorReader, Report } from './engine.js';
 import { Interrupted } from './faults.js';
 import { checkFlag, notStarted } from './guard.js';
@@ -51,34 +52,39 @@ async function runOnce<S extends Session>(
 }
 
 /**
- * Plans a statement on a session of the pool (AP-60); `plan` gives the server's JSON text. The connection ends when the job is given up
- * or its time, with `graceMs`, is over.
+ * Plans a statement on a session of the pool (AP-60); `plan` gives the server's JSON text, or why the statement is not planned. The connection ends when
+ * the job is given up or its time, with `graceMs`, is over.
  */
 export async function explainInPool<S extends Session>(
   pool: SessionPool<S>,
   run: ExplainRun,
   errors: ErrorReader,
-  { graceMs, plan }: { graceMs: number; plan: (session: S) => Promise<string> },
-): ReturnType<Driver['explain']> {
+  { graceMs, plan }: { graceMs: number; plan: (session: S) => Promise<ExplainReport['explained']> },
+): Promise<ExplainReport> {
   let session: S | null;
   try {
     session = await acquireWithin(pool, run);
   } catch (error) {
-    return { explained: { error: errors.errorText(error) }, connectivity: error instanceof ConnectFailure };
+    return failed(errors.errorText(error), error instanceof ConnectFailure);
   }
-  if (session === null) return { explained: { error: 'driver error: no connection is free' }, connectivity: false };
+  if (session === null) return failed('driver error: no connection is free', false);
   const destroy = session.destroy.bind(session);
   const timer = setTimeout(destroy, run.timeoutMs + graceMs);
   run.signal.addEventListener('abort', destroy, { once: true });
   try {
-    return { explained: { plan: await plan(session) }, connectivity: false };
+    return { explained: await plan(session), hidden: null, connectivity: false };
   } catch (error) {
-    return { explained: { error: errors.errorText(error) }, connectivity: errors.isConnectivityError(error) };
+    return failed(errors.errorText(error), errors.isConnectivityError(error));
   } finally {
     clearTimeout(timer);
     run.signal.removeEventListener('abort', destroy);
     void session.release();
   }
+}
+
+function failed(text: string, connectivity: boolean): ExplainReport {
+  const error = shownPlanError(text);
+  return { explained: { error }, hidden: error === text ? null : text, connectivity };
 }
 
 /** Collects a schema on a session of the pool (AP-61); throws what `collect` throws, or Interrupted when the signal aborts before one is free. */

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { signExplainToken } from '../../crypto/explain-token.js';
 import { claimDryRun, endDryRun, findDryRunClaim, findDryRunPair } from '../../db/dry-run-jobs.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { shownPlan } from '../../domain/mysql-plan.js';
+import { shownPlanError } from '../../domain/plan-error.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
 import type { Services } from '../context.js';
 import { memberText } from '../json-member.js';
@@ -34,15 +36,15 @@ export async function claimDryRunJob(call: Call<{ id: string }, undefined, unkno
   return { claim_token: claimed.claimToken, explain_token: signExplainToken(terms, signer, new Date(claimed.now)) };
 }
 
-/** `POST /api/agent/dry-run/{id}/result` (AG-67): the plan is kept as it was sent. */
+/** `POST /api/agent/dry-run/{id}/result` (AG-67): the plan and the error are kept as people may see them (HD-2). */
 export async function submitDryRun(call: Call<{ id: string }, undefined, z.output<typeof dryRunResultBody>>, services: Services) {
   const { id } = call.params;
   const { claim_token: claimToken, result, error } = call.body;
   if (!isUuid(id)) throw notFound('dry_run_job');
   const end =
     error != null
-      ? { error: cutBytes(error, maxErrorBytes) }
-      : { plan: result == null ? '{}' : (memberText(call.bodyBytes, 'result') ?? '{}') };
+      ? { error: cutBytes(shownPlanError(error), maxErrorBytes) }
+      : shownPlan(result == null ? '{}' : (memberText(call.bodyBytes, 'result') ?? '{}'));
   if (await endDryRun(services.database, { id, agent: agentOf(call.caller), claimToken }, end)) return {};
   const pair = await findDryRunPair(services.database, id);
   if (pair === undefined) throw notFound('dry_run_job');

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endPreflightJob, findPreflightPair } from '../../db/preflight-jobs.js';
 import { invalid, refusal } from '../../domain/errors.js';
+import { shownPlan } from '../../domain/mysql-plan.js';
 import type { Services } from '../context.js';
 import { memberText } from '../json-member.js';
 import { isUuid } from '../requests/facts.js';
@@ -17,7 +18,7 @@ export const preflightResultBody = z.object({
   error: z.string().nullish(),
 });
 
-/** `POST /api/agent/preflight-result` (AG-70): wakes the caller who waits, on whatever process; an error's text is not kept. */
+/** `POST /api/agent/preflight-result` (AG-70): wakes the caller who waits, on whatever process; the plan is kept as people may see it (HD-2), an error's text not at all. */
 export async function submitPreflight(
   call: Call<undefined, undefined, z.output<typeof preflightResultBody>>,
   services: Services,
@@ -28,7 +29,9 @@ export async function submitPreflight(
   refuseAbove('result', plan, maxResultBytes);
   refuseAbove('error', error ?? null, maxErrorBytes);
   const job = { id, agent: agentOf(call.caller), claimToken };
-  const ended = isUuid(id) && (await services.database.transaction((tx) => endPreflightJob(tx, job, plan)));
+  const shown = plan === null ? null : shownPlan(plan);
+  const kept = shown !== null && 'plan' in shown ? shown.plan : null;
+  const ended = isUuid(id) && (await services.database.transaction((tx) => endPreflightJob(tx, job, kept)));
   if (ended) return {};
   const pair = isUuid(id) ? await findPreflightPair(services.database, job) : undefined;
   if (pair !== undefined) requireServed(call.caller, pair);

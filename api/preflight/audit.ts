@@ -11,7 +11,7 @@ export async function auditPreflight(
   call: PreflightCall,
   services: Services,
   found: PreflightAnswer,
-  impactStatus: string,
+  impact: { status: string; planned: number },
 ): Promise<void> {
   if (call.signal.aborted) return;
   const { database, environment } = call.body;
@@ -30,7 +30,7 @@ export async function auditPreflight(
       environment,
     };
     await services.database.transaction((tx) =>
-      insertAuditEvents(tx, [draftOf(call, found, impactStatus)], { ...subject, detailFingerprint, detailRaw }),
+      insertAuditEvents(tx, [draftOf(call, found, impact)], { ...subject, detailFingerprint, detailRaw }),
     );
   } catch (error) {
     services.metrics.auditWriteFailures.inc();
@@ -43,7 +43,7 @@ function migrationOf({ body: { operation } }: PreflightCall) {
   return operation === 'migrate_up' || operation === 'migrate_down' ? operation : null;
 }
 
-function draftOf(call: PreflightCall, found: PreflightAnswer, impactStatus: string): AuditDraft {
+function draftOf(call: PreflightCall, found: PreflightAnswer, impact: { status: string; planned: number }): AuditDraft {
   return {
     type: 'preflight.attempted',
     outcome: found.status === 'blocked' ? 'denied' : 'success',
@@ -54,7 +54,8 @@ function draftOf(call: PreflightCall, found: PreflightAnswer, impactStatus: stri
     metadata: {
       status: found.status,
       risk_level: found.risk,
-      impact_status: impactStatus,
+      impact_status: impact.status,
+      planned_statements: impact.planned,
       blocked_codes: found.review.findings.filter(({ action }) => action === 'block').map(({ code }) => code),
       include_explain: call.body.include_explain,
     },

@@ -11,6 +11,8 @@ import {
 import { forbidden, refusal } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { summarisePlan } from '../../domain/plan-summary.js';
+import type { Dialect } from '../../sql/judge.js';
+import { neverPlanned } from '../../sql/never-planned.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../long-poll.js';
 import type { Accepted } from '../requests/judgement.js';
@@ -23,6 +25,8 @@ export interface Impact {
   estimated_rows?: number | null;
   estimated_cost?: number | null;
   index_used?: boolean | null;
+  /** Statements that an agent was asked to plan. */
+  planned?: number;
 }
 
 const closingMs = 4000;
@@ -33,7 +37,7 @@ const afterWaitMs = 3000;
 export async function findImpact(
   call: PreflightCall,
   services: Services,
-  verdict: Accepted,
+  { verdict, dialect }: { verdict: Accepted; dialect: Dialect | null },
   workflow: WorkflowConfig,
 ): Promise<Impact> {
   const { caller, body } = call;
@@ -42,14 +46,16 @@ export async function findImpact(
   if (!body.include_explain || !explainable || !can(caller, 'request.preflight_explain', body)) return { status: 'skipped' };
   if (!workflow.explain) return { status: 'disabled_by_policy' };
   if (!(await hasHealthyAgent(services.database, body))) return { status: 'not_available' };
+  // What no agent may plan before approval is not asked for (HD-1).
+  if (neverPlanned(dialect, verdict.facts[0]!) !== null) return { status: 'error' };
   const askedMs = Math.min(body.explain_timeout_ms, services.config().preflight.maxExplainTimeoutMs);
   const timeoutMs = Math.min(askedMs, Math.floor(leftToAnswerMs()) - afterWaitMs);
   if (timeoutMs <= 0) return { status: 'timeout' };
   const id = await addJob(call, services, statement.text, timeoutMs);
   const end = await waitForEnd(call, services, id, timeoutMs);
   await limitDatabaseWork(closingMs, () => recheck(call));
-  if (end === null) return { status: 'timeout' };
-  return end.state === 'error' ? { status: 'error' } : completed(end.plan);
+  if (end === null) return { status: 'timeout', planned: 1 };
+  return { ...(end.state === 'error' ? { status: 'error' as const } : completed(end.plan)), planned: 1 };
 }
 
 /** PF-11, PF-9: refused while draining, and beyond the user's limit. */

@@ -43,7 +43,7 @@ export async function preflight(call: PreflightCall, services: Services): Promis
   const judged = judgeAccepted(generation, { ...body, dialect }, verdict, known);
   if (judged.matched === null) return answer(call, services, blockedAnswer('rejected', noWorkflow, null), skipped);
   const found = preflightAnswer(factsOf(call, verdict, { ...judged, matched: judged.matched }));
-  const impact = await findImpact(call, services, verdict, judged.matched);
+  const impact = await findImpact(call, services, { verdict, dialect }, judged.matched);
   return limitDatabaseWork(afterWaitMs, () => answer(call, services, found, impact));
 }
 
@@ -68,8 +68,8 @@ function factsOf({ caller, body }: PreflightCall, verdict: Accepted, judged: Jud
 
 /** Audits and answers; the plan goes out as the agent sent it. */
 async function answer(call: PreflightCall, services: Services, found: PreflightAnswer, impact: Impact): Promise<Reply> {
-  await auditPreflight(call, services, found, impact.status);
-  const { plan, ...shown } = impact;
+  const { plan, planned = 0, ...shown } = impact;
+  await auditPreflight(call, services, found, { status: impact.status, planned });
   const text = JSON.stringify(preflightResponse.parse({ ...found, impact: shown }));
   if (plan === undefined) return rawJson(200, [text]);
   // `impact` is the only object of that name; a quote inside a text would be escaped.

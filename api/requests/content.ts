@@ -1,5 +1,5 @@
 import type { WorkflowConfig } from '../../config/shared-types.js';
-import type { Creation, CreationInput } from '../../domain/request/creation.js';
+import type { Creation, CreationInput, Explainable } from '../../domain/request/creation.js';
 import type { Operation } from '../../domain/workflow-policy.js';
 import type { Dialect } from '../../sql/judge.js';
 
@@ -18,6 +18,6 @@ export interface Content
   bounded: boolean;
   /** Whether the caller holds every permission that creating it needs (RQ-21). */
   permitted: boolean;
-  /** Statements that EXPLAIN takes (AG-65). */
-  explainable: string[];
+  /** Statements that EXPLAIN takes (AG-65), with the reason where no agent is asked. */
+  explainable: Explainable[];
 }

@@ -1,6 +1,9 @@
 import { invalid } from '../../domain/errors.js';
+import { notPlanned } from '../../domain/plan-error.js';
 import { collectedContext } from '../../domain/request/context.js';
-import type { Verdict } from '../../sql/judge.js';
+import type { Explainable } from '../../domain/request/creation.js';
+import type { Dialect, Verdict } from '../../sql/judge.js';
+import { neverPlanned } from '../../sql/never-planned.js';
 import type { Services } from '../context.js';
 import type { Call } from '../route.js';
 import { refuseBlocked } from './blocked.js';
@@ -31,8 +34,16 @@ export async function judgeSqlContent(
     matched,
     bounded: judged.bounded,
     permitted: maySubmit(caller, input, verdict, input),
-    explainable: verdict.statements.filter(({ explainable }) => explainable).map(({ text }) => text),
+    explainable: explainables(verdict, dialect),
   };
+}
+
+/** A statement that no agent may plan before approval gets its reason at once (HD-1). */
+function explainables({ statements, facts }: Accepted, dialect: Dialect | null): Explainable[] {
+  return statements.flatMap(({ explainable, text }, index) => {
+    const why = neverPlanned(dialect, facts[index]!);
+    return explainable ? [{ sql: text, error: why === null ? null : notPlanned(why) }] : [];
+  });
 }
 
 function accepted(verdict: Verdict): Accepted {

@@ -1,3 +1,5 @@
+import { shownPlan } from '../mysql-plan.js';
+import { isPermissionError, shownPlanError } from '../plan-error.js';
 import type { Instant } from './types.js';
 
 /** What is known for approvers when a request is made, in the form in which it is shown (RQ-42, RQ-43); null = not collected. */
@@ -100,11 +102,11 @@ export function shownContext(
 }
 
 function explained({ sql, state, plan, error }: DryRun): Explained {
-  if (state === 'completed') return { sql, plan: JSON.parse(plan ?? '{}') as unknown };
-  const text = error ?? 'no plan';
-  return { sql, error: text, hint: permissionError.test(text) ? permissionHint : null };
+  // What was kept before there was HD-2 is as the agent sent it.
+  const shown = state === 'completed' ? shownPlan(plan ?? '{}') : { error: shownPlanError(error ?? noPlan) };
+  if ('plan' in shown) return { sql, plan: JSON.parse(shown.plan) as unknown };
+  return { sql, error: shown.error, hint: isPermissionError(shown.error) ? permissionHint : null };
 }
 
-// The numbers that an agent's error text carries (agent-process section 11): PostgreSQL's class, MySQL's for a database, table and column.
-const permissionError = /\b(SQLSTATE 42501|error (1044|1142|1143))\b/;
+const noPlan = 'no agent answered in time';
 const permissionHint = "the agent's database role lacks a right on what the statement names";

@@ -4,6 +4,12 @@ import type { CollectedContext } from './context.js';
 import { dispatchedState } from './judge-resume.js';
 import { type Instant, isMutating, type StoredRequest } from './types.js';
 
+/** A statement that EXPLAIN takes; with an error when no agent is asked to plan it. */
+export interface Explainable {
+  sql: string;
+  error: string | null;
+}
+
 /** What the caller asked for, after defaults and aliases (requests.md section 2). */
 export interface CreationInput {
   database: string;
@@ -38,8 +44,8 @@ export interface Creation {
   /** The state of the directory that a bundle was made from, as events tell it (MI-12); null of other operations. */
   dirSha256: string | null;
   context: CollectedContext;
-  /** The statements that agents are asked to explain (AG-65). */
-  explain: string[];
+  /** The statements that agents are asked to explain (AG-65), and those that they are not, with the reason. */
+  explain: readonly Explainable[];
   workflow: WorkflowSnapshot | null;
   approval: AutoApproval;
   policyRevision: string;
@@ -107,7 +113,7 @@ function rowBound({ approval, operation, workflow }: Creation): number | null {
   return passed ? (workflow?.autoApprove?.maxEstimatedRows ?? 0) : null;
 }
 
-function creationEvents({ id, input, bypass, dirSha256 }: Creation, actor: Actor, dispatched: boolean): AuditDraft[] {
+function creationEvents({ id, input, bypass, dirSha256, explain }: Creation, actor: Actor, dispatched: boolean): AuditDraft[] {
   const event = { outcome: 'success', actor, resourceType: 'request', resourceId: id } as const;
   const metadata = {
     channel: 'api',
@@ -116,6 +122,7 @@ function creationEvents({ id, input, bypass, dirSha256 }: Creation, actor: Actor
     no_result_store: input.noResultStore,
     ...(input.requireApproval ? { require_approval: true } : {}),
     share_with: input.shareWith,
+    ...(explain.length === 0 ? {} : { planned_statements: explain.filter(({ error }) => error === null).length }),
     ...(dirSha256 === null ? {} : { dir_sha256: dirSha256 }),
   };
   if (!dispatched) return [{ ...event, type: 'request.created', reason: input.reason, metadata }];

@@ -37,9 +37,9 @@ const looking = words(`
   gtid_subtract wsrep_last_seen_gtid wsrep_last_written_gtid extractvalue updatexml match st_asgeojson st_astext st_contains st_distance
   st_distance_sphere st_geomfromgeojson st_geomfromtext st_intersects st_pointfromtext st_srid st_within st_x st_y`);
 
-/** The verdict of a function that is no stored one, by its name in lower case; or of a variable's sign. */
+/** The verdict of a function that is no stored one, by its name in lower case; or of an operator: all are the server's own. */
 export function builtInOfMysql(kind: 'functions' | 'operators' | 'types', name: string): BuiltIn {
-  if (kind !== 'functions') return name === '@' ? 'looks' : null;
+  if (kind !== 'functions') return name === '@' ? 'looks' : name === ':=' ? null : 'computes';
   if (computing.has(name)) return 'computes';
   return looking.has(name) ? 'looks' : null;
 }

@@ -2,6 +2,8 @@ import { distinctUses, noUses, type UsedName, type Uses } from '../uses.js';
 import { readTable } from './ddl-parts.js';
 import type { MysqlForm } from './forms.js';
 import { hasWords, type MysqlStatement, nameOf, skipPair, skipWords, upperAt } from './statement.js';
+import { findTables } from './tables.js';
+import { hasValueQuery } from './value-query.js';
 
 /** The functions of a query or DML statement; of a definition, none. Operators and types are the server's own, but for variables (`@`). */
 export function mysqlUsesOf(statement: MysqlStatement, form: MysqlForm): Uses {
@@ -14,13 +16,24 @@ export function mysqlUsesOf(statement: MysqlStatement, form: MysqlForm): Uses {
       if (used !== null) uses.functions.push(used);
     } else if (upper === '@' || (upper === ':' && upperAt(statement, at + 1) === '='))
       uses.operators.push({ schema: null, name: '@' });
-    else if (upper === ':=') uses.operators.push({ schema: null, name: ':=' });
+    else if (upper === ':=' || (failing.has(upper) && !isStar(statement, at))) uses.operators.push({ schema: null, name: upper });
     else if (!dotted && withoutParentheses.has(upper)) uses.functions.push({ schema: null, name: upper.toLowerCase() });
     else if ((upper === 'NEXT' || upper === 'PREVIOUS') && hasWords(statement, at + 1, 'VALUE', 'FOR'))
       uses.functions.push({ schema: null, name: upper === 'NEXT' ? 'nextval' : 'lastval' });
   }
+  uses.valueQuery = hasValueQuery(statement);
+  uses.lookup = form.kind === 'query' && uses.functions.length + uses.operators.length === 0 && isOfOneTable(statement);
   return distinctUses(uses);
 }
+
+const isOfOneTable = (statement: MysqlStatement): boolean =>
+  statement.tokens.filter(({ upper }) => upper === 'SELECT').length === 1 &&
+  upperAt(statement, 0) === 'SELECT' &&
+  findTables(statement).length === 1;
+
+/** All columns, not a product. */
+const isStar = (statement: MysqlStatement, at: number): boolean =>
+  upperAt(statement, at) === '*' && beforeStar.has(upperAt(statement, at - 1));
 
 /** What is called where a parenthesis opens behind this token, or null. */
 function calledAt(statement: MysqlStatement, at: number): UsedName | null {
@@ -48,6 +61,9 @@ function insertedTableEnd(statement: MysqlStatement, verbAt: number): number | n
 }
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
+/** Operators that can fail on a value. */
+const failing = words('+ - * / % ^ & | ~ ! DIV MOD REGEXP RLIKE');
+const beforeStar = words('SELECT DISTINCT ALL , . (');
 const beforeTable = words('LOW_PRIORITY DELAYED HIGH_PRIORITY IGNORE INTO');
 const withoutParentheses =
   words(`CURRENT_USER CURRENT_ROLE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP UTC_DATE UTC_TIME

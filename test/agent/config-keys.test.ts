@@ -242,6 +242,17 @@ const rows: Record<string, () => Row> = {
     ],
   }),
   'databases.<name>.<environment>.pool_max': () => integer(1, (c) => shop(c).poolMax, 11, 3),
+  'databases.<name>.<environment>.explain_functions': () => ({
+    ...{ seen: (c) => shop(c).explainFunctions, fallback: [], good: ['tax', 'billing.Net'] },
+    bad: [
+      ['tax', 'expected array'],
+      [[1], 'expected string'],
+      [['a.b.c'], 'is no function'],
+      [['tax()', 'net gross'], 'is no function'],
+      [['public.pg_sleep'], 'is never planned before approval'],
+      [['table_to_xml'], 'is never planned before approval'],
+    ],
+  }),
 };
 
 describe('every key of agent.toml (section 2, section 12)', () => {

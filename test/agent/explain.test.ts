@@ -11,6 +11,8 @@ let gateway: FakeGateway;
 let agent: TestAgent;
 let target: pg.Client;
 
+const tables = 'explain_functions = ["sneaky", "public.slow"]\n[schema_sync]\nenabled = false\n';
+
 beforeAll(async () => {
   ({ database, client: target } = await connectEmptyDatabase());
   await target.query(`
@@ -22,7 +24,7 @@ beforeAll(async () => {
   `);
   gateway = await startFakeGateway();
   const polled = gateway.nextPoll((body) => body.explain_limit === 2);
-  agent = startTestAgent({ gateway, url: database.url, tables: '[schema_sync]\nenabled = false\n' });
+  agent = startTestAgent({ gateway, url: database.url, tables });
   await polled;
 });
 beforeEach(() => {

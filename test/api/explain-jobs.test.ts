@@ -72,10 +72,10 @@ describe('EXPLAIN jobs of a request', () => {
     const [one, two] = await jobsOf(id);
     const agent = await known();
     await answered(agent, one!.id, { error: 'driver error: query failed: permission denied (SQLSTATE 42501)' });
-    await answered(agent, two!.id, { error: 'é'.repeat(2049), result: {} });
+    await answered(agent, two!.id, { error: `refused: ${'é'.repeat(2049)}`, result: {} });
     const { status, explain } = await contextOf(id);
     expect([status, explain[0].hint, explain[1].hint]).toEqual(['partial', expect.stringContaining('right'), null]);
-    expect(explain[1].error).toBe('é'.repeat(2048));
+    expect(explain[1].error).toBe(`refused: ${'é'.repeat(2043)}`);
   });
 
   it.each<[string, string, Body]>([

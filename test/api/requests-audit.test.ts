@@ -42,7 +42,7 @@ describe('events of a request (section 3 of the audit rules)', () => {
       event.resource_type,
       Object.keys(event.metadata),
     ]);
-    const creation = withToken(['channel', 'emergency', 'allow_ddl', 'no_result_store', 'share_with']);
+    const creation = withToken(['channel', 'emergency', 'allow_ddl', 'no_result_store', 'share_with', 'planned_statements']);
     const agent = events.at(-1)!.actor_id;
     expect(rows).toEqual([
       ['request.created', 'approval', 'success', 'owner', 'user', 'request', creation],

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isListedCall } from '../../sql/listed-calls.js';
 import { builtInOfPostgres } from '../../sql/postgres-built-ins.js';
-import { usesBeyondComputing, usesWithEffects } from '../../sql/uses.js';
+import { noUses, usesBeyondComputing, usesWithEffects } from '../../sql/uses.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 
 let database: TestDatabase;
@@ -132,8 +132,8 @@ const innerType =
 
 describe('names', () => {
   const used = (schema: string | null, ...names: string[]) => ({
+    ...noUses(),
     functions: names.map((name) => ({ schema, name })),
-    ...{ operators: [], types: [], fields: [] },
   });
   it.each([
     ['postgresql', null, ['lower', 'now'], [], []],

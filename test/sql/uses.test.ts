@@ -30,7 +30,7 @@ describe('what a PostgreSQL statement uses: functions | operators | types | fiel
     ['SELECT a + 1, a OPERATOR(s.+) 1, -a, a != 1 FROM t', ' | + - <> s.+ |  | '],
     [
       "SELECT a::int, CAST(a AS s.t), DATE '2020-01-01', 'x'::\"T\"[], f(1)::varchar(3) FROM t",
-      'f |  | T date pg_catalog.int4 pg_catalog.varchar s.t | ',
+      'f |  | T T[] date pg_catalog.int4 pg_catalog.varchar s.t | ',
     ],
     ['SELECT 1 WHERE a BETWEEN 1 AND 2', ' | < <= > >= |  | '],
     [

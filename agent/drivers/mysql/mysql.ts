@@ -2,20 +2,18 @@ import type { AgentConfig, DatabaseConfig } from '../../config.js';
 import { migrateInPool } from '../../migrations/migrate.js';
 import { collectMysqlSchema } from '../../schema/mysql.js';
 import type { Timings } from '../../timings.js';
-import type { Driver, ExplainRun } from '../driver.js';
+import type { Driver } from '../driver.js';
 import { explainInPool, runInPool, snapshotInPool } from '../pooled.js';
 import { connectDatabase, deleteOldMarkers } from '../upkeep.js';
 import { runMysqlDml } from './dml.js';
 import { mysqlEngine as engine } from './engine.js';
 import { mysqlErrors as errors, mysqlConnectFailure } from './errors.js';
+import { planMysqlStatement } from './explain.js';
 import { readAccountProblem } from './grants.js';
-import { limitTime } from './limits.js';
 import { createMysqlMarker } from './marker.js';
 import { createMysqlMigrations } from './migrations.js';
-import { explainMysql } from './plan.js';
 import { createMysqlPool } from './pool.js';
 import { runMysqlSelect } from './select.js';
-import type { MysqlSession } from './session.js';
 import { readMysqlUrl } from './url.js';
 
 /** A MySQL or MariaDB target with a pool for reads and one for writes. */
@@ -42,9 +40,9 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
     dml: (run) => runInPool(writes, run, errors, (session, onProven) => runMysqlDml(session, run, toWrite, onProven)),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),
     explain: (run) =>
-      explainInPool(run.read ? reads : writes, run, errors, {
+      explainInPool(reads, run, errors, {
         graceMs: timings.deadlineGraceMs,
-        plan: (session) => explainAndRollBack(session, run),
+        plan: (session) => planMysqlStatement(session, run, database.explainFunctions),
       }),
     errorText: errors.errorText,
     // Not with the account of reads: MariaDB hides constraints from one that can only SELECT.
@@ -54,11 +52,4 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
       await Promise.all([reads.close(), writes.close()]);
     },
   };
-}
-
-/** MariaDB does not plan a write in a read-only transaction; planned without ANALYZE it does not run, and the reset rolls back (AP-60). */
-async function explainAndRollBack(session: MysqlSession, run: ExplainRun): Promise<string> {
-  await session.run(`start transaction read ${run.read ? 'only' : 'write'}`);
-  await limitTime(session, run.timeoutMs / 1000);
-  return (await explainMysql(session, run.sql)).replace(/\n\s*/g, '');
 }

@@ -1,14 +1,23 @@
-import type { ExplainRun } from '../driver.js';
+import type { ExplainReport, ExplainRun } from '../driver.js';
+import { whyNotPlannable } from './plannable.js';
 import type { PostgresSession } from './session.js';
 
-/** The plan as the server wrote it, without its line breaks, made in a read-only transaction that is rolled back (AP-60). */
-export async function explainText(session: PostgresSession, run: ExplainRun): Promise<string> {
-  const results = await session.exchange([
+/**
+ * The plan as the server wrote it, without its line breaks, or why there is none. The names are looked up in the transaction that plans: it is read-only and
+ * rolled back by the reset of the connection (AP-60, HD-3).
+ */
+export async function planStatement(
+  session: PostgresSession,
+  run: ExplainRun,
+  explainFunctions: readonly string[],
+): Promise<ExplainReport['explained']> {
+  await session.exchange([
     { kind: 'run', text: 'begin read only' },
     { kind: 'run', text: "select pg_catalog.set_config('statement_timeout', $1, true)", values: [String(run.timeoutMs)] },
-    { kind: 'run', text: `explain (format json) ${run.sql}` },
-    { kind: 'run', text: 'rollback' },
   ]);
+  const why = await whyNotPlannable(session, run.facts, explainFunctions);
+  if (why !== null) return { error: why };
+  const [row] = await session.query(`explain (format json) ${run.sql}`);
   // A raw line break can only stand between tokens: in strings it is escaped.
-  return (results[2]?.rows[0]?.[0] ?? 'null').replace(/\n\s*/g, '');
+  return { plan: (row?.[0] ?? 'null').replace(/\n\s*/g, '') };
 }

@@ -8,7 +8,7 @@ import { connectDatabase, deleteOldMarkers } from '../upkeep.js';
 import { runDml } from './dml.js';
 import { postgresEngine as engine } from './engine.js';
 import { connectFailure, postgresErrors as errors } from './errors.js';
-import { explainText } from './explain.js';
+import { planStatement } from './explain.js';
 import { createPostgresMarker } from './marker.js';
 import { createPostgresMigrations } from './migrations.js';
 import { ownPathProblem } from './own-path.js';
@@ -44,9 +44,9 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
     snapshot: (timeoutMs, signal) =>
       snapshotInPool(reads, signal, (session) => collectPostgresSchema(session, timeoutMs, signal)),
     explain: (run) =>
-      explainInPool(run.read ? reads : writes, run, errors, {
+      explainInPool(reads, run, errors, {
         graceMs: timings.deadlineGraceMs,
-        plan: (session) => explainText(session, run),
+        plan: (session) => planStatement(session, run, database.explainFunctions),
       }),
     errorText: errors.errorText,
     deleteOldMarkers: () => deleteOldMarkers(kept),

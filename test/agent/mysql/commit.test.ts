@@ -187,7 +187,15 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
   it('AP-I5, C5: a cancel that races it 100 times is never told for a committed change, nor a success for one rolled back', async () => {
     const judge = await createSqlJudge();
     const { url } = bench.database;
-    const one = { database: 'shop', environment: 'staging', url, readUrl: url, searchPath: null, poolMax: 4 };
+    const one = {
+      database: 'shop',
+      environment: 'staging',
+      url,
+      readUrl: url,
+      searchPath: null,
+      poolMax: 4,
+      explainFunctions: [],
+    };
     const driver = createDriver(one, bench.agent.config, { ...defaultTimings, cancelRepeatMs: 20 });
     const seen = new Set<string>();
     try {

@@ -1,0 +1,35 @@
+import { alikePlan, readsRows, readsRowsToPlan, reducedMysqlPlan } from '../../../domain/mysql-plan.js';
+import type { StatementFacts } from '../../../sql/facts.js';
+import type { ExplainReport, ExplainRun } from '../driver.js';
+import { asMysqlError } from './errors.js';
+import { limitTime } from './limits.js';
+import { explainMysql } from './plan.js';
+import { whyNotPlannable } from './plannable.js';
+import type { MysqlSession } from './session.js';
+
+/**
+ * What people may see of the plan, or why there is none (HD-1, HD-2). MariaDB does not plan a write in a read-only transaction; planned without ANALYZE it
+ * does not run, and the reset rolls back (AP-60).
+ */
+export async function planMysqlStatement(
+  session: MysqlSession,
+  run: ExplainRun,
+  explainFunctions: readonly string[],
+): Promise<ExplainReport['explained']> {
+  await session.run(`start transaction read ${run.read ? 'only' : 'write'}`);
+  await limitTime(session, run.timeoutMs / 1000);
+  const why = await whyNotPlannable(session, run.facts, explainFunctions);
+  if (why !== null) return { error: why };
+  try {
+    return answered(JSON.parse(await explainMysql(session, run.sql)), run.facts);
+  } catch (error) {
+    // The value of a row that is read while planning can raise it, or not: that must look like the same row without it.
+    if (run.facts.named.length > 0 && asMysqlError(error)?.sqlState.startsWith('22')) return { error: readsRows };
+    throw error;
+  }
+}
+
+function answered(plan: unknown, { named, uses }: StatementFacts): ExplainReport['explained'] {
+  if (!readsRowsToPlan(plan)) return { plan: JSON.stringify(reducedMysqlPlan(plan)) };
+  return uses.lookup ? { plan: JSON.stringify(alikePlan(named[0]?.name ?? '')) } : { error: readsRows };
+}

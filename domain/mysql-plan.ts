@@ -1,0 +1,85 @@
+import { notPlanned } from './plan-error.js';
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/**
+ * What of a plan of MySQL or MariaDB is passed on (HD-2): for each table its name, how it is read, its keys, rows, filtered and cost, and how they are
+ * joined. Messages, conditions, sort keys and what later versions add are left out: they can hold values. Total for any JSON.
+ */
+export function reducedMysqlPlan(plan: unknown): Json {
+  const node = objectOf(plan);
+  if (node === null) return {};
+  const kept: Record<string, Json> = {};
+  for (const [key, value] of Object.entries(node)) {
+    if (holders.has(key)) kept[key] = Array.isArray(value) ? value.map(reducedMysqlPlan) : reducedMysqlPlan(value);
+    else if (numbers.has(key) && isNumeric(value)) kept[key] = value;
+    else if (names.has(key) && typeof value === 'string') kept[key] = value;
+    else if (lists.has(key) && Array.isArray(value)) kept[key] = value.filter((each) => typeof each === 'string');
+    else if (flags.has(key) && typeof value === 'boolean') kept[key] = value;
+  }
+  return kept;
+}
+
+/**
+ * Whether the server read rows to make the plan: it does so for a table of which one row at most can match, and puts the values of that row into everything
+ * else, estimates included; or it answers from an index and leaves a message in the table's place.
+ */
+export function readsRowsToPlan(plan: unknown): boolean {
+  const open: unknown[] = [plan];
+  let oneRow = false;
+  let isStored = false;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (Array.isArray(next)) open.push(...next);
+    const node = objectOf(next);
+    if (node === null) continue;
+    if (reading.test(String(node.message ?? ''))) return true;
+    oneRow ||= node.access_type === 'const' || node.access_type === 'system';
+    // The result of a subquery in FROM is called `<derived2>`; made of constants it tells nothing.
+    isStored ||= typeof node.table_name === 'string' && !node.table_name.startsWith('<');
+    open.push(...Object.values(node));
+  }
+  return oneRow && isStored;
+}
+
+/** The plan as people may see it: that of PostgreSQL, a list, as it is; an object, as MySQL and MariaDB give it, reduced. */
+export function shownPlan(text: string): { plan: string } | { error: string } {
+  const plan: unknown = JSON.parse(text);
+  if (objectOf(plan) === null) return { plan: text };
+  return readsRowsToPlan(plan) && !isAlike(plan) ? { error: readsRows } : { plan: JSON.stringify(reducedMysqlPlan(plan)) };
+}
+
+export const readsRows = notPlanned('the server reads rows while it plans this');
+
+/** In the place of a plan that is the same whether there is such a row or not. */
+export const alikePlan = (table: string): object => ({
+  query_block: { select_id: 1, table: { table_name: table, access_type: 'const', rows: 1 } },
+});
+
+const isAlike = (plan: unknown): boolean => {
+  const name = objectOf(objectOf(objectOf(plan)?.query_block)?.table)?.table_name;
+  return typeof name === 'string' && JSON.stringify(plan) === JSON.stringify(alikePlan(name));
+};
+
+/** All but what a plan says of statements without tables, without a condition, and of conditions that are false by themselves. */
+const reading =
+  /^(?!$|No tables used$|Impossible (WHERE|HAVING)$|Zero limit$|Deleting all rows$|No matching rows after partition pruning$)/i;
+
+const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
+const holders = words(`query_block nested_loop table materialized materialized_from_subquery ordering_operation grouping_operation
+  duplicates_removal filesort temporary_table read_sorted_file block-nl-join hash-join union_result unary_result query_specifications cost_info
+  insert_from buffer_result windowing windows window_functions_computation recursive_union sub_select rowid_filter range-checked-for-each-record`);
+const numbers =
+  words(`select_id rows rows_examined_per_scan rows_produced_per_join filtered cost query_cost read_cost eval_cost prefix_cost
+  sort_cost nested_loop_cost selectivity_pct`);
+const names = words('table_name access_type key key_length join_type');
+const lists = words('possible_keys used_key_parts partitions');
+const flags = words('using_index using_filesort using_temporary_table insert update delete replace');
+
+const isNumeric = (value: Json): boolean =>
+  typeof value === 'number' || (typeof value === 'string' && /^-?[\d.]+(e[+-]?\d+)?$/i.test(value));
+
+function objectOf(value: unknown): { readonly [key: string]: Json } | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as { readonly [key: string]: Json })
+    : null;
+}

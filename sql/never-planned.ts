@@ -1,0 +1,17 @@
+import type { StatementFacts } from './facts.js';
+import { isListedCall } from './listed-calls.js';
+import type { Dialect } from './verdict.js';
+
+/** Why a statement is not planned before approval on any target, or null (HD-1): what no configuration of an agent can allow. */
+export function neverPlanned(dialect: Dialect | null, { uses, listedCall }: StatementFacts): string | null {
+  const listed = uses.functions.map(({ name }) => name).filter(isListedCall);
+  if (listedCall || listed.length > 0)
+    return `it calls ${listed.length > 0 ? `${[...new Set(listed)].join('(), ')}()` : 'a listed function'}`;
+  if (dialect !== 'mysql') return null;
+  const telling = uses.functions.find(({ schema, name }) => schema === null && tellsItsArguments.test(name));
+  if (telling !== undefined) return `it calls ${telling.name}()`;
+  return uses.valueQuery ? 'it has a subquery outside FROM' : null;
+}
+
+/** The functions of MySQL and MariaDB for XML and GTIDs repeat their arguments in error texts. */
+const tellsItsArguments = /^(extractvalue|updatexml|gtid_.*|binlog_gtid_pos|wsrep_.*gtid.*)$/;
