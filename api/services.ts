@@ -1,15 +1,13 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
 import { openConfiguration } from '../runtime/configuration.js';
-import { openGatewayDatabase } from '../runtime/gateway-database.js';
+import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-database.js';
 import { createLifecycle } from '../runtime/lifecycle.js';
 import { createMetrics } from '../runtime/metrics.js';
 import { openResultStore } from '../runtime/open-result-store.js';
-import { makePrivateFolder } from '../runtime/private-files.js';
 import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
 import type { Releases } from '../runtime/releases.js';
 import { type ReloadRecord, writeReloadRecord } from '../runtime/reload-record.js';
-import { loadSecretKey } from '../runtime/secret-key.js';
 import { type KeyRing, openKeyRing } from '../runtime/signing-keys.js';
 import { version } from '../runtime/version.js';
 import { createSqlJudge } from '../sql/judge.js';
@@ -36,11 +34,10 @@ export interface OpenedServices {
 /** Opens what handlers work with, in the order of OP-50 up to the listening. */
 export async function openServices(options: ServicesOptions, releases: Releases): Promise<OpenedServices> {
   const { config, log } = options;
-  await makePrivateFolder(config.stateDir);
   const gateway = await openGatewayDatabase(config, log, 'server', options.signal);
   releases.add(gateway.close);
   const { database, notifications } = gateway;
-  const signingKeys = await gateway.patiently(() => openIdentity(options, database));
+  const signingKeys = await gateway.patiently(() => openIdentity(options, gateway));
   const metrics = createMetrics(version);
   const onEnd = (record: ReloadRecord) => writeReloadRecord(config.stateDir, record);
   const configuration = await openConfiguration({ config, gateway, metrics, log, onEnd }, releases);
@@ -72,10 +69,9 @@ export async function openServices(options: ServicesOptions, releases: Releases)
 /** Signing keys, then the first user and tokens (OP-50). */
 async function openIdentity(
   { config, forceBootstrap, log }: ServicesOptions,
-  database: Services['database'],
+  { database, secretKey }: Pick<GatewayDatabase, 'database' | 'secretKey'>,
 ): Promise<SigningKeys> {
   const warn = (text: string) => log.warn({}, text);
-  const secretKey = await loadSecretKey(config.security, warn);
   const keys = await openKeyRing({ database, purpose: 'execution_token', secretKey });
   await bootstrap({ database, config, force: forceBootstrap, warn });
   return signingKeysOf(keys);

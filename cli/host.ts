@@ -102,6 +102,14 @@ function defineKeys(server: Command, choose: Choose): void {
     )
     .option('--now', 'take over at once');
   verb('revoke <key_id>', 'end a key at once', (_, keyId) => ({ verb: 'revoke', keyId }));
+  verb(
+    'rotate-secret <file>',
+    'put all that is stored under the secret key in a file (64 hex characters); stop servers and workers first',
+    (_, file) => ({
+      verb: 'rotate-secret',
+      file,
+    }),
+  );
   verb('import <file>', 'publish the key of a seed (64 hex characters) in a file', (_, file) => ({ verb: 'import', file }));
 }
 

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import { GatewayError } from '../domain/errors.js';
 import { beforeDeadline, remainingMs } from './call-limit.js';
 import { isUnreachable, sqlState } from './errors.js';
@@ -12,8 +13,13 @@ export interface Queryable {
 
 declare const writes: unique symbol;
 
+/** What also tells whether rows were written by a process with the secret key (HD-50). */
+export interface Vouched extends Queryable {
+  readonly macs: ApprovalMacs;
+}
+
 /** Writes take this, so that calling one on a bare pool does not compile. */
-export interface Transaction extends Queryable {
+export interface Transaction extends Vouched {
   readonly [writes]: true;
   /** A write whose rows nobody needs: it travels with what comes next, and the commit waits for it. */
   send(text: string, values?: readonly unknown[]): void;
@@ -21,7 +27,7 @@ export interface Transaction extends Queryable {
   wake(...topics: string[]): void;
 }
 
-export interface Database extends Queryable {
+export interface Database extends Vouched {
   /** Runs `work` in one transaction; a deadlock or serialisation failure runs it again, an unreachable server is 503. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   readonly pool: pg.Pool;
@@ -36,6 +42,8 @@ export interface DatabaseOptions {
   /** What one call may spend on database work, waits for a connection included (OP-70). */
   callTimeoutMs?: number;
   applicationName: string;
+  /** Without them no request can be moved. */
+  macs?: ApprovalMacs;
   /** Told after each commit that woke somebody. */
   onWake?: (topics: string[]) => void;
   onPoolError?: (error: Error) => void;
@@ -51,10 +59,18 @@ export function openDatabase(options: DatabaseOptions): Database {
   const limited = <T>(work: (client: pg.PoolClient) => Promise<T>) => withClient(pool, remainingMs(callTimeoutMs), work);
   return {
     pool,
+    get macs() {
+      return present(options.macs);
+    },
     query: (text, values) => limited((client) => run(client, text, values)),
-    transaction: (work) => transaction(limited, work, options.onWake),
+    transaction: (work) => transaction(limited, work, options),
     close: () => pool.end(),
   };
+}
+
+function present(macs: ApprovalMacs | undefined): ApprovalMacs {
+  if (macs === undefined) throw new Error('the database was opened without the secret key');
+  return macs;
 }
 
 /** Connection settings every session of the gateway runs under (OP-70): also used by the listener. */
@@ -127,18 +143,20 @@ interface OpenTransaction {
 async function transaction<T>(
   limited: Limited,
   work: (tx: Transaction) => Promise<T>,
-  onWake: DatabaseOptions['onWake'],
+  { onWake, macs }: DatabaseOptions,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const topics = new Set<string>();
       const open: OpenTransaction = { name: null, result: undefined };
-      const result = await limited((client) => attemptTransaction(client, work, topics, open)).catch(async (error: unknown) => {
-        const { name } = open;
-        // The answer to COMMIT was lost: a new connection knows whether it happened; still unknown is 503.
-        if (name === null || !isUnavailable(error) || !(await limited((client) => hasCommitted(client, name)))) throw error;
-        return open.result as T;
-      });
+      const result = await limited((client) => attemptTransaction(client, work, { topics, open, macs })).catch(
+        async (error: unknown) => {
+          const { name } = open;
+          // The answer to COMMIT was lost: a new connection knows whether it happened; still unknown is 503.
+          if (name === null || !isUnavailable(error) || !(await limited((client) => hasCommitted(client, name)))) throw error;
+          return open.result as T;
+        },
+      );
       if (topics.size > 0) onWake?.([...topics]);
       return result;
     } catch (error) {
@@ -150,8 +168,7 @@ async function transaction<T>(
 async function attemptTransaction<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
-  topics: Set<string>,
-  open: OpenTransaction,
+  { topics, open, macs }: { topics: Set<string>; open: OpenTransaction; macs: ApprovalMacs | undefined },
 ): Promise<T> {
   const begun = quiet(beginNamed(client));
   const sent: Promise<unknown>[] = [];
@@ -166,6 +183,9 @@ async function attemptTransaction<T>(
     },
     wake: (...names: string[]) => {
       for (const name of names) topics.add(name);
+    },
+    get macs() {
+      return present(macs);
     },
   };
   try {

@@ -1,3 +1,4 @@
+import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import type { AuditDraft } from '../domain/audit.js';
 import { currentSelectors, openSelectors } from '../domain/request/approval.js';
 import { type Creation, decisionTrace } from '../domain/request/creation.js';
@@ -10,6 +11,7 @@ import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
 import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
+import { keyCheckColumn, requestCode, requireCurrentKey, stateCode } from './vouching.js';
 
 /** Texts that are stored beside the request and never change. */
 export interface CreationTexts {
@@ -37,11 +39,12 @@ export async function findByKey(
 
 /** Locks a user's row against suspension for this transaction; `now` is Postgres's instant, undefined when the user is unknown (IM-65). */
 export async function lockOwner(tx: Transaction, userId: string): Promise<{ active: boolean; now: number } | undefined> {
-  const [row] = await tx.query<{ active: boolean; now: number }>(
-    `select status = 'active' as active, (extract(epoch from date_trunc('milliseconds', clock_timestamp())) * 1000)::bigint as now
+  const [row] = await tx.query<{ active: boolean; now: number; keyCheck: string | null }>(
+    `select status = 'active' as active, ${keyCheckColumn}, (extract(epoch from date_trunc('milliseconds', clock_timestamp())) * 1000)::bigint as now
      from users where id = $1 for key share`,
     [userId],
   );
+  if (row !== undefined) requireCurrentKey(row.keyCheck, tx.macs);
   return row;
 }
 
@@ -92,6 +95,9 @@ const columns = [
   'dispatch_by',
   'dispatched_at',
   'dispatch_deadline',
+  'passed_by',
+  'request_mac',
+  'state_mac',
   'dispatch_busy_ms',
 ] as const;
 const parameterOf = (column: (typeof columns)[number]) => `$${columns.indexOf(column) + 1}`;
@@ -122,7 +128,7 @@ export function insertRequest(
   const dispatched = request.status === 'dispatched';
   const explained = creation.explain.length > 0;
   tx.send(`${explained ? explainInsertText : insertText} select 1`, [
-    ...columnValues(creation, texts, request),
+    ...columnValues(creation, texts, request, tx.macs),
     pairBusyMs,
     auditRows(events, subject),
     JSON.stringify(viewOf(request, request.createdAt)),
@@ -134,7 +140,7 @@ export function insertRequest(
   if (dispatched || explained) tx.wake(topic.jobs(request.database, request.environment));
 }
 
-function columnValues(creation: Creation, texts: CreationTexts, request: StoredRequest): unknown[] {
+function columnValues(creation: Creation, texts: CreationTexts, request: StoredRequest, macs: ApprovalMacs): unknown[] {
   const { input } = creation;
   return [
     request.id,
@@ -174,5 +180,8 @@ function columnValues(creation: Creation, texts: CreationTexts, request: StoredR
     at(request.dispatchBy),
     at(request.dispatchedAt),
     at(request.dispatchDeadline),
+    request.passedBy,
+    requestCode(request, macs),
+    stateCode(request, macs),
   ];
 }

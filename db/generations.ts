@@ -1,5 +1,7 @@
 import type { SharedConfig } from '../config/types.js';
-import type { Queryable, Transaction } from './client.js';
+import type { ApprovalMacs } from '../crypto/approval-macs.js';
+import { generationText } from '../domain/vouched-text.js';
+import type { Queryable, Transaction, Vouched } from './client.js';
 
 export interface StoredGeneration {
   number: number;
@@ -9,15 +11,40 @@ export interface StoredGeneration {
   createdAt: number;
 }
 
-const columns = 'number, digest, content, created_at as "createdAt"';
+/** A generation with its authentication code, which databases of older versions have no column for (CF-I1). */
+type CodedGeneration = StoredGeneration & { mac: string | null };
 
-/** The generation in force; undefined before the first start. */
-export async function latestGeneration(db: Queryable): Promise<StoredGeneration | undefined> {
-  const [row] = await db.query<StoredGeneration>(`select ${columns} from config_generations order by number desc limit 1`);
-  return row;
+const columns = 'number, digest, content, created_at as "createdAt"';
+const maxRejected = 100;
+
+/** Whether a generation was written by a process with the secret key (HD-50). */
+export const holdsUnder = (macs: ApprovalMacs) => (generation: CodedGeneration) =>
+  macs.holds(generationText(generation), generation.mac);
+
+/** The generation in force, which is the newest that was written with the secret key; undefined before the first start. */
+export async function latestGeneration(db: Vouched): Promise<StoredGeneration | undefined> {
+  return (await findInForce(db, holdsUnder(db.macs))).inForce;
 }
 
-/** What `latestGeneration` would answer, without its content. */
+/** The newest generation that holds, and the numbers of newer ones that do not. */
+export async function findInForce(
+  db: Queryable,
+  holds: (generation: CodedGeneration) => boolean,
+): Promise<{ inForce: StoredGeneration | undefined; rejected: number[] }> {
+  const rejected: number[] = [];
+  for (;;) {
+    const [row] = await db.query<CodedGeneration>(
+      `select ${columns}, to_jsonb(g) ->> 'mac' as mac from config_generations g where $1::bigint is null or number < $1 order by number desc limit 1`,
+      [rejected.at(-1) ?? null],
+    );
+    if (row === undefined || rejected.length === maxRejected) return { inForce: undefined, rejected };
+    const { mac: _, ...inForce } = row;
+    if (holds(row)) return { inForce, rejected };
+    rejected.push(row.number);
+  }
+}
+
+/** The newest number that is stored, whoever wrote it. */
 export async function latestGenerationNumber(db: Queryable): Promise<number> {
   const [row] = await db.query<{ number: number | null }>('select max(number) as number from config_generations');
   return row?.number ?? 0;
@@ -62,5 +89,6 @@ export async function insertGeneration(tx: Transaction, digest: string, content:
     [digest, JSON.stringify(content)],
   );
   if (row === undefined) throw new Error('insert without a row');
+  await tx.query('update config_generations set mac = $2 where number = $1', [row.number, tx.macs.mac(generationText(row))]);
   return row;
 }

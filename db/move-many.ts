@@ -75,8 +75,8 @@ function* batches(locked: readonly { id: string; bytes: number }[]): Generator<s
 
 async function write(tx: Transaction, judged: readonly Judged[]): Promise<void> {
   const p = parameters();
-  const states = judged.map(({ after }) => ({ id: after.id, ...stateColumns(after) }));
-  const sets = Object.keys(stateColumns(judged[0]!.after)).map((column) => `${column} = given.${column}`);
+  const states = judged.map(({ after }) => ({ id: after.id, ...stateColumns(after, tx.macs) }));
+  const sets = Object.keys(stateColumns(judged[0]!.after, tx.macs)).map((column) => `${column} = given.${column}`);
   const events = judged.flatMap(({ after, change }) =>
     (change?.events ?? []).map((draft) => ({ draft, subject: subjectOf(after) })),
   );

@@ -1,7 +1,8 @@
+import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import type { AuditSubject } from '../domain/audit.js';
 import { type GatewayError, notFound } from '../domain/errors.js';
 import { currentSelectors, openSelectors } from '../domain/request/approval.js';
-import type { Decision, Execution, StoredRequest } from '../domain/request/types.js';
+import type { Attempt, Decision, Execution, StoredRequest } from '../domain/request/types.js';
 import type { Change, Verdict } from '../domain/request/verdict.js';
 import { type View, viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
@@ -12,8 +13,9 @@ import { dispatchBusy, endsRun, lockPairOf, pairUpdate } from './migration-pairs
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
 import { type Parameters, parameters } from './parameters.js';
-import { findState, lockRunningExecution, lockState } from './request-state.js';
+import { lockRunningExecution, lockState, readState } from './request-state.js';
 import { at } from './row-types.js';
+import { decisionCode, stateCode } from './vouching.js';
 
 export interface Moved {
   before: StoredRequest;
@@ -44,7 +46,7 @@ export async function move(
   if (loaded === undefined) throw notFound('request');
   if (options.lockExecution) {
     await lockRunningExecution(tx, id);
-    loaded = (await findState(tx, id)) ?? loaded;
+    loaded = (await readState(tx, id)) ?? loaded;
   }
   const { request: before, now } = loaded;
   const { change, refusal, claim } = decide(before, now);
@@ -61,7 +63,20 @@ export function apply(before: StoredRequest, change: Change, now: number): Store
   const newest = change.state.execution ?? before.execution;
   const execution: Execution | null =
     newest !== null && change.execution?.id === newest.id ? { ...newest, ...change.execution.set } : newest;
-  return { ...before, ...change.state, ...moved, decisions, execution };
+  return { ...before, ...change.state, ...moved, decisions, execution, attempts: attemptsAfter(before, change) };
+}
+
+/** The attempts as the rows of executions will say them. */
+function attemptsAfter({ attempts }: StoredRequest, { state, execution, settled }: Change): Attempt[] {
+  const claimed = state.execution ?? null;
+  const known = attempts.map((attempt) => {
+    if (attempt.id !== execution?.id) return settled.includes(attempt.fence) ? { ...attempt, unresolved: false } : attempt;
+    const { status = attempt.status, lost = attempt.lost, unresolved = attempt.unresolved } = execution.set;
+    return { ...attempt, status, lost, unresolved };
+  });
+  if (claimed === null || known.some(({ id }) => id === claimed.id)) return known;
+  const { id, fence, mutating, marker, status, lost, unresolved } = claimed;
+  return [...known, { id, fence, mutating, marker, status, lost, unresolved }];
 }
 
 /** Everything a move writes, in one statement: one round trip under the lock. */
@@ -74,11 +89,11 @@ function write(
 ): void {
   const p = parameters();
   const id = p.add(after.id);
-  const texts = [stateUpdate(p, id, before, after), auditInsert(p.add(auditRows(change.events, subjectOf(after))))];
+  const texts = [stateUpdate(p, id, before, after, tx.macs), auditInsert(p.add(auditRows(change.events, subjectOf(after))))];
   if (claim !== undefined && after.execution !== null) texts.push(claimInsert(p, id, after.execution, claim, now));
   if (change.execution !== null) texts.push(executionUpdate(p, change.execution, change.settled, id, now));
   if (change.signal !== null) texts.push(newsInsert(p, id, after, change.signal, change.lingerMs, now));
-  if (change.decision !== null) texts.push(decisionInsert(p, id, change.decision));
+  if (change.decision !== null) texts.push(decisionInsert(p, id, change.decision, decisionCode(after, change.decision, tx.macs)));
   texts.push(...dryRunEnd(p, id, before.status, after.status), ...pairUpdate(p, id, before, after, now));
   tx.send(`with ${texts.join(', ')} select 1`, p.values);
   wakeWaiters(tx, after);
@@ -119,22 +134,23 @@ function newsInsert(
   });
 }
 
-function decisionInsert(p: Parameters, request: string, decision: Decision): string {
+function decisionInsert(p: Parameters, request: string, decision: Decision, mac: string): string {
   const { step, userId, action, selector, comment, at: decidedAt, tokenId } = decision;
-  const values = [step, userId, action, selector, comment, at(decidedAt), tokenId].map(p.add).join(', ');
-  return `decided as (insert into decisions (id, request_id, step, user_id, action, selector, comment, decided_at, token_id) values (gen_random_uuid(), ${request}, ${values}))`;
+  const values = [step, userId, action, selector, comment, at(decidedAt), tokenId, mac].map(p.add).join(', ');
+  return `decided as (insert into decisions (id, request_id, step, user_id, action, selector, comment, decided_at, token_id, mac) values (gen_random_uuid(), ${request}, ${values}))`;
 }
 
-function stateUpdate(p: Parameters, request: string, before: StoredRequest, after: StoredRequest): string {
-  const sets = Object.entries(stateColumns(after)).map(([column, value]) => `${column} = ${p.add(value)}`);
+function stateUpdate(p: Parameters, request: string, before: StoredRequest, after: StoredRequest, macs: ApprovalMacs): string {
+  const sets = Object.entries(stateColumns(after, macs)).map(([column, value]) => `${column} = ${p.add(value)}`);
   const busy = dispatchBusy(before, after);
   if (busy !== null) sets.push(`dispatch_busy_ms = ${busy}`);
   return `moved as (update requests set ${sets.join(', ')} where id = ${request})`;
 }
 
 /** The columns that a move may change, with their values. */
-export function stateColumns(r: StoredRequest): Record<string, unknown> {
+export function stateColumns(r: StoredRequest, macs: ApprovalMacs): Record<string, unknown> {
   return {
+    state_mac: stateCode(r, macs),
     version: r.version,
     status: r.status,
     current_step: r.currentStep,

@@ -1,28 +1,38 @@
+import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import type { Decision, Execution, StoredRequest } from '../domain/request/types.js';
 import type { Queryable, Transaction } from './client.js';
 import { dispatchEnd } from './migration-pairs.js';
+import { brokenPart, keyCheckColumn, requireCurrentKey, type StoredCodes } from './vouching.js';
 
-type Row = Omit<StoredRequest, 'decisions' | 'execution' | 'finishedExecutions' | 'unresolved'> & {
+type Row = Omit<StoredRequest, 'decisions' | 'execution' | 'finishedExecutions' | 'unresolved' | 'attempts' | 'broken'> & {
   now: number;
-  decisions: Decision[];
+  keyCheck: string | null;
+  requestMac: string | null;
+  stateMac: string | null;
+  decisions: (Decision & { id: string; mac: string | null })[];
   executions: (Execution & { finished: boolean })[];
 };
 
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 
-const stateColumns = `r.id, r.version, r.status, r.requester, r.requester_role as "requesterRole", r.database, r.environment, r.operation, r.dialect, r.detail,
-  r.emergency, r.no_result_store as "noResultStore", r.max_affected_rows as "maxAffectedRows", r.share_selectors as "shareSelectors", r.workflow, r.policy_revision as "policyRevision",
+const stateColumns = (
+  detail: string,
+) => `r.id, r.version, r.status, r.requester, r.requester_role as "requesterRole", r.database, r.environment, r.operation, r.dialect, ${detail} as detail,
+  r.emergency, r.passed_by as "passedBy", r.request_mac as "requestMac", r.state_mac as "stateMac", r.no_result_store as "noResultStore", r.max_affected_rows as "maxAffectedRows", r.share_selectors as "shareSelectors", r.workflow, r.policy_revision as "policyRevision",
   r.approval_digest as "approvalDigest", r.current_step as "currentStep", r.fence, r.created_at as "createdAt", r.updated_at as "updatedAt",
   r.expires_at as "expiresAt", r.approved_at as "approvedAt", r.dispatch_by as "dispatchBy", r.dispatched_at as "dispatchedAt",
   ${dispatchEnd} as "dispatchDeadline", r.resolved_at as "resolvedAt", r.claimed_by as "claimedBy", r.cancel_requested_at as "cancelRequestedAt",
   r.cancelled_by as "cancelledBy", r.cancel_reason as "cancelReason", r.cancel_cause as "cancelCause", r.cancelled_while_lost as "cancelledWhileLost", r.lost_reason as "lostReason",
   r.failure_reason as "failureReason"`;
 
-const parts = `coalesce((select jsonb_agg(jsonb_build_object('step', d.step, 'userId', d.user_id, 'action', d.action, 'selector', d.selector,
-    'comment', d.comment, 'at', ${ms('d.decided_at')}, 'tokenId', d.token_id) order by d.decided_at, d.step) from decisions d where d.request_id = r.id), '[]') as decisions,
+const parts = `coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'step', d.step, 'userId', d.user_id, 'action', d.action, 'selector', d.selector,
+    'comment', d.comment, 'at', ${ms('d.decided_at')}, 'tokenId', d.token_id, 'mac', d.mac) order by d.decided_at, d.step) from decisions d where d.request_id = r.id), '[]') as decisions,
   coalesce((select jsonb_agg(jsonb_build_object('id', e.id, 'fence', e.fence, 'agentId', e.agent_id, 'claimId', e.claim_id, 'mutating', e.mutating,
     'marker', e.marker, 'status', e.status, 'lost', e.lost, 'unresolved', e.unresolved, 'leaseExpiresAt', ${ms('e.lease_expires_at')},
     'windowSecs', e.window_secs, 'outcome', e.outcome, 'submission', e.submission) order by e.fence) from executions e where e.request_id = r.id), '[]') as executions`;
+
+const texts = (further: string, detail = 'r.detail') =>
+  `select ${ms("date_trunc('milliseconds', clock_timestamp())")} as now, ${keyCheckColumn}, ${stateColumns(detail)}, ${parts}${further} from requests r`;
 
 /** One request with everything a move is judged on (and further columns of it), and Postgres's instant; undefined when the id is not stored. */
 export async function findState(
@@ -30,20 +40,20 @@ export async function findState(
   id: string,
   further?: string,
 ): Promise<{ request: StoredRequest; now: number } | undefined> {
-  const [row] = await db.query<Row>(
-    `select ${ms("date_trunc('milliseconds', clock_timestamp())")} as now, ${stateColumns}, ${parts}${further === undefined ? '' : `, ${further}`} from requests r where r.id = $1`,
-    [id],
-  );
+  const [row] = await db.query<Row>(`${texts(further === undefined ? '' : `, ${further}`)} where r.id = $1`, [id]);
   return row && { request: assemble(row), now: row.now };
 }
 
-/** Many requests by id, each with Postgres's instant of its reading. */
-export async function listStates(db: Queryable, ids: readonly string[]): Promise<{ request: StoredRequest; now: number }[]> {
-  const rows = await db.query<Row>(
-    `select ${ms("date_trunc('milliseconds', clock_timestamp())")} as now, ${stateColumns}, ${parts} from requests r where r.id = any($1::uuid[]) order by r.id`,
-    [ids],
-  );
-  return rows.map((row) => ({ request: assemble(row), now: row.now }));
+/** Many locked requests by id, each with Postgres's instant of its reading. */
+export async function listStates(tx: Transaction, ids: readonly string[]): Promise<{ request: StoredRequest; now: number }[]> {
+  const rows = await tx.query<Row>(`${texts('')} where r.id = any($1::uuid[]) order by r.id`, [ids]);
+  return rows.map((row) => ({ request: lookedAt(row, tx.macs), now: row.now }));
+}
+
+/** A locked request, with what of it is not as it was written. */
+export async function readState(tx: Transaction, id: string): Promise<{ request: StoredRequest; now: number } | undefined> {
+  const [row] = await tx.query<Row>(`${texts('')} where r.id = $1`, [id]);
+  return row && { request: lookedAt(row, tx.macs), now: row.now };
 }
 
 /** Locks what a user has open, in the order of ids (architecture section 3); `bytes` is the length of each text. */
@@ -60,9 +70,38 @@ export async function lockState(tx: Transaction, id: string): Promise<{ request:
   // Sent together; Postgres begins the second one when the lock is held.
   const [, found] = await Promise.all([
     tx.query('select 1 from requests where id = $1 for no key update', [id]),
-    findState(tx, id),
+    readState(tx, id),
   ]);
   return found;
+}
+
+/** A request without its text, and the codes that are stored with it. */
+export interface CodedRequest {
+  request: StoredRequest;
+  codes: StoredCodes;
+  decisionIds: string[];
+  /** What the trace of its creation says of how it passed; rows of older versions say it nowhere else. */
+  traced: StoredRequest['passedBy'];
+}
+
+/** Locks the next requests by id, for who puts codes on them; `withoutCodes` leaves out those that have some. */
+export async function lockCoded(
+  tx: Transaction,
+  after: string | null,
+  limit: number,
+  withoutCodes: boolean,
+): Promise<CodedRequest[]> {
+  const rows = await tx.query<Row & { traced: StoredRequest['passedBy'] }>(
+    `${texts(`, case when r.emergency then 'break_glass' when r.decision_trace #>> '{decision,outcome}' = 'auto_approved' then 'policy' end as traced`, "''")}
+     where ($1::uuid is null or r.id > $1) and (not $3 or r.request_mac is null) order by r.id limit $2 for no key update`,
+    [after, limit, withoutCodes],
+  );
+  return rows.map(({ traced, ...row }) => ({
+    request: assemble(row),
+    codes: codesIn(row),
+    decisionIds: row.decisions.map(({ id }) => id),
+    traced,
+  }));
 }
 
 /** Locks the running execution of a locked request, so that no heartbeat can extend a lease that is being judged. */
@@ -70,9 +109,26 @@ export async function lockRunningExecution(tx: Transaction, requestId: string): 
   await tx.query(`select 1 from executions where request_id = $1 and status = 'running' for no key update`, [requestId]);
 }
 
-function assemble({ now: _, executions, ...row }: Row): StoredRequest {
+function lookedAt(row: Row, macs: ApprovalMacs): StoredRequest {
+  requireCurrentKey(row.keyCheck, macs);
+  const request = assemble(row);
+  return { ...request, broken: brokenPart(request, codesIn(row), macs) };
+}
+
+const codesIn = (row: Row): StoredCodes => ({
+  request: row.requestMac,
+  state: row.stateMac,
+  decisions: row.decisions.map(({ mac }) => mac),
+});
+
+function assemble({ now: _, keyCheck: __, requestMac: ___, stateMac: ____, executions, decisions, ...row }: Row): StoredRequest {
   return {
     ...row,
+    decisions: decisions.map(({ id: _, mac: __, ...decision }) => decision),
+    broken: null,
+    attempts: executions.map(({ id, fence, mutating, marker, status, lost, unresolved }) => ({
+      ...{ id, fence, mutating, marker, status, lost, unresolved },
+    })),
     execution: executions.at(-1) ?? null,
     finishedExecutions: executions.filter((execution) => execution.status !== 'running' && !execution.lost).length,
     unresolved: executions

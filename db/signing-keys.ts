@@ -118,6 +118,11 @@ export function retireDueKeys(tx: Transaction): Promise<{ keyId: string; purpose
   );
 }
 
+/** Replaces the seal of a key. */
+export async function resealKey(tx: Transaction, keyId: string, sealedSeed: string): Promise<void> {
+  await tx.query('update signing_keys set sealed_seed = $2 where key_id = $1', [keyId, sealedSeed]);
+}
+
 export async function revokeKey(tx: Transaction, keyId: string): Promise<void> {
   await tx.query(`update signing_keys set status = 'revoked' where key_id = $1`, [keyId]);
 }

@@ -54,6 +54,8 @@ export const auditCategory = {
   'signing_key.activated': 'policy',
   'signing_key.retired': 'policy',
   'signing_key.revoked': 'policy',
+  'secret_key.adopted': 'policy',
+  'secret_key.changed': 'policy',
 } as const satisfies Record<string, AuditCategory>;
 
 export type AuditType = keyof typeof auditCategory;

@@ -1,15 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
+import { approvalMacs } from '../crypto/approval-macs.js';
 import { type Database, openDatabase } from '../db/client.js';
 import { migrate } from '../db/migrate.js';
 import { type Notifications, openNotifications } from '../db/notifications.js';
 import { GatewayError } from '../domain/errors.js';
+import { enterSecretKey } from './enter-secret-key.js';
+import { makePrivateFolder } from './private-files.js';
+import { loadSecretKey } from './secret-key.js';
 import { StartError } from './start-error.js';
 import { createPatientStart, NotReady, type PatientStart } from './start-wait.js';
 
 export interface GatewayDatabase {
   database: Database;
+  secretKey: Uint8Array;
   /** For the further steps of the start. */
   patiently: PatientStart;
   notifications: Notifications;
@@ -28,6 +33,7 @@ export async function openGatewayDatabase(
   processName: 'server' | 'worker',
   signal: AbortSignal,
 ): Promise<GatewayDatabase> {
+  const secretKey = await ownSecretKey(config, log);
   const url = databaseUrl(config.database);
   const applicationName = `svc ${processName}`;
   const tell = (error: unknown) => log.error({ error: String(error) }, 'gateway database');
@@ -40,12 +46,14 @@ export async function openGatewayDatabase(
     connectTimeoutMs,
     statementTimeoutMs: config.database.statementTimeoutSecs * 1000,
     applicationName,
+    macs: approvalMacs(secretKey),
     onWake: (topics) => notifications?.publish(topics),
     onPoolError: tell,
   });
   try {
     await patiently(() => reach(database));
     await patiently(() => bringUpToDate(database, url, connectTimeoutMs));
+    await patiently(() => enterSecretKey(database, secretKey, log));
   } catch (error) {
     await database.close();
     throw error;
@@ -54,6 +62,7 @@ export async function openGatewayDatabase(
   notifications = listening;
   return {
     database,
+    secretKey,
     patiently,
     notifications: listening,
     close: async () => {
@@ -61,6 +70,12 @@ export async function openGatewayDatabase(
       await database.close();
     },
   };
+}
+
+/** The key that signing keys are sealed with, and that approvals are vouched for with (HD-50): server and worker need the same. */
+async function ownSecretKey(config: Config, log: Logger): Promise<Uint8Array> {
+  await makePrivateFolder(config.stateDir);
+  return loadSecretKey(config.security, (text) => log.warn({}, text));
 }
 
 /** The address with the verified TLS that a `ca_file` asks for. */

@@ -4,8 +4,9 @@ import type { Config, SharedConfig } from '../config/types.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
 import {
+  findInForce,
+  holdsUnder,
   insertGeneration,
-  latestGeneration,
   latestGenerationNumber,
   lockGenerations,
   type StoredGeneration,
@@ -33,8 +34,9 @@ export async function syncGeneration(
   check: (tx: Transaction) => Promise<void> = async () => {},
 ): Promise<Generation> {
   const stored = await database.transaction(async (tx) => {
-    const { inForce, isNew, content, digest } = await compareGeneration(tx, config, check);
+    const { inForce, rejected, isNew, content, digest } = await compareGeneration(tx, config, check, holdsUnder(tx.macs));
     if (!isNew && inForce !== undefined) return inForce;
+    await insertAuditEvents(tx, rejected.map(notOurs));
     const next = await insertGeneration(tx, digest, JSON.parse(content) as SharedConfig);
     await endLostMemberships(tx, config.shared);
     await insertAuditEvents(tx, [synced(next, inForce?.content)]);
@@ -45,14 +47,20 @@ export async function syncGeneration(
 }
 
 /** The checks of start and reload against the generation in force, which stays so until the transaction ends; a `ConfigError` when one refuses the file. */
-export async function compareGeneration(tx: Transaction, config: Config, check: (tx: Transaction) => Promise<void>) {
+export async function compareGeneration(
+  tx: Transaction,
+  config: Config,
+  check: (tx: Transaction) => Promise<void>,
+  holds: Parameters<typeof findInForce>[1],
+) {
   const { content, digest } = sharedContent(config.shared);
   await lockGenerations(tx);
-  const inForce = await latestGeneration(tx);
+  const { inForce, rejected } = await findInForce(tx, holds);
   if (inForce !== undefined) refuseLostSections(config, inForce.content);
-  const isNew = inForce?.digest !== digest;
+  // Above one that does not hold a new one is needed, or it would stay the newest for ever.
+  const isNew = inForce?.digest !== digest || rejected.length > 0;
   if (isNew) await check(tx);
-  return { inForce, isNew, content, digest };
+  return { inForce, rejected, isNew, content, digest };
 }
 
 export interface GenerationWatch {
@@ -78,13 +86,23 @@ export function watchGeneration(options: {
     options.log.info({ generation: current.number }, 'configuration generation in force');
     options.onChange?.(current);
   };
+  let rejectedTo = 0;
+  const look = async () => {
+    const newest = await latestGenerationNumber(options.database);
+    if (newest <= Math.max(current.number, rejectedTo)) return;
+    const { inForce, rejected } = await options.database.transaction(async (tx) => {
+      const latest = await findInForce(tx, holdsUnder(tx.macs));
+      const news = latest.rejected.filter((number) => number > Math.max(current.number, rejectedTo));
+      await insertAuditEvents(tx, news.map(notOurs));
+      return { inForce: latest.inForce, rejected: news };
+    });
+    for (const number of rejected) options.log.error({ generation: number }, notWritten(number));
+    rejectedTo = Math.max(rejectedTo, ...rejected);
+    if (inForce !== undefined) use(toGeneration(inForce));
+  };
   const following = repeat({
     everyMs: 2000,
-    work: async () => {
-      if ((await latestGenerationNumber(options.database)) <= current.number) return;
-      const latest = await latestGeneration(options.database);
-      if (latest !== undefined) use(toGeneration(latest));
-    },
+    work: look,
     onError: (error) => options.log.error({ error: String(error) }, 'generation not read'),
   });
   const unsubscribe = options.notifications.subscribe(topic.generation, following.wake);
@@ -129,6 +147,19 @@ async function endLostMemberships(tx: Transaction, shared: SharedConfig): Promis
     })),
   );
 }
+
+const notWritten = (number: number) => `generation ${number} was not written by a process with the secret key, and is not used`;
+
+/** HD-50: somebody else wrote a generation into the database. */
+const notOurs = (number: number): AuditDraft => ({
+  type: 'config.rejected',
+  outcome: 'failure',
+  actor: systemActor,
+  resourceType: 'config',
+  resourceId: String(number),
+  reason: null,
+  metadata: { errors: [notWritten(number)] },
+});
 
 function synced(next: StoredGeneration, before: SharedConfig | undefined): AuditDraft {
   const changed = before === undefined ? Object.keys(next.content) : changedSections(before, next.content);

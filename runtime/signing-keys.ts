@@ -13,7 +13,7 @@ const maxOpened = 64;
 export interface KeyRing {
   /** The key of this id, opened at first use: read by `db`, since whoever is in a transaction must not wait for a second connection. */
   signer(keyId: string, db: Queryable): Promise<SigningKey>;
-  /** What is stored now, newest first, without seeds: a key that was revoked a moment ago is not there (ET-25). */
+  /** What is stored now and was sealed under this secret key, newest first, without seeds: a key that was revoked a moment ago is not there (ET-25). */
   rows(): Promise<Omit<SigningKeyRow, 'sealedSeed'>[]>;
 }
 
@@ -36,10 +36,14 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
     opened.set(keyId, key);
     return key;
   };
+  const isOurs = (row: SigningKeyRow) => {
+    const known = opened.get(row.keyId) ?? tryOpen(row, purpose, secretKey);
+    return known?.publicKeyHex === row.publicKey;
+  };
   openKey(currentOf(await listUsableKeys(database, purpose), purpose), purpose, secretKey);
   return {
     signer: async (keyId, db) => opened.get(keyId) ?? load(keyId, db),
-    rows: async () => (await listUsableKeys(database, purpose)).map(({ sealedSeed: _, ...row }) => row),
+    rows: async () => (await listUsableKeys(database, purpose)).filter(isOurs).map(({ sealedSeed: _, ...row }) => row),
   };
 }
 
@@ -56,16 +60,25 @@ export function openKey(
   purpose: KeyPurpose,
   secretKey: Uint8Array,
 ): SigningKey {
-  const seed = openSeed(row.sealedSeed, row.keyId, secretKey);
-  const key = seed === null ? null : signingKeyFromSeed(seed);
-  if (key?.keyId === row.keyId) return key;
+  const key = tryOpen(row, purpose, secretKey);
+  if (key !== null) return key;
   throw new StartError(`signing key ${row.keyId} (${purpose}) cannot be opened with this secret key`);
+}
+
+function tryOpen(
+  { keyId, sealedSeed }: Pick<SigningKeyRow, 'keyId' | 'sealedSeed'>,
+  purpose: KeyPurpose,
+  secretKey: Uint8Array,
+): SigningKey | null {
+  const seed = openSeed(sealedSeed, { keyId, purpose }, secretKey);
+  const key = seed === null ? null : signingKeyFromSeed(seed);
+  return key?.keyId === keyId ? key : null;
 }
 
 /** A key to store; of a random seed unless one is given. */
 export function sealedKey(purpose: KeyPurpose, secretKey: Uint8Array, seed = new Uint8Array(randomBytes(32))): NewKey {
   const { keyId, publicKeyHex } = signingKeyFromSeed(seed);
-  return { keyId, purpose, publicKey: publicKeyHex, sealedSeed: sealSeed(seed, keyId, secretKey) };
+  return { keyId, purpose, publicKey: publicKeyHex, sealedSeed: sealSeed(seed, { keyId, purpose }, secretKey) };
 }
 
 /** The audit event of a step of a key (ET-25). */

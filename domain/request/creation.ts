@@ -71,6 +71,7 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
     dialect: creation.dialect,
     detail: input.detail,
     emergency: input.emergency,
+    passedBy: dispatched ? (input.emergency ? 'break_glass' : 'policy') : null,
     noResultStore: input.noResultStore,
     maxAffectedRows: rowBound(creation),
     shareSelectors: input.shareSelectors,
@@ -99,6 +100,8 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
     execution: null,
     finishedExecutions: 0,
     unresolved: [],
+    attempts: [],
+    broken: null,
   };
   const ttlSecs = workflow?.approvalTtlSecs ?? creation.approvalTtlSecs;
   const request = dispatched

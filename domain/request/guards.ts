@@ -1,8 +1,10 @@
 import { systemActor } from '../audit.js';
 import { forbidden, type GatewayError, refusal } from '../errors.js';
 import type { Caller } from '../permissions.js';
+import { stepProgress } from './approval.js';
+import type { DispatchFacts } from './moves.js';
 import { mayMove } from './relation.js';
-import type { Instant, StoredRequest } from './types.js';
+import type { BrokenPart, Instant, StoredRequest } from './types.js';
 import { changed, type Verdict } from './verdict.js';
 
 export const conflict = (text: string, hint: string | null = null) => refusal('request.conflict', text, hint);
@@ -17,10 +19,28 @@ export function commonRefusal(request: StoredRequest, caller: Caller, now: Insta
   return over ? refusal('request.gone', 'request has expired') : null;
 }
 
-/** ET-13, ST-23: the stored digest no longer fits. The call is refused, and a request that waits ends `failed`. */
+type Unfit = 'digest' | BrokenPart | 'steps';
+
+/** Why a request must not be approved: it is not as the gateway wrote it (ET-13, HD-50); null when it is. */
+export function unfitForApproval({ broken }: StoredRequest, { digestIntact }: Pick<DispatchFacts, 'digestIntact'>): Unfit | null {
+  return digestIntact ? broken : 'digest';
+}
+
+/** The same for a dispatch and a claim, which also count the steps again: no status says that something was approved (HD-50). */
+export function unfitToRun(request: StoredRequest, facts: Pick<DispatchFacts, 'digestIntact'>): Unfit | null {
+  return unfitForApproval(request, facts) ?? (mayPass(request) ? null : 'steps');
+}
+
+function mayPass({ passedBy, workflow, decisions }: StoredRequest): boolean {
+  if (passedBy !== null) return true;
+  return workflow !== null && workflow.steps.length > 0 && stepProgress(workflow, decisions).every(({ satisfied }) => satisfied);
+}
+
+/** ET-13, ST-23: the stored request is not what it was. The call is refused, and a request that waits ends `failed`. */
 export function integrityFailed(
   request: StoredRequest,
   noticedBy: 'approve' | 'resume' | 'claim',
+  part: Unfit,
   foundDigest: string,
   now: Instant,
 ): Verdict {
@@ -37,7 +57,7 @@ export function integrityFailed(
         resourceType: 'request',
         resourceId: request.id,
         reason: null,
-        metadata: { noticed_by: noticedBy, expected_digest: request.approvalDigest, found_digest: foundDigest },
+        metadata: { noticed_by: noticedBy, expected_digest: request.approvalDigest, found_digest: foundDigest, part },
       },
     ],
     ends ? { name: 'change', actor: 'system', step: null } : null,

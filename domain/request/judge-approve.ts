@@ -2,7 +2,7 @@ import { forbidden, type GatewayError, invalid } from '../errors.js';
 import { countsFor, tieToRequester } from '../four-eyes.js';
 import { type Caller, matchesSelector } from '../permissions.js';
 import { firstOpenStep, type StepProgress, stepProgress } from './approval.js';
-import { commonRefusal, conflict, integrityFailed } from './guards.js';
+import { commonRefusal, conflict, integrityFailed, unfitForApproval } from './guards.js';
 import type { Move } from './moves.js';
 import { isOwner } from './relation.js';
 import type { Decision, Instant, StoredRequest } from './types.js';
@@ -17,7 +17,8 @@ export function judgeApprove(request: StoredRequest, move: Approve, now: Instant
   const step = stepProgress(request.workflow!, request.decisions)[request.currentStep]!;
   const selector = chooseSelector(request, move, step);
   if (typeof selector !== 'string') return refuse(selector);
-  if (!move.digestIntact) return integrityFailed(request, 'approve', move.foundDigest, now);
+  const unfit = unfitForApproval(request, move);
+  if (unfit !== null) return integrityFailed(request, 'approve', unfit, move.foundDigest, now);
   const decision: Decision = {
     step: request.currentStep,
     userId: move.caller.id,

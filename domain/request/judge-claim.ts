@@ -1,5 +1,5 @@
 import { forbidden, refusal } from '../errors.js';
-import { conflict, integrityFailed, reached } from './guards.js';
+import { conflict, integrityFailed, reached, unfitToRun } from './guards.js';
 import type { Move } from './moves.js';
 import { type Instant, isMutating, type StoredRequest } from './types.js';
 import { changed, refuse, type Verdict } from './verdict.js';
@@ -17,7 +17,8 @@ export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): V
   if (request.status !== 'dispatched') return refuse(conflict(`request is ${request.status}`));
   if (reached(now, request.dispatchDeadline)) return refuse(conflict('the dispatch has timed out'));
   if (!facts.pairUnchanged) return refuse(conflict('the database and environment are not registered as they were'));
-  if (!facts.digestIntact) return integrityFailed(request, 'claim', facts.foundDigest, now);
+  const unfit = unfitToRun(request, facts);
+  if (unfit !== null) return integrityFailed(request, 'claim', unfit, facts.foundDigest, now);
   const unresolved = isMutating(request.operation) && request.unresolved.length > 0;
   if (unresolved && !(agent.fences && agent.marker))
     return refuse(conflict('an earlier attempt is unresolved', 'an agent with markers must look for it'));

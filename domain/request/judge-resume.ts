@@ -1,6 +1,6 @@
 import { forbidden, type GatewayError, refusal } from '../errors.js';
 import { can } from '../permissions.js';
-import { commonRefusal, conflict, integrityFailed, reached } from './guards.js';
+import { commonRefusal, conflict, integrityFailed, reached, unfitToRun } from './guards.js';
 import type { Move } from './moves.js';
 import { isOwner } from './relation.js';
 import type { Instant, StoredRequest } from './types.js';
@@ -23,9 +23,10 @@ export function judgeResume(request: StoredRequest, move: Resume, now: Instant):
     unproven(request) ??
     changedOutside(move);
   if (early !== null) return refuse(early);
-  if (!move.facts.digestIntact) return integrityFailed(request, 'resume', move.facts.foundDigest, now);
   // ST-23: it may never have been approved, so that its content fits again changes nothing.
   if (request.failureReason !== null) return refuse(conflict(request.failureReason, 'create a new request'));
+  const unfit = unfitToRun(request, move.facts);
+  if (unfit !== null) return integrityFailed(request, 'resume', unfit, move.facts.foundDigest, now);
   const fence = request.fence + 1;
   return changed(
     dispatchedState(fence, now, move.dispatchMs),

@@ -53,6 +53,12 @@ export interface Execution {
   submission: string | null;
 }
 
+/** What every attempt says of whether the request may run again. */
+export type Attempt = Pick<Execution, 'id' | 'fence' | 'mutating' | 'marker' | 'status' | 'lost' | 'unresolved'>;
+
+/** A part of a stored request whose authentication code does not fit (HD-50). */
+export type BrokenPart = 'request' | 'state' | 'decision';
+
 /** A stored request with its decisions and newest execution: everything a move is judged on. */
 export interface StoredRequest {
   id: string;
@@ -66,6 +72,8 @@ export interface StoredRequest {
   dialect: Dialect | null;
   detail: string;
   emergency: boolean;
+  /** What let it pass without approvals; null when its steps have to be fulfilled. */
+  passedBy: 'policy' | 'break_glass' | null;
   noResultStore: boolean;
   /** Rows that it may change, of a write that passed by risk; null of all others (HD-25). */
   maxAffectedRows: number | null;
@@ -98,6 +106,10 @@ export interface StoredRequest {
   finishedExecutions: number;
   /** Fences of mutating attempts whose outcome nobody knows (AG-57), ascending. */
   unresolved: { fence: number; provable: boolean }[];
+  /** All of them, by fence. */
+  attempts: Attempt[];
+  /** Looked at under the lock of a move only. */
+  broken: BrokenPart | null;
 }
 
 export const FINAL: ReadonlySet<Status> = new Set(['executed', 'failed', 'rejected', 'cancelled', 'expired', 'execution_lost']);

@@ -1,7 +1,10 @@
+import type { Config } from '../../config/types.js';
+import type { Database } from '../../db/client.js';
 import { type KeyPurpose, listAllKeys, type SigningKeyRow } from '../../db/signing-keys.js';
 import { GatewayError } from '../../domain/errors.js';
 import { type KeyWork, revokeSigningKey, rotateKeys } from '../key-rotation.js';
 import { isReadableByOthers, readIfThere } from '../private-files.js';
+import { rotateSecretKey } from '../rotate-secret-key.js';
 import { loadExistingSecretKey } from '../secret-key.js';
 import { StartError } from '../start-error.js';
 import { readConfig, requireSchema, withDatabase } from './own-database.js';
@@ -11,7 +14,8 @@ export type KeyCommand =
   | { verb: 'list' }
   | { verb: 'rotate'; overlapSecs: number; now: boolean }
   | { verb: 'revoke'; keyId: string }
-  | { verb: 'import'; file: string };
+  | { verb: 'import'; file: string }
+  | { verb: 'rotate-secret'; file: string };
 
 export interface KeysOptions {
   config: string;
@@ -29,6 +33,7 @@ export async function runKeys({ config: file, purpose, command }: KeysOptions, s
     await withDatabase(config, async (database) => {
       await requireSchema(database);
       if (command.verb === 'list') return tellKeys(await listAllKeys(database, purpose), purpose, say);
+      if (command.verb === 'rotate-secret') return rotateSecret(config.security, database, command.file, say);
       await change(command, { database, purpose, secretKey: await loadExistingSecretKey(config.security) }, say);
     });
     return 0;
@@ -40,7 +45,11 @@ export async function runKeys({ config: file, purpose, command }: KeysOptions, s
   }
 }
 
-async function change(command: Exclude<KeyCommand, { verb: 'list' }>, work: KeyWork, { out }: Say): Promise<void> {
+async function change(
+  command: Exclude<KeyCommand, { verb: 'list' | 'rotate-secret' }>,
+  work: KeyWork,
+  { out }: Say,
+): Promise<void> {
   if (command.verb === 'revoke') {
     const made = await revokeSigningKey(work, command.keyId);
     out(`revoked ${command.keyId}: nothing is signed with it any more, and agents drop it at their next look at the keys`);
@@ -49,17 +58,25 @@ async function change(command: Exclude<KeyCommand, { verb: 'list' }>, work: KeyW
   }
   const now = command.verb === 'rotate' && command.now;
   const overlapSecs = command.verb === 'rotate' ? command.overlapSecs : defaultOverlapSecs;
-  const seed = command.verb === 'import' ? { seed: await readSeed(command.file) } : {};
+  const seed = command.verb === 'import' ? { seed: await readKey(command.file, 'an Ed25519 seed') } : {};
   const keyId = await rotateKeys(work, { overlapSecs, now, ...seed });
   out(now ? `${keyId} is the current key` : `${keyId} is published and becomes the current key in 10 minutes, if a worker runs`);
 }
 
+/** HD-50: from the secret key of the configuration to the one in the file. */
+async function rotateSecret(security: Config['security'], database: Database, file: string, { out }: Say): Promise<void> {
+  const [from, to] = [await loadExistingSecretKey(security), await readKey(file, 'a secret key')];
+  const count = await rotateSecretKey(database, from, to);
+  out(`signing keys, generations and ${count} requests are under the secret key of ${file}`);
+  out('put it in the place of the old one, for every server and worker, and start them');
+}
+
 /** 64 hex characters in a file that only its owner can read; no byte of it is told. */
-async function readSeed(file: string): Promise<Uint8Array<ArrayBuffer>> {
+async function readKey(file: string, what: string): Promise<Uint8Array<ArrayBuffer>> {
   const text = await readIfThere(file);
   if (text === null) throw new StartError(`${file}: there is no such file`);
   if (await isReadableByOthers(file)) throw new StartError(`${file}: the key is readable by others (chmod 600 ${file})`);
-  if (!/^[0-9a-fA-F]{64}$/.test(text.trim())) throw new StartError(`${file}: an Ed25519 seed has 64 hex characters`);
+  if (!/^[0-9a-fA-F]{64}$/.test(text.trim())) throw new StartError(`${file}: ${what} has 64 hex characters`);
   return Uint8Array.from(Buffer.from(text.trim(), 'hex'));
 }
 

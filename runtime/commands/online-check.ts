@@ -1,6 +1,9 @@
 import { changedSections } from '../../config/index.js';
 import type { Config, ConfigProblem } from '../../config/types.js';
+import { approvalMacs } from '../../crypto/approval-macs.js';
+import { openFormerSeed } from '../../crypto/seal.js';
 import type { Database } from '../../db/client.js';
+import { holdsUnder } from '../../db/generations.js';
 import { schemaVersion } from '../../db/migrate.js';
 import { findCurrentKey } from '../../db/signing-keys.js';
 import { countActiveUsers, countMembersExcept } from '../../db/users.js';
@@ -30,8 +33,8 @@ export function checkOnline(config: Config): Promise<{ warnings: ConfigProblem[]
     if (schema === null) return { warnings: [], changes: firstGeneration(config) };
     if (numberOf(schema) > numberOf(schemaVersion))
       throw new StartError(`the gateway database has schema ${schema}, newer than this program's ${schemaVersion}`);
-    await requireOpenableKey(config, database);
-    return { warnings: await planWarnings(config, database), changes: await compare(config, database) };
+    const holds = await generationsThatHold(config, database);
+    return { warnings: await planWarnings(config, database), changes: await compare(config, database, holds) };
   });
 }
 
@@ -44,11 +47,17 @@ const firstGeneration = ({ shared }: Config): Changes => ({
   removed_groups: [],
 });
 
-/** ET-22: a start could not sign; without a current key it makes one. */
-async function requireOpenableKey({ security }: Config, database: Database): Promise<void> {
+type Holds = Parameters<typeof compareGeneration>[3];
+
+/** ET-22: a start could not sign; without a current key it makes one. What an older version left it takes for true, as that start will. */
+async function generationsThatHold({ security }: Config, database: Database): Promise<Holds> {
   const purpose = 'execution_token';
   const key = await findCurrentKey(database, purpose);
-  if (key !== undefined) openKey(key, purpose, await loadExistingSecretKey(security));
+  if (key === undefined) return () => true;
+  const secretKey = await loadExistingSecretKey(security);
+  if (openFormerSeed(key.sealedSeed, key.keyId, secretKey) !== null) return () => true;
+  openKey(key, purpose, secretKey);
+  return holdsUnder(approvalMacs(secretKey));
 }
 
 /** Over the plan nothing is refused here (OP-42). */
@@ -60,12 +69,13 @@ async function planWarnings(config: Config, database: Database): Promise<ConfigP
   return [{ file: config.file, line: 1, column: 1, key: 'license', message, hint: 'no further user can be added' }];
 }
 
-function compare(config: Config, database: Database): Promise<Changes> {
+function compare(config: Config, database: Database, holds: Holds): Promise<Changes> {
   return database.transaction(async (tx) => {
     const isFirst = (await countActiveUsers(tx)) === 0;
-    const { inForce, isNew } = await compareGeneration(tx, config, async () => {
+    const check = async () => {
       if (!isFirst) await requireAdmin(tx, config);
-    });
+    };
+    const { inForce, isNew } = await compareGeneration(tx, config, check, holds);
     if (inForce === undefined) return firstGeneration(config);
     if (!isNew) return { in_force: inForce.number, next: null, sections: [], removed_groups: [] };
     const groups = config.shared.auth.groups.map(({ name }) => name);

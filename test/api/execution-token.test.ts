@@ -6,6 +6,7 @@ import { listAllKeys } from '../../db/signing-keys.js';
 import { requesterRole } from '../../domain/execution-token.js';
 import { rotateKeys } from '../../runtime/key-rotation.js';
 import type { TestApi } from '../support/api.js';
+import { vouch } from '../support/vouch.js';
 import { type AgentCalls, startAgentApi } from './agent-calls.js';
 
 let api: TestApi;
@@ -70,6 +71,7 @@ describe('a requester without any role (ET-06)', () => {
     const agent = await calls.known();
     const id = await calls.dispatched();
     await calls.sql('update requests set requester_role = $2 where id = $1', [id, requesterRole([])]);
+    await vouch(api.services.database, id);
     const { body: claim } = await agent.claim(id);
     expect(JSON.parse(claim.execution_token)).toMatchObject({ requester_role: 'unknown', request_id: id });
   });
@@ -80,6 +82,7 @@ describe('a value that cannot be signed (ET-07)', () => {
     const agent = await calls.known();
     const id = await calls.dispatched();
     await calls.sql('update requests set requester_role = $2 where id = $1', [id, role]);
+    await vouch(api.services.database, id);
     const answer = await agent.claim(id);
     expect(answer.status).toBe(500);
     expect(answer.text).not.toContain('signed');
@@ -135,7 +138,7 @@ describe('seeds and the secret key (ET-24, ET-I8)', () => {
     const keys = await listAllKeys(database, 'execution_token');
     expect(keys).toHaveLength(2);
     const secrets = keys.flatMap(({ sealedSeed, keyId }) => {
-      const seed = Buffer.from(openSeed(sealedSeed, keyId, secretKey)!);
+      const seed = Buffer.from(openSeed(sealedSeed, { keyId, purpose: 'execution_token' }, secretKey)!);
       expect(seed).toHaveLength(32);
       return [sealedSeed, seed.toString('hex'), seed.toString('base64'), seed.toString('base64url')];
     });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Person, TestApi } from '../support/api.js';
+import { vouch } from '../support/vouch.js';
 import { startCalls } from './calls-api.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { reach } from './reach-status.js';
@@ -71,6 +72,7 @@ describe.each(Object.keys(outcomes) as Act[])('%s by every kind of caller in eve
     for (const caller of ['owner', 'approver', 'operator', 'shared', 'stranger', 'admin']) {
       const id = await reach[status]!(calls, { owner: tokens.owner!, approver: tokens.approver! });
       await calls.sql(`update requests set share_selectors = '{user:shared}' where id = $1`, [id]);
+      await vouch(api.services.database, id);
       const before = await calls.eventTypes(id);
       const answer = await calls.act(tokens[caller]!, id, act);
       const expected = outcomes[act][status]?.[caller] ?? 403;
@@ -364,6 +366,7 @@ describe('resuming (RQ-80 to RQ-87)', () => {
       const id = await calls.created(tokens.owner!, staging({ detail }));
       await calls.claimed(id);
       await calls.sql('update executions set marker = $2 where request_id = $1', [id, marker]);
+      await vouch(api.services.database, id);
       await calls.fireClock(id, 'lease');
       const answer = await calls.act(tokens.owner!, id, 'resume');
       expect([marker, detail, answer.status]).toEqual([marker, detail, status]);

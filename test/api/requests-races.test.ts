@@ -6,6 +6,7 @@ import { lockWaits } from '../support/active-statement.js';
 import type { Answer, TestApi } from '../support/api.js';
 import { eventually } from '../support/processes.js';
 import { groupToml, workflowToml } from '../support/toml.js';
+import { vouch } from '../support/vouch.js';
 import { ownerAndApprover, startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls, untilTaken } from './gateway-calls.js';
@@ -151,6 +152,7 @@ describe('a move that waits for the row past its instant (TT-6, RQ-I12)', () => 
   it.each(['approve', 'reject'] as const)('%s is 410', async (act) => {
     const id = await calls.created(owner);
     await calls.sql(`update requests set expires_at = clock_timestamp() + interval '600 milliseconds' where id = $1`, [id]);
+    await vouch(api.services.database, id);
     const lock = await holdLock(id);
     const answer = calls.act(approver, id, act);
     await lock.untilSeenWaiting();
@@ -163,6 +165,7 @@ describe('a move that waits for the row past its instant (TT-6, RQ-I12)', () => 
   it('resume is 410', async () => {
     const id = await reach.approved!(calls, { owner, approver });
     await calls.sql(`update requests set dispatch_by = clock_timestamp() + interval '600 milliseconds' where id = $1`, [id]);
+    await vouch(api.services.database, id);
     const lock = await holdLock(id);
     const answer = calls.act(owner, id, 'resume');
     await lock.untilSeenWaiting();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../db/client.js';
 import { type Notifications, openNotifications, topic } from '../../db/notifications.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { createTestDatabase, type TestDatabase, testMacs } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { approve, storeRequest } from '../support/requests.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
@@ -16,7 +16,14 @@ let errors: unknown[];
 beforeAll(async () => {
   stored = await createTestDatabase();
   proxy = await startTcpProxy(stored.url);
-  const shared = { url: stored.url, poolMax: 3, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test' };
+  const shared = {
+    url: stored.url,
+    poolMax: 3,
+    connectTimeoutMs: 3000,
+    statementTimeoutMs: 10_000,
+    applicationName: 'test',
+    macs: testMacs,
+  };
   mute = openDatabase(shared);
   database = openDatabase(shared);
   errors = [];

@@ -4,9 +4,10 @@ import { type Database, openDatabase } from '../../db/client.js';
 import { listRequests } from '../../db/request-list.js';
 import { listStates } from '../../db/request-state.js';
 import { judge } from '../../domain/request/judge.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { createTestDatabase, type TestDatabase, testMacs } from '../support/postgres.js';
 import { storeRequest } from '../support/requests.js';
 import { actorOf, builtinRole, role, user } from '../support/stored-request.js';
+import { vouch } from '../support/vouch.js';
 
 const people = ['alice', 'bob', 'carol', 'dave'];
 const selectors = ['group:dba-team', 'group:leads', 'role:dba', 'role:limited', 'user:bob'];
@@ -16,7 +17,7 @@ let ids: string[];
 beforeAll(async () => {
   own = await createTestDatabase();
   const limits = { connectTimeoutMs: 10_000, statementTimeoutMs: 30_000, callTimeoutMs: 30_000 };
-  database = openDatabase({ url: own.url, poolMax: 4, applicationName: 'test', ...limits });
+  database = openDatabase({ url: own.url, poolMax: 4, applicationName: 'test', macs: testMacs, ...limits });
   const wanted = people
     .slice(0, 3)
     .flatMap((requester) =>
@@ -72,7 +73,8 @@ const callers = fc
   );
 
 it('pending_for_me lists exactly what the approve call takes, whoever granted what (RQ-36, HD-70)', async () => {
-  const states = await listStates(database, ids);
+  await vouch(database);
+  const states = await database.transaction((tx) => listStates(tx, ids));
   let mixed = 0;
   await fc.assert(
     fc.asyncProperty(callers, async (caller) => {

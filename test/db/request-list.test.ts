@@ -10,7 +10,7 @@ import { noOrigins } from '../../domain/four-eyes.js';
 import { BUILTIN_ROLES, type Caller, type EffectiveRole } from '../../domain/permissions.js';
 import { maySee } from '../../domain/request/relation.js';
 import type { StoredRequest } from '../../domain/request/types.js';
-import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { createTestDatabase, type TestDatabase, testMacs } from '../support/postgres.js';
 
 const stored = 4 * step + 700;
 let own: TestDatabase;
@@ -20,7 +20,7 @@ beforeAll(async () => {
   own = await createTestDatabase();
   pool = new pg.Pool({ connectionString: own.url, max: 2 });
   const limits = { connectTimeoutMs: 10_000, statementTimeoutMs: 30_000, callTimeoutMs: 30_000 };
-  database = openDatabase({ url: own.url, poolMax: 4, applicationName: 'test', ...limits });
+  database = openDatabase({ url: own.url, poolMax: 4, applicationName: 'test', macs: testMacs, ...limits });
   await storeRequests(pool, stored);
   await pool.query(`update requests set share_selectors = '{group:readers}' where hashtext(id::text) % 9 = 0`);
 }, 120_000);

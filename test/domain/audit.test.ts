@@ -44,6 +44,8 @@ const catalogue = {
     'signing_key.activated',
     'signing_key.retired',
     'signing_key.revoked',
+    'secret_key.adopted',
+    'secret_key.changed',
     'audit.signed_checkpoint',
     'audit.purge_checkpoint',
     'audit.exported',

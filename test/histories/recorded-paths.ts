@@ -8,6 +8,7 @@ import { approve, cancel, claim, finish, reject, resume, secretTexts, storeReque
 import { openOwnTemporal } from '../worker/own-temporal.js';
 import { describeRun, eventually, liveState, startTestWorker, type TestWorker, untilEnded, untilKnown, untilStored } from '../worker/support.js';
 import { toJson } from './history-file.js';
+import { vouch } from '../support/vouch.js';
 
 let server: Awaited<ReturnType<typeof openOwnTemporal>>;
 let worker: TestWorker;
@@ -111,6 +112,7 @@ it('clocks', async () => {
 it('a timer that fired early', async () => {
   const id = await pendingRequest({ pendingSecs: 1 });
   await worker.database.query(`update requests set expires_at = expires_at + interval '1500 milliseconds' where id = $1`, [id]);
+  await vouch(worker.database, id);
   await untilEnded(worker, id);
   await record('timer-early', id);
 });

@@ -23,6 +23,8 @@ export interface TestApiOptions {
   /** A state directory that is already there; it is then not removed. */
   stateDir?: string;
   forceBootstrap?: boolean;
+  /** 64 hex characters; the same for all tests if absent. */
+  secretKey?: string;
   /** Host and port of a Temporal server; without it nothing listens there. */
   temporalAddress?: string;
 }
@@ -150,7 +152,7 @@ async function writeConfig(options: TestApiOptions, stateDir: string, url: strin
     `[temporal]\naddress = "${options.temporalAddress ?? '127.0.0.1:1'}"`,
   ];
   await writeFile(file, lines.join('\n'));
-  const loaded = loadConfig(file, { SVC_SECRET_KEY: '5e'.repeat(32) });
+  const loaded = loadConfig(file, { SVC_SECRET_KEY: options.secretKey ?? '5e'.repeat(32) });
   if (!loaded.ok) throw new Error(loaded.errors.map(formatProblem).join('\n'));
   return loaded.config;
 }

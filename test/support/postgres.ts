@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import { approvalMacs } from '../../crypto/approval-macs.js';
 import { type Database, openDatabase } from '../../db/client.js';
 import { askEngines } from './ask-engines.js';
 
@@ -30,9 +31,19 @@ export async function connectEmptyDatabase(): Promise<{ database: TestDatabase; 
   return { database, client };
 }
 
+/** Of the secret key that servers of tests have (test/support/api.ts). */
+export const testMacs = approvalMacs(new Uint8Array(32).fill(0x5e));
+
 /** The gateway's own way to a database that `createTestDatabase` made. */
 export function openTestDatabase(url: string, poolMax = 10): Database {
-  return openDatabase({ url, poolMax, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test' });
+  return openDatabase({
+    url,
+    poolMax,
+    connectTimeoutMs: 3000,
+    statementTimeoutMs: 10_000,
+    applicationName: 'test',
+    macs: testMacs,
+  });
 }
 
 async function create(how: string, login: { username?: string; password?: string }): Promise<TestDatabase> {

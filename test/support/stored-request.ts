@@ -65,6 +65,7 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
     dialect: 'postgresql',
     detail: 'select 1',
     emergency: false,
+    passedBy: null,
     noResultStore: false,
     maxAffectedRows: null,
     shareSelectors: [],
@@ -93,6 +94,8 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
     execution: null,
     finishedExecutions: 0,
     unresolved: [],
+    attempts: [],
+    broken: null,
     ...over,
   };
 }

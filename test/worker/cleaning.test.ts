@@ -3,7 +3,9 @@ import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { SharedConfig } from '../../config/types.js';
 import type { Database } from '../../db/client.js';
+import { insertGeneration } from '../../db/generations.js';
 import { insertResult } from '../../db/results.js';
 import type { ResultStore } from '../../runtime/result-store.js';
 import { openLocalResultStore } from '../../runtime/result-store-local.js';
@@ -66,7 +68,7 @@ describe('results whose time is over (RS-60)', () => {
       ],
     });
     const policy = (days: number) =>
-      database.query(`insert into config_generations (digest, content) values ('d', $1)`, [JSON.stringify(shared(days))]);
+      database.transaction((tx) => insertGeneration(tx, 'd', shared(days) as unknown as SharedConfig));
     const [old, young] = [await executed(8 * dayMs), await executed(6 * dayMs)];
     const over = await executed(31 * dayMs);
     await policy(90);

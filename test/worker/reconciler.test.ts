@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createReconciler } from '../../worker/reconciler.js';
 import { requestWorkflowId } from '../../workflows/messages.js';
 import { approve, claim, storeRequest } from '../support/requests.js';
+import { vouch } from '../support/vouch.js';
 import { openOwnTemporal } from './own-temporal.js';
 import {
   describeRun,
@@ -118,6 +119,7 @@ describe('the reconciler', () => {
     await untilKnown(worker, id, 'pending');
     await handleOf(id).terminate();
     await worker.database.query(`update requests set expires_at = clock_timestamp() + interval '1 hour' where id = $1`, [id]);
+    await vouch(worker.database, id);
     await worker.database.query(`update background_state set updated_at = clock_timestamp() where name = 'reconciler'`);
     const { database, temporal, taskQueue, metrics } = worker;
     const patient = createReconciler({

@@ -11,7 +11,7 @@ import { createPublisher } from '../../worker/publisher.js';
 import { createTemporalLink, type TemporalLink } from '../../worker/temporal-link.js';
 import { runTemporalWorker } from '../../worker/temporal-worker.js';
 import { type RequestState, requestWorkflowId, stateQuery } from '../../workflows/messages.js';
-import { createTestDatabase } from '../support/postgres.js';
+import { createTestDatabase, testMacs } from '../support/postgres.js';
 import { eventually as askAgain } from '../support/processes.js';
 import { temporalAddress } from '../support/temporal.js';
 
@@ -58,7 +58,7 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
   installTestRuntime();
   const stored = await createTestDatabase();
   const notify = { publish: (_: string[]) => {} };
-  const shared = { url: stored.url, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test' };
+  const shared = { url: stored.url, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test', macs: testMacs };
   const database = openDatabase({ ...shared, poolMax: 10, onWake: (topics) => notify.publish(topics) });
   const notifications = openNotifications({ url: stored.url, database, applicationName: 'test' });
   notify.publish = notifications.publish;

@@ -1,0 +1,83 @@
+import type { ApprovalMacs } from '../crypto/approval-macs.js';
+import type { StoredRequest } from '../domain/request/types.js';
+import { decisionText, generationText, requestText, stateText } from '../domain/vouched-text.js';
+import type { Transaction } from './client.js';
+import type { CodedRequest } from './request-state.js';
+import { requestCode, stateCode } from './vouching.js';
+
+/** New codes of one request; null for each decision that gets none. */
+export interface NewCodes {
+  id: string;
+  passedBy: StoredRequest['passedBy'];
+  request: string | null;
+  state: string | null;
+  decisions: { id: string; mac: string | null }[];
+}
+
+/** The codes of a request as it is stored, for whoever trusts what is stored. */
+export function codesOf({ request, decisionIds }: CodedRequest, macs: ApprovalMacs): NewCodes {
+  return {
+    id: request.id,
+    passedBy: request.passedBy,
+    request: requestCode(request, macs),
+    state: stateCode(request, macs),
+    decisions: request.decisions.map((decision, n) => ({
+      id: decisionIds[n]!,
+      mac: macs.mac(decisionText(request, decision)),
+    })),
+  };
+}
+
+/** The codes under another key of what holds under the present one, or under that one already; none for what does not hold. */
+export function renewedCodes({ request, codes, decisionIds }: CodedRequest, from: ApprovalMacs, to: ApprovalMacs): NewCodes {
+  const renewed = (text: string, mac: string | null) => (from.holds(text, mac) || to.holds(text, mac) ? to.mac(text) : null);
+  return {
+    id: request.id,
+    passedBy: request.passedBy,
+    request: renewed(requestText(request), codes.request),
+    state: renewed(stateText(request), codes.state),
+    decisions: request.decisions.map((decision, n) => ({
+      id: decisionIds[n]!,
+      mac: renewed(decisionText(request, decision), codes.decisions[n] ?? null),
+    })),
+  };
+}
+
+/** The same of a generation. */
+export function renewedGenerationCode(generation: CodedGeneration, from: ApprovalMacs, to: ApprovalMacs): string | null {
+  const text = generationText(generation);
+  return from.holds(text, generation.mac) || to.holds(text, generation.mac) ? to.mac(text) : null;
+}
+
+export async function writeCodes(tx: Transaction, codes: readonly NewCodes[]): Promise<void> {
+  const requests = codes.map(({ id, passedBy, request, state }) => ({ id, passed_by: passedBy, request, state }));
+  await tx.query(
+    `with given as (
+       update requests r set passed_by = c.passed_by, request_mac = c.request, state_mac = c.state
+       from jsonb_to_recordset($1::jsonb) as c(id uuid, passed_by text, request text, state text) where r.id = c.id
+     )
+     update decisions d set mac = c.mac from jsonb_to_recordset($2::jsonb) as c(id uuid, mac text) where d.id = c.id`,
+    [JSON.stringify(requests), JSON.stringify(codes.flatMap(({ decisions }) => decisions))],
+  );
+}
+
+export interface CodedGeneration {
+  number: number;
+  digest: string;
+  content: unknown;
+  mac: string | null;
+}
+
+/** The next generations by number, a few at a time. */
+export function listCodedGenerations(tx: Transaction, after: number): Promise<CodedGeneration[]> {
+  return tx.query<CodedGeneration>(
+    'select number, digest, content, mac from config_generations where number > $1 order by number limit 20',
+    [after],
+  );
+}
+
+export async function writeGenerationCode(tx: Transaction, number: number, mac: string | null): Promise<void> {
+  await tx.query('update config_generations set mac = $2 where number = $1', [number, mac]);
+}
+
+export const generationCode = (generation: CodedGeneration, macs: ApprovalMacs) => macs.mac(generationText(generation));

@@ -1,0 +1,38 @@
+import type { ApprovalMacs } from '../crypto/approval-macs.js';
+import { refusal } from '../domain/errors.js';
+import type { BrokenPart, Decision, StoredRequest } from '../domain/request/types.js';
+import { decisionText, requestText, stateText } from '../domain/vouched-text.js';
+
+/** The authentication codes that are stored beside a request and its decisions; null of rows that never got one. */
+export interface StoredCodes {
+  request: string | null;
+  state: string | null;
+  decisions: readonly (string | null)[];
+}
+
+/** The first part of a request that is not as a process with the secret key wrote it (HD-50). */
+export function brokenPart(request: StoredRequest, codes: StoredCodes, macs: ApprovalMacs): BrokenPart | null {
+  if (!macs.holds(requestText(request), codes.request)) return 'request';
+  if (!macs.holds(stateText(request), codes.state)) return 'state';
+  const every = request.decisions.every((decision, n) => macs.holds(decisionText(request, decision), codes.decisions[n] ?? null));
+  return every ? null : 'decision';
+}
+
+export const requestCode = (request: StoredRequest, macs: ApprovalMacs) => macs.mac(requestText(request));
+
+/** Empty for a request that was broken before: a move that does not look at it must not make it whole. */
+export const stateCode = (request: StoredRequest, macs: ApprovalMacs) =>
+  request.broken === null ? macs.mac(stateText(request)) : '';
+
+/** The same for a decision that comes to it. */
+export const decisionCode = (request: StoredRequest, decision: Decision, macs: ApprovalMacs) =>
+  request.broken === null ? macs.mac(decisionText(request, decision)) : '';
+
+/** A column of every locking read: which secret key the database is under. */
+export const keyCheckColumn = '(select key_check from secret_key) as "keyCheck"';
+
+/** 503 in a process whose secret key is no longer the one of the database: what it wrote would not hold. */
+export function requireCurrentKey(keyCheck: string | null, macs: ApprovalMacs): void {
+  if (keyCheck === null || keyCheck === macs.keyCheck) return;
+  throw refusal('service.unavailable', 'the secret key was changed', 'this process has to be started with the new one');
+}

@@ -1,0 +1,112 @@
+import { canonicalJson } from './canonical-json.js';
+import type { Attempt, Decision, StoredRequest } from './request/types.js';
+
+/** What authentication codes are made over (HD-50): the first line names the kind of text and its version, each value has its length before it, as in ET-12. */
+
+type Value = string | number | boolean | null;
+
+/** The parts of a request that never change after its creation; its text, pair, operation and policy revision are in the digest. */
+type Content = Pick<
+  StoredRequest,
+  | 'id'
+  | 'requester'
+  | 'requesterRole'
+  | 'approvalDigest'
+  | 'dialect'
+  | 'emergency'
+  | 'passedBy'
+  | 'noResultStore'
+  | 'maxAffectedRows'
+  | 'createdAt'
+  | 'shareSelectors'
+  | 'workflow'
+>;
+
+export function requestText(r: Content): string {
+  return vouchedText('svc-request-mac-v1', [
+    r.id,
+    r.approvalDigest,
+    r.requester,
+    r.requesterRole,
+    r.dialect,
+    r.emergency,
+    r.passedBy,
+    r.noResultStore,
+    r.maxAffectedRows,
+    r.createdAt,
+    r.workflow === null ? null : canonicalJson(JSON.stringify(r.workflow)),
+    r.shareSelectors.length,
+    ...r.shareSelectors,
+  ]);
+}
+
+/** Where a request stands and which attempts it has had: what decides whether it may be dispatched and claimed. */
+type State = Pick<
+  StoredRequest,
+  | 'id'
+  | 'approvalDigest'
+  | 'version'
+  | 'status'
+  | 'currentStep'
+  | 'fence'
+  | 'expiresAt'
+  | 'approvedAt'
+  | 'dispatchBy'
+  | 'cancelledWhileLost'
+  | 'failureReason'
+  | 'attempts'
+>;
+
+export function stateText(r: State): string {
+  return vouchedText('svc-state-mac-v1', [
+    r.id,
+    r.approvalDigest,
+    r.version,
+    r.status,
+    r.currentStep,
+    r.fence,
+    r.expiresAt,
+    r.approvedAt,
+    r.dispatchBy,
+    r.cancelledWhileLost,
+    r.failureReason,
+    r.attempts.length,
+    ...r.attempts.flatMap(attemptValues),
+  ]);
+}
+
+const attemptValues = (a: Attempt): Value[] => [a.id, a.fence, a.mutating, a.marker, a.status, a.lost, a.unresolved];
+
+export function decisionText(r: Pick<StoredRequest, 'id' | 'approvalDigest' | 'requester'>, d: Decision): string {
+  return vouchedText('svc-decision-mac-v1', [
+    r.id,
+    r.approvalDigest,
+    r.requester,
+    d.userId,
+    d.step,
+    d.selector,
+    d.action,
+    d.at,
+    d.tokenId,
+  ]);
+}
+
+/** `content` as it is stored, whatever the order of its keys. */
+export function generationText(g: { number: number; digest: string; content: unknown }): string {
+  return vouchedText('svc-generation-mac-v1', [g.number, g.digest, canonicalJson(JSON.stringify(g.content))]);
+}
+
+/** No two lists of values give the same text: a length or `-` for null begins each line. */
+export function vouchedText(kind: string, values: readonly Value[]): string {
+  return `${kind}\n${values.map(line).join('')}`;
+}
+
+function line(value: Value): string {
+  if (value === null) return '-\n';
+  const text = String(value);
+  return `${utf8Length(text)}:${text}\n`;
+}
+
+function utf8Length(text: string): number {
+  return new TextEncoder().encode(text).length;
+}

@@ -1,0 +1,94 @@
+import type { ApprovalMacs } from '../crypto/approval-macs.js';
+import { openFormerSeed, sealSeed } from '../crypto/seal.js';
+import { insertAuditEvents } from '../db/audit.js';
+import type { Transaction } from '../db/client.js';
+import { lockCoded } from '../db/request-state.js';
+import { insertSecretKey } from '../db/secret-key.js';
+import { findCurrentKey, type KeyPurpose, listAllKeys, resealKey, type SigningKeyRow } from '../db/signing-keys.js';
+import { codesOf, generationCode, listCodedGenerations, writeCodes, writeGenerationCode } from '../db/stored-codes.js';
+import { type AuditDraft, systemActor } from '../domain/audit.js';
+import { StartError } from './start-error.js';
+
+export const purposes = ['execution_token', 'audit'] as const satisfies KeyPurpose[];
+export const batchRows = 200;
+
+/** What an earlier version left behind, and how far it has got its codes. */
+export interface Adoption {
+  after: string | null;
+}
+
+/**
+ * Whether the database was left by a version without authentication codes: its keys have seals of that version, which nobody without the secret key
+ * can make, and every version since replaces. No flag in the database says it, since whoever writes there could set it back.
+ */
+export async function isFormer(tx: Transaction, secretKey: Uint8Array): Promise<boolean> {
+  const rows = (await Promise.all(purposes.map((purpose) => listAllKeys(tx, purpose)))).flat();
+  const current = rows.filter(({ status }) => status === 'current');
+  if (current.length === 0 && rows.length === 0) return false;
+  if (current.some(({ keyId, sealedSeed }) => openFormerSeed(sealedSeed, keyId, secretKey) !== null)) return true;
+  throw new StartError(
+    `${(await cannotOpen(tx)) ?? 'there is no current signing key'}, or the record of the secret key is missing from the gateway database`,
+    'give the process the right secret key, or restore the database from a backup',
+  );
+}
+
+/** ET-22: names the key that signs now. */
+export async function cannotOpen(tx: Transaction): Promise<string | null> {
+  const current = await findCurrentKey(tx, 'execution_token');
+  return current === undefined ? null : `signing key ${current.keyId} (execution_token) cannot be opened with this secret key`;
+}
+
+/** Takes what is stored for true and gives the next requests their codes; false when none is left. */
+export async function adoptBatch(tx: Transaction, adoption: Adoption): Promise<boolean> {
+  const found = await lockCoded(tx, adoption.after, batchRows, true);
+  const last = found.at(-1);
+  if (last === undefined) return false;
+  await writeCodes(
+    tx,
+    found.map((one) => codesOf({ ...one, request: { ...one.request, passedBy: one.traced } }, tx.macs)),
+  );
+  adoption.after = last.request.id;
+  return true;
+}
+
+/** Ends the adoption in one step: from now on a row without a code is never accepted, and it cannot be asked for again. */
+export async function endAdoption(tx: Transaction, secretKey: Uint8Array): Promise<void> {
+  for (const purpose of purposes) for (const row of await listAllKeys(tx, purpose)) await takeSeal(tx, row, purpose, secretKey);
+  await eachGeneration(tx, (generation) => generationCode(generation, tx.macs));
+  await insertSecretKey(tx, tx.macs.keyCheck);
+  await insertAuditEvents(tx, [secretKeyEvent('adopted', tx.macs)]);
+}
+
+async function takeSeal(
+  tx: Transaction,
+  { keyId, sealedSeed }: SigningKeyRow,
+  purpose: KeyPurpose,
+  secretKey: Uint8Array,
+): Promise<void> {
+  const seed = openFormerSeed(sealedSeed, keyId, secretKey);
+  if (seed !== null) await resealKey(tx, keyId, sealSeed(seed, { keyId, purpose }, secretKey));
+}
+
+/** Gives every stored generation the code that `code` says. */
+export async function eachGeneration(
+  tx: Transaction,
+  code: (generation: Awaited<ReturnType<typeof listCodedGenerations>>[number]) => string | null,
+): Promise<void> {
+  for (let after = 0; ; ) {
+    const batch = await listCodedGenerations(tx, after);
+    const last = batch.at(-1);
+    if (last === undefined) return;
+    for (const generation of batch) await writeGenerationCode(tx, generation.number, code(generation));
+    after = last.number;
+  }
+}
+
+export const secretKeyEvent = (step: 'adopted' | 'changed', { keyCheck }: ApprovalMacs): AuditDraft => ({
+  type: `secret_key.${step}`,
+  outcome: 'success',
+  actor: systemActor,
+  resourceType: null,
+  resourceId: null,
+  reason: null,
+  metadata: { key_check: keyCheck.slice(0, 16) },
+});

@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Database, Transaction } from '../db/client.js';
+import { findSecretKey, insertSecretKey, tryLockSecretKey } from '../db/secret-key.js';
+import { type Adoption, adoptBatch, cannotOpen, endAdoption, isFormer } from './adopt-database.js';
+import { StartError } from './start-error.js';
+
+const busyPauseMs = 100;
+
+/**
+ * A start's look at whether the database is under this secret key (HD-50); a `StartError` when it is not. The first start on a new database writes it
+ * down; the first one after an older version also gives every stored request, decision and generation its code. Any number of processes may start at once:
+ * they take turns with batches, and one that is killed leaves the rest to the next start.
+ */
+export async function enterSecretKey(database: Database, secretKey: Uint8Array, log: Logger): Promise<void> {
+  const adoption: Adoption & { isTold: boolean } = { after: null, isTold: false };
+  for (;;) {
+    const step = await database.transaction((tx) => enter(tx, secretKey, adoption));
+    if (step === 'done') return;
+    if (step === 'adopting' && !adoption.isTold) {
+      log.warn({}, 'requests of an older version get their authentication codes');
+      adoption.isTold = true;
+    }
+    if (step === 'busy') await sleep(busyPauseMs);
+  }
+}
+
+async function enter(tx: Transaction, secretKey: Uint8Array, adoption: Adoption): Promise<'done' | 'busy' | 'adopting'> {
+  if (await isUnder(tx)) return 'done';
+  if (!(await tryLockSecretKey(tx))) return 'busy';
+  if (await isUnder(tx)) return 'done';
+  if (!(await isFormer(tx, secretKey))) {
+    await insertSecretKey(tx, tx.macs.keyCheck);
+    return 'done';
+  }
+  if (await adoptBatch(tx, adoption)) return 'adopting';
+  await endAdoption(tx, secretKey);
+  return 'done';
+}
+
+async function isUnder(tx: Transaction): Promise<boolean> {
+  const row = await findSecretKey(tx);
+  if (row === undefined) return false;
+  if (row.formerCheck !== null)
+    throw new StartError(
+      'the gateway database is being put under another secret key, and this was not ended',
+      'run svc server keys rotate-secret again with the same keys, then start with the new one',
+    );
+  if (row.keyCheck === tx.macs.keyCheck) return true;
+  throw new StartError(
+    `${(await cannotOpen(tx)) ?? 'nothing can be signed'}: the gateway database is under another one`,
+    'every server and worker needs the same SVC_SECRET_KEY or security.secret_key_file',
+  );
+}
