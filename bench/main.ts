@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { classification } from './classification.js';
 import { closedLoop } from './closed-loop.js';
+import { codes } from './codes.js';
 import { completion } from './completion.js';
 import { decision } from './decision.js';
 import { footprint } from './footprint.js';
@@ -39,7 +40,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
 const withOwnAgents = new Set(['slots', 'rows']);
 
 /** Benches of code alone, which need no system. */
-const alone: Record<string, (options: BenchOptions) => Promise<Record<string, unknown>>> = { classification, completion };
+const alone: Record<string, (options: BenchOptions) => Promise<Record<string, unknown>>> = { classification, codes, completion };
 
 /**
  * `node bench/run.mjs <name> [key=number ...]`: runs one bench on a system of its own and prints one JSON line. `quiet=0.7` waits first until
