@@ -1,7 +1,6 @@
 import { allOf, anyOf, type Condition, constant, isSame, other } from '../condition.js';
 import { restricts } from '../restricts.js';
-import { levelOf, type Range, readMysqlCondition } from './condition.js';
-import { type MysqlScope, shownAs } from './condition-scope.js';
+import { levelOf, type MysqlScope, type Range, shownAs } from './condition-scope.js';
 import { readTable } from './ddl-parts.js';
 import { hasWords, skipPair, upperAt } from './statement.js';
 
@@ -19,7 +18,7 @@ export function readQuery(
   const where = conditions.length === 0 ? constant(true) : allOf(conditions);
   const list = listIn(range, scope);
   if (how === 'exists') return counts(range, scope) ? constant(true) : { kind: 'exists', where };
-  const given = list === null ? null : readMysqlCondition(list, inner);
+  const given = list === null ? null : scope.read(list, inner);
   if (given !== null && how === 'in' && asked.every((part) => isSame(part, given))) return { kind: 'exists', where };
   if (given !== null && how === 'value' && list?.to === range.to) return given;
   return other('query', [...asked, ...(given === null ? [] : [given]), where]);
@@ -58,7 +57,7 @@ export function conditionsIn(range: Range, scope: MysqlScope): Condition[] {
       return conditionsIn({ from: at + 1, to: skipPair(scope.statement, at) - 1 }, scope);
     if (!openers.has(word)) return [];
     const to = level.slice(index + 1).find((next) => clauses.has(upperAt(scope.statement, next))) ?? range.to;
-    return [readMysqlCondition({ from: at + 1, to }, scope)];
+    return [scope.read({ from: at + 1, to }, scope)];
   });
 }
 
@@ -81,8 +80,8 @@ function covers(range: Range, asked: Condition, scope: MysqlScope, depth = 0): b
   const local = { ...scope, inner: false, targets: new Set([...(reference ? [shownAs(reference)] : []), '']) };
   const where = rest.find((at) => upperAt(statement, at) === 'WHERE');
   const to = rest.find((at) => at > (where ?? range.to) && clauses.has(upperAt(statement, at))) ?? range.to;
-  if (where !== undefined && restricts(readMysqlCondition({ from: where + 1, to }, local))) return false;
-  const given = readMysqlCondition(list, local);
+  if (where !== undefined && restricts(scope.read({ from: where + 1, to }, local))) return false;
+  const given = scope.read(list, local);
   return upperAt(statement, list.from) === '*' || (given.kind === 'column' && given.name === asked.name);
 }
 

@@ -1,9 +1,14 @@
 import { type Condition, constant } from '../condition.js';
-import type { Range } from './condition.js';
 import { readTable } from './ddl-parts.js';
 import type { MysqlToken } from './lexer.js';
 import { type MysqlStatement, nameOf, upperAt } from './statement.js';
 import type { TableReference } from './tables.js';
+
+/** The tokens from `from` up to `to`, of one level of parentheses. */
+export interface Range {
+  readonly from: number;
+  readonly to: number;
+}
 
 /** What names mean where a condition stands. */
 export interface MysqlScope {
@@ -13,6 +18,7 @@ export interface MysqlScope {
   /** Inside a subquery, where a bare name may be the subquery's. */
   readonly inner: boolean;
   readonly references: readonly TableReference[];
+  readonly read: (range: Range, scope: MysqlScope) => Condition;
   /** Levels above, and tokens that may still be read: a token is read once at each level. */
   readonly work: { depth: number; tokens: number };
   /** Whether both are one column of one table under two names. */
@@ -73,6 +79,21 @@ export function columnsIn({ from, to }: Range, scope: MysqlScope): Condition[] {
     const isPrefix = scope.statement.tokens[end]?.kind === 'string';
     const one = isPrefix || upperAt(scope.statement, end) === '(' ? null : columnAt({ from: at, to: Math.min(end, to) }, scope);
     if (one !== null) found.push(one);
+  }
+  return found;
+}
+
+/** The indexes of a range outside its parentheses and CASE … END. */
+export function levelOf({ from, to }: Range, { statement }: MysqlScope): number[] {
+  const found: number[] = [];
+  let cases = 0;
+  for (let at = from; at < to; at += 1) {
+    const isPlain = statement.tokens[at]?.dotted !== true;
+    const word = isPlain ? upperAt(statement, at) : '';
+    if (word === 'CASE') cases += 1;
+    if (cases === 0 && isPlain) found.push(at);
+    if (word === 'END') cases = Math.max(0, cases - 1);
+    if (word === '(') at = (statement.closing.get(at) ?? at) - 1;
   }
   return found;
 }

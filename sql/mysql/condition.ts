@@ -1,13 +1,7 @@
 import { allOf, anyOf, type Comparison, type Condition, compare, constant, notOf, other } from '../condition.js';
 import { readQuery } from './condition-query.js';
-import { columnAt, columnsIn, constantOf, type MysqlScope } from './condition-scope.js';
+import { columnAt, columnsIn, constantOf, levelOf, type MysqlScope, type Range } from './condition-scope.js';
 import { hasWords, upperAt } from './statement.js';
-
-/** The tokens from `from` up to `to`, of one level of parentheses. */
-export interface Range {
-  readonly from: number;
-  readonly to: number;
-}
 
 /** An expression of MySQL as a condition on the tables that the scope names; what is not known gives the columns in it. */
 export function readMysqlCondition(range: Range, scope: MysqlScope): Condition {
@@ -58,21 +52,6 @@ function split({ from, to }: Range, scope: MysqlScope, words: ReadonlySet<string
     }
   }
   return [...parts, { from: first, to }];
-}
-
-/** The indexes of a range outside its parentheses and CASE … END. */
-export function levelOf({ from, to }: Range, { statement }: MysqlScope): number[] {
-  const found: number[] = [];
-  let cases = 0;
-  for (let at = from; at < to; at += 1) {
-    const isPlain = statement.tokens[at]?.dotted !== true;
-    const word = isPlain ? upperAt(statement, at) : '';
-    if (word === 'CASE') cases += 1;
-    if (cases === 0 && isPlain) found.push(at);
-    if (word === 'END') cases = Math.max(0, cases - 1);
-    if (word === '(') at = (statement.closing.get(at) ?? at) - 1;
-  }
-  return found;
 }
 
 function readPredicate(range: Range, scope: MysqlScope): Condition {

@@ -2,9 +2,9 @@ import { allOf } from '../condition.js';
 import type { FixedColumn } from '../facts.js';
 import { fixedColumns } from '../fixed-columns.js';
 import { restricts } from '../restricts.js';
-import { levelOf, type Range, readMysqlCondition } from './condition.js';
+import { readMysqlCondition } from './condition.js';
 import { conditionsIn } from './condition-query.js';
-import { copyOf, type MysqlScope, shownAs } from './condition-scope.js';
+import { copyOf, levelOf, type MysqlScope, type Range, shownAs } from './condition-scope.js';
 import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
 import type { TableReference } from './tables.js';
 
@@ -36,7 +36,7 @@ export function fixedIn(statement: MysqlStatement, write: MysqlWrite): FixedColu
 }
 
 const scopeIn = (statement: MysqlStatement, { main, references }: MysqlWrite, isCopy: MysqlScope['isCopy']): MysqlScope => ({
-  ...{ statement, references, inner: false, isCopy },
+  ...{ statement, references, inner: false, isCopy, read: readMysqlCondition },
   work: { depth: 0, tokens: 4_000 + maxReads * statement.tokens.length },
   targets: new Set(main.map(shownAs)),
 });
