@@ -27,7 +27,8 @@ async function checkDatabase(database: DatabaseConfig, config: AgentConfig, timi
   try {
     const connected = await driver.connect({ onlyLook: true });
     say(`ok, ${markerWords(connected, config)}`);
-    for (const problem of [connected.readProblem, connected.nameProblem]) if (problem !== null) say(`warning: ${problem}`);
+    for (const problem of [connected.readProblem, connected.nameProblem, connected.markerNote])
+      if (problem !== null) say(`warning: ${problem}`);
     return connected.markerReady || config.marker.mode !== 'required';
   } catch (error) {
     say(error instanceof ConnectFailure ? `${error.kind} failed: ${error.message}` : 'failed');

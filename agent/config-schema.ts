@@ -104,7 +104,9 @@ export const agentToml = z.strictObject({
         .describe('`required` refuses writes where no marker can be written, `off` writes none'),
       schema: identifier
         .optional()
-        .describe("schema of the table; the role's first one, on MySQL the database of the address, if absent"),
+        .describe(
+          "schema of the table, on MySQL a database; `svc` if absent, or where the role may not make that, the role's first one or the database of the address",
+        ),
       table: identifier.default('svc_execution_marker').describe('name of the table'),
       retention_days: count(1, 100_000)
         .default(180)

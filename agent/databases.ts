@@ -114,7 +114,8 @@ class DatabaseTarget implements Target {
   }
 
   /** Each once, not with every reconnect. */
-  #noteProblems({ readProblem, nameProblem }: Connected): void {
+  #noteProblems({ readProblem, nameProblem, markerNote }: Connected): void {
+    if (markerNote !== null) this.#warnOnce('markers lie beside the data', markerNote);
     if (readProblem !== null) this.#warnOnce('reads are not safe from writing', readProblem);
     if (nameProblem !== null) this.#warnOnce('names are found otherwise than role or database say', nameProblem);
   }

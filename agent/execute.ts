@@ -27,6 +27,9 @@ export interface ClaimedJob {
   /** `agent_id` of the poll answers. */
   agentId: string;
   control: CancelControl;
+  /** Filled while it runs. */
+  strangers: Run['strangers'];
+  isNewest: Run['isNewest'];
 }
 
 /** How a job went, with its fence; null for one whose token did not verify, since nothing else of its claim counts then. */
@@ -99,7 +102,7 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
 }
 
 function runOf(
-  { claim, agentId, control }: ClaimedJob,
+  { claim, agentId, control, strangers, isNewest }: ClaimedJob,
   judged: Pick<Run, 'statements' | 'changed' | 'timeoutSecs'> & { expiresAt: number; config: AgentConfig },
 ): Run {
   const { limits, fenceWaitMs } = judged.config;
@@ -109,7 +112,10 @@ function runOf(
     agentId,
     fence: claim.fence,
     unresolvedFences: claim.unresolved_fences,
+    unresolvedExecutions: attemptsOf(claim) ?? null,
     approvalDigest: claim.approval_digest,
+    strangers,
+    isNewest,
     marker: claim.marker === 'required',
     step: '',
     statements: judged.statements,
@@ -126,6 +132,9 @@ function runOf(
     mayStart: () => Date.now() <= judged.expiresAt + CLOCK_TOLERANCE_MS,
   };
 }
+
+const attemptsOf = ({ unresolved_executions: attempts }: ClaimAnswer) =>
+  attempts?.map(({ fence, execution_id: executionId }) => ({ fence, executionId }));
 
 const mutating: ReadonlySet<Operation> = new Set(['execute_dml', 'migrate_up', 'migrate_down', 'migrate_repair']);
 
@@ -153,6 +162,7 @@ function termsOf(claim: ClaimAnswer): ClaimTerms {
     executionId: claim.execution_id,
     fence: claim.fence,
     unresolvedFences: claim.unresolved_fences,
+    unresolvedExecutions: attemptsOf(claim),
     approvalDigest: claim.approval_digest,
     policyRevision: claim.policy_revision,
     statementTimeoutSecs: claim.statement_timeout_secs ?? null,

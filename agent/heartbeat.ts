@@ -27,6 +27,20 @@ export async function keepAlive(
   }
 }
 
+/** Whether the gateway has no later attempt of the request (AG-40): one heartbeat more; false also when it does not answer. */
+export async function isNewest(
+  executionId: string,
+  { client, timings }: { client: GatewayClient; timings: Timings },
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    const path = `/api/agent/jobs/${executionId}/heartbeat`;
+    return (await client.post(path, null, { timeoutMs: timings.httpMs, signal })).status === 200;
+  } catch {
+    return false;
+  }
+}
+
 function nameOf(error: unknown): string {
   return error instanceof Error && error.name === 'ZodError' ? 'unreadable answer' : (error as Error).message;
 }

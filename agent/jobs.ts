@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { CancelControl } from './cancel-control.js';
 import { type ClaimedJob, type ExecuteDependencies, executeJob } from './execute.js';
 import type { GatewayClient } from './gateway-client.js';
-import { keepAlive } from './heartbeat.js';
+import { isNewest, keepAlive } from './heartbeat.js';
 import type { Log } from './log.js';
 import { type ClaimAnswer, claimAnswer, type OfferedJob } from './protocol.js';
 import { createStartedAttempts, type StartedAttempts } from './started-attempts.js';
@@ -65,7 +65,11 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
       const entry: Running = { offered, since: performance.now(), control: new CancelControl(cancelTextOf(offered.operation)) };
       running.add(entry);
       const claim = await claimJob(offered, dependencies);
-      const job = claim && { claim, agentId, control: entry.control };
+      const newest = (id: string) => isNewest(id, dependencies, dependencies.abandoned);
+      const job = claim && {
+        ...{ claim, agentId, control: entry.control, strangers: [] },
+        isNewest: () => newest(claim.execution_id),
+      };
       const work = job ? runClaimed(job, { ...dependencies, started }) : Promise.resolve();
       const done = work.finally(() => {
         running.delete(entry);
@@ -97,11 +101,19 @@ async function runClaimed(job: ClaimedJob, dependencies: JobsDependencies & { st
   const report = await executeJob(job, dependencies);
   if (report === null) log.error('already started', { request: claim.request_id, fence: claim.fence });
   else {
-    const submission = { executionId: claim.execution_id, ...report, durationMs: performance.now() - begunAt };
+    const { strangers } = job;
+    if (strangers.length > 0) log.warn('marker rows fit no attempt', { request: claim.request_id, rows: strangers.length });
+    const durationMs = performance.now() - begunAt;
+    const submission = { executionId: claim.execution_id, ...report, durationMs, strangers, attempts: attemptsOf(claim) };
     await submitResult(submission, { ...dependencies, retryMs: config.resultRetryMs, signal: abandoned });
   }
   ended.abort();
   await beating;
+}
+
+/** The execution of each fence that this attempt may find applied. */
+function attemptsOf({ fence, execution_id: id, unresolved_executions: earlier = [] }: ClaimAnswer): ReadonlyMap<number, string> {
+  return new Map([...earlier.map((one) => [one.fence, one.execution_id] as const), [fence, id] as const]);
 }
 
 /** Claims with one `claim_id`, repeated three times while no answer comes; null when the job is not ours. */

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { MARKER_SCHEMA, MARKER_TABLE } from '../sql/reserved-table.js';
 import { runAgent } from './agent.js';
 import { checkAgent } from './check.js';
 import { type AgentConfig, AgentConfigError, loadAgentConfig } from './config.js';
@@ -77,8 +78,9 @@ function printed(text: string): number {
 }
 
 function printMarkerDdl(dialect: string): number {
-  if (dialect === 'postgresql') return printed(`${postgresMarkerDdl('svc_execution_marker')};\n`);
-  if (dialect === 'mysql') return printed(`${mysqlMarkerDdl('svc_execution_marker')};\n`);
+  const table = `${MARKER_SCHEMA}.${MARKER_TABLE}`;
+  if (dialect === 'postgresql') return printed(`CREATE SCHEMA IF NOT EXISTS ${MARKER_SCHEMA};\n${postgresMarkerDdl(table)};\n`);
+  if (dialect === 'mysql') return printed(`CREATE DATABASE IF NOT EXISTS ${MARKER_SCHEMA};\n${mysqlMarkerDdl(table)};\n`);
   process.stderr.write(`svc-agent: --print-marker-ddl takes postgresql or mysql\n`);
   return 2;
 }

@@ -2,40 +2,81 @@ import { createHash } from 'node:crypto';
 import { MARKER_SCHEMA, type ReservedNames } from '../sql/reserved-table.js';
 import type { AgentConfig } from './config.js';
 
-export interface MarkerRow {
+/** One attempt at a request, by its dispatch and its claim. */
+export interface Attempt {
   fence: number;
+  executionId: string;
+}
+
+/** What a claim says of the attempts whose markers count (HD-41). */
+export interface KnownAttempts extends Attempt {
+  approvalDigest: string;
+  unresolvedFences: readonly number[];
+  /** Null from a gateway that does not tell them: then only the fence and the digest say that a row is of one. */
+  unresolvedExecutions: readonly Attempt[] | null;
+}
+
+export interface MarkerRow extends Attempt {
   /** Version of the migration that the row stands for, empty for the attempt as a whole. */
   step: string;
   mode: string;
   state: string;
   rowsAffected: number | null;
+  approvalDigest: string;
 }
 
-/** A row as the database gives it: fence, mode, state, rows affected, step. */
-export function markerRow([fence, mode, state, affected, step]: readonly (string | null)[]): MarkerRow {
+/** A row as the database gives it: fence, mode, state, rows affected, step, execution id, approval digest. */
+export function markerRow([fence, mode, state, affected, step, executionId, digest]: readonly (string | null)[]): MarkerRow {
   return {
     fence: Number(fence),
     step: step ?? '',
     mode: mode ?? '',
     state: state ?? '',
-    rowsAffected: affected === null || affected === undefined ? null : Number(affected),
+    rowsAffected: affected === null || affected === undefined || Number(affected) < 0 ? null : Number(affected),
+    executionId: executionId ?? '',
+    approvalDigest: digest ?? '',
   };
 }
+
+/** Rows that prove something, and those that fit no attempt that the claim names: anybody who can write the table could have made them (HD-41). */
+export function sortMarkers(rows: readonly MarkerRow[], known: KnownAttempts): { genuine: MarkerRow[]; strangers: MarkerRow[] } {
+  const sorted = { genuine: [] as MarkerRow[], strangers: [] as MarkerRow[] };
+  for (const row of rows) sorted[isGenuine(row, known) ? 'genuine' : 'strangers'].push(row);
+  return sorted;
+}
+
+function isGenuine(row: MarkerRow, known: KnownAttempts): boolean {
+  if (row.approvalDigest !== known.approvalDigest || !states.has(row.state) || !modes.has(row.mode)) return false;
+  if (row.fence === known.fence) return row.executionId === known.executionId;
+  if (known.unresolvedExecutions === null) return known.unresolvedFences.includes(row.fence);
+  return known.unresolvedExecutions.some(({ fence, executionId }) => fence === row.fence && executionId === row.executionId);
+}
+
+const states = new Set(['open', 'done']);
+const modes = new Set(['tx', 'auto']);
+
+/** The newest later attempt that one of these rows speaks of, null if none does: whether it exists only the gateway knows. */
+export function laterFence(strangers: readonly MarkerRow[], fence: number): number | null {
+  const later = strangers.map((row) => row.fence).filter((other) => other > fence);
+  return later.length === 0 ? null : Math.max(...later);
+}
+
+/** So many rows that fit nothing are looked at and told. */
+export const MAX_STRANGERS = 20;
 
 /** What is said of a table that the agent may make, to somebody who only looks (AP-52). */
 export const MISSING_TABLE = 'the marker table does not exist; the agent makes it at its start';
 
 export type MarkerDecision =
   | { act: 'run' }
-  | { act: 'superseded'; fence: number }
   | { act: 'already_applied'; fence: number; rowsAffected: number | null }
   | { act: 'unknown'; fence: number };
 
-/** What the marker rows of a request allow its attempt `fence` to do, with the request lock held (AP-54). */
+/** What the genuine marker rows of a request allow its attempt `fence` to do, with the request lock held (AP-54). */
 export function decideByMarkers(rows: readonly MarkerRow[], fence: number, unresolvedFences: readonly number[]): MarkerDecision {
-  const higher = rows.find((row) => row.fence > fence);
-  if (higher) return { act: 'superseded', fence: higher.fence };
-  const done = rows.find((row) => row.state === 'done' && (row.fence === fence || unresolvedFences.includes(row.fence)));
+  const done = rows.find(
+    (row) => row.step === '' && row.state === 'done' && (row.fence === fence || unresolvedFences.includes(row.fence)),
+  );
   if (done) return { act: 'already_applied', fence: done.fence, rowsAffected: done.rowsAffected };
   const open = rows.find((row) => row.state === 'open' && row.mode === 'auto' && unresolvedFences.includes(row.fence));
   return open ? { act: 'unknown', fence: open.fence } : { act: 'run' };
@@ -63,7 +104,7 @@ export function postgresMarkerDdl(table: string): string {
   mode text NOT NULL, state text NOT NULL,
   execution_id text NOT NULL, agent_id text NOT NULL, approval_digest text NOT NULL,
   rows_affected bigint, created_at timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (request_id, fence, step))`;
+  PRIMARY KEY (request_id, fence, step, execution_id))`;
 }
 
 /** The same for MySQL and MariaDB. */
@@ -75,5 +116,5 @@ export function mysqlMarkerDdl(table: string): string {
   mode ${id}, state ${id},
   execution_id ${id}, agent_id ${long}, approval_digest ${id},
   rows_affected BIGINT, created_at DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
-  PRIMARY KEY (request_id, fence, step)) ENGINE=InnoDB`;
+  PRIMARY KEY (request_id, fence, step, execution_id)) ENGINE=InnoDB`;
 }

@@ -54,7 +54,7 @@ export function createPoller(dependencies: PollerDependencies) {
           .filter((one) => !one.degraded)
           .map(({ database, environment, markerReady }) => ({ database, environment, marker: markerReady })),
         operations: config.operations,
-        features: ['fence', 'max_affected_rows', ...(config.schemaSync.enabled ? ['schema_sync'] : [])],
+        features: ['fence', 'marker_executions', 'max_affected_rows', ...(config.schemaSync.enabled ? ['schema_sync'] : [])],
       },
       status: {
         in_flight: config.maxConcurrentTasks - jobs.free,

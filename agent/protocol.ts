@@ -62,6 +62,7 @@ export const claimAnswer = z.object({
   execution_plan_json: z.unknown(),
   fence: z.int().min(1),
   unresolved_fences: z.array(z.int()),
+  unresolved_executions: z.array(z.object({ fence: z.int(), execution_id: z.guid() })).optional(),
   marker: z.enum(['required', 'none']),
   approval_digest: z.string(),
   policy_revision: z.string(),

@@ -1,5 +1,6 @@
 import type { GatewayClient, StreamedBody } from './gateway-client.js';
 import type { Log } from './log.js';
+import type { MarkerRow } from './marker.js';
 import { cutErrorText, type Outcome } from './outcome.js';
 import { resultAnswer } from './protocol.js';
 import type { ResultText } from './result-json.js';
@@ -11,6 +12,10 @@ export interface Submission {
   fence: number | null;
   outcome: Outcome;
   durationMs: number;
+  /** Marker rows that fit no attempt (HD-41). */
+  strangers: readonly MarkerRow[];
+  /** The executions of the fences that may be found applied. */
+  attempts: ReadonlyMap<number, string>;
 }
 
 /**
@@ -58,8 +63,11 @@ async function tryOnce(post: () => ReturnType<GatewayClient['post']>): Promise<T
 }
 
 function bodyOf(submission: Submission): object | StreamedBody {
-  const { outcome, fence, durationMs } = submission;
-  const common = { success: outcome.success, outcome: outcome.outcome, fence, duration_ms: Math.round(durationMs) };
+  const { outcome, fence, durationMs, strangers, attempts } = submission;
+  const common = {
+    ...{ success: outcome.success, outcome: outcome.outcome, fence, duration_ms: Math.round(durationMs) },
+    ...(strangers.length === 0 ? {} : { marker_mismatches: strangers.map(mismatchOf) }),
+  };
   if (!outcome.success) {
     const { errorMessage, cancelled, resultData } = outcome;
     const failed = { ...common, error_message: cutErrorText(errorMessage), cancelled };
@@ -69,9 +77,17 @@ function bodyOf(submission: Submission): object | StreamedBody {
     ...common,
     rows_affected: outcome.rowsAffected,
     truncated: outcome.truncated,
-    ...(outcome.appliedFence === undefined ? {} : { applied_fence: outcome.appliedFence }),
+    ...(outcome.appliedFence === undefined
+      ? {}
+      : { applied_fence: outcome.appliedFence, applied_execution_id: attempts.get(outcome.appliedFence) ?? null }),
   };
   return withData(fields, outcome.resultData);
+}
+
+/** A planted row may hold anything. */
+function mismatchOf({ fence, executionId, step, state }: MarkerRow) {
+  const counted = Number.isSafeInteger(fence) && fence >= 0 ? fence : 0;
+  return { fence: counted, execution_id: executionId.slice(0, 64), step: step.slice(0, 255), state: state.slice(0, 64) };
 }
 
 function withData(fields: object, data: ResultText): object | StreamedBody {

@@ -16,6 +16,12 @@ import { equalText, sha256Hex } from './hash.js';
 
 export type { ApprovedContent } from '../domain/execution-token.js';
 
+/** An earlier attempt whose marker is to be looked for. */
+export interface ClaimedAttempt {
+  fence: number;
+  executionId: string;
+}
+
 /** What a claim answer says about the job, as far as the token repeats it. */
 export interface ClaimTerms {
   requestId: string;
@@ -26,6 +32,8 @@ export interface ClaimTerms {
   executionId: string;
   fence: number;
   unresolvedFences: readonly number[];
+  /** Their executions; absent from a gateway or for an agent that knows none (HD-41). */
+  unresolvedExecutions?: readonly ClaimedAttempt[] | undefined;
   approvalDigest: string;
   policyRevision: string;
   /** Null when the claim answer brought none; a token that has one then does not fit. */
@@ -101,6 +109,7 @@ export function signExecutionToken(claims: TokenClaims, key: SigningKey): string
     ['key_id', key.keyId],
     ['agent_id', claims.agentId],
     ...repeatedTerms(claims),
+    ...addedTerms(claims).flatMap(([key, value]): [string, TokenValue][] => (value === undefined ? [] : [[key, value]])),
   ]);
   fields.set('claim_signature', key.sign(utf8(secondMessage(fields))));
   return JSON.stringify(Object.fromEntries(fields));
@@ -164,6 +173,7 @@ function mismatch(fields: TokenFields, claim: ClaimTerms, agentId: string): stri
     ...repeatedTerms(claim),
     // A claim that leaves it out fits only a token that has none.
     ['max_affected_rows', claim.maxAffectedRows],
+    ...addedTerms(claim),
     ['agent_id', agentId],
   ];
   const wrong = expected.find(([key, value]) => !isSame(fields.get(key), value));
@@ -195,6 +205,11 @@ function repeatedTerms(claim: ClaimTerms): [string, TokenValue][] {
     ['marker', claim.marker],
     ...(claim.maxAffectedRows === undefined ? [] : [['max_affected_rows', claim.maxAffectedRows] satisfies [string, TokenValue]]),
   ];
+}
+
+/** Terms that came later: one that the token has and the claim does not, or the other way round, does not fit. */
+function addedTerms({ unresolvedExecutions }: ClaimTerms): [string, TokenValue | undefined][] {
+  return [['unresolved_executions', unresolvedExecutions?.map(({ fence, executionId }) => `${fence}:${executionId}`).join(',')]];
 }
 
 function text(fields: TokenFields, key: string): string {

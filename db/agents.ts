@@ -1,4 +1,5 @@
 import type { Pair } from '../domain/permissions.js';
+import type { MarkerForm } from '../domain/request/types.js';
 import type { Operation } from '../domain/workflow-policy.js';
 import type { Dialect } from '../sql/judge.js';
 import type { Queryable, Transaction } from './client.js';
@@ -104,6 +105,9 @@ export async function touchAgent(db: Queryable, id: string): Promise<void> {
   await db.query('update agents set last_seen_at = clock_timestamp() where id = $1', [id]);
 }
 
+/** How an agent with these features writes markers, and which ones it finds (HD-41). */
+export const markerFormOf = (features: readonly string[]): MarkerForm => (features.includes('marker_executions') ? 2 : 1);
+
 export interface Job {
   id: string;
   created_by: string;
@@ -120,7 +124,7 @@ const fromClaimable = `from requests r
          on scope.database = r.database and scope.environment = r.environment
        join users u on u.id = r.requester and u.status = 'active'
      where r.status = 'dispatched' and (r.max_affected_rows is null or $7) and ($4::text[] = '{}' or r.operation = any($4::text[]))
-       and (($5 and scope.marker) or not exists (select 1 from executions e where e.request_id = r.id and e.unresolved))`;
+       and not exists (select 1 from executions e where e.request_id = r.id and e.unresolved and not ($5 and scope.marker and e.marker_form <= $8))`;
 
 /** Whether a migration still holds back the next ones of its pair: for 10 s after it was first offered (MI-I10). */
 const holdsBack = `r.offered_fence is distinct from r.fence or r.offered_at > clock_timestamp() - interval '10 seconds'`;
@@ -151,6 +155,7 @@ export async function listJobs(
       agent.features.includes('fence'),
       limit,
       agent.features.includes('max_affected_rows'),
+      markerFormOf(agent.features),
     ],
   );
 }

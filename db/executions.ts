@@ -25,6 +25,7 @@ export function claimInsert(p: Parameters, request: string, execution: Execution
     token_id: claim.tokenId,
     mutating: execution.mutating,
     marker: execution.marker,
+    marker_form: execution.markerForm,
     status: 'running',
     lease_secs: claim.leaseSecs,
     window_secs: execution.windowSecs,
@@ -114,6 +115,11 @@ export interface FoundExecution {
   environment: string;
   noResultStore: boolean;
   createdAt: number;
+}
+
+/** Fence and id of every attempt of a request. */
+export async function listAttempts(db: Queryable, requestId: string): Promise<{ fence: number; id: string }[]> {
+  return db.query('select fence, id from executions where request_id = $1', [requestId]);
 }
 
 /** Running executions whose lease is over, for the sweeper; the rows are judged one by one under their locks (AG-51). */

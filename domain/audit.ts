@@ -44,6 +44,7 @@ export const auditCategory = {
   'execution.failed': 'execution',
   'execution.cancelled': 'execution',
   'execution.late_result': 'execution',
+  'execution.marker_mismatch': 'execution',
   'execution.lost': 'agent',
   'agent.registered': 'agent',
   'schema.snapshot_updated': 'agent',

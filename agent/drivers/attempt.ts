@@ -1,8 +1,8 @@
-import { decideByMarkers, type MarkerDecision } from '../marker.js';
+import { decideByMarkers, laterFence, MAX_STRANGERS, type MarkerDecision, type MarkerRow, sortMarkers } from '../marker.js';
 import { failure, type Outcome } from '../outcome.js';
 import { sleep } from '../wait.js';
 import type { Run } from './driver.js';
-import type { Report, Target, WriteTarget } from './engine.js';
+import type { Marker, Report, Target, WriteTarget } from './engine.js';
 import { checkFlag, notStarted } from './guard.js';
 import type { Session } from './session.js';
 import { alreadyApplied } from './written.js';
@@ -65,13 +65,16 @@ export async function consultMarkers<S extends Session>(
 ): Promise<Outcome | null> {
   if (!run.marker) return null;
   try {
-    const rows = await marker.read(session, run.requestId);
+    const rows = await genuineMarkers(session, run, marker);
+    if ('superseded' in rows) {
+      onProven();
+      return superseded(rows.superseded);
+    }
     const decision = decideByMarkers(rows, run.fence, run.unresolvedFences);
     if (decision.act === 'unknown') {
       return failure('unknown', `attempt ${decision.fence} may have been applied; check the database`);
     }
     onProven();
-    if (decision.act === 'superseded') return superseded(decision.fence);
     if (decision.act === 'already_applied') return applied(decision);
     if (mode === 'auto' || run.unresolvedFences.length > 0) await marker.open(session, run, mode);
     return null;
@@ -79,6 +82,21 @@ export async function consultMarkers<S extends Session>(
     if (!engine.errors.isServerError(error)) throw error;
     return markerNotAvailable;
   }
+}
+
+/**
+ * The rows that prove something. One of a later attempt cannot be known here: when the gateway has no later one it was planted, and this attempt goes on;
+ * the lease that the gateway gave with that answer keeps others from beginning one meanwhile.
+ */
+export async function genuineMarkers<S extends Session>(
+  session: S,
+  run: Run,
+  marker: Marker<S>,
+): Promise<MarkerRow[] | { superseded: number }> {
+  const { genuine, strangers } = sortMarkers(await marker.read(session, run), run);
+  run.strangers.push(...strangers.slice(0, MAX_STRANGERS - run.strangers.length));
+  const later = laterFence(strangers, run.fence);
+  return later === null || (await run.isNewest()) ? genuine : { superseded: later };
 }
 
 export const superseded = (fence: number) => failure('not_started', `superseded by attempt ${fence}`);

@@ -1,3 +1,4 @@
+import { sortMarkers } from '../marker.js';
 import { askUntilKnown } from './ask.js';
 import type { Run } from './driver.js';
 import type { Marker, WriteTarget } from './engine.js';
@@ -33,6 +34,6 @@ async function probe<S extends Session>(
 }
 
 async function isDone<S extends Session>(session: S, run: Run, marker: Marker<S>): Promise<boolean> {
-  const rows = await marker.read(session, run.requestId);
-  return rows.some((row) => row.fence === run.fence && row.step === run.step && row.state === 'done');
+  const { genuine } = sortMarkers(await marker.read(session, run), run);
+  return genuine.some((row) => row.fence === run.fence && row.step === run.step && row.state === 'done');
 }

@@ -2,17 +2,14 @@ import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
 import type { StatementFacts, TableName } from '../../sql/facts.js';
 import type { Dialect, JudgedStatement } from '../../sql/judge.js';
 import type { CancelControl } from '../cancel-control.js';
+import type { KnownAttempts, MarkerRow } from '../marker.js';
 import type { MigrationTask } from '../migrations/task.js';
 import type { Outcome } from '../outcome.js';
 
 /** A job that was verified and judged; texts run byte for byte. */
-export interface Run {
+export interface Run extends KnownAttempts {
   requestId: string;
-  executionId: string;
   agentId: string;
-  fence: number;
-  unresolvedFences: readonly number[];
-  approvalDigest: string;
   /** Whether marker rows are to be written. */
   marker: boolean;
   /** The `step` of the marker rows: the version while a migration runs, else empty. */
@@ -27,6 +24,10 @@ export interface Run {
   limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };
   fenceWaitMs: number;
   control: CancelControl;
+  /** Marker rows that fit no known attempt, for the result; at most MAX_STRANGERS. */
+  strangers: MarkerRow[];
+  /** Whether the gateway has no later attempt than this one; false also when it does not answer. */
+  isNewest(): Promise<boolean>;
   /** Whether the token still allows a start (ET-40). */
   mayStart(): boolean;
 }
@@ -39,6 +40,8 @@ export interface Connected {
   readProblem: string | null;
   /** What names may mean something else than before, because a setting of role or database has no effect (HD-30); null if nothing is. */
   nameProblem: string | null;
+  /** Why markers lie beside the data instead of a schema or database of their own (HD-40); null if they do not. */
+  markerNote: string | null;
 }
 
 /** One statement to be planned (AP-60). */

@@ -36,9 +36,10 @@ export interface ErrorReader {
 
 /** The statements on the marker table of one database (section 6). */
 export interface Marker<S extends Session> {
-  /** Null when rows can be written and read; else what is missing. Nothing stays but, unless `onlyLook`, the table. */
-  prepare(session: S, onlyLook: boolean): Promise<string | null>;
-  read(session: S, requestId: string): Promise<MarkerRow[]>;
+  /** `problem` is null when rows can be written and read; else what is missing. Nothing stays but, unless `onlyLook`, the table. */
+  prepare(session: S, onlyLook: boolean): Promise<{ problem: string | null; note: string | null }>;
+  /** The rows of the run's known attempts, and some of the others; also those that an agent of an earlier version has left elsewhere. */
+  read(session: S, run: Run): Promise<MarkerRow[]>;
   /** Writes the `open` row of an attempt. */
   open(session: S, run: Run, mode: 'tx' | 'auto'): Promise<unknown>;
   /** Deletes the rows that are older; returns how many. */

@@ -36,9 +36,9 @@ export async function connectDatabase<S extends Session>(
     if (writing.status === 'rejected') throw writing.reason;
     if (reading.status === 'rejected') throw reading.reason;
     const problems = await examine(writing.value, reading.value, () => open(writes));
-    if (config.mode === 'off') return { ...problems, markerReady: false, markerProblem: null };
-    const markerProblem = await marker.prepare(writing.value, onlyLook);
-    return { ...problems, markerReady: markerProblem === null, markerProblem };
+    if (config.mode === 'off') return { ...problems, markerReady: false, markerProblem: null, markerNote: null };
+    const { problem, note } = await marker.prepare(writing.value, onlyLook);
+    return { ...problems, markerReady: problem === null, markerProblem: problem, markerNote: note };
   } catch (error) {
     throw whyFailed(error);
   } finally {

@@ -1,4 +1,4 @@
-import { markerNotAvailable, superseded, takeRequestLock, takeWithin } from '../drivers/attempt.js';
+import { genuineMarkers, markerNotAvailable, superseded, takeRequestLock, takeWithin } from '../drivers/attempt.js';
 import type { Run } from '../drivers/driver.js';
 import type { Report } from '../drivers/engine.js';
 import { notStarted } from '../drivers/guard.js';
@@ -68,7 +68,9 @@ async function planUnderLocks<S extends Session>(
   if ('success' in found) return found;
   const applied = new Set(found.versions);
   onProven();
-  const settlement = settleAttempts(rows, run, bundle.direction, applied);
+  const versions = new Set(bundle.migrations.map(({ version }) => version));
+  const known = rows.filter(({ step }) => versions.has(step));
+  const settlement = settleAttempts(known, run, bundle.direction, applied);
   if (settlement.kind === 'doubtful') return failure('unknown', halfApplied(settlement.version));
   const plan = planRun(bundle, applied, settlement.versions.length);
   if (!plan.ok) {
@@ -87,11 +89,10 @@ async function markerRows<S extends Session>(
 ): Promise<MarkerRow[] | Outcome> {
   if (!run.marker) return [];
   try {
-    const rows = await marker.read(session, run.requestId);
-    const higher = rows.find((row) => row.fence > run.fence);
-    if (higher) {
+    const rows = await genuineMarkers(session, run, marker);
+    if ('superseded' in rows) {
       onProven();
-      return superseded(higher.fence);
+      return superseded(rows.superseded);
     }
     if (run.unresolvedFences.length > 0) await marker.open(session, run, 'tx');
     return rows;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SigningKey } from '../../crypto/ed25519.js';
 import { signExecutionToken } from '../../crypto/execution-token.js';
-import { type ClaimContext, findClaimContext, findScopes } from '../../db/agents.js';
+import { type ClaimContext, findClaimContext, findScopes, markerFormOf } from '../../db/agents.js';
 import { lockOwnerOf } from '../../db/creation.js';
 import { violates } from '../../db/errors.js';
 import { type Decide, move } from '../../db/move.js';
@@ -119,6 +119,7 @@ function agentFacts(
     fences: context.features.includes('fence'),
     bounds: context.features.includes('max_affected_rows'),
     marker: scope?.marker ?? false,
+    markerForm: markerFormOf(context.features),
   };
 }
 
@@ -149,7 +150,8 @@ function claimAnswer(
   terms: Terms,
   now: number,
 ): string {
-  const unresolvedFences = isMutating(request.operation) ? request.unresolved.map(({ fence }) => fence) : [];
+  const unresolved = isMutating(request.operation) ? request.unresolved : [];
+  const unresolvedFences = unresolved.map(({ fence }) => fence);
   const shared = {
     operation: request.operation,
     database: request.database,
@@ -168,6 +170,7 @@ function claimAnswer(
       executionId: execution.id,
       agentId: execution.agentId,
       unresolvedFences,
+      unresolvedExecutions: unresolved,
       approvalDigest: request.approvalDigest,
       policyRevision: request.policyRevision,
       statementTimeoutSecs: terms.statementTimeoutSecs,
@@ -190,6 +193,7 @@ function claimAnswer(
     execution_plan: null,
     execution_plan_json: null,
     unresolved_fences: unresolvedFences,
+    unresolved_executions: unresolved.map(({ fence, executionId }) => ({ fence, execution_id: executionId })),
     policy_revision: request.policyRevision,
     approval_digest: request.approvalDigest,
     max_result_bytes: maxResultBytes,

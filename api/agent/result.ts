@@ -1,5 +1,5 @@
 import type { Transaction } from '../../db/client.js';
-import { type FoundExecution, findExecution } from '../../db/executions.js';
+import { type FoundExecution, findExecution, listAttempts } from '../../db/executions.js';
 import { type Decide, type Moved, move } from '../../db/move.js';
 import { insertRelay, insertResult } from '../../db/results.js';
 import { mayReport } from '../../domain/agent-scopes.js';
@@ -23,7 +23,9 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 /** `POST /api/agent/jobs/{execution id}/result` in the order of AG-42; the data is durable before the request is finished (RS-48). */
 export async function submitResult(call: ResultCall, services: Services) {
   const execution = await ownExecution(call, services);
-  const submitted = readSubmission(call, execution, services);
+  const told = call.body.marker_mismatches?.length ?? 0;
+  const attempts = told === 0 ? [] : await listAttempts(services.database, execution.requestId);
+  const submitted = readSubmission(call, execution, services, attempts);
   const moved = await keepAndMove(call, services, execution, submitted);
   if (submitted.tooLarge && moved.changed)
     throw refusal('payload.too_large', `the limit is ${services.config().resultStorage.maxPersistBytes} bytes`);

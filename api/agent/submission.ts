@@ -4,7 +4,7 @@ import type { FoundExecution } from '../../db/executions.js';
 import { invalid } from '../../domain/errors.js';
 import { readSteps, type Steps, toldSteps } from '../../domain/migration/steps.js';
 import { otherFence } from '../../domain/request/judge-result.js';
-import type { Submission } from '../../domain/request/moves.js';
+import type { MarkerMismatch, Submission } from '../../domain/request/moves.js';
 import type { Outcome } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
 import { memberText } from '../json-member.js';
@@ -25,6 +25,14 @@ const maxFence = 2_147_483_647;
 // A number that JSON.parse has rounded is still a count: the outcome of the SQL is never lost for it (AG-50a).
 const count = z.number().refine((value) => Number.isInteger(value) && value >= 0, 'must be an integer of at least 0');
 
+/** A marker row that the agent cannot match with an attempt (HD-41). */
+const markerMismatch = z.object({
+  fence: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
+  execution_id: z.string().max(64),
+  step: z.string().max(255).default(''),
+  state: z.string().max(64).default(''),
+});
+
 /** The body of `POST /api/agent/jobs/{execution id}/result` (agent.md section 6). */
 export const resultBody = z.object({
   success: z.boolean(),
@@ -37,6 +45,8 @@ export const resultBody = z.object({
   fence: count.nullish(),
   outcome: z.enum(OUTCOMES).nullish(),
   applied_fence: z.number().int().min(0).max(maxFence).nullish(),
+  applied_execution_id: z.guid().nullish(),
+  marker_mismatches: z.array(markerMismatch).max(20).nullish(),
   cancelled: z.boolean().nullish(),
 });
 
@@ -56,6 +66,7 @@ export function readSubmission(
   { body, bodyBytes, taken: sent }: Pick<ResultCall, 'body' | 'bodyBytes' | 'taken'>,
   execution: FoundExecution,
   services: Services,
+  attempts: readonly { fence: number; id: string }[] = [],
 ): Submitted {
   // Of a failure only what tells of applied migrations is kept (RS-13); where a part of the first one stays, the list is empty and names it.
   const steps = stepsOf(execution.operation, sent);
@@ -73,6 +84,8 @@ export function readSubmission(
     fence: body.fence ?? null,
     cancelled: body.cancelled ?? null,
     appliedFence: body.applied_fence ?? null,
+    appliedExecutionId: body.applied_execution_id ?? null,
+    markerMismatches: strangers(body.marker_mismatches ?? [], attempts),
     rowsAffected,
     durationMs: body.duration_ms == null ? null : Math.min(body.duration_ms, Number.MAX_SAFE_INTEGER),
     truncated: body.truncated ?? null,
@@ -97,6 +110,19 @@ export function readSubmission(
   const grace = execution.operation === 'execute_select' && body.truncated === true ? 1_048_576 : 0;
   if (bytes <= maxPersistBytes + grace) return { submission, data, tooLarge: false };
   return replaceTooLarge(submission, execution.mutating, bytes, maxPersistBytes, services);
+}
+
+/** The rows that fit no attempt of the request: an agent knows only those whose outcome is open. */
+function strangers(rows: readonly MarkerMismatch[], attempts: readonly { fence: number; id: string }[]): MarkerMismatch[] {
+  const known = new Set(attempts.map(({ fence, id }) => `${fence}:${id}`));
+  return rows
+    .filter((row) => !known.has(`${row.fence}:${row.execution_id}`))
+    .map((row) => ({
+      ...row,
+      execution_id: wellFormed(row.execution_id),
+      step: wellFormed(row.step),
+      state: wellFormed(row.state),
+    }));
 }
 
 /** AG-47: a read fails; a change that is real is kept with its row count. A failure keeps its own outcome and loses its data. */

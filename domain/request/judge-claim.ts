@@ -24,6 +24,8 @@ export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): V
     return refuse(conflict('an earlier attempt is unresolved', 'an agent with markers must look for it'));
   if (request.maxAffectedRows !== null && !agent.bounds)
     return refuse(conflict('the agent cannot limit how many rows a write changes', 'an agent of this version can'));
+  if (unresolved && request.unresolved.some(({ markerForm }) => markerForm > agent.markerForm))
+    return refuse(conflict('an earlier attempt is unresolved', 'its agent was newer; one of that version must look for it'));
   if (request.dispatchDeadline === null)
     return refuse(
       conflict('another migration is running on this database and environment', 'it is offered again when that has ended'),
@@ -41,6 +43,7 @@ export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): V
         claimId: execution.claimId,
         mutating: isMutating(request.operation),
         marker: isMutating(request.operation) && agent.fences && agent.marker ? 'required' : 'none',
+        markerForm: agent.markerForm,
         status: 'running',
         lost: false,
         unresolved: false,

@@ -21,7 +21,7 @@ export function judgeResult(request: StoredRequest, move: Result, now: Instant):
   if (newest === null || newest.id !== reported.id || newest.submission !== null)
     return refuse(refusal('execution.conflict', 'execution has its result already'));
   if (!accepts(request)) return refuse(refusal('execution.conflict', `request is ${request.status}`));
-  return accepted(request, newest, move, now);
+  return accepted(request, newest, { ...move, submission: proven(request, newest, submission) }, now);
 }
 
 /** 400 of a submission that names another fence than its execution's (AG-42). */
@@ -36,7 +36,7 @@ function lateResult({ actor, reported, submission }: Result, hasResult: boolean)
   const gone = refusal('execution.gone', 'a newer dispatch of this request exists', 'roll back');
   if (hasResult) return refuse(gone);
   const settles = submission.outcome === 'rolled_back' || submission.outcome === 'not_started';
-  const verdict = changed({}, [lateEvent(actor, reported, submission)], null, {
+  const verdict = changed({}, [lateEvent(actor, reported, submission), ...mismatchEvent(actor, reported, submission)], null, {
     execution: {
       id: reported.id,
       set: { submission: submission.text, outcome: submission.outcome, ...(settles ? { unresolved: false } : {}) },
@@ -44,6 +44,26 @@ function lateResult({ actor, reported, submission }: Result, hasResult: boolean)
     },
   });
   return { ...verdict, refusal: gone };
+}
+
+/** HD-41: what was found applied must be an attempt that is known here, and one whose outcome is open; else nobody knows what happened. */
+function proven(request: StoredRequest, own: Execution, submission: Submission): Submission {
+  if (submission.outcome !== 'already_applied' || submission.appliedFence === null) return submission;
+  const attempts = [{ fence: own.fence, executionId: own.id }, ...request.unresolved];
+  const { appliedFence, appliedExecutionId } = submission;
+  const fits = ({ fence, executionId }: (typeof attempts)[number]) =>
+    fence === appliedFence && (appliedExecutionId === null || appliedExecutionId === executionId);
+  if (attempts.some(fits)) return submission;
+  const errorMessage = `the marker of attempt ${appliedFence} is of no attempt whose outcome is open; check the database`;
+  return {
+    ...submission,
+    ...{ success: false, outcome: 'unknown', appliedFence: null, errorMessage, kept: 'empty' },
+    auditError: { errorClass: 'marker_mismatch', errorMessage },
+    markerMismatches: [
+      ...submission.markerMismatches,
+      { fence: appliedFence, execution_id: appliedExecutionId ?? '', step: '', state: 'done' },
+    ],
+  };
 }
 
 /** The table of AG-45. */
@@ -62,10 +82,16 @@ function accepted(request: StoredRequest, execution: Execution, move: Result, no
   const window = status === 'cancelled' ? {} : { dispatchBy: now + execution.windowSecs * 1000 };
   const lost = status === 'execution_lost' ? { lostReason: submission.errorMessage ?? 'outcome unknown' } : {};
   const state: Partial<StoredRequest> = stays ? {} : { status, resolvedAt: now, claimedBy: null, ...window, ...lost };
-  return changed(state, events(request, move, status), stays ? null : { name: 'completion', actor: move.agentId, step: null }, {
-    execution: endOf(execution, submission),
-    settled: settledFences(request, execution, submission),
-  });
+  const mismatches = mismatchEvent(move.actor, move.reported, submission);
+  return changed(
+    state,
+    [...events(request, move, status), ...mismatches],
+    stays ? null : { name: 'completion', actor: move.agentId, step: null },
+    {
+      execution: endOf(execution, submission),
+      settled: settledFences(request, execution, submission),
+    },
+  );
 }
 
 function endOf(execution: Execution, submission: Submission): Change['execution'] {
@@ -130,6 +156,14 @@ function events(request: StoredRequest, move: Result, status: Status): AuditDraf
       ];
     }
   }
+}
+
+/** One event however many rows there were: what an agent tells is bounded. */
+function mismatchEvent(actor: Result['actor'], reported: Result['reported'], submission: Submission): AuditDraft[] {
+  if (submission.markerMismatches.length === 0) return [];
+  const metadata = { fence: reported.fence, rows: submission.markerMismatches };
+  const resource = { resourceType: 'execution', resourceId: reported.id, reason: null } as const;
+  return [{ type: 'execution.marker_mismatch', outcome: 'denied', actor, ...resource, metadata }];
 }
 
 const lateEvent = (actor: Result['actor'], reported: Result['reported'], submission: Submission): AuditDraft => ({

@@ -1,6 +1,6 @@
 import type { Actor } from '../audit.js';
 import type { Caller } from '../permissions.js';
-import type { CancelCause, Outcome } from './types.js';
+import type { CancelCause, MarkerForm, Outcome } from './types.js';
 import type { ExecutionEnd } from './verdict.js';
 import type { ClockKind } from './view.js';
 
@@ -32,12 +32,25 @@ export interface AgentFacts {
   /** It rolls a write back that changes more rows than its claim allows (HD-25). */
   bounds: boolean;
   marker: boolean;
+  markerForm: MarkerForm;
+}
+
+/** A row of the marker table that fits no attempt, as its agent found it; texts are cut. */
+export interface MarkerMismatch {
+  fence: number;
+  execution_id: string;
+  step: string;
+  state: string;
 }
 
 export interface Submission extends ExecutionEnd {
   fence: number | null;
   outcome: Outcome;
   cancelled: boolean | null;
+  /** With `already_applied`: whose marker was found; null from an agent that does not tell. */
+  appliedExecutionId: string | null;
+  /** Marker rows of no attempt of this request (HD-41). */
+  markerMismatches: MarkerMismatch[];
   /** Canonical text of the fields that make two submissions the same (AG-43). */
   text: string;
   /** What audit events may say of the error (AU-53). */

@@ -35,6 +35,17 @@ export type CancelCause = 'requested' | 'user_suspended' | 'user_deleted';
 
 export type Outcome = 'committed' | 'already_applied' | 'rolled_back' | 'not_started' | 'partial' | 'unknown';
 
+/** How an agent writes markers: 2 where each carries its execution id and lies in the markers' own schema (HD-40, HD-41). */
+export type MarkerForm = 1 | 2;
+
+/** An attempt whose outcome nobody knows. */
+export interface UnresolvedAttempt {
+  fence: number;
+  executionId: string;
+  provable: boolean;
+  markerForm: MarkerForm;
+}
+
 /** One claim of a dispatch by one agent, as far as rules look at it. */
 export interface Execution {
   id: string;
@@ -43,6 +54,7 @@ export interface Execution {
   claimId: string | null;
   mutating: boolean;
   marker: 'required' | 'none';
+  markerForm: MarkerForm;
   status: 'running' | 'completed' | 'failed';
   lost: boolean;
   unresolved: boolean;
@@ -105,7 +117,7 @@ export interface StoredRequest {
   /** Executions that completed or failed; lost ones do not count (RQ-83). */
   finishedExecutions: number;
   /** Fences of mutating attempts whose outcome nobody knows (AG-57), ascending. */
-  unresolved: { fence: number; provable: boolean }[];
+  unresolved: UnresolvedAttempt[];
   /** All of them, by fence. */
   attempts: Attempt[];
   /** Looked at under the lock of a move only. */

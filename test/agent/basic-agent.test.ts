@@ -46,6 +46,7 @@ describe('an agent that knows only the basic protocol, against a real gateway (A
       marker: 'none',
       fence: 1,
       unresolved_fences: [],
+      unresolved_executions: [],
       execution_plan: null,
       execution_plan_json: null,
     });

@@ -30,7 +30,9 @@ describe('svc-agent', () => {
   it('prints version, help and marker statements', async () => {
     expect(await call('-v')).toMatchObject({ code: 0, out: 'svc-agent 0.1.0\n' });
     expect((await call('--help')).out).toContain('Usage: svc-agent');
-    expect((await call('--print-marker-ddl', 'postgresql')).out).toContain('PRIMARY KEY (request_id, fence, step));');
+    expect((await call('--print-marker-ddl', 'postgresql')).out).toContain(
+      'PRIMARY KEY (request_id, fence, step, execution_id));',
+    );
     expect((await call('--print-marker-ddl', 'mysql')).out).toContain('ENGINE=InnoDB');
   });
 
@@ -56,10 +58,12 @@ describe('svc-agent', () => {
       await client.query(`create role ${role} login password 'x'`);
       expect(await markers()).toBe('the marker table does not exist, and the role lacks CREATE on schema public\n');
       await client.query((await call('--print-marker-ddl', 'postgresql')).out);
-      expect(await markers()).toBe('permission denied for table svc_execution_marker (SQLSTATE 42501)\n');
-      await client.query(`grant select, insert, update, delete on svc_execution_marker to ${role}`);
+      expect(await markers()).toBe('permission denied for schema svc (SQLSTATE 42501)\n');
+      await client.query(
+        `grant usage on schema svc to ${role}; grant select, insert, update, delete on svc.svc_execution_marker to ${role}`,
+      );
       expect(await markers()).toBe('ok\n');
-      expect((await client.query('select * from svc_execution_marker')).rows).toEqual([]);
+      expect((await client.query('select * from svc.svc_execution_marker')).rows).toEqual([]);
     } finally {
       await client.query(`drop owned by ${role}; drop role ${role}`);
       await client.end();
@@ -87,7 +91,7 @@ describe('svc-agent', () => {
     });
     const client = new pg.Client({ connectionString: database.url });
     await client.connect();
-    expect((await client.query("select to_regclass('svc_execution_marker') as t")).rows).toEqual([{ t: null }]);
+    expect((await client.query("select to_regnamespace('svc') as t")).rows).toEqual([{ t: null }]);
     await client.end();
     write(nowhere);
     expect(await call('--check', '--config', file)).toMatchObject({

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { requestLockKey } from '../../agent/marker.js';
 import { endActive, untilActive } from '../support/active-statement.js';
-import { type FakeGateway, type FakeJob, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
+import { attemptId, type FakeGateway, type FakeJob, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
@@ -18,6 +18,7 @@ beforeAll(async () => {
   gateway = await startFakeGateway();
   agent = startTestAgent({ gateway, url: database.url, head: 'fence_wait_secs = 1' });
   await gateway.nextPoll();
+  gateway.onClaim = (claim) => target.query(fitMarkers, [claim.requestId, claim.approvalDigest]).catch(() => {});
 });
 
 beforeEach(async () => {
@@ -63,15 +64,17 @@ async function quantity(id: number): Promise<number> {
 
 async function markers(requestId: string) {
   const sql =
-    'select fence::int, mode, state, rows_affected::int, agent_id from svc_execution_marker where request_id = $1 order by fence';
+    'select fence::int, mode, state, rows_affected::int, agent_id from svc.svc_execution_marker where request_id = $1 order by fence';
   return (await target.query(sql, [requestId])).rows;
 }
 
+const fitMarkers = `update svc.svc_execution_marker set approval_digest = $2 where request_id = $1 and approval_digest = 'd'`;
+
 async function addMarker(requestId: string, fence: number, mode: string, state: string) {
   await target.query(
-    `insert into svc_execution_marker (request_id, fence, mode, state, execution_id, agent_id, approval_digest, rows_affected)
-     values ($1, $2, $3, $4, 'e', 'a', 'd', 7)`,
-    [requestId, fence, mode, state],
+    `insert into svc.svc_execution_marker (request_id, fence, mode, state, execution_id, agent_id, approval_digest, rows_affected)
+     values ($1, $2, $3, $4, $5, 'a', 'd', 7)`,
+    [requestId, fence, mode, state, attemptId(fence)],
   );
 }
 
@@ -135,7 +138,7 @@ describe('execute_dml on PostgreSQL', () => {
     const job = offer('update parts set qty = qty + 1', { fence: 3, unresolvedFences: [1, 2] });
     expect(await job.result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 3 });
     expect(await markers(job.requestId)).toMatchObject([{ fence: 3, mode: 'tx', state: 'done' }]);
-    const late = await run('update parts set qty = qty + 1', { requestId: job.requestId, fence: 2 });
+    const late = await run('update parts set qty = qty + 1', { requestId: job.requestId, fence: 2, gone: true });
     expect(late).toMatchObject({ success: false, outcome: 'not_started', error_message: 'superseded by attempt 3' });
     expect(await quantity(1)).toBe(11);
   });
@@ -238,10 +241,10 @@ describe('execute_dml on PostgreSQL', () => {
   });
 
   it('AG-59: is unknown, not failed, when it could not look for the marker of a lost attempt', async () => {
-    await target.query('alter table svc_execution_marker rename to elsewhere');
+    await target.query('alter table svc.svc_execution_marker rename to elsewhere');
     const job = offer('update parts set qty = 0', { fence: 2, unresolvedFences: [1] });
     const result = await job.result;
-    await target.query('alter table elsewhere rename to svc_execution_marker');
+    await target.query('alter table svc.elsewhere rename to svc_execution_marker');
     expect(result).toMatchObject({ success: false, outcome: 'unknown' });
     expect(result.error_message).toMatch(/: it is not known what attempt 1 did$/);
   });

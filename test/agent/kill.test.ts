@@ -18,7 +18,7 @@ afterAll(async () => {
 
 describe('an agent that is killed', () => {
   it('never applies a change twice or half, at any point of a run (AP-I3, AP-I4)', async () => {
-    const done = "select fence::int from svc_execution_marker where request_id = $1 and state = 'done'";
+    const done = "select fence::int from svc.svc_execution_marker where request_id = $1 and state = 'done'";
     await expectNeverTwice({
       url: database.url,
       detail: 'update counters set n = n + 1 where id = 1; select pg_sleep(0.03)',

@@ -61,7 +61,7 @@ describe('life of the agent', () => {
       capabilities: {
         scopes: [{ database: 'shop', environment: 'staging', marker: true }],
         operations: ['execute_select', 'execute_dml', 'migrate_up', 'migrate_down', 'migrate_status'],
-        features: ['fence', 'max_affected_rows', 'schema_sync'],
+        features: ['fence', 'marker_executions', 'max_affected_rows', 'schema_sync'],
       },
       status: { in_flight: 0, max_concurrent: 8, draining: false, active_jobs: [] },
       limit: 8,
@@ -185,7 +185,7 @@ describe('life of the agent', () => {
     const role = `nomark_${Date.now()}`;
     await target.query(`create role ${role} login password 'x'; grant select, update on parts to ${role}`);
     const url = Object.assign(new URL(database.url), { username: role, password: 'x' }).href;
-    await target.query('alter table if exists svc_execution_marker rename to elsewhere');
+    await target.query('alter table if exists svc.svc_execution_marker rename to elsewhere');
     const loose = start({ url });
     const detail = 'update parts set qty = 12 where id = 1';
     await gateway.nextPoll((body) => JSON.stringify(body).includes('"marker":false'));
@@ -205,7 +205,7 @@ describe('life of the agent', () => {
       error_message: 'marker table not available',
     });
     await target.query(
-      `alter table if exists elsewhere rename to svc_execution_marker; drop owned by ${role}; drop role ${role}`,
+      `alter table if exists svc.elsewhere rename to svc_execution_marker; drop owned by ${role}; drop role ${role}`,
     );
   });
 

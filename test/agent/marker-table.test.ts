@@ -24,9 +24,9 @@ it('agents that come to a new database at the same time all have markers (AP-51)
     for (let round = 0; round < 10; round += 1) {
       const connected = await Promise.all(drivers.map((driver) => driver.connect({ onlyLook: false })));
       expect(connected).toEqual(
-        drivers.map(() => ({ markerReady: true, markerProblem: null, readProblem: null, nameProblem: null })),
+        drivers.map(() => ({ markerReady: true, markerProblem: null, readProblem: null, nameProblem: null, markerNote: null })),
       );
-      await client.query('drop table svc_execution_marker');
+      await client.query('drop schema svc cascade');
     }
   } finally {
     await Promise.all([client.end(), ...drivers.map((driver) => driver.close())]);

@@ -224,7 +224,7 @@ describe('a write that passed by risk changes no more rows than its risk was jud
       ...{ code: 'request.conflict', error: 'the agent cannot limit how many rows a write changes' },
     });
     expect((await shown(id)).queue_hint).toBe('agents_outdated');
-    const able = { ...capabilities, features: ['fence', 'max_affected_rows'] };
+    const able = { ...capabilities, features: ['fence', 'marker_executions', 'max_affected_rows'] };
     expect((await asOld('poll', { capabilities: able, limit: 5 })).body.jobs).toMatchObject([{ id }]);
     expect((await shown(id)).queue_hint).toBeNull();
     const claim = (await asOld(`jobs/${id}/claim`, {})).body;

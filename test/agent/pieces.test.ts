@@ -4,16 +4,18 @@ import { readArray } from '../../agent/drivers/postgres/array.js';
 import { planProblem } from '../../agent/drivers/postgres/plan.js';
 import { effectiveTimeout } from '../../agent/execute.js';
 import { createLog } from '../../agent/log.js';
-import { decideByMarkers, type MarkerRow } from '../../agent/marker.js';
+import { decideByMarkers, laterFence, type MarkerRow, sortMarkers } from '../../agent/marker.js';
 import { cutErrorText } from '../../agent/outcome.js';
 import { createPermits } from '../../agent/permits.js';
 
-const row = (fence: number, mode: string, state: string): MarkerRow => ({ fence, step: '', mode, state, rowsAffected: 3 });
+const row = (fence: number, mode: string, state: string): MarkerRow => ({
+  ...{ fence, step: '', mode, state, rowsAffected: 3, executionId: `e${fence}`, approvalDigest: 'd' },
+});
 
 describe('marker decision (AP-54)', () => {
   it.each([
     ['no rows', [], { act: 'run' }],
-    ['a higher fence before all else', [row(2, 'tx', 'done'), row(4, 'tx', 'open')], { act: 'superseded', fence: 4 }],
+    ['a row of one migration, which is no word about the whole', [{ ...row(1, 'tx', 'done'), step: 'v1' }], { act: 'run' }],
     ['an unresolved attempt that is done', [row(1, 'tx', 'done')], { act: 'already_applied', fence: 1, rowsAffected: 3 }],
     ['my own attempt that is done', [row(3, 'tx', 'done')], { act: 'already_applied', fence: 3, rowsAffected: 3 }],
     ['a done attempt that is settled', [row(2, 'tx', 'done')], { act: 'run' }],
@@ -21,6 +23,40 @@ describe('marker decision (AP-54)', () => {
     ['an unresolved attempt left open in a transaction', [row(1, 'tx', 'open')], { act: 'run' }],
   ])('decides for %s', (_, rows, decision) => {
     expect(decideByMarkers(rows, 3, [1])).toEqual(decision);
+  });
+});
+
+describe('which marker rows count (HD-41)', () => {
+  const known = {
+    ...{ fence: 3, executionId: 'e3', approvalDigest: 'd', unresolvedFences: [1] },
+    unresolvedExecutions: [{ fence: 1, executionId: 'e1' }],
+  };
+  const kept = (one: MarkerRow, of = known) => sortMarkers([one], of).genuine.length === 1;
+
+  it.each<[string, MarkerRow, boolean]>([
+    ['my own', row(3, 'tx', 'done'), true],
+    ['an unresolved one', row(1, 'auto', 'open'), true],
+    ['my fence, another execution', { ...row(3, 'tx', 'done'), executionId: 'e1' }, false],
+    ['an unresolved fence, another execution', { ...row(1, 'tx', 'done'), executionId: 'e3' }, false],
+    ['another digest', { ...row(1, 'tx', 'done'), approvalDigest: 'x' }, false],
+    ['a fence that is settled', row(2, 'tx', 'done'), false],
+    ['a later fence', row(4, 'tx', 'done'), false],
+    ['a state that nobody writes', row(1, 'tx', 'DONE'), false],
+    ['a mode that nobody writes', row(1, '', 'done'), false],
+    ['a fence that is none', row(Number.NaN, 'tx', 'done'), false],
+  ])('%s', (_, one, counts) => {
+    expect(kept(one)).toBe(counts);
+  });
+
+  it('without the executions, from an older gateway, fence and digest tell', () => {
+    const older = { ...known, unresolvedExecutions: null } as unknown as typeof known;
+    expect(kept({ ...row(1, 'tx', 'done'), executionId: 'any' }, older)).toBe(true);
+    expect(kept({ ...row(1, 'tx', 'done'), approvalDigest: 'x' }, older)).toBe(false);
+    expect(kept({ ...row(3, 'tx', 'done'), executionId: 'any' }, older)).toBe(false);
+  });
+
+  it('a later attempt is looked for among the others', () => {
+    expect([laterFence([row(2, 'tx', 'done')], 3), laterFence([row(9, '', ''), row(4, 'tx', 'done')], 3)]).toEqual([null, 9]);
   });
 });
 

@@ -38,7 +38,10 @@ function submit(
   { retryMs = 10_000, signal = new AbortController().signal, backoff = [1, 2], to = client, httpMs = 300 } = {},
 ) {
   const timings = { ...defaultTimings, httpMs, resultBackoffMs: backoff };
-  return submitResult({ executionId, fence: 3, outcome, durationMs: 12.6 }, { client: to, timings, log: log(), retryMs, signal });
+  return submitResult(
+    { executionId, fence: 3, outcome, durationMs: 12.6, strangers: [], attempts: new Map() },
+    { client: to, timings, log: log(), retryMs, signal },
+  );
 }
 
 const failed = failure('rolled_back', 'driver error: query failed: no');

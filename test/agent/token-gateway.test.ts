@@ -41,6 +41,10 @@ function forged(claim: ClaimBody, keyId = wrongKey.keyId) {
   const claims: TokenClaims = {
     ...{ requestId, executionId, detail, fence: rest.fence, marker: rest.marker },
     ...{ operation: rest.operation, database: rest.database, environment: rest.environment },
+    unresolvedExecutions: rest.unresolved_executions?.map(({ fence, execution_id }: Loose) => ({
+      fence,
+      executionId: execution_id,
+    })),
     ...{ unresolvedFences: rest.unresolved_fences, approvalDigest: rest.approval_digest, policyRevision: rest.policy_revision },
     ...{ statementTimeoutSecs: rest.statement_timeout_secs, maxRows: rest.max_rows, maxResultBytes: rest.max_result_bytes },
     ...{ requesterRole: signed.requester_role, requesterSubjectId: signed.requester_subject_id, agentId: signed.agent_id },
@@ -60,7 +64,7 @@ async function expectRefused(id: string, why: string) {
     { outcome: 'failure', metadata: { outcome: 'not_started', fence: 1 } },
   ]);
   expect(await bench.words()).toEqual([]);
-  const markers = await bench.target.query('select 1 from svc_execution_marker where request_id = $1', [id]);
+  const markers = await bench.target.query('select 1 from svc.svc_execution_marker where request_id = $1', [id]);
   expect(markers.rows).toEqual([]);
 }
 
@@ -74,6 +78,11 @@ describe('a claim answer that was changed on its way to a real agent is not run,
     ['another limit of time', (claim) => ({ ...claim, statement_timeout_secs: 0 }), 'statement_timeout_secs mismatch'],
     ['no limit of time', (claim) => ({ ...claim, statement_timeout_secs: undefined }), 'statement_timeout_secs mismatch'],
     ['no need of a marker', (claim) => ({ ...claim, marker: 'none' }), 'marker mismatch'],
+    [
+      'an execution to be found applied',
+      (claim) => ({ ...claim, unresolved_executions: [{ fence: 9, execution_id: claim.execution_id }] }),
+      'unresolved_executions mismatch',
+    ],
     ['a fence to settle', (claim) => ({ ...claim, unresolved_fences: [9] }), 'unresolved_fences mismatch'],
     ['another digest', (claim) => ({ ...claim, approval_digest: 'a'.repeat(64) }), 'approval_digest mismatch'],
     ['a plan (ET-28)', (claim) => ({ ...claim, execution_plan_json: '["select 1"]' }), 'execution plan not supported'],

@@ -100,6 +100,7 @@ describe('the answer of a claim (section 4)', () => {
         ...{ database: 'shop', environment: 'staging', detail: write, execution_token: expect.any(String) },
         ...{ statement_timeout_secs: 30, max_rows: null, lease_expires_at: expect.any(String), lease_secs: 60 },
         ...{ execution_plan: null, execution_plan_json: null, fence: 1, unresolved_fences: [], marker: 'required' },
+        unresolved_executions: [],
         ...{
           approval_digest: approvalDigest({ ...content(body), detail: write }),
           policy_revision: expect.stringMatching(/^r\d+$/),
@@ -318,6 +319,10 @@ const termsOf = (body: Loose) => ({
   executionId: body.execution_id,
   fence: body.fence,
   unresolvedFences: body.unresolved_fences,
+  unresolvedExecutions: body.unresolved_executions.map(({ fence, execution_id }: { fence: number; execution_id: string }) => ({
+    fence,
+    executionId: execution_id,
+  })),
   approvalDigest: body.approval_digest,
   policyRevision: body.policy_revision,
   statementTimeoutSecs: body.statement_timeout_secs,

@@ -17,7 +17,7 @@ export async function written({ target }: System): Promise<Record<string, number
 /** Requests with a marker that says done, each with how many it has. */
 export async function marked({ target }: System): Promise<Record<string, number>> {
   const { rows } = await target.query<{ request_id: string; count: number }>(
-    `select request_id, count(*)::int as count from svc_execution_marker where state = 'done' group by request_id`,
+    `select request_id, count(*)::int as count from svc.svc_execution_marker where state = 'done' group by request_id`,
   );
   return Object.fromEntries(rows.map(({ request_id, count }) => [request_id, count]));
 }

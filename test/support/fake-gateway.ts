@@ -12,7 +12,11 @@ export interface JobInput {
   database?: string;
   requestId?: string;
   fence?: number;
+  /** Their executions are those of `attemptId`, unless the gateway is one that does not tell them. */
   unresolvedFences?: number[];
+  tellsExecutions?: boolean;
+  /** A later attempt exists: heartbeats answer 410. */
+  gone?: boolean;
   statementTimeoutSecs?: number;
   maxRows?: number | null;
   maxResultBytes?: number;
@@ -59,6 +63,8 @@ export interface FakeGateway {
   /** Bodies of schema syncs, and the statuses of the coming answers to them, then 200. */
   schemaSyncs: Record<string, unknown>[];
   schemaStatuses: number[];
+  /** Awaited before a claim is answered: what a test has left in a target gets the digest of what is approved. */
+  onClaim: (claim: { requestId: string; approvalDigest: string }) => Promise<unknown>;
   offer(input: JobInput): FakeJob;
   /** Puts EXPLAIN jobs, with their tokens, into the next poll's answer; what the agent then posts for them is in `explainCalls`, answered by `explainStatuses`, then 200. */
   offerExplains(jobs: { dry_run_jobs?: object[]; preflight_jobs?: object[] }): void;
@@ -69,6 +75,9 @@ export interface FakeGateway {
 }
 
 const AGENT_ID = 'agent-test';
+
+/** The execution of an earlier attempt. */
+export const attemptId = (fence: number) => `00000000-0000-4000-8000-${String(fence).padStart(12, '0')}`;
 
 /** A gateway over real HTTP that offers, claims and collects jobs as the agent protocol says; it stores nothing. */
 export async function startFakeGateway(): Promise<FakeGateway> {
@@ -90,6 +99,7 @@ export async function startFakeGateway(): Promise<FakeGateway> {
     listedKeys: [key],
     pollExtra: {},
     pollStatus: 200,
+    onClaim: async () => {},
     explainCalls: [],
     explainStatuses: [],
     offerExplains(offered) {
@@ -180,7 +190,12 @@ export async function startFakeGateway(): Promise<FakeGateway> {
     }
     const job = jobs.get(id ?? '');
     if (!job) return answer(404, { code: 'request.not_found' });
-    if (verb === 'claim') return answer(...claim(job, body));
+    if (verb === 'claim') {
+      const { operation, environment, database, detail } = offerOf(job);
+      const content = { operation, environment, database, detail, policyRevision: 'r1' };
+      await gateway.onClaim({ requestId: job.requestId, approvalDigest: approvalDigest(content) });
+      return answer(...claim(job, body));
+    }
     if (verb === 'heartbeat') {
       job.heartbeats++;
       return answer(job.heartbeat.status, { cancelled: job.heartbeat.cancelled, lease_expires_at: new Date().toISOString() });
@@ -226,7 +241,7 @@ function newEntry(input: JobInput): Entry {
     claims: [],
     heartbeats: 0,
     submissions: [],
-    heartbeat: { status: 200, cancelled: false },
+    heartbeat: { status: input.gone ? 410 : 200, cancelled: false },
     resultStatuses: [],
     claimStatuses: [],
     result: new Promise((resolve) => {
@@ -255,6 +270,9 @@ function claimAnswer(job: Entry, key: SigningKey): Record<string, unknown> {
     executionId: job.executionId,
     fence,
     unresolvedFences: input.unresolvedFences ?? [],
+    ...(input.tellsExecutions === false
+      ? {}
+      : { unresolvedExecutions: (input.unresolvedFences ?? []).map((one) => ({ fence: one, executionId: attemptId(one) })) }),
     approvalDigest: approvalDigest(content),
     statementTimeoutSecs: input.statementTimeoutSecs ?? 30,
     maxRows: input.maxRows ?? null,
@@ -282,6 +300,7 @@ function claimAnswer(job: Entry, key: SigningKey): Record<string, unknown> {
     execution_plan_json: null,
     fence,
     unresolved_fences: claims.unresolvedFences,
+    unresolved_executions: claims.unresolvedExecutions?.map((one) => ({ fence: one.fence, execution_id: one.executionId })),
     marker: claims.marker,
     approval_digest: claims.approvalDigest,
     policy_revision: claims.policyRevision,

@@ -82,6 +82,8 @@ export async function startMigrationBench(options: Options = {}): Promise<Migrat
   const head = `${ALL_OPERATIONS}\nfence_wait_secs = ${options.fenceWaitSecs ?? 1}\nmigration_lock_wait_secs = 1\n${options.head ?? ''}`;
   const agent = startTestAgent({ gateway, ...options, url: options.through?.(database.url) ?? database.url, head });
   await gateway.nextPoll();
+  const fit = `update svc.svc_execution_marker set approval_digest = $2 where request_id = $1 and approval_digest = 'd'`;
+  gateway.onClaim = (claim) => target.query(fit, [claim.requestId, claim.approvalDigest]).catch(() => {});
   const offer: MigrationBench['offer'] = (operation, detail, input) => gateway.offer({ operation, detail, ...input });
   const run: MigrationBench['run'] = async (...args) => (await offer(...args).result) as Result;
   const column = async (sql: string, values: string[] = []) =>
@@ -97,7 +99,7 @@ export async function startMigrationBench(options: Options = {}): Promise<Migrat
       ),
     markers: (requestId) =>
       column(
-        "select concat_ws(' ', nullif(step, ''), mode, state, fence) from svc_execution_marker where request_id = $1 order by fence, step",
+        "select concat_ws(' ', nullif(step, ''), mode, state, fence) from svc.svc_execution_marker where request_id = $1 order by fence, step",
         [requestId],
       ),
     async clear() {

@@ -71,7 +71,7 @@ export const resume = (database: Database, id: string, dispatchMs = 300_000) =>
 /** An agent's claim; answers the id of the execution. */
 export async function claim(database: Database, id: string, leaseMs = 60_000): Promise<string> {
   const executionId = randomUUID();
-  const agent = { id: 'agent-1', inScope: true, fences: true, marker: true, bounds: true };
+  const agent = { id: 'agent-1', inScope: true, fences: true, marker: true, bounds: true, markerForm: 2 } as const;
   const execution = { id: executionId, claimId: null, leaseMs, windowSecs: 86_400 };
   const claiming: Move = { kind: 'claim', actor: { ...actorOf('agent-1'), type: 'agent' }, agent, facts, execution };
   const decide: Decide = (request, now) => ({
@@ -88,7 +88,15 @@ export async function finish(database: Database, id: string, executionId: string
   const decide: Decide = (request, now) => {
     const reported = request.execution!;
     const submission = {
-      ...({ fence: reported.fence, outcome, cancelled: null, text: `${outcome}`, success, appliedFence: null } as const),
+      ...({
+        fence: reported.fence,
+        outcome,
+        cancelled: null,
+        text: `${outcome}`,
+        success,
+        appliedFence: null,
+        appliedExecutionId: null,
+      } as const),
       ...{
         rowsAffected: '1',
         durationMs: 3,
@@ -98,6 +106,7 @@ export async function finish(database: Database, id: string, executionId: string
       },
       kept: 'empty' as const,
       auditError: { errorClass: 'sql', errorMessage: null },
+      markerMismatches: [],
       steps: {},
     };
     const actor = { ...actorOf('agent-1'), type: 'agent' as const };

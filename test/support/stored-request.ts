@@ -2,7 +2,14 @@ import type { Actor } from '../../domain/audit.js';
 import { noOrigins } from '../../domain/four-eyes.js';
 import type { Caller, EffectiveRole, Ownership, Permission } from '../../domain/permissions.js';
 import { BUILTIN_ROLES } from '../../domain/permissions.js';
-import { type Decision, type Execution, isMutating, type Status, type StoredRequest } from '../../domain/request/types.js';
+import {
+  type Decision,
+  type Execution,
+  isMutating,
+  type Status,
+  type StoredRequest,
+  type UnresolvedAttempt,
+} from '../../domain/request/types.js';
 import type { WorkflowSnapshot } from '../../domain/workflow-policy.js';
 
 /** "Now" of rule tests; requests of this file were created one minute before it, and no clock of theirs is reached at it. */
@@ -31,6 +38,12 @@ export function workflowSnapshot(over: Partial<WorkflowSnapshot> = {}): Workflow
 export const steps = (...selectors: string[]): WorkflowSnapshot['steps'] =>
   selectors.map((selector) => ({ mode: 'all', approvers: [{ selector, min: 1 }] }));
 
+/** An attempt whose outcome nobody knows; the first one has the id of `storedExecution`. */
+export const unresolvedAttempt = (fence: number, provable: boolean): UnresolvedAttempt => ({
+  ...{ fence, provable, markerForm: 2 },
+  executionId: `c0ffee00-0000-4000-8000-${String(fence).padStart(12, '0')}`,
+});
+
 /** A running execution of fence 1 by agent `agent-1` with a lease of another minute. */
 export function storedExecution(over: Partial<Execution> = {}): Execution {
   return {
@@ -40,6 +53,7 @@ export function storedExecution(over: Partial<Execution> = {}): Execution {
     claimId: null,
     mutating: false,
     marker: 'none',
+    markerForm: 2,
     status: 'running',
     lost: false,
     unresolved: false,
@@ -142,7 +156,7 @@ export function requestIn(status: Status, over: Partial<StoredRequest> = {}): St
       ...ended,
       lostReason: 'lost: no heartbeat since 2026-05-01T09:15:29.000Z',
       execution: lost,
-      unresolved: mutating ? [{ fence: 1, provable: true }] : [],
+      unresolved: mutating ? [unresolvedAttempt(1, true)] : [],
     },
   };
   return { ...base, ...parts[status], ...over };

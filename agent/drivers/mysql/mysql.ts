@@ -22,8 +22,8 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
   const reads = createMysqlPool({ ...options, url: database.readUrl, readOnly: true });
   const writes = createMysqlPool({ ...options, url: database.url, readOnly: false });
   const address = readMysqlUrl(database.url);
-  const schema = config.marker.schema ?? (typeof address === 'string' ? null : address.database);
-  const marker = createMysqlMarker({ schema, table: config.marker.table });
+  const beside = typeof address === 'string' ? null : address.database;
+  const marker = createMysqlMarker({ ...config.marker, database: beside });
   const toRead = { pool: reads, timings, engine, graceMs: timings.mysqlReadGraceMs };
   const toWrite = { pool: writes, timings, engine, graceMs: 0, marker };
   const toMigrate = { ...toWrite, migrations: createMysqlMigrations(toWrite), lockWaitMs: config.migrationLockWaitMs };

@@ -138,6 +138,11 @@ export class MysqlSession implements Session {
     return rows;
   }
 
+  /** Runs a statement with values, and counts the rows that it matched. */
+  async change(text: string, values: readonly string[]): Promise<number> {
+    return (await this.run(this.#client.format(text, values))).affected;
+  }
+
   distrust(): void {
     this.#doubtful = true;
   }

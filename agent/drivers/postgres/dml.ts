@@ -11,6 +11,7 @@ import { changesOf, changesSince, countChanges } from './changed-rows.js';
 import { askTransactionId, commit, type TransactionId, transactionIdOf } from './commit.js';
 import type { PostgresWriteTarget } from './engine.js';
 import type { Step } from './exchange.js';
+import { expectMarked } from './marker.js';
 import { countOf, PREPARED, runForRows } from './rows.js';
 import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
@@ -71,6 +72,7 @@ async function runStatements(session: PostgresSession, run: Run, target: Postgre
   if (before !== null) refuseAboveBound(run, Math.max(affected, await changesSince(before, session, run, target)));
   const end: Step[] = [...ahead, ...(run.marker ? [target.marker.done(run, affected)] : [])];
   const results = await session.exchange([...end, askTransactionId]);
+  if (run.marker) expectMarked(results.at(-2));
   return { outcome: committed(affected, json), transaction: transactionIdOf(results.at(-1)) };
 }
 

@@ -1,8 +1,10 @@
-import { MISSING_TABLE, markerRow, postgresMarkerDdl } from '../../marker.js';
+import { MAX_STRANGERS, markerRow } from '../../marker.js';
 import type { Run } from '../driver.js';
 import type { Marker } from '../engine.js';
+import { Unexpected } from '../faults.js';
 import { asServerError } from './errors.js';
-import type { Step } from './exchange.js';
+import type { Step, StepResult } from './exchange.js';
+import { findOlderTables, type MarkerPlace, prepareMarkerPlace } from './marker-place.js';
 import type { PostgresSession } from './session.js';
 
 /** The statements on the marker table as steps, so that they travel with others. */
@@ -12,102 +14,79 @@ export interface PostgresMarker extends Marker<PostgresSession> {
   remove(run: Run): Step;
 }
 
+/** Throws when the row of `done` was not there: without it nobody could prove what is about to be committed. */
+export function expectMarked(result: StepResult | undefined): void {
+  if (result?.tag !== 'UPDATE 1') throw new Unexpected('the marker row of the attempt is gone');
+}
+
 export function createPostgresMarker(options: { schema: string | null; table: string }): PostgresMarker {
-  let table = quotedTable(options.schema, options.table);
+  let place: MarkerPlace = { table: `"${options.table}"`, key: '', older: [] };
+  const keyOf = (run: Run) => [run.requestId, String(run.fence), run.step, run.executionId];
+  const own = 'request_id = $1 and fence = $2 and step = $3 and execution_id = $4';
   const openStep = (run: Run, mode: string): Step => ({
     kind: 'run',
-    text: `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest)
-        values ($1, $2, $7, $3, 'open', $4, $5, $6)
-        on conflict (request_id, fence, step) do update
-        set mode = excluded.mode, execution_id = excluded.execution_id, agent_id = excluded.agent_id where ${table}.state = 'open'`,
-    values: [run.requestId, String(run.fence), mode, run.executionId, run.agentId, run.approvalDigest, run.step],
+    // A table of an earlier version has no execution id in its key: what stands in the way there is of no attempt, since a fence has one execution.
+    text: `insert into ${place.table} as m (request_id, fence, step, execution_id, mode, state, agent_id, approval_digest)
+        values ($1, $2, $3, $4, $5, 'open', $6, $7)
+        on conflict on constraint ${place.key} do update set mode = excluded.mode, agent_id = excluded.agent_id, approval_digest = excluded.approval_digest,
+          execution_id = excluded.execution_id, state = 'open', rows_affected = null where m.state <> 'done' or m.execution_id <> excluded.execution_id`,
+    values: [...keyOf(run), mode, run.agentId, run.approvalDigest],
   });
   return {
     openStep,
     async prepare(session, onlyLook) {
       try {
-        // The name is fixed once, so that no search path of a later text can lead to another table.
-        const schema = options.schema ?? (await session.query('select current_schema()'))[0]?.[0];
-        if (!schema) return 'no schema in the search path';
-        table = quotedTable(schema, options.table);
-        if (!(await exists(session, table))) {
-          if (onlyLook) return await missingTable(session, schema);
-          await makeTable(session, table);
-        }
-        return await tryRights(session, table);
+        const prepared = await prepareMarkerPlace(session, options, onlyLook);
+        if ('problem' in prepared) return { problem: prepared.problem, note: null };
+        place = prepared.place;
+        return { problem: null, note: prepared.note };
       } catch (error) {
         const server = asServerError(error);
         if (!server || server.code.startsWith('57P')) throw error;
-        return `${server.message} (SQLSTATE ${server.code})`;
+        return { problem: `${server.message} (SQLSTATE ${server.code})`, note: null };
       }
     },
-    async read(session, requestId) {
-      const rows = await session.query(`select fence, mode, state, rows_affected, step from ${table} where request_id = $1`, [
-        requestId,
-      ]);
-      return rows.map(markerRow);
+    async read(session, run) {
+      // An agent of an earlier version may have begun to write since this one has looked.
+      if (run.unresolvedFences.length > 0)
+        place = { ...place, older: await findOlderTables(session, options.table, place.table) };
+      const results = await session.exchange([place.table, ...place.older].flatMap((table) => readSteps(table, run)));
+      return results.flatMap(({ rows }) => rows.map(markerRow));
     },
     open: (session, run, mode) => session.exchange([openStep(run, mode)]),
     done: (run, rowsAffected) => ({
       kind: 'run',
-      text: `update ${table} set state = 'done', rows_affected = nullif($3, '')::bigint where request_id = $1 and fence = $2 and step = $4`,
-      values: [run.requestId, String(run.fence), rowsAffected === null ? '' : String(rowsAffected), run.step],
+      text: `update ${place.table} set state = 'done', rows_affected = nullif($5, '')::bigint where ${own}`,
+      values: [...keyOf(run), rowsAffected === null ? '' : String(rowsAffected)],
     }),
     remove: (run) => ({
       kind: 'run',
-      text: `delete from ${table} where request_id = $1 and fence = $2 and step = $3 and state = 'open'`,
-      values: [run.requestId, String(run.fence), run.step],
+      text: `delete from ${place.table} where ${own} and state = 'open'`,
+      values: keyOf(run),
     }),
     async deleteOld(session, days) {
-      const [result] = await session.exchange([
-        {
+      const results = await session.exchange(
+        [place.table, ...place.older].map((table) => ({
           kind: 'run',
           text: `delete from ${table} where created_at < now() - make_interval(days => $1)`,
           values: [String(days)],
-        },
-      ]);
-      return Number(/^DELETE (\d+)$/.exec(result?.tag ?? '')?.[1] ?? 0);
+        })),
+      );
+      return results.reduce((sum, { tag }) => sum + Number(/^DELETE (\d+)$/.exec(tag ?? '')?.[1] ?? 0), 0);
     },
   };
 }
 
-async function exists(session: PostgresSession, table: string): Promise<boolean> {
-  const [found] = await session.query('select pg_catalog.to_regclass($1)::text', [table]);
-  return found?.[0] != null;
-}
-
-/** What becomes of a table that is not there, for somebody who only looks (AP-52). */
-async function missingTable(session: PostgresSession, schema: string): Promise<string> {
-  const [found] = await session.query("select pg_catalog.has_schema_privilege($1, 'CREATE')::text", [schema]);
-  return found?.[0] === 'true' ? MISSING_TABLE : `the marker table does not exist, and the role lacks CREATE on schema ${schema}`;
-}
-
-/** Two that make it at once collide in the catalogue in spite of IF NOT EXISTS; then the other one has made it. */
-async function makeTable(session: PostgresSession, table: string): Promise<void> {
-  try {
-    await session.query(postgresMarkerDdl(table));
-  } catch (error) {
-    if (!(await exists(session, table))) throw error;
-  }
-}
-
-/** Inserts, reads, updates and deletes a row in a transaction that is rolled back (AP-51). */
-async function tryRights(session: PostgresSession, table: string): Promise<null> {
-  await session.exchange([
-    { kind: 'run', text: 'begin read write' },
-    {
-      kind: 'run',
-      text: `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest) values ('-', 0, '', 'tx', 'open', '-', '-', '-')`,
-    },
-    { kind: 'run', text: `select mode, state, rows_affected, created_at from ${table} where request_id = '-'` },
-    { kind: 'run', text: `update ${table} set state = 'done', rows_affected = 0 where request_id = '-'` },
-    { kind: 'run', text: `delete from ${table} where request_id = '-'` },
-    { kind: 'run', text: 'rollback' },
-  ]);
-  return null;
-}
-
-function quotedTable(schema: string | null, table: string): string {
-  const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
-  return schema === null ? quoted(table) : `${quoted(schema)}.${quoted(table)}`;
+/** All rows of the known attempts, and a few of the others, however many and long somebody made them. */
+function readSteps(table: string, run: Run): Step[] {
+  const told = run.unresolvedExecutions?.map(({ executionId }) => executionId) ?? [];
+  const untold = run.unresolvedExecutions === null ? run.unresolvedFences : [];
+  const values = [run.requestId, `{${[run.executionId, ...told].join(',')}}`, `{${untold.join(',')}}`];
+  const columns = `fence, left(mode, 64), left(state, 64), rows_affected, left(step, 255), left(execution_id, 64), left(approval_digest, 64)`;
+  const known = '(execution_id = any($2::text[]) or fence = any($3::bigint[]))';
+  const from = `select ${columns} from only ${table} where request_id = $1`;
+  return [
+    { kind: 'run', text: `${from} and ${known}`, values },
+    { kind: 'run', text: `${from} and not ${known} order by fence desc limit ${MAX_STRANGERS}`, values },
+  ];
 }

@@ -8,6 +8,7 @@ import { askTransactionId, ROLLED_BACK, settleCommit, type TransactionId, transa
 import type { PostgresWriteTarget } from './engine.js';
 import { asServerError } from './errors.js';
 import type { Step } from './exchange.js';
+import { expectMarked } from './marker.js';
 import { countOf } from './rows.js';
 import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
@@ -71,6 +72,7 @@ export async function recordVersion(
     ...(run.marker ? [marker.openStep(run, mode), marker.done(run, null)] : []),
     askTransactionId,
   ]);
+  if (run.marker) expectMarked(results.at(-2));
   const rows = countOf(results[0]?.tag ?? '');
   if (rows !== 1) throw new Unexpected(`${rows} version rows were changed instead of one`);
   return transactionIdOf(results.at(-1));

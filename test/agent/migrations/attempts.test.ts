@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { requestLockKey } from '../../../agent/marker.js';
 import { untilActive } from '../../support/active-statement.js';
-import type { FakeJob } from '../../support/fake-gateway.js';
+import { attemptId, type FakeJob } from '../../support/fake-gateway.js';
 import {
   bundleOf,
   dataOf,
@@ -47,9 +47,9 @@ async function beats(job: FakeJob): Promise<void> {
 /** A marker row that an earlier attempt left. */
 async function leaveMarker(requestId: string, fence: number, step: string, mode: 'tx' | 'auto', state: 'open' | 'done') {
   await bench.target.query(
-    `insert into svc_execution_marker (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest)
-     values ($1, $2, $3, $4, $5, 'e', 'a', 'd')`,
-    [requestId, fence, step, mode, state],
+    `insert into svc.svc_execution_marker (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest)
+     values ($1, $2, $3, $4, $5, $6, 'a', 'd')`,
+    [requestId, fence, step, mode, state, attemptId(fence)],
   );
 }
 
@@ -111,7 +111,7 @@ describe('after a lost attempt', () => {
   it('AP-54, AP-55: an attempt that starts after a newer one does nothing', async () => {
     const requestId = randomUUID();
     await bench.up(tableFiles(1), null, { requestId, fence: 3, unresolvedFences: [1, 2] });
-    expect(await bench.up(tableFiles(2), null, { requestId, fence: 2, unresolvedFences: [1] })).toMatchObject({
+    expect(await bench.up(tableFiles(2), null, { requestId, fence: 2, unresolvedFences: [1], gone: true })).toMatchObject({
       ...{ success: false, outcome: 'not_started', error_message: 'superseded by attempt 3' },
     });
     expect(await bench.versions()).toEqual(['v1']);

@@ -58,6 +58,7 @@ describe('what earlier attempts did', () => {
     mode,
     state,
     rowsAffected: null,
+    ...{ executionId: `e${fence}`, approvalDigest: 'd' },
   });
   const settle = (rows: MarkerRow[], applied: string[], direction: 'up' | 'down' = 'up') =>
     settleAttempts(rows, { fence: 3, unresolvedFences: [1, 2] }, direction, new Set(applied));

@@ -228,7 +228,7 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
         agentId: 'a',
         fence: 1,
         unresolvedFences: [],
-        approvalDigest: 'd',
+        ...{ approvalDigest: 'd', unresolvedExecutions: [], strangers: [], isNewest: async () => true },
       },
       ...{
         marker: true,

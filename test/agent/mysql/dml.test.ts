@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { JobInput } from '../../support/fake-gateway.js';
+import { attemptId, type JobInput } from '../../support/fake-gateway.js';
 import { findMysql } from '../../support/mysql.js';
 import { type MysqlBench, startMysqlBench } from '../../support/mysql-agent.js';
 import { eventually } from '../../support/processes.js';
@@ -34,8 +34,8 @@ describe.skipIf(server === null)('execute_dml on MySQL', () => {
   const addMarker = (requestId: string, fence: number, mode: string, state: string) =>
     bench.root.query(
       `insert into svc_execution_marker (request_id, fence, mode, state, execution_id, agent_id, approval_digest, rows_affected)
-       values (?, ?, ?, ?, 'e', 'a', 'd', 7)`,
-      [requestId, fence, mode, state],
+       values (?, ?, ?, ?, ?, 'a', 'd', 7)`,
+      [requestId, fence, mode, state, attemptId(fence)],
     );
 
   it('AP-34, AP-I3: commits all statements with one done marker row; an update counts what it matched', async () => {
@@ -76,7 +76,7 @@ describe.skipIf(server === null)('execute_dml on MySQL', () => {
     const job = offer('update parts set qty = qty + 1', { fence: 3, unresolvedFences: [1, 2] });
     expect(await job.result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 3 });
     expect(await markers(job.requestId)).toEqual([[3, 'tx', 'done', 3]]);
-    expect(await run('update parts set qty = qty + 1', { requestId: job.requestId, fence: 2 })).toMatchObject({
+    expect(await run('update parts set qty = qty + 1', { requestId: job.requestId, fence: 2, gone: true })).toMatchObject({
       outcome: 'not_started',
       error_message: 'superseded by attempt 3',
     });

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrationLockName } from '../../../agent/drivers/mysql/migrations.js';
+import { attemptId } from '../../support/fake-gateway.js';
 import { bundleOf, dataOf, tableFiles } from '../../support/migration-bench.js';
 import { findMysql, withMysql } from '../../support/mysql.js';
 import { type MysqlMigrationBench, startMysqlMigrationBench } from '../../support/mysql-migrations.js';
@@ -31,7 +32,7 @@ describe.skipIf(server === null)('attempts at migrations on MySQL', () => {
   const leaveMarker = (requestId: string, step: string, mode: 'tx' | 'auto', state: 'open' | 'done') =>
     bench.root.query(
       `insert into svc_execution_marker (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest)
-       values (?, 1, ?, ?, ?, 'e', 'a', 'd')`,
+       values (?, 1, ?, ?, ?, '${attemptId(1)}', 'a', 'd')`,
       [requestId, step, mode, state],
     );
   /** Two connections lost in a row take the database out of the poll for a while (AP-15), which the gateway here does not heed. */

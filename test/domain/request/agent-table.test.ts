@@ -15,7 +15,8 @@ const stored: Record<string, StoredRequest> = {
 
 const moves: Record<string, (request: StoredRequest) => Move> = {
   claim: () => claim(),
-  'claim,foreign': () => claim({ agent: { id: 'agent-1', inScope: false, fences: true, marker: true, bounds: true } }),
+  'claim,foreign': () =>
+    claim({ agent: { id: 'agent-1', inScope: false, fences: true, marker: true, bounds: true, markerForm: 2 } }),
   success: (request) => result(reportedOf(request), 'committed'),
   failure: (request) => result(reportedOf(request), 'rolled_back'),
   unknown: (request) => result(reportedOf(request), 'unknown'),

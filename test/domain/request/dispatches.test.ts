@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { judge } from '../../../domain/request/judge.js';
 import { isMutating } from '../../../domain/request/types.js';
 import { OPERATIONS, type Operation } from '../../../domain/workflow-policy.js';
-import { now, requestIn, storedRequest, user } from '../../support/stored-request.js';
+import { now, requestIn, storedRequest, unresolvedAttempt, user } from '../../support/stored-request.js';
 import { approve, ask, claim, facts, resume, tampered } from './moves.js';
 
 const alice = user('alice');
@@ -48,10 +48,7 @@ describe('a resume', () => {
 
   it('needs proof for every earlier attempt (RQ-85, AG-58)', () => {
     const lost = requestIn('execution_lost', { operation: 'execute_dml' });
-    const unresolved = [
-      { fence: 1, provable: true },
-      { fence: 2, provable: false },
-    ];
+    const unresolved = [unresolvedAttempt(1, true), unresolvedAttempt(2, false)];
     expect(ask(lost, resume(alice))).toBe('dispatched');
     expect(judge({ ...lost, unresolved }, resume(alice), now).refusal?.hint).toContain('attempt 2 cannot be proven');
     expect(ask(requestIn('execution_lost'), resume(alice))).toBe('dispatched');
@@ -78,7 +75,7 @@ describe('a claim', () => {
   it('requires a marker for a change by an agent that can write one, and needs such an agent after a lost one (AG-33, AG-57)', () => {
     const dml = requestIn('dispatched', { operation: 'execute_dml' });
     const by = (fences: boolean, marker: boolean) =>
-      claim({ agent: { id: 'agent-1', inScope: true, fences, marker, bounds: true } });
+      claim({ agent: { id: 'agent-1', inScope: true, fences, marker, bounds: true, markerForm: 2 } });
     const all = [by(true, true), by(true, false), by(false, true), by(false, false)];
     expect(all.map((move) => judge(dml, move, now).change?.state.execution?.marker)).toEqual([
       'required',
@@ -90,7 +87,7 @@ describe('a claim', () => {
       marker: 'none',
       mutating: false,
     });
-    const unresolved = { ...dml, unresolved: [{ fence: 1, provable: true }] };
+    const unresolved = { ...dml, unresolved: [unresolvedAttempt(1, true)] };
     expect(all.map((move) => ask(unresolved, move))).toEqual(['running', '409', '409', '409']);
   });
 });

@@ -12,6 +12,7 @@ import {
   steps,
   storedExecution,
   storedRequest,
+  unresolvedAttempt,
   user,
   workflowSnapshot,
 } from '../../support/stored-request.js';
@@ -33,7 +34,7 @@ const outcomes: Outcome[] = ['committed', 'already_applied', 'rolled_back', 'not
 function movesOn({ executions }: World): Move[] {
   const anybody = [...people, agent('agent-1')];
   const claims = [true, false].map((fences) =>
-    claim({ agent: { id: 'agent-1', inScope: true, fences, marker: fences, bounds: fences } }),
+    claim({ agent: { id: 'agent-1', inScope: true, fences, marker: fences, bounds: fences, markerForm: 2 } }),
   );
   const ids = claims.map((move) => ({ ...move, execution: { ...move.execution, id: `execution-${executions.length + 1}` } }));
   const reports = executions.flatMap((execution) =>
@@ -134,7 +135,7 @@ describe('every move on every status, also on rows that no path leads to', () =>
     { execution: storedExecution({ fence: 4 }), fence: 4 },
     { expiresAt: null, dispatchBy: null, dispatchDeadline: null },
     { cancelRequestedAt: now, cancelledBy: null },
-    { unresolved: [{ fence: 1, provable: false }] },
+    { unresolved: [unresolvedAttempt(1, false)] },
   ];
 
   it('is judged without an exception, either changes or refuses, and never leaves the transitions of section 7', () => {

@@ -128,7 +128,14 @@ export function moveOf({ request, executions }: World, attempt: Attempt): Move {
   const named = (attempt.older ? executions.at(-2) : undefined) ?? executions.at(-1) ?? storedExecution();
   const started = claim({
     facts: checked,
-    agent: { id: 'agent-1', inScope: true, fences: attempt.fences, marker: attempt.fences, bounds: attempt.fences },
+    agent: {
+      id: 'agent-1',
+      inScope: true,
+      fences: attempt.fences,
+      marker: attempt.fences,
+      bounds: attempt.fences,
+      markerForm: 2,
+    },
   });
   const moves: Record<Move['kind'], Move> = {
     approve: approve(caller, { selector, digestIntact: checked.digestIntact, foundDigest: checked.foundDigest }),

@@ -41,7 +41,7 @@ export const resume = (caller: Caller, over: Partial<Of<'resume'>> = {}): Of<'re
 export const claim = (over: Partial<Of<'claim'>> = {}): Of<'claim'> => ({
   kind: 'claim',
   actor: actorOf(agent('agent-1')),
-  agent: { id: 'agent-1', inScope: true, fences: true, marker: true, bounds: true },
+  agent: { id: 'agent-1', inScope: true, fences: true, marker: true, bounds: true, markerForm: 2 },
   facts,
   execution: { id: storedExecution().id, claimId: null, leaseMs: 60_000, windowSecs: 3600 },
   ...over,
@@ -57,6 +57,8 @@ export function submission(outcome: Outcome, over: Partial<Submission> = {}): Su
     outcome,
     fence: null,
     cancelled: null,
+    appliedExecutionId: null,
+    markerMismatches: [],
     text: `${outcome} ${over.cancelled ?? null}`,
     appliedFence: null,
     rowsAffected: null,

@@ -9,6 +9,7 @@ import {
   requestIn,
   storedRequest,
   type UserCaller,
+  unresolvedAttempt,
   user,
   workflowSnapshot,
 } from '../../support/stored-request.js';
@@ -143,7 +144,7 @@ describe('of two checks that fail the earlier one answers', () => {
       { rule: 'RQ-84', fails: policy1({ retryOnFailure: false }), code: 'request.conflict', text: 'does not retry' },
       {
         rule: 'RQ-85',
-        fails: change({ unresolved: [{ fence: 1, provable: false }] }),
+        fails: change({ unresolved: [unresolvedAttempt(1, false)] }),
         code: 'request.conflict',
         text: 'check the database and create a new request',
       },
@@ -160,7 +161,7 @@ describe('of two checks that fail the earlier one answers', () => {
     const agent1 = (over: object) => (before: Situation<'claim'>) =>
       change<'claim'>({}, { agent: { ...before.move.agent, ...over } })(before);
     const base = {
-      request: requestIn('dispatched', { operation: 'execute_dml', unresolved: [{ fence: 1, provable: true }] }),
+      request: requestIn('dispatched', { operation: 'execute_dml', unresolved: [unresolvedAttempt(1, true)] }),
       move: claim(),
     };
     const checks: Check<Situation<'claim'>>[] = [

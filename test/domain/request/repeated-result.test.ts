@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { judge } from '../../../domain/request/judge.js';
 import type { Execution } from '../../../domain/request/types.js';
-import { now, requestIn, storedExecution } from '../../support/stored-request.js';
+import { now, requestIn, storedExecution, unresolvedAttempt } from '../../support/stored-request.js';
 import { outcomeOf, result } from './moves.js';
 import { store, typesOf, type World } from './world.js';
 
@@ -66,7 +66,7 @@ describe('the result of an older fence (AG-44)', () => {
 });
 
 describe('which unresolved fences a result settles (AG-57, AG-59)', () => {
-  const unresolved = [1, 2].map((fence) => ({ fence, provable: true }));
+  const unresolved = [1, 2].map((fence) => unresolvedAttempt(fence, true));
   const run = (marker: Execution['marker']) =>
     requestIn('running', {
       operation: 'execute_dml',

@@ -34,7 +34,7 @@ function totalsOf(executions: readonly Execution[]): Pick<StoredRequest, 'execut
     finishedExecutions: executions.filter(({ status, lost }) => status !== 'running' && !lost).length,
     unresolved: executions
       .filter(({ unresolved }) => unresolved)
-      .map(({ fence, marker }) => ({ fence, provable: marker === 'required' })),
+      .map(({ id, fence, marker, markerForm }) => ({ fence, executionId: id, provable: marker === 'required', markerForm })),
   };
 }
 

@@ -1,0 +1,144 @@
+import { MARKER_SCHEMA } from '../../../sql/reserved-table.js';
+import { MISSING_TABLE, postgresMarkerDdl } from '../../marker.js';
+import { asServerError } from './errors.js';
+import type { PostgresSession } from './session.js';
+
+/** Where marker rows are written, and where else an agent of an earlier version may have written some. */
+export interface MarkerPlace {
+  /** Quoted, with its schema, so that no search path of a text can lead to another table. */
+  table: string;
+  /** Name of its primary key, quoted. */
+  key: string;
+  older: readonly string[];
+}
+
+type Prepared = { place: MarkerPlace; note: string | null } | { problem: string };
+
+/**
+ * The table in the schema that is configured, else in the markers' own one, else, where the role may not make that, in the first one of its path
+ * (HD-40). Nothing stays but, unless `onlyLook`, schema and table.
+ */
+export async function prepareMarkerPlace(
+  session: PostgresSession,
+  { schema, table: name }: { schema: string | null; table: string },
+  onlyLook: boolean,
+): Promise<Prepared> {
+  const wanted = schema ?? MARKER_SCHEMA;
+  const trying = prepareIn(session, wanted, name, { onlyLook, mayMakeSchema: schema === null });
+  const found = schema === null ? await trying.catch((error: unknown) => refusedBy(error, session)) : await trying;
+  if (schema !== null || 'place' in found || found.problem === MISSING_TABLE) return found;
+  const [first] = (await session.query('select current_schema()'))[0] ?? [];
+  if (!first) return { problem: 'no schema in the search path' };
+  const beside = await prepareIn(session, first, name, { onlyLook, mayMakeSchema: false });
+  const note = `in schema ${first}, because of the own one: ${found.problem}`;
+  if ('place' in beside) return { ...beside, note };
+  return found.problem.startsWith('there is no schema') ? beside : found;
+}
+
+/** What the server said is no more than a reason to look elsewhere. */
+async function refusedBy(error: unknown, session: PostgresSession): Promise<{ problem: string }> {
+  const server = asServerError(error);
+  if (!server || server.code.startsWith('57P')) throw error;
+  await session.query('rollback');
+  return { problem: `${server.message} (SQLSTATE ${server.code})` };
+}
+
+async function prepareIn(
+  session: PostgresSession,
+  schema: string,
+  name: string,
+  { onlyLook, mayMakeSchema }: { onlyLook: boolean; mayMakeSchema: boolean },
+): Promise<Prepared> {
+  const table = `${quoted(schema)}.${quoted(name)}`;
+  if ((await lookAt(session, table)) === null) {
+    const missing = await whyMissing(session, schema, mayMakeSchema);
+    if (missing !== null) return { problem: missing };
+    if (onlyLook) return { problem: MISSING_TABLE };
+    await make(session, table, mayMakeSchema ? quoted(schema) : null);
+  }
+  const found = await lookAt(session, table);
+  if (found === null) return { problem: MISSING_TABLE };
+  if ('problem' in found) return found;
+  await tryRights(session, table);
+  return { place: { table, key: found.key, older: await findOlderTables(session, name, table) }, note: null };
+}
+
+/** The table's primary key, or why the table will not do; null when it is not there. What belongs to the table must not run code with the agent's rights. */
+async function lookAt(session: PostgresSession, table: string): Promise<{ key: string } | { problem: string } | null> {
+  const [row] = await session.query(
+    `select (c.relkind not in ('r', 'p') or c.relhastriggers or c.relhasrules or c.relrowsecurity)::text,
+       (select pg_catalog.quote_ident(k.conname) from pg_catalog.pg_constraint k where k.conrelid = c.oid and k.contype = 'p')
+     from pg_catalog.pg_class c where c.oid = pg_catalog.to_regclass($1)`,
+    [table],
+  );
+  if (row === undefined) return null;
+  if (row[0] === 'true') return { problem: 'the marker table has triggers, rules or row security, or is no table' };
+  return row[1] == null ? { problem: 'the marker table has no primary key' } : { key: row[1] };
+}
+
+/** Why the role cannot make the table, null if it can. */
+async function whyMissing(session: PostgresSession, schema: string, mayMakeSchema: boolean): Promise<string | null> {
+  const [row] = await session.query(
+    `select case when pg_catalog.to_regnamespace($1) is null then null else pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace($1)::oid, 'CREATE') end::text,
+       pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE')::text`,
+    [quoted(schema)],
+  );
+  const [inSchema, inDatabase] = row ?? [];
+  if (inSchema === 'true' || (inSchema == null && mayMakeSchema && inDatabase === 'true')) return null;
+  if (inSchema != null) return `the marker table does not exist, and the role lacks CREATE on schema ${schema}`;
+  return mayMakeSchema
+    ? `there is no schema ${schema}, and the role lacks CREATE on the database`
+    : `there is no schema ${schema} for the marker table`;
+}
+
+/** Two that make it at once collide in the catalogue in spite of IF NOT EXISTS; then the other one has made it. */
+async function make(session: PostgresSession, table: string, schema: string | null): Promise<void> {
+  try {
+    if (schema !== null && (await session.query('select pg_catalog.to_regnamespace($1)::text', [schema]))[0]?.[0] == null)
+      await session.query(`create schema if not exists ${schema}`);
+  } catch (error) {
+    if ((await session.query('select pg_catalog.to_regnamespace($1)::text', [schema ?? '']))[0]?.[0] == null) throw error;
+  }
+  try {
+    await session.query(postgresMarkerDdl(table));
+  } catch (error) {
+    if ((await lookAt(session, table)) === null) throw error;
+  }
+}
+
+/**
+ * Tables of that name elsewhere: until now it lay in the first schema of the role. A row of one counts only if it fits an attempt, so it does not matter
+ * whose table that is, as long as reading it runs nobody's code and finds the columns.
+ */
+export async function findOlderTables(session: PostgresSession, name: string, table: string): Promise<string[]> {
+  const rows = await session.query(
+    `select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
+     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+     where c.relname = $1 and c.relkind = 'r' and c.relpersistence <> 't' and not c.relrowsecurity and not c.relhasrules
+       and c.oid is distinct from pg_catalog.to_regclass($2)::oid and pg_catalog.has_table_privilege(c.oid, 'SELECT')
+       and pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+       and 9 = (select count(*) from pg_catalog.pg_attribute a where a.attrelid = c.oid and not a.attisdropped
+         and (a.attname::text, a.atttypid::pg_catalog.regtype::text) in (('request_id', 'text'), ('fence', 'bigint'), ('step', 'text'), ('mode', 'text'),
+           ('state', 'text'), ('execution_id', 'text'), ('approval_digest', 'text'), ('rows_affected', 'bigint'), ('created_at', 'timestamp with time zone')))
+     order by pg_catalog.pg_get_userbyid(c.relowner) = current_user desc, 1 limit 5`,
+    [name, table],
+  );
+  return rows.map(([found]) => found ?? '');
+}
+
+/** Inserts, reads, updates and deletes a row in a transaction that is rolled back (AP-51). */
+async function tryRights(session: PostgresSession, table: string): Promise<void> {
+  await session.exchange([
+    { kind: 'run', text: 'begin read write' },
+    {
+      kind: 'run',
+      text: `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest) values ('-', 0, '', 'tx', 'open', '-', '-', '-')`,
+    },
+    { kind: 'run', text: `select mode, state, rows_affected, created_at from ${table} where request_id = '-'` },
+    { kind: 'run', text: `update ${table} set state = 'done', rows_affected = 0 where request_id = '-'` },
+    { kind: 'run', text: `delete from ${table} where request_id = '-'` },
+    { kind: 'run', text: 'rollback' },
+  ]);
+}
+
+const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
