@@ -93,10 +93,13 @@ export async function hastenNextKey(tx: Transaction, purpose: KeyPurpose, overla
   );
 }
 
-/** Makes keys that are due the current ones of their purpose; those they replace retire after the overlap. Answers the activated keys. */
+/**
+ * Makes keys that are due the current ones of their purpose; those they replace retire after the overlap. Answers the activated keys. The clock is rounded as
+ * the stored instant was: a key that is due now is otherwise not due for up to half a millisecond.
+ */
 export async function activateDueKeys(tx: Transaction): Promise<{ keyId: string; purpose: KeyPurpose }[]> {
   const due = await tx.query<{ keyId: string; purpose: KeyPurpose }>(
-    `select key_id as "keyId", purpose from signing_keys where status = 'next' and activate_at <= clock_timestamp() for update`,
+    `select key_id as "keyId", purpose from signing_keys where status = 'next' and activate_at <= clock_timestamp()::timestamptz(3) for update`,
   );
   for (const { keyId, purpose } of due) {
     // The old one first: two current keys of one purpose are impossible.
