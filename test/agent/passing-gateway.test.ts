@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { startClaimProxy } from '../support/claim-proxy.js';
 import { eventually } from '../support/processes.js';
 import { databaseToml, dbaTeamToml, workflowToml } from '../support/toml.js';
+import { vouch } from '../support/vouch.js';
 import { type GatewayBench, startGatewayBench } from './gateway-bench.js';
 
 const toml = [
@@ -203,6 +204,7 @@ describe('a write that passed by risk changes no more rows than its risk was jud
       `update executions set status = 'failed', lost = true, unresolved = true, finished_at = clock_timestamp() where request_id = $1`,
       [lost],
     );
+    await vouch(bench.api.services.database, lost);
     await bench.stopAll();
     proxy.onClaim = null;
     expect((await bench.resume(lost)).status).toBe(200);

@@ -167,8 +167,9 @@ async function restore(id: string, row: Record<string, unknown>): Promise<void> 
     [id],
   );
   await calls.sql(
-    'update requests set status = $2, current_step = $3, step_selectors = $4, open_selectors = $5, approved_at = null, dispatch_by = null where id = $1',
-    [id, row.status, row.current_step, row.step_selectors, row.open_selectors],
+    `update requests set status = $2, current_step = $3, step_selectors = $4, open_selectors = $5, version = $6, state_mac = $7, approved_at = null,
+       dispatch_by = null where id = $1`,
+    [id, row.status, row.current_step, row.step_selectors, row.open_selectors, row.version, row.state_mac],
   );
 }
 

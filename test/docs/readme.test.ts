@@ -24,6 +24,14 @@ describe.each(pages)('%s', (page) => {
   });
 });
 
+it('docs/threat-model.md names tests that exist', () => {
+  const named = [...textOf('docs/threat-model.md').matchAll(/`([a-z]+(?:\/[a-z-]+)+)`/g)].map(
+    ([, name]) => `test/${name}.test.ts`,
+  );
+  expect(named.length).toBeGreaterThan(40);
+  expect(named.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+});
+
 it('README.md links every page of docs', () => {
   const text = textOf('README.md');
   expect(pages.filter((page) => page.startsWith('docs/') && !text.includes(`](${page})`))).toEqual([]);
