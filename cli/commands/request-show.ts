@@ -64,17 +64,19 @@ function contentSection(request: JsonText, style: Style): [string, string[]] {
 
 function headLines(context: Context, request: JsonText): string[] {
   const text = (key: string) => visible(textOf(request, key));
-  const flags = ['emergency', 'no_result_store'].filter((key) => request.get(key)?.text === 'true');
+  const flags = ['emergency', 'no_result_store', 'require_approval'].filter((key) => request.get(key)?.text === 'true');
   const shared =
     request
       .get('share_with')
       ?.items()
       .map((entry) => visible(entry.string() ?? '')) ?? [];
   const until = deadlineOf(request);
+  const bound = request.get('max_affected_rows');
   const rows: [string, string][] = [
     ['status', paintStatus(context.output.style, text('status')) + whoseTurn(request)],
     ['where', `${text('database')}/${text('environment')}`],
     ['operation', [text('operation'), ...flags].join(', ')],
+    ['may change', bound?.kind === 'number' ? `at most ${bound.text} rows: it passed without approval` : ''],
     ['requester', text('requester')],
     ['reason', text('reason')],
     ['shared with', shared.join(', ')],

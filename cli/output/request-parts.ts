@@ -43,7 +43,7 @@ export function contextLines(context: JsonText | undefined): string[] {
       : []),
     ...findings.map(
       (finding) =>
-        `finding  ${visible(['level', 'rule', 'message'].flatMap((key) => finding.get(key)?.string() ?? []).join(' '))}`,
+        `finding  ${visible(['level', 'version', 'rule', 'message'].flatMap((key) => finding.get(key)?.string() ?? []).join(' '))}`,
     ),
     ...(seen == null ? [] : [`schema   seen at ${showInstant(visible(seen))}`]),
   ];

@@ -103,6 +103,18 @@ describe('request list and show', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
+  it('shows that approval was asked for, how many rows may change, and the migration of a finding (HD-25, HD-26, HD-95)', async () => {
+    const finding = { level: 'warn', version: '20260501', rule: 'drop_table', message: 'DROP TABLE' };
+    const context = { status: 'ready', sql_review: { findings: [finding] } };
+    api.on(paths.show, shown('approved', { require_approval: true, max_affected_rows: 1000, context })).on(paths.executions, {
+      body: { executions: [] },
+    });
+    const { stdout } = await svc('request', 'show', requestId);
+    expect(stdout).toMatch(/operation +execute_dml, require_approval\n/);
+    expect(stdout).toMatch(/may change +at most 1000 rows: it passed without approval\n/);
+    expect(stdout).toContain('warn 20260501 drop_table DROP TABLE');
+  });
+
   it('shows tables of the snapshot, what a DELETE takes along, the risk with its factors, and the plans (RQ-43, CL-31)', async () => {
     const context = {
       ...{ status: 'partial', explain_enabled: true, schema_snapshot_collected_at: '2026-05-01T08:00:00.000Z' },
