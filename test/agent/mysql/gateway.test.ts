@@ -102,11 +102,14 @@ describe.skipIf(server === null)('a pair of dialect mysql behind a real gateway'
     await expect.poll(async () => (await schema()).status).toBe(200);
   });
 
-  it('AP-60: preflight has the plan of a read and of a write', async () => {
+  it('AP-60: preflight has the plan of a read, and of a write where the reader may write (HD-3)', async () => {
     const asked = (sql: string) =>
       api.call('POST', '/api/preflight', { token: dana, body: { database: 'shop', environment: 'staging', sql } });
     expect((await asked('select * from parts where id = 1')).body.impact).toMatchObject({ status: 'completed' });
-    expect((await asked('update parts set qty = 1 where id = 1')).body.impact).toMatchObject({ status: 'completed' });
+    const write = 'update parts set qty = 1 where id = 1';
+    expect((await asked(write)).body.impact).toEqual({ status: 'error' });
+    await root.query(`grant update on parts to '${new URL(target.readUrl).username}'@'%'`);
+    expect((await asked(write)).body.impact).toMatchObject({ status: 'completed' });
     expect((await asked('select * from nowhere')).body.impact).toEqual({ status: 'error' });
     expect((await root.query('select qty from parts'))[0]).toEqual([{ qty: 5 }]);
   });
