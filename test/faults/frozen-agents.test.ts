@@ -60,7 +60,7 @@ async function expectOnce(played: readonly Played[]): Promise<void> {
   await Promise.all(played.map(({ id }) => both.calls.untilExecuted(id)));
   for (const state of await statesOf(played)) expect(state).toMatchObject({ status: 'executed', applied: 1 });
   for (const { target, id } of played) {
-    const done = `select fence from svc.svc_execution_marker where state = 'done' and request_id = '${id}'`;
+    const done = `select fence from ${target.markers} where state = 'done' and request_id = '${id}'`;
     expect(await target.rows(done)).toHaveLength(1);
   }
 }

@@ -83,7 +83,7 @@ describe('writes under kill -9 at every message of agent, server, worker and dat
 
   it('AG-I4: each change has one done marker, and an executed write one completion in the audit', async () => {
     for (const one of all) {
-      const sql = `select fence from svc.svc_execution_marker where state = 'done' and request_id = '${one.id}'`;
+      const sql = `select fence from ${one.target.markers} where state = 'done' and request_id = '${one.id}'`;
       const { what, status, applied } = await stateOf(system, one);
       const markers = (await one.target.rows(sql)).length;
       const completions = (await eventTypes(system, one.id)).filter((type) => type === 'execution.completed').length;

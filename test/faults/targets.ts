@@ -24,6 +24,8 @@ export interface Kind {
 export interface Target {
   name: 'shop' | 'store';
   kinds: readonly Kind[];
+  /** The marker table. */
+  markers: string;
   /** Rows of one query, past every agent; asked again while the server is away. */
   rows(sql: string, values?: (string | number)[]): Promise<Record<string, unknown>[]>;
   /** Transactions that are open, and request locks that are held. */
@@ -105,7 +107,7 @@ export async function preparePostgres(url: string, keys: number): Promise<Target
   const held = `select (select count(*) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))
     + (select count(*) from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as n`;
   return {
-    ...{ name: 'shop', kinds: postgresKinds, rows, close: () => pool.end() },
+    ...{ name: 'shop', markers: 'svc.svc_execution_marker', kinds: postgresKinds, rows, close: () => pool.end() },
     held: async () => Number((await rows(held))[0]?.n),
   };
 }
@@ -126,7 +128,8 @@ export async function prepareMysql(url: string, keys: number): Promise<Target> {
     patiently(async () => (await pool.query(sql, values))[0] as Record<string, unknown>[]);
   const held = `select count(*) as n from (${openTransactions}) as open`;
   return {
-    ...{ name: 'store', kinds: mysqlKinds, rows, close: () => pool.end() },
+    // The account has rights in its own database only.
+    ...{ name: 'store', markers: 'svc_execution_marker', kinds: mysqlKinds, rows, close: () => pool.end() },
     // InnoDB tells the same transactions again to whoever asks more often than every 100 ms.
     held: () => sleep(150).then(async () => Number((await rows(held))[0]?.n)),
   };

@@ -64,7 +64,7 @@ export interface FakeGateway {
   schemaSyncs: Record<string, unknown>[];
   schemaStatuses: number[];
   /** Awaited before a claim is answered: what a test has left in a target gets the digest of what is approved. */
-  onClaim: (claim: { requestId: string; approvalDigest: string }) => Promise<unknown>;
+  onClaim: (claim: { requestId: string; fence: number; approvalDigest: string }) => Promise<unknown>;
   offer(input: JobInput): FakeJob;
   /** Puts EXPLAIN jobs, with their tokens, into the next poll's answer; what the agent then posts for them is in `explainCalls`, answered by `explainStatuses`, then 200. */
   offerExplains(jobs: { dry_run_jobs?: object[]; preflight_jobs?: object[] }): void;
@@ -76,7 +76,10 @@ export interface FakeGateway {
 
 const AGENT_ID = 'agent-test';
 
-/** The execution of an earlier attempt. */
+/** Executions by request and fence, of whatever gateway of this process gave the attempt. */
+const given = new Map<string, string>();
+
+/** The execution of an earlier attempt that was never given. */
 export const attemptId = (fence: number) => `00000000-0000-4000-8000-${String(fence).padStart(12, '0')}`;
 
 /** A gateway over real HTTP that offers, claims and collects jobs as the agent protocol says; it stores nothing. */
@@ -191,9 +194,9 @@ export async function startFakeGateway(): Promise<FakeGateway> {
     const job = jobs.get(id ?? '');
     if (!job) return answer(404, { code: 'request.not_found' });
     if (verb === 'claim') {
-      const { operation, environment, database, detail } = offerOf(job);
+      const { operation, environment, database, detail, fence } = offerOf(job);
       const content = { operation, environment, database, detail, policyRevision: 'r1' };
-      await gateway.onClaim({ requestId: job.requestId, approvalDigest: approvalDigest(content) });
+      await gateway.onClaim({ requestId: job.requestId, fence, approvalDigest: approvalDigest(content) });
       return answer(...claim(job, body));
     }
     if (verb === 'heartbeat') {
@@ -209,6 +212,7 @@ export async function startFakeGateway(): Promise<FakeGateway> {
     if (status !== 200) return [status, { code: 'request.conflict' }];
     job.offered = false;
     job.noteClaim();
+    given.set(`${job.requestId}:${job.input.fence ?? 1}`, job.executionId);
     const answer = claimAnswer(job, key);
     return [200, job.input.forge ? job.input.forge(answer) : answer];
   };
@@ -272,7 +276,12 @@ function claimAnswer(job: Entry, key: SigningKey): Record<string, unknown> {
     unresolvedFences: input.unresolvedFences ?? [],
     ...(input.tellsExecutions === false
       ? {}
-      : { unresolvedExecutions: (input.unresolvedFences ?? []).map((one) => ({ fence: one, executionId: attemptId(one) })) }),
+      : {
+          unresolvedExecutions: (input.unresolvedFences ?? []).map((one) => ({
+            fence: one,
+            executionId: given.get(`${job.requestId}:${one}`) ?? attemptId(one),
+          })),
+        }),
     approvalDigest: approvalDigest(content),
     statementTimeoutSecs: input.statementTimeoutSecs ?? 30,
     maxRows: input.maxRows ?? null,

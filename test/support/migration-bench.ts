@@ -82,8 +82,9 @@ export async function startMigrationBench(options: Options = {}): Promise<Migrat
   const head = `${ALL_OPERATIONS}\nfence_wait_secs = ${options.fenceWaitSecs ?? 1}\nmigration_lock_wait_secs = 1\n${options.head ?? ''}`;
   const agent = startTestAgent({ gateway, ...options, url: options.through?.(database.url) ?? database.url, head });
   await gateway.nextPoll();
-  const fit = `update svc.svc_execution_marker set approval_digest = $2 where request_id = $1 and approval_digest = 'd'`;
-  gateway.onClaim = (claim) => target.query(fit, [claim.requestId, claim.approvalDigest]).catch(() => {});
+  const fit = `update svc.svc_execution_marker set approval_digest = $2 where request_id = $1 and fence < $3`;
+  gateway.onClaim = async (claim) =>
+    claim.fence > 1 && target.query(fit, [claim.requestId, claim.approvalDigest, String(claim.fence)]).catch(() => {});
   const offer: MigrationBench['offer'] = (operation, detail, input) => gateway.offer({ operation, detail, ...input });
   const run: MigrationBench['run'] = async (...args) => (await offer(...args).result) as Result;
   const column = async (sql: string, values: string[] = []) =>

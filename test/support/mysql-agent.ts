@@ -35,8 +35,9 @@ export async function startMysqlBench(
   const url = options.through?.(database.url) ?? database.url;
   const agent = startTestAgent({ gateway, ...options, url, tables: `read_url = "${database.readUrl}"\n${options.tables ?? ''}` });
   await gateway.nextPoll();
-  const fit = `update svc_execution_marker set approval_digest = ? where request_id = ? and approval_digest = 'd'`;
-  gateway.onClaim = (claim) => root.query(fit, [claim.approvalDigest, claim.requestId]).catch(() => {});
+  const fit = `update svc_execution_marker set approval_digest = ? where request_id = ? and fence < ?`;
+  gateway.onClaim = async (claim) =>
+    claim.fence > 1 && root.query(fit, [claim.approvalDigest, claim.requestId, claim.fence]).catch(() => {});
   const offer: MysqlBench['offer'] = (operation, detail, input) => gateway.offer({ operation, detail, ...input });
   const value = async (sql: string, values: string[] = []) => ((await root.query(sql, values))[0] as unknown[][])[0]?.[0];
   return {
