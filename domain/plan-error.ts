@@ -36,6 +36,7 @@ const echoes = /^(not planned before approval: |refused: )/;
 const ours = [
   echoes,
   /^(EXPLAIN is not available for this statement|plan too large|no agent answered in time|driver error: no connection is free)$/,
+  /^not planned: (the gateway signs no EXPLAIN jobs, it is older than this agent|explain token verification failed: [\w :]{1,100})$/,
   /^skipped: the (statement has started|request has ended)$/,
   /^the database refused the plan( \(SQLSTATE [0-9A-Z]{5}\))?(: a right is missing)?$/,
   /^config error: no pool for database=[\w-]+ environment=[\w-]+$/,

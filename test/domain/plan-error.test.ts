@@ -11,6 +11,8 @@ describe('HD-2: the text of a plan that failed tells names and types, never data
     "driver error: query failed: Table 'shop.nowhere' doesn't exist (error 1146, SQLSTATE 42S02)",
     'driver error: query failed: No database selected (error 1046, SQLSTATE 3D000)',
     'not planned before approval: it uses leak()',
+    'not planned: the gateway signs no EXPLAIN jobs, it is older than this agent',
+    'not planned: explain token verification failed: sql_hash mismatch',
     'EXPLAIN is not available for this statement',
     'refused: not understood: syntax error at or near "x"',
     'plan too large',
@@ -37,6 +39,7 @@ describe('HD-2: the text of a plan that failed tells names and types, never data
     ['driver error: connection failed: "carol"', refused],
     ['the database refused the plan (SQLSTATE 22P02) carol', `${refused} (SQLSTATE 22P02)`],
     ['plan too large: carol', refused],
+    ['not planned: explain token verification failed: carol-9417@example.com', refused],
   ])('not %s', (text, shown) => {
     expect(shownPlanError(text)).toBe(shown);
   });
