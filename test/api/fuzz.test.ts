@@ -24,13 +24,14 @@ let tokens: Record<Who, string | null>;
 beforeAll(async () => {
   api = await startTestApi({ toml, times: { resultWaitMs: 20, cancelWaitMs: 20 } });
   const approver = await api.createUser('approver', { roles: ['requester'], groups: ['dba-team'] });
+  const requester = await api.createUser('requester', { roles: ['requester'] });
   const roleless = await api.createUser('roleless');
   await api.createUser('victim', { roles: ['requester'], groups: ['dba-team'] });
   const expired = await api.createUser('expired', { roles: ['requester'] });
   await api.services.database.query(
     `update tokens set expires_at = clock_timestamp() - interval '1 s' where subject_id = 'expired'`,
   );
-  const { admin, requester, agent } = api.tokens;
+  const { admin, agent } = api.tokens;
   tokens = { nobody: null, junk: `svc_${'0'.repeat(32)}`, requester, approver, admin, agent, roleless, expired };
   operations = operationsOf((await api.call('GET', '/openapi.json', { token: admin })).body);
   known = ['shop', 'staging', 'production', 'victim', ...(await storedIds(gatewayCalls(api)))];

@@ -20,7 +20,7 @@ export interface Kill {
 export async function killStage(system: System, databaseUrl: string): Promise<KillStage> {
   const database = openDatabase({
     ...{ url: databaseUrl, poolMax: 2, connectTimeoutMs: 10_000, statementTimeoutMs: 10_000 },
-    applicationName: 'test',
+    ...{ applicationName: 'test', macs: system.macs },
   });
   const stage = new KillStage(system, database);
   const post = (path: string, { token, body }: CallOptions) =>

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { type ApprovalMacs, approvalMacs } from '../../crypto/approval-macs.js';
 import { type Layout, layoutOf } from '../../dev/layout.js';
 import { freePort } from '../../dev/ports.js';
 import { prepareUsers, userToken } from '../../dev/users.js';
@@ -46,6 +47,8 @@ export interface System {
   tokens: Record<'admin' | 'alice' | 'bob' | 'agent', string>;
   /** Looks into the gateway's database, past every program. */
   database: pg.Pool;
+  /** Under the secret key of the servers: for a test that makes moves of its own. */
+  macs: ApprovalMacs;
   /** The target `shop`, the same for each environment: a table `entries (word text)`, and the markers. */
   target: pg.Pool;
   targetUrl: string;
@@ -99,7 +102,18 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     await close();
     throw error;
   }
-  return { servers, workers, agent, configFile: config, tokens: tokensOf(layout), database, target, targetUrl, close };
+  return {
+    servers,
+    workers,
+    agent,
+    configFile: config,
+    tokens: tokensOf(layout),
+    macs: macsOf(layout),
+    database,
+    target,
+    targetUrl,
+    close,
+  };
 }
 
 const detour = async (url: string, by: Detour | undefined) => (by === undefined ? url : by(url));
@@ -183,6 +197,9 @@ dir = "${layout.run}"`;
     isReady: async () => existsSync(readyFile),
   });
 }
+
+const macsOf = (layout: Layout): ApprovalMacs =>
+  approvalMacs(Buffer.from(readFileSync(join(layout.state, 'secret.key'), 'utf8').trim(), 'hex'));
 
 function tokensOf(layout: Layout): System['tokens'] {
   const of = (name: string) => readFileSync(join(layout.state, name), 'utf8').trim();
