@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { callApi, unexpected } from './api-call.js';
 import type { Layout } from './layout.js';
@@ -14,6 +14,7 @@ const users = [
  */
 export async function prepareUsers(layout: Layout, server: string): Promise<void> {
   const adminToken = readFileSync(join(layout.state, 'admin-token'), 'utf8').trim();
+  mkdirSync(layout.tokens, { recursive: true, mode: 0o700 });
   for (const user of users) {
     const file = join(layout.tokens, user.id);
     if (!(await hasWorkingToken(server, file))) replaceFile(file, await makeToken(server, adminToken, user));

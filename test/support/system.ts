@@ -70,7 +70,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-system-'));
   chmodSync(folder, 0o755);
   const layout = layoutOf(folder);
-  for (const folder of [layout.run, layout.tokens]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  mkdirSync(layout.run, { recursive: true });
   const { through = {} } = options;
   const made = options.targetUrl === undefined ? await createEmptyDatabase() : null;
   const targetUrl = options.targetUrl ?? made!.url;
