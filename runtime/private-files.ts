@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { chmod, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -15,7 +16,7 @@ export async function writePrivateFile(path: string, content: string): Promise<v
 
 /** Makes a private file if there is none; false when another process was faster, whose file is then complete. */
 export async function createPrivateFile(path: string, content: string): Promise<boolean> {
-  const temporary = `${path}.${process.pid}.tmp`;
+  const temporary = `${path}.${randomUUID()}.tmp`;
   await writePrivateFile(temporary, content);
   try {
     // A link is made in one step and fails when the name is taken.

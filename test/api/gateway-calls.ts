@@ -1,7 +1,9 @@
+import type { Transaction } from '../../db/client.js';
 import { move } from '../../db/move.js';
 import { judge } from '../../domain/request/judge.js';
 import type { ClockKind } from '../../domain/request/view.js';
 import type { Answer, TestApi } from '../support/api.js';
+import { vouchIn } from '../support/vouch.js';
 
 export interface CreationOver {
   [field: string]: unknown;
@@ -64,6 +66,7 @@ export function gatewayCalls(api: CallTarget) {
     },
     /** Lets a clock of a request run out and makes the move that a timer makes. */
     fireClock: (id: string, kind: ClockKind) => fireClock(api, id, kind),
+    endClock: (id: string, kind: ClockKind, fires: boolean) => endClock(api, id, kind, fires),
     sql: <Row extends object>(text: string, values: unknown[] = []) => api.services.database.query<Row>(text, values),
     eventTypes: async (id: string): Promise<string[]> => {
       const rows = await api.services.database.query<{ event_type: string }>(
@@ -98,14 +101,27 @@ function pollBody(pairs: string[]) {
 
 const clockColumn = { pending: 'expires_at', approved: 'dispatch_by', dispatch: 'dispatch_deadline' } as const;
 
+/** The instant is over now, as if the gateway had written it so; nothing happens where there is none. */
+async function endClock(api: CallTarget, id: string, kind: ClockKind, fires: boolean): Promise<void> {
+  const isSet = await api.services.database.transaction(async (tx) => {
+    const isSet = await passClock(tx, id, kind);
+    if (isSet && kind !== 'lease') await vouchIn(tx, id);
+    return isSet;
+  });
+  if (fires && isSet) await fireClock(api, id, kind);
+}
+
 async function fireClock(api: CallTarget, id: string, kind: ClockKind): Promise<void> {
   await api.services.database.transaction(async (tx) => {
-    await tx.query(
-      kind === 'lease'
-        ? `update executions set lease_expires_at = clock_timestamp() where request_id = $1 and status = 'running'`
-        : `update requests set ${clockColumn[kind]} = clock_timestamp() where id = $1`,
-      [id],
-    );
+    await passClock(tx, id, kind);
     await move(tx, id, (request, now) => judge(request, { kind: 'clock', clock: kind }, now), { lockExecution: true });
   });
+}
+
+async function passClock(tx: Transaction, id: string, kind: ClockKind): Promise<boolean> {
+  const text =
+    kind === 'lease'
+      ? `update executions set lease_expires_at = clock_timestamp() where request_id = $1 and status = 'running' returning 1`
+      : `update requests set ${clockColumn[kind]} = clock_timestamp() where id = $1 and ${clockColumn[kind]} is not null returning 1`;
+  return (await tx.query(text, [id])).length > 0;
 }

@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { ClockKind } from '../../domain/request/view.js';
 import type { Call, Of } from './calls.js';
 import { type AgentName, agents } from './people.js';
-import type { Stage } from './stage.js';
 import type { World } from './world.js';
 
 /** `$r1` and `$r1e1` in a path stand for the ids of a request and of its run of fence 1. */
@@ -80,26 +78,4 @@ function submission({ outcome, fence, cancelled }: Of<'result'>, own: number): o
     ...(success ? { result_data: '{"rows":[]}' } : { error_message: '40001: in vain', cancelled }),
     ...(fence === 'unsaid' ? {} : { fence: fence === 'own' ? own : own + 1 }),
   };
-}
-
-const columns = { pending: 'expires_at', approved: 'dispatch_by', dispatch: 'dispatch_deadline' } as const;
-
-/** The instant is over now; the timer's move comes after it, if at all. */
-export async function endClock(
-  { sql, fireClock }: Pick<Stage, 'sql' | 'fireClock'>,
-  id: string,
-  kind: ClockKind,
-  fires: boolean,
-): Promise<void> {
-  const [set] =
-    kind === 'lease'
-      ? await sql(
-          `update executions set lease_expires_at = clock_timestamp() where request_id = $1 and status = 'running' returning 1 as set`,
-          [id],
-        )
-      : await sql(
-          `update requests set ${columns[kind]} = clock_timestamp() where id = $1 and ${columns[kind]} is not null returning 1 as set`,
-          [id],
-        );
-  if (fires && set !== undefined) await fireClock(id, kind);
 }

@@ -35,7 +35,7 @@ export class KillStage implements Stage {
   tokens = {} as Stage['tokens'];
   readonly hasWorkers = true;
   readonly sql: Stage['sql'];
-  readonly fireClock: Stage['fireClock'];
+  readonly endClock: Stage['endClock'];
   readonly #system: System;
   readonly #database: Database;
   readonly #victims: Victim[];
@@ -49,7 +49,7 @@ export class KillStage implements Stage {
     this.#victims = victimsOf(system, database);
     this.sql = database.query;
     const call = () => Promise.reject(new Error('only moves are made'));
-    this.fireClock = gatewayCalls({ call, tokens: system.tokens, services: { database } }).fireClock;
+    this.endClock = gatewayCalls({ call, tokens: system.tokens, services: { database } }).endClock;
   }
 
   /** The kills of the next sequence. */

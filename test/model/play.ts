@@ -3,7 +3,7 @@ import type { AuditType } from '../../domain/audit.js';
 import { endOfPath } from '../domain/request/transitions.js';
 import type { Answer } from '../support/api.js';
 import { type Call, suspendable } from './calls.js';
-import { endClock, type Http, httpOf } from './http.js';
+import { type Http, httpOf } from './http.js';
 import { Ids } from './ids.js';
 import type { Person } from './people.js';
 import { afterCall, distinct, fits, type Possible, withTimers } from './possible.js';
@@ -69,7 +69,7 @@ class Player {
     const name = this.worlds[0]!.requests.at(-1 - call.request)?.name;
     if (name === undefined) return;
     this.script.push(`# the ${call.clock} clock of $${name} is over${call.fires ? ' and its timer fires' : ''}`);
-    await endClock(this.#stage, this.#ids.of(name)!, call.clock, call.fires);
+    await this.#stage.endClock(this.#ids.of(name)!, call.clock, call.fires);
     this.worlds = distinct(afterCall(this.#possible(), call).map(({ world }) => world));
   }
 

@@ -16,8 +16,8 @@ export interface Stage {
   /** Asks again until there is an answer; for what may be repeated. */
   ask(http: Http, token: string): Promise<Answer>;
   sql<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
-  /** Makes the move of a clock as a worker does. */
-  fireClock(id: string, kind: ClockKind): Promise<void>;
+  /** The instant of a clock is over now; its timer's move, as a worker makes it, comes after that, if at all. */
+  endClock(id: string, kind: ClockKind, fires: boolean): Promise<void>;
   eventTypes(id: string): Promise<string[]>;
   /** Whether workers carry out clocks that are over by themselves. */
   hasWorkers: boolean;
@@ -52,7 +52,7 @@ export async function quietStage(api: TestApi): Promise<Stage> {
     send: ask,
     ask,
     sql: calls.sql,
-    fireClock: calls.fireClock,
+    endClock: calls.endClock,
     eventTypes: calls.eventTypes,
     hasWorkers: false,
     disturb: async () => null,
