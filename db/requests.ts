@@ -27,10 +27,9 @@ const shownColumns = `r.reason, r.share_with as "shareWith", r.require_approval 
 export async function listCandidateAgents(
   db: Queryable,
   pair: { database: string; environment: string; operation: string },
-): Promise<{ offline: boolean; draining: boolean; saturated: boolean; bounds: boolean }[]> {
+): Promise<{ offline: boolean; draining: boolean; saturated: boolean; features: string[] }[]> {
   return db.query(
-    `select last_seen_at < clock_timestamp() - interval '60 seconds' as offline, draining, in_flight >= max_concurrent as saturated,
-       'max_affected_rows' = any(features) as bounds
+    `select last_seen_at < clock_timestamp() - interval '60 seconds' as offline, draining, in_flight >= max_concurrent as saturated, features
      from agents
      where scopes @> jsonb_build_array(jsonb_build_object('database', $1::text, 'environment', $2::text))
        and (operations = '{}' or $3::text = any(operations))

@@ -79,6 +79,8 @@ async function keepAndMove(
   const moved = await commitMove(services, async (tx) => {
     const done = await moveByResult(tx, call, execution, submission);
     if (done.refusal !== null || !done.changed) return done;
+    // What the agent says it found applied was not believed (HD-41): the data is of no attempt.
+    if (done.after.execution?.outcome !== submission.outcome) return done;
     // The cleaner removes orphans under the lock that is held here (RS-49), so an object found now stays.
     if (object?.existed && !(await reachResults(services, () => services.results.has(key)))) throw lostMeanwhile();
     if (object !== null) {

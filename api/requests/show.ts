@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { markerFormOf } from '../../db/agents.js';
 import { topic } from '../../db/notifications.js';
 import { findShown, listCandidateAgents, listExecutions, type Shown } from '../../db/requests.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
@@ -127,10 +128,16 @@ async function queueHint(services: Services, request: StoredRequest): Promise<Qu
   if (request.dispatchDeadline === null) return 'migration_queued';
   const reached = (await listCandidateAgents(services.database, request)).filter((agent) => !agent.offline);
   if (reached.length === 0) return 'no_agents';
-  const online = request.maxAffectedRows === null ? reached : reached.filter((agent) => agent.bounds);
+  const online = reached.filter(({ features }) => isRecent(features, request));
   if (online.length === 0) return 'agents_outdated';
   if (online.every((agent) => agent.draining)) return 'agents_draining';
   return online.every((agent) => agent.saturated) ? 'agents_saturated' : null;
+}
+
+/** Whether an agent can bound what passed by risk (HD-25), and finds the markers of the attempts that were lost (HD-41). */
+function isRecent(features: readonly string[], { maxAffectedRows, unresolved }: StoredRequest): boolean {
+  const bounds = maxAffectedRows === null || features.includes('max_affected_rows');
+  return bounds && unresolved.every(({ markerForm }) => markerForm <= markerFormOf(features));
 }
 
 /** `GET /api/requests/{id}/executions`, newest first. */

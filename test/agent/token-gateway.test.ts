@@ -168,6 +168,16 @@ describe('a resumed attempt whose claim answer was changed (ET-41, AG-59)', () =
   it.each<[string, (claim: ClaimBody) => unknown, string]>([
     ['a forged token', (claim) => forged(claim, currentKeyId(claim)), 'signature invalid'],
     ['a claim that hides the lost attempt', (claim) => ({ ...claim, unresolved_fences: [] }), 'unresolved_fences mismatch'],
+    [
+      'a claim that leaves out its execution (HD-41)',
+      (claim) => ({ ...claim, unresolved_executions: undefined }),
+      'unresolved_executions mismatch',
+    ],
+    [
+      'a claim that gives it another execution (HD-41)',
+      (claim) => ({ ...claim, unresolved_executions: [{ fence: 1, execution_id: claim.execution_id }] }),
+      'unresolved_executions mismatch',
+    ],
   ])(
     '%s leaves the request lost: nothing is known of the attempt before it',
     async (name, change, why) => {
