@@ -121,6 +121,7 @@ function runOf(
     statements: judged.statements,
     changed: judged.changed,
     maxAffectedRows: claim.max_affected_rows ?? null,
+    searchPath: claim.search_path ?? null,
     timeoutSecs: judged.timeoutSecs,
     limits: {
       maxRows: Math.min(limits.maxRows, claim.max_rows ?? limits.maxRows),
@@ -170,5 +171,6 @@ function termsOf(claim: ClaimAnswer): ClaimTerms {
     maxResultBytes: claim.max_result_bytes,
     marker: claim.marker,
     maxAffectedRows: claim.max_affected_rows,
+    searchPath: claim.search_path,
   };
 }

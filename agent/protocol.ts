@@ -68,6 +68,7 @@ export const claimAnswer = z.object({
   policy_revision: z.string(),
   max_result_bytes: z.int().min(0),
   max_affected_rows: z.int().min(0).nullish(),
+  search_path: z.array(z.string()).nullish(),
 });
 
 /** Answer of a dry-run claim (section 10). */

@@ -43,6 +43,8 @@ export interface ClaimTerms {
   marker: 'required' | 'none';
   /** Rows that a write may change that passed by risk, null for all others; absent from claims of an older gateway. */
   maxAffectedRows?: number | null | undefined;
+  /** By which names were resolved, null where that is not known (HD-31); absent from claims of an older gateway. */
+  searchPath?: readonly string[] | null | undefined;
 }
 
 export interface TokenClaims extends ClaimTerms {
@@ -208,8 +210,11 @@ function repeatedTerms(claim: ClaimTerms): [string, TokenValue][] {
 }
 
 /** Terms that came later: one that the token has and the claim does not, or the other way round, does not fit. */
-function addedTerms({ unresolvedExecutions }: ClaimTerms): [string, TokenValue | undefined][] {
-  return [['unresolved_executions', unresolvedExecutions?.map(({ fence, executionId }) => `${fence}:${executionId}`).join(',')]];
+function addedTerms({ unresolvedExecutions, searchPath }: ClaimTerms): [string, TokenValue | undefined][] {
+  return [
+    ['unresolved_executions', unresolvedExecutions?.map(({ fence, executionId }) => `${fence}:${executionId}`).join(',')],
+    ['search_path', searchPath && JSON.stringify(searchPath)],
+  ];
 }
 
 function text(fields: TokenFields, key: string): string {

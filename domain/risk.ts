@@ -66,7 +66,7 @@ export function assessRisk(input: RiskInput): Risk {
     return end('low', { name: 'safe_ddl' });
   if (snapshot === null) return end('unknown', { name: 'schema_not_synced' });
   if (stale) return end('unknown', { name: 'schema_stale' });
-  const lookup = indexTables(snapshot);
+  const lookup = indexTables(snapshot, operation);
   const unresolved = findUnresolved(facts, lookup);
   if (unresolved !== null) return end('unknown', { name: 'table_unresolved', tables: unresolved });
   const reach = findReach(facts, snapshot, lookup);

@@ -1,8 +1,27 @@
+import type { Operation } from './workflow-policy.js';
+
 /** One database's schema as an agent sends it and as it is stored (AP-61, AP-62). */
 export interface SchemaSnapshot {
   readonly tables: readonly SnapshotTable[];
   /** Null or absent where the agent did not tell: an older one, or more than it sends. */
   readonly user_code?: UserCode | null;
+  /** Null or absent where names have no path, or the agent did not tell. */
+  readonly search_path?: SearchPaths | null;
+}
+
+/** The schemas in which unqualified names are looked for, in this order (HD-31). */
+export interface SearchPaths {
+  /** Of the role that reads. */
+  readonly read: readonly string[];
+  /** Of the role that writes. */
+  readonly write: readonly string[];
+  /** Those of them whose tables the snapshot does not tell. */
+  readonly unseen: readonly string[];
+}
+
+/** The schemas in which a job of the operation looks for unqualified names; null where that is not known. */
+export function searchPathOf(snapshot: SchemaSnapshot | null, operation: Operation): readonly string[] | null {
+  return snapshot?.search_path?.[operation === 'execute_select' ? 'read' : 'write'] ?? null;
 }
 
 /** What users made that may run where a text names a built-in, or nothing at all (HD-21); C and internal functions are a superuser's. */
@@ -74,24 +93,35 @@ export interface WrittenName {
 /** The tables that a name may mean: one when it is resolved, none or several when not (SQ-81). */
 export type TableLookup = (name: WrittenName) => readonly SnapshotTable[];
 
-/** Reads a snapshot once, for any number of names and calls. */
-export function indexTables(snapshot: SchemaSnapshot): TableLookup {
-  const known = lookups.get(snapshot) ?? buildLookup(snapshot);
-  lookups.set(snapshot, known);
-  return known;
+/** What the names of a text mean to a job of the operation; reads a snapshot once, for any number of texts. */
+export function indexTables(snapshot: SchemaSnapshot, operation: Operation): TableLookup {
+  const known = byNames.get(snapshot) ?? groupByName(snapshot);
+  byNames.set(snapshot, known);
+  const path = searchPathOf(snapshot, operation);
+  return ({ schema, name }) => {
+    const same = known.get(name) ?? [];
+    if (schema !== null) return same.filter((table) => table.schema_name === schema);
+    return path === null ? same : firstOnPath(same, path, snapshot.search_path?.unseen ?? []);
+  };
+}
+
+/** A schema that the snapshot does not tell of may hide all that comes after it. */
+function firstOnPath(same: readonly SnapshotTable[], path: readonly string[], unseen: readonly string[]): SnapshotTable[] {
+  const meant = path.find((schema) => unseen.includes(schema) || same.some((table) => table.schema_name === schema));
+  return same.filter((table) => table.schema_name === meant);
 }
 
 /** A snapshot of thousands of tables is judged against again and again until the next sync replaces it. */
-const lookups = new WeakMap<SchemaSnapshot, TableLookup>();
+const byNames = new WeakMap<SchemaSnapshot, ReadonlyMap<string, SnapshotTable[]>>();
 
-function buildLookup(snapshot: SchemaSnapshot): TableLookup {
+function groupByName(snapshot: SchemaSnapshot): ReadonlyMap<string, SnapshotTable[]> {
   const byName = new Map<string, SnapshotTable[]>();
   for (const table of snapshot.tables) {
     const same = byName.get(table.name);
     if (same === undefined) byName.set(table.name, [table]);
     else same.push(table);
   }
-  return ({ schema, name }) => (byName.get(name) ?? []).filter((table) => schema === null || table.schema_name === schema);
+  return byName;
 }
 
 /** The name of a table as shown: with its schema unless that is `public` (SQ-93). */

@@ -20,6 +20,7 @@ type Content = Pick<
   | 'createdAt'
   | 'shareSelectors'
   | 'workflow'
+  | 'searchPath'
 >;
 
 export function requestText(r: Content): string {
@@ -37,6 +38,8 @@ export function requestText(r: Content): string {
     r.workflow === null ? null : canonicalJson(JSON.stringify(r.workflow)),
     r.shareSelectors.length,
     ...r.shareSelectors,
+    // Codes of requests without a path stay as they were before there were any.
+    ...(r.searchPath === null ? [] : [r.searchPath.length, ...r.searchPath]),
   ]);
 }
 

@@ -4,6 +4,7 @@ import { sleep } from '../wait.js';
 import type { Run } from './driver.js';
 import type { Marker, Report, Target, WriteTarget } from './engine.js';
 import { checkFlag, notStarted } from './guard.js';
+import { refuseOtherPath } from './search-path.js';
 import type { Session } from './session.js';
 import { alreadyApplied } from './written.js';
 
@@ -32,10 +33,12 @@ export async function beginAttempt<S extends Session>(
   }
 }
 
-/** Null when the request lock is held (AP-53). */
+/** Null when the request lock is held (AP-53), in a session that resolves names as the one who approved saw it (HD-31). */
 export async function takeRequestLock<S extends Session>(session: S, run: Run, target: WriteTarget<S>): Promise<Outcome | null> {
   const taken = await takeWithin(run.fenceWaitMs, run, target, () => target.engine.tryRequestLock(session, run.requestId));
-  return taken ? null : failure('unknown', 'an earlier attempt is still running in the database');
+  return taken
+    ? refuseOtherPath(run, session.searchPath)
+    : failure('unknown', 'an earlier attempt is still running in the database');
 }
 
 /** Tries until the lock is taken, or the time is over; throws Interrupted when the job is cancelled. */

@@ -19,6 +19,8 @@ export interface Run extends KnownAttempts {
   changed: readonly TableName[];
   /** Rows that it may change (HD-25); null is no limit. */
   maxAffectedRows: number | null;
+  /** The schemas by which names were resolved for who approved (HD-31); null where that is not known. */
+  searchPath: readonly string[] | null;
   /** Seconds per statement; 0 is no limit. */
   timeoutSecs: number;
   limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };

@@ -2,6 +2,8 @@
 export interface Session {
   /** Whether the connection has ended. */
   readonly lost: boolean;
+  /** JSON text of the schemas that it searched for names when it last took a request lock; null where there is no such path. */
+  readonly searchPath: string | null;
   /** Runs one text and gives its rows as text; throws the server's error, RowTooLarge or ConnectionLost. */
   query(text: string, values?: readonly string[]): Promise<(string | null)[][]>;
   /** The connection is closed when it is given back, whatever its state: a cancel may still be on its way to it. */

@@ -1,5 +1,6 @@
-import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
+import type { SchemaSnapshot, SearchPaths, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
 import type { Step } from '../drivers/postgres/exchange.js';
+import { SEARCHED } from '../drivers/postgres/search-path.js';
 import type { PostgresSession } from '../drivers/postgres/session.js';
 import { endAfter } from './end-after.js';
 import { assembleCode, userCode } from './postgres-code.js';
@@ -8,13 +9,13 @@ import { COLUMNS, CONSTRAINTS, INDEXES, TABLES } from './postgres-queries.js';
 import { byTable, checkSize, type Row, text } from './rows.js';
 
 /**
- * What the session's role sees of the tables (AP-61 to AP-63), from one read-only transaction that sees one instant; takes at most `timeoutMs`. Throws the
- * server's error, SnapshotTooLarge, or Interrupted when the signal aborts.
+ * What the session's role sees of the tables (AP-61 to AP-63), from one read-only transaction that sees one instant; takes at most `timeoutMs`. `writePath`
+ * is the path of the role that writes, as JSON text; null where that is the same role. Throws the server's error, SnapshotTooLarge, or Interrupted when the signal aborts.
  */
 export async function collectPostgresSchema(
   session: PostgresSession,
-  timeoutMs: number,
-  signal: AbortSignal,
+  writePath: string | null,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
 ): Promise<SchemaSnapshot> {
   const steps = [TABLES, COLUMNS, CONSTRAINTS, INDEXES, USER_CODE, TRIGGERS, CODE, EXPRESSIONS, KEYS, NAMESAKES].map(
     (text): Step => ({ kind: 'run', text }),
@@ -27,12 +28,13 @@ export async function collectPostgresSchema(
         text: `select pg_catalog.set_config('statement_timeout', $1, true), pg_catalog.set_config('jit', 'off', true)`,
         values: [String(timeoutMs)],
       },
+      { kind: 'run', text: PATHS, values: [writePath ?? '[]'] },
       ...steps,
       { kind: 'run', text: 'rollback' },
     ]);
-    const found = results.slice(2, -1).map(({ rows }) => rows);
+    const [paths = [], ...found] = results.slice(2, -1).map(({ rows }) => rows);
     checkSize(found);
-    return assemble(found);
+    return { ...assemble(found), search_path: searchPaths(paths[0] ?? [], writePath) };
   });
 }
 
@@ -54,6 +56,16 @@ function assemble([tables = [], columns = [], constraints = [], indexes = [], ma
     user_code: userCode(made),
   };
 }
+
+/** The path of this session, and the schemas of the other one whose tables it is not told (AP-63). */
+const PATHS = `select ${SEARCHED}, (select pg_catalog.json_agg(schema)::text from pg_catalog.json_array_elements_text($1::json) as schema
+  where not exists (select 1 from pg_catalog.pg_namespace n where n.nspname = schema and pg_catalog.has_schema_privilege(n.oid, 'USAGE')))`;
+
+const searchPaths = ([read, unseen]: Row, writePath: string | null): SearchPaths => ({
+  read: names(read),
+  write: names(writePath ?? read),
+  unseen: names(unseen),
+});
 
 function columnOf([name, type, nullable, fallback, isKey]: Row): SnapshotTable['columns'][number] {
   return {

@@ -177,6 +177,7 @@ function claimAnswer(
       maxRows: terms.maxRows,
       maxResultBytes,
       maxAffectedRows: request.maxAffectedRows,
+      searchPath: request.searchPath,
       issuedAt: new Date(now),
     },
     signer,
@@ -198,6 +199,7 @@ function claimAnswer(
     approval_digest: request.approvalDigest,
     max_result_bytes: maxResultBytes,
     max_affected_rows: request.maxAffectedRows,
+    search_path: request.searchPath,
     server_time: iso(now),
   });
 }

@@ -55,6 +55,8 @@ const userCode = z.object({
   casts: names.default([]),
 });
 
+const searchPaths = z.object({ read: names, write: names, unseen: names.default([]) });
+
 /** The body of `POST /api/agent/schema-sync` (agent.md section 12). */
 export const schemaSyncBody = z
   .object({
@@ -62,7 +64,13 @@ export const schemaSyncBody = z
     environment: z.string(),
     dialect: z.enum(['postgresql', 'mysql']),
     status: z.enum(SYNC_STATUSES),
-    snapshot: z.object({ tables: z.array(schemaTable).default([]), user_code: userCode.nullable().default(null) }).nullish(),
+    snapshot: z
+      .object({
+        tables: z.array(schemaTable).default([]),
+        user_code: userCode.nullable().default(null),
+        search_path: searchPaths.nullable().default(null),
+      })
+      .nullish(),
     error_message: z.string().nullish(),
   })
   .refine(({ status, snapshot }) => status !== 'ready' || snapshot != null, {

@@ -11,7 +11,7 @@ export interface Asked {
 
 /** What judging a detail found out for its creation (RQ-20, MI-15 to MI-17). */
 export interface Content
-  extends Pick<Creation, 'operation' | 'statementType' | 'risk' | 'review' | 'bypass' | 'dirSha256' | 'context'> {
+  extends Pick<Creation, 'operation' | 'statementType' | 'risk' | 'review' | 'bypass' | 'dirSha256' | 'searchPath' | 'context'> {
   /** The workflow policy in force for the operation. */
   matched: WorkflowConfig | null;
   /** Whether an agent can hold it to a number of rows (HD-25). */

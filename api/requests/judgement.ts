@@ -7,6 +7,7 @@ import { type Caller, can, type Pair, type Permission } from '../../domain/permi
 import { type NamedTable, namedTables } from '../../domain/request/named-tables.js';
 import { assessRisk, type Risk } from '../../domain/risk.js';
 import { canBeBounded } from '../../domain/row-bound.js';
+import { searchPathOf } from '../../domain/schema-snapshot.js';
 import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow, type Operation } from '../../domain/workflow-policy.js';
 import type { Dialect, Verdict } from '../../sql/judge.js';
 import { type Review, review } from '../../sql/review.js';
@@ -26,6 +27,8 @@ export interface Judgement {
   bounded: boolean;
   /** Named by the text. */
   tables: NamedTable[];
+  /** By which the names of the tables were resolved (HD-31). */
+  searchPath: readonly string[] | null;
   schemaSnapshotCollectedAt: string | null;
 }
 
@@ -89,7 +92,8 @@ export function judgeAccepted(
     review: { ...reviewed, policyId: policy.id },
     risk: assessRisk({ operation, facts, findings: reviewed.findings, autoApprove, snapshot, snapshotAgeMs: known?.ageMs ?? 0 }),
     bounded: operation === 'execute_select' || canBeBounded(verdict, dialect, snapshot),
-    tables: namedTables(facts, snapshot),
+    tables: namedTables(facts, snapshot, operation),
+    searchPath: searchPathOf(snapshot, operation),
     schemaSnapshotCollectedAt: known === null ? null : iso(known.collectedAt),
   };
 }

@@ -29,6 +29,7 @@ export async function judgeMigrationContent(call: ContentCall, services: Service
     ...detail,
     matched,
     bounded: false,
+    searchPath: null,
     permitted: mayMigrate(call.caller, input, input.asked, input),
     explainable: [],
   };

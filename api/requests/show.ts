@@ -79,6 +79,7 @@ async function shownRequest(
     no_result_store: request.noResultStore,
     require_approval: request.requireApproval,
     max_affected_rows: request.maxAffectedRows,
+    search_path: request.searchPath === null ? null : [...request.searchPath],
     reason: request.reason,
     share_with: request.shareWith,
     metadata: null,

@@ -30,6 +30,7 @@ export async function judgeSqlContent(
     review: { policyId: review.policyId, findingsCount: review.findings.length, parseFailed: false },
     dirSha256: null,
     bypass: review.blocked ? { statementCount: verdict.statements.length } : null,
+    searchPath: judged.searchPath,
     context: collectedContext(judged),
     matched,
     bounded: judged.bounded,

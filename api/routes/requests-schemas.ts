@@ -76,6 +76,7 @@ export const shown = z.object({
   no_result_store: z.boolean(),
   require_approval: z.boolean(),
   max_affected_rows: count.nullable(),
+  search_path: z.array(text).nullable(),
   reason: maybe,
   share_with: z.array(text),
   metadata: z.unknown(),

@@ -77,6 +77,7 @@ function headLines(context: Context, request: JsonText): string[] {
     ['where', `${text('database')}/${text('environment')}`],
     ['operation', [text('operation'), ...flags].join(', ')],
     ['may change', bound?.kind === 'number' ? `at most ${bound.text} rows: it passed without approval` : ''],
+    ['search path', searchPathOf(request)],
     ['requester', text('requester')],
     ['reason', text('reason')],
     ['shared with', shared.join(', ')],
@@ -90,6 +91,13 @@ function headLines(context: Context, request: JsonText): string[] {
   return rows
     .filter(([, value]) => value !== '')
     .map(([label, value]) => `${context.output.style.dim(label.padEnd(12))}${value}`);
+}
+
+/** The schemas in which the tables of the request were looked for, unless that says nothing. */
+function searchPathOf(request: JsonText): string {
+  const path = request.get('search_path');
+  const schemas = path?.kind === 'array' ? path.items().map((schema) => visible(schema.string() ?? '')) : ['public'];
+  return schemas.join() === 'public' ? '' : schemas.join(', ');
 }
 
 /** Who has to act now, after the status. */

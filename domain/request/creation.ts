@@ -43,6 +43,7 @@ export interface Creation {
   bypass: { statementCount: number } | null;
   /** The state of the directory that a bundle was made from, as events tell it (MI-12); null of other operations. */
   dirSha256: string | null;
+  searchPath: StoredRequest['searchPath'];
   context: CollectedContext;
   /** The statements that agents are asked to explain (AG-65), and those that they are not, with the reason. */
   explain: readonly Explainable[];
@@ -74,6 +75,7 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
     passedBy: dispatched ? (input.emergency ? 'break_glass' : 'policy') : null,
     noResultStore: input.noResultStore,
     maxAffectedRows: rowBound(creation),
+    searchPath: creation.searchPath,
     shareSelectors: input.shareSelectors,
     workflow,
     policyRevision: creation.policyRevision,

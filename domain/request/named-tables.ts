@@ -1,6 +1,7 @@
 import type { StatementFacts } from '../../sql/facts.js';
 import { indexCascades } from '../cascade.js';
 import { indexTables, type SchemaSnapshot, type SnapshotTable, shownName } from '../schema-snapshot.js';
+import type { Operation } from '../workflow-policy.js';
 
 /** What a DELETE of the text would take along (SQ-94). */
 interface Cascading {
@@ -11,11 +12,15 @@ interface Cascading {
 export type NamedTable = string | SnapshotTable | (SnapshotTable & Cascading);
 
 /** RQ-43: the tables that a text names, each once: those of the snapshot as they are there, any other by its name. */
-export function namedTables(facts: readonly StatementFacts[], snapshot: SchemaSnapshot | null): NamedTable[] {
+export function namedTables(
+  facts: readonly StatementFacts[],
+  snapshot: SchemaSnapshot | null,
+  operation: Operation,
+): NamedTable[] {
   const named = facts.flatMap((statement) => statement.named);
   const nameOf = ({ schema, name }: (typeof named)[number]) => shownName(schema, name);
   if (snapshot === null) return [...new Set(named.map(nameOf))];
-  const lookup = indexTables(snapshot);
+  const lookup = indexTables(snapshot, operation);
   const deletedFrom = new Set(facts.flatMap((statement) => statement.deletedFrom).flatMap(lookup));
   const found = new Set<string | SnapshotTable>();
   for (const table of named) for (const meant of orElse(lookup(table), nameOf(table))) found.add(meant);

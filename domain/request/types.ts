@@ -89,6 +89,8 @@ export interface StoredRequest {
   noResultStore: boolean;
   /** Rows that it may change, of a write that passed by risk; null of all others (HD-25). */
   maxAffectedRows: number | null;
+  /** The schemas by which the names of its tables were resolved (HD-31); null where that was not known. */
+  searchPath: readonly string[] | null;
   shareSelectors: string[];
   workflow: WorkflowSnapshot | null;
   policyRevision: string;

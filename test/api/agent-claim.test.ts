@@ -105,7 +105,7 @@ describe('the answer of a claim (section 4)', () => {
           approval_digest: approvalDigest({ ...content(body), detail: write }),
           policy_revision: expect.stringMatching(/^r\d+$/),
         },
-        ...{ max_result_bytes: 20_000, max_affected_rows: null, server_time: expect.any(String) },
+        ...{ max_result_bytes: 20_000, max_affected_rows: null, search_path: null, server_time: expect.any(String) },
       },
     ]);
     expect(Date.parse(body.lease_expires_at) - Date.parse(body.server_time)).toBe(60_000);
@@ -137,6 +137,8 @@ describe('the answer of a claim (section 4)', () => {
       { maxResultBytes: 1 },
       { maxAffectedRows: 1 },
       { maxAffectedRows: undefined },
+      { searchPath: ['public'] },
+      { searchPath: undefined },
       { requestId: randomUUID() },
     ])
       expect(verify(over).ok).toBe(false);
@@ -329,5 +331,6 @@ const termsOf = (body: Loose) => ({
   maxRows: body.max_rows,
   maxResultBytes: body.max_result_bytes,
   maxAffectedRows: body.max_affected_rows,
+  searchPath: body.search_path,
   marker: body.marker,
 });

@@ -57,7 +57,7 @@ describe('every answer to an agent', () => {
     const { body: poll } = await agent.poll();
     expect(nullsIn(poll)).toEqual([]);
     const { body: claim } = await agent.claim(await calls.dispatched());
-    expect(nullsIn(claim)).toEqual(['execution_plan', 'execution_plan_json', 'max_affected_rows', 'max_rows']);
+    expect(nullsIn(claim)).toEqual(['execution_plan', 'execution_plan_json', 'max_affected_rows', 'max_rows', 'search_path']);
     expect(nullsIn((await agent.heartbeat(claim.execution_id)).body)).toEqual([]);
   });
 

@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 const keys =
-  `id requester database environment operation detail status queue_hint emergency no_result_store require_approval max_affected_rows reason share_with metadata
+  `id requester database environment operation detail status queue_hint emergency no_result_store require_approval max_affected_rows search_path reason share_with metadata
   idempotency_key created_at updated_at expires_at approved_at dispatch_by resolved_at claimed_by cancel_requested_at cancelled_by cancel_reason
   lost_reason approval_digest approval_progress context decision_trace`.split(/\s+/);
 

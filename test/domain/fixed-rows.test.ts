@@ -18,7 +18,7 @@ const big = table('big', {
   columns: Object.entries(types).map(column),
   keys: [['id'], ['name'], ['code', 'day'], ['code', 'name']],
 });
-const lookup = indexTables({ tables: [big, table('other')] });
+const lookup = indexTables({ tables: [big, table('other')] }, 'execute_dml');
 
 it.each([
   ['update big set a = 1 where id = 5', true],

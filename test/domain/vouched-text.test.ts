@@ -37,6 +37,9 @@ describe('the texts that codes are made over (HD-50)', () => {
     expect(macs.mac(requestText(request))).toMatchInlineSnapshot(
       `"8d6098a30d33ac93653a54e92755163c597cf71e2b16632d0c723271852fdd11"`,
     );
+    const pathed = requestText({ ...request, searchPath: ['app', 'public'] });
+    expect(pathed).toBe(`${requestText(request)}1:2\n3:app\n6:public\n`);
+    expect(macs.mac(pathed)).toMatchInlineSnapshot();
     expect(stateText({ ...request, attempts: [attempt] })).toMatchInlineSnapshot(`
       "svc-state-mac-v1
       36:4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11
@@ -118,6 +121,7 @@ describe('the texts that codes are made over (HD-50)', () => {
       passedBy: 'policy',
       noResultStore: true,
       maxAffectedRows: 5,
+      searchPath: [],
       createdAt: now,
       shareSelectors: ['user:x'],
       workflow: null,

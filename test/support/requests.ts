@@ -148,6 +148,7 @@ function creationOf(options: StoredRequestOptions): Creation {
     requesterRole: 'requester',
     operation,
     dialect: 'postgresql',
+    searchPath: null,
     statementType: operation === 'execute_dml' ? 'UPDATE' : 'SELECT',
     risk: { level: 'low', factors: [], schemaStatus: 'none' },
     review: { policyId: 'builtin-default', findingsCount: 0, parseFailed: false },

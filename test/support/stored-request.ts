@@ -82,6 +82,7 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
     passedBy: null,
     noResultStore: false,
     maxAffectedRows: null,
+    searchPath: null,
     shareSelectors: [],
     workflow: workflowSnapshot(),
     policyRevision: 'r1',

@@ -24,6 +24,7 @@ export { quoted };
 /** One connection to MySQL or MariaDB while one job has it. */
 export class MysqlSession implements Session {
   isMariadb = false;
+  readonly searchPath = null;
   /** What names this session on the server: thread numbers begin again when it restarts, so that the client's end of the connection is needed too. */
   thread = { id: '', host: '' };
   readonly #client: MysqlClient;

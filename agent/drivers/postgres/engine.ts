@@ -3,6 +3,7 @@ import type { Engine, Target, WriteTarget } from '../engine.js';
 import { sendCancelRequest } from './cancel.js';
 import { postgresErrors } from './errors.js';
 import type { PostgresMarker } from './marker.js';
+import { SEARCHED } from './search-path.js';
 import type { PostgresSession } from './session.js';
 
 export type PostgresTarget = Target<PostgresSession>;
@@ -19,8 +20,10 @@ export const postgresEngine: Engine<PostgresSession> = {
     return 'undone';
   },
   async tryRequestLock(session, requestId) {
-    const rows = await session.query('select pg_catalog.pg_try_advisory_lock($1::bigint)', [String(requestLockKey(requestId))]);
-    return rows[0]?.[0] === 't';
+    const text = `select pg_catalog.pg_try_advisory_lock($1::bigint), ${SEARCHED}`;
+    const [row] = await session.query(text, [String(requestLockKey(requestId))]);
+    session.searchPath = row?.[1] ?? null;
+    return row?.[0] === 't';
   },
 };
 

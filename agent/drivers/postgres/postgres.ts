@@ -13,6 +13,7 @@ import { createPostgresMarker } from './marker.js';
 import { createPostgresMigrations } from './migrations.js';
 import { ownPathProblem } from './own-path.js';
 import { refusePooler } from './pooler.js';
+import { askSearchPath } from './search-path.js';
 import { runSelect } from './select.js';
 import { createSessionPool } from './session.js';
 import { DEFAULT_SEARCH_PATH } from './settings.js';
@@ -41,8 +42,12 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
     select: (run) => runInPool(reads, run, errors, (session) => runSelect(session, run, { ...common, pool: reads })),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),
     dml: (run) => runInPool(writes, run, errors, (session, onProven) => runDml(session, run, toWrite, onProven)),
-    snapshot: (timeoutMs, signal) =>
-      snapshotInPool(reads, signal, (session) => collectPostgresSchema(session, timeoutMs, signal)),
+    async snapshot(timeoutMs, signal) {
+      const limits = { timeoutMs, signal };
+      // The pair's path is one; what `$user` stands for, and which of its schemas may be used, depends on the role.
+      const writePath = database.readUrl === database.url ? null : await askSearchPath(writes, limits);
+      return snapshotInPool(reads, signal, (session) => collectPostgresSchema(session, writePath, limits));
+    },
     explain: (run) =>
       explainInPool(reads, run, errors, {
         graceMs: timings.deadlineGraceMs,

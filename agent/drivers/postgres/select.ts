@@ -3,10 +3,12 @@ import { RowsJson } from '../../result-json.js';
 import type { Run } from '../driver.js';
 import type { Report } from '../engine.js';
 import { checkFlag, failedRun, interruptible } from '../guard.js';
+import { refuseOtherPath } from '../search-path.js';
 import type { PostgresTarget } from './engine.js';
 import type { Step } from './exchange.js';
 import { planProblem } from './plan.js';
 import { fetchRows, PREPARED } from './rows.js';
+import { SEARCHED } from './search-path.js';
 import type { PostgresSession } from './session.js';
 
 const GUARD: Step = {
@@ -34,6 +36,11 @@ async function readInTransaction(session: PostgresSession, run: Run): Promise<Ou
     ...(main ? [{ kind: 'prepare', text: main.text, name: PREPARED } as const] : []),
     ...(main?.kind === 'query' ? [{ kind: 'run', text: `explain (format json) ${main.text}` } as const] : []),
   ]);
+  const otherPath = refuseOtherPath(run, results[1]?.rows[0]?.at(-1));
+  if (otherPath !== null) {
+    await session.query('rollback');
+    return otherPath;
+  }
   if (!main) {
     const [guard] = await session.exchange([GUARD]);
     return finishRead(session, new RowsJson([], [], run.limits), guard?.rows[0]);
@@ -67,13 +74,13 @@ function finishRead(session: PostgresSession, json: RowsJson, guarded: (string |
 
 /**
  * The time of a job's statements, and that what it commits is on disk before it is reported; a stronger wish of the database stays. For the
- * transaction there is, or for the session.
+ * transaction there is, or for the session. Its row ends with the schemas that the session searches.
  */
 export function settingsStep(timeoutSecs: number, local: boolean): Step {
   const set = (name: string, value: string) => `pg_catalog.set_config('${name}', ${value}, ${local})`;
   return {
     kind: 'run',
-    text: `select ${set('statement_timeout', '$1')}, ${set('idle_in_transaction_session_timeout', "'60000'")}, ${set('synchronous_commit', DURABLE)}`,
+    text: `select ${set('statement_timeout', '$1')}, ${set('idle_in_transaction_session_timeout', "'60000'")}, ${set('synchronous_commit', DURABLE)}, ${SEARCHED}`,
     values: [String(timeoutSecs * 1000)],
   };
 }

@@ -57,6 +57,7 @@ export function createSessionPool(options: PoolOptions & { searchPath?: string }
 
 /** One connection while one job has it. */
 export class PostgresSession implements Session {
+  searchPath: string | null = null;
   readonly #client: TappedClient;
   readonly #fixed: FixedSettings;
   readonly #giveBack: (destroy: boolean) => void;

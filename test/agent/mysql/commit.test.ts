@@ -236,6 +236,7 @@ describe.skipIf(server === null)('a COMMIT on MySQL', () => {
         statements: verdict.statements,
         changed: [],
         maxAffectedRows: null,
+        searchPath: null,
         timeoutSecs: 30,
         fenceWaitMs: 1000,
         control,

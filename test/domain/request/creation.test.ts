@@ -37,6 +37,7 @@ const creation = (over: Partial<Creation> = {}): Creation => ({
     review: { policyId: 'builtin-default', findingsCount: 2, parseFailed: false },
     bypass: null,
     dirSha256: null,
+    searchPath: null,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     explain: [],
     workflow: workflowSnapshot(),
