@@ -1,17 +1,17 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const pages = ['README.md', 'CHANGELOG.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)].filter((page) =>
-  page.endsWith('.md'),
-);
+const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
+const pages = ['README.md', 'CHANGELOG.md', ...inDocs.map((name) => `docs/${name}`)];
 const textOf = (page: string) => readFileSync(join(root, page), 'utf8');
 
 describe.each(pages)('%s', (page) => {
   it('links to files that exist', () => {
-    const links = [...textOf(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target!);
+    const text = textOf(page).replace(/`[^`\n]*`/g, '');
+    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, target]) => target!);
     expect(links.filter((target) => !existsSync(join(root, dirname(page), target)))).toEqual([]);
   });
 
@@ -32,9 +32,13 @@ it('docs/threat-model.md names tests that exist', () => {
   expect(named.filter((file) => !existsSync(join(root, file)))).toEqual([]);
 });
 
-it('README.md links every page of docs', () => {
+it('README.md links every page of docs, the one on rules those of the rules', () => {
   const text = textOf('README.md');
-  expect(pages.filter((page) => page.startsWith('docs/') && !text.includes(`](${page})`))).toEqual([]);
+  const rules = textOf('docs/rules/README.md');
+  const linked = (page: string) =>
+    page.startsWith('docs/rules/') ? rules.includes(`](${basename(page)})`) : text.includes(`](${page})`);
+  expect(pages.filter((page) => page.startsWith('docs/') && !linked(page) && page !== 'docs/rules/README.md')).toEqual([]);
+  expect(text).toContain('](docs/rules/README.md)');
 });
 
 it('README.md names every switch that test files read', () => {

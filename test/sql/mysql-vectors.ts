@@ -132,7 +132,6 @@ export const mysqlVectors: readonly VectorRow[] = [
 
 /** The findings of a row under the default rules, and whether it is safe DDL (SQ-82); rows that are not named have none and are not. */
 export const reviewByRow: Readonly<Record<string, { codes: readonly string[]; safe?: true }>> = {
-  'P4 by HD-22': { codes: ['no_where_delete'] },
   P5: { codes: ['no_where_update'] },
   P6: { codes: ['no_where_delete'] },
   P7: { codes: [], safe: true },

@@ -45,7 +45,7 @@ describe('the review columns of the vectors', () => {
   });
 });
 
-describe('findings of PostgreSQL (section 8)', () => {
+describe('findings of PostgreSQL, by statement and rule (section 8, SQ-75)', () => {
   it.each([
     ['DELETE FROM a WHERE x = 1; DELETE FROM b; UPDATE c SET d = 1', ['1 no_where_delete', '2 no_where_update']],
     [

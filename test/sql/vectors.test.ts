@@ -12,7 +12,7 @@ afterAll(() => sql.close());
 const cases = (rows: readonly VectorRow[]): [string, string, string][] =>
   rows.flatMap(({ id, expected, texts }) => texts.map((text): [string, string, string] => [id, text, expected]));
 
-describe('vectors of sql-safety.md', () => {
+describe('vectors of docs/rules/sql-safety.md', () => {
   it.each(cases(postgresqlVectors))('%s on PostgreSQL: %j is %s', async (_id, text, expected) => {
     const verdict = await sql.judge(text, { dialect: 'postgresql', statementTimeoutSecs: 30 });
     expect(outcome(verdict)).toBe(expected);

@@ -1,4 +1,4 @@
-/** The vectors of sql-safety.md section 10: texts and the class they must get. */
+/** The vectors of docs/rules/sql-safety.md section 10: texts and the class they must get. */
 export interface VectorRow {
   id: string;
   expected: 'read' | 'write' | 'ddl' | 'write+ddl' | 'refused' | 'empty';
@@ -44,14 +44,13 @@ export const postgresqlVectors: readonly VectorRow[] = [
       'VACUUM t',
     ],
   },
-  // Superseded by HD-22: a condition that holds for every row is none.
-  { id: 'P4 by HD-22', expected: 'write', texts: ['DELETE FROM t WHERE true'] },
   { id: 'P5', expected: 'write', texts: ["UPDATE users SET name='x'", 'UPDATE t SET a = 1 FROM u'] },
   {
     id: 'P6',
     expected: 'write',
     texts: [
       'DELETE FROM users',
+      'DELETE FROM t WHERE true',
       '/* c */ dElEtE fRoM t',
       'DELETE FROM t USING u',
       'DELETE FROM ONLY t',

@@ -14,7 +14,7 @@ async function classOf(text: string): Promise<string> {
   return verdict.verdict === 'accepted' ? verdict.statements.map((each) => each.class).join(',') : verdict.verdict;
 }
 
-describe('what the agent needs of a MySQL statement', () => {
+describe('what the agent needs of a MySQL statement (SQ-71)', () => {
   it.each([
     // text, kind, class, type, producesRows, countsRows, explainable
     ['SELECT 1', 'query', 'read', 'SELECT', true, false, true],
@@ -107,7 +107,7 @@ describe('what makes a MySQL query more than a read (SQ-72)', () => {
   });
 });
 
-describe('refusals on MySQL', () => {
+describe('refusals on MySQL (SQ-73)', () => {
   it.each([
     ['GRANT ALL ON t TO x', 'privileges'],
     ['CREATE USER x', 'privileges'],
