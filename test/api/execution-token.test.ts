@@ -93,7 +93,7 @@ describe('a value that cannot be signed (ET-07)', () => {
   });
 });
 
-describe('GET /api/public-key (ET-16, ET-17, ET-18)', () => {
+describe('GET /api/public-key (AG-75, ET-16, ET-17, ET-18)', () => {
   it('answers the current key and all that verify, and only to agents', async () => {
     const agent = await calls.known();
     const { body } = await api.call('GET', '/api/public-key', { token: agent.token });

@@ -77,7 +77,7 @@ describe('events of a request (section 3 of the audit rules)', () => {
     expect((await eventsOf(id)).map((event) => event.event_type)).toEqual(types);
   });
 
-  it('are truthful about how a move ended (C8)', async () => {
+  it('are truthful about how a move ended, and tell no more of an error than its class (C8, AU-53)', async () => {
     const last = async (status: string) => (await eventsOf(await reach[status]!(calls, { owner, approver }))).at(-1)!;
     expect(await last('failed')).toMatchObject({
       outcome: 'failure',

@@ -141,7 +141,7 @@ approvers = [{ user = "mira" }, { group = "leads", min = 2 }]`);
   });
 });
 
-it('reads a licence that fits its public key (OP-47)', () => {
+it('reads a licence that fits its public key (OP-43, OP-47)', () => {
   const key =
     'svc_lic_v1.eyJrZXlfaWQiOiJsaWMtMDAwMSIsInBsYW4iOiJ0ZWFtIiwiaXNzdWVkX3RvIjoiRXhhbXBsZSBMdGQiLCJpc3N1ZWRfYXQiOiIyMDMxLTAxLTAxVDAwOjAwOjAwWiIsImV4cGlyZXNfYXQiOiIyMDMyLTAxLTAxVDAwOjAwOjAwWiJ9.77+Z6xQjWpI7rvbvRvO4QcPQXFCxc1Ob2T3roIT2Ius/a51j+XOsiA+4vNsnVU8xeRh0BBb2FtkJnsZGBfKuCw==';
   const publicKey = '03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8';

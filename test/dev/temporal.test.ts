@@ -26,7 +26,7 @@ const good = `echo "temporal version 9.9.9 (Server ${temporalVersion.server}, UI
 const old = 'echo "temporal version 0.1.0 (Server 1.20.9, UI 2.0.0)"';
 
 describe('where the Temporal program comes from', () => {
-  it('first the one that SVC_TEMPORAL_CLI names', async () => {
+  it('first the one that SVC_TEMPORAL_CLI names (DV-11)', async () => {
     const place = await emptyPlace();
     const named = program(place.folder, 'mine', good);
     program(place.bin, 'temporal', good);

@@ -232,7 +232,7 @@ describe('the steps of section 9', () => {
     });
   });
 
-  it('name targets with their schema unless it is public (SQ-93), and count a child that was never analysed as large', () => {
+  it('name the tables that lose rows, with their schema unless it is public (HD-24, SQ-93), and count a child that was never analysed as large', () => {
     const snapshot = snapshotOf(table('t', 1, [], 's'), table('c', -1, ['s.t'], 's'), table('u', 1, ['s.t', 's.c']));
     expect(assess({ facts: [remove('t')], snapshot })).toEqual({
       level: 'high',

@@ -117,7 +117,7 @@ async function expectMoved(running: readonly Running[], instants: Record<string,
 }
 
 describe('kill -9 of server, worker, agent, Temporal and Postgres', () => {
-  it('RQ-I11: leaves every clock its instant, whether that passes while all of them are dead or afterwards', async () => {
+  it('RQ-I11, OP-I6: leaves every clock its instant, whether that passes while all of them are dead or afterwards', async () => {
     const running = [...(await begin('soon')), ...(await begin('later'))];
     const { agent, servers, workers } = system;
     await agent.kill();

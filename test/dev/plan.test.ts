@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { planGiven, readGivenConfig } from '../../dev/plan.js';
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-given-'));
+  file = join(folder, 'server.toml');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const own = '[database]\nurl = "postgres://gateway@db.example/gateway"\n[temporal]\naddress = "temporal.example:7233"\n';
+
+describe('svc dev with a given server.toml (DV-2)', () => {
+  it('takes embedded engines where the file names none', () => {
+    writeFileSync(file, 'state_dir = "state"\n');
+    expect(readGivenConfig(file).needs).toEqual({ postgres: true, temporal: true });
+    const { environment } = planGiven(readGivenConfig(file), 'postgres://embedded', null);
+    expect(environment.SVC_DEV_DATABASE_URL).toBe('postgres://embedded');
+  });
+
+  it('takes those that it names', () => {
+    writeFileSync(file, `state_dir = "state"\n${own}`);
+    expect(readGivenConfig(file).needs).toEqual({ postgres: false, temporal: false });
+    expect(planGiven(readGivenConfig(file), null, null).environment.SVC_DEV_DATABASE_URL).toBeUndefined();
+  });
+
+  it('runs an agent only when an agent.toml lies beside it', () => {
+    writeFileSync(file, `state_dir = "state"\n${own}`);
+    expect(planGiven(readGivenConfig(file), null, null).agent).toBeNull();
+    writeFileSync(join(folder, 'agent.toml'), '');
+    expect(planGiven(readGivenConfig(file), null, null).agent).toMatchObject({ config: join(folder, 'agent.toml') });
+  });
+});
