@@ -6,9 +6,9 @@ import { findState } from '../db/request-state.js';
 import { GatewayError } from '../domain/errors.js';
 import { judge } from '../domain/request/judge.js';
 import { type ClockKind, viewOf } from '../domain/request/view.js';
+import { isUuid } from '../lib/uuid.js';
 import type { KnownView, StepActivities } from '../workflows/messages.js';
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** Below the 2 s that the workflow gives one attempt, so that none is left running behind its successor. */
 const databaseMs = 1800;
 const notStored: KnownView = { version: 0, status: 'not_stored', turn: 'nobody', clock: null, final: true };
@@ -25,7 +25,7 @@ export interface StepOptions {
 export function createStep({ database, onMoved, onFailure }: StepOptions): StepActivities {
   return {
     async step(id, clock) {
-      if (!uuid.test(id)) return notStored;
+      if (!isUuid(id)) return notStored;
       try {
         return await limitDatabaseWork(databaseMs, () =>
           clock === null ? read(database, id) : moveByClock(database, id, clock, onMoved),

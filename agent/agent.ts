@@ -1,3 +1,6 @@
+import { within } from '../lib/deadline.js';
+import { createReleases, type Releases } from '../lib/releases.js';
+import { sleep } from '../lib/sleep.js';
 import { createSqlJudge } from '../sql/judge.js';
 import type { AgentConfig } from './config.js';
 import { createDatabases, type Target } from './databases.js';
@@ -12,7 +15,6 @@ import type { PollAnswer } from './protocol.js';
 import { createSchemaSync } from './schema-sync.js';
 import { type Attempt, connectAtStart, createStartup, fetchKeysAtStart, StartupError, StoppedEarly } from './startup.js';
 import type { Timings } from './timings.js';
-import { sleep, within } from './wait.js';
 
 export interface AgentOptions {
   config: AgentConfig;
@@ -25,14 +27,12 @@ export interface AgentOptions {
   stopNow: AbortSignal;
 }
 
-type Release = (() => Promise<unknown> | unknown)[];
-
 /** Starts, works until `stop` and drains; resolves with the exit code of section 1. */
 export async function runAgent(options: AgentOptions): Promise<number> {
-  const release: Release = [];
+  const releases = createReleases((error) => options.log.error('not closed cleanly', { why: String(error) }));
   const ended = new AbortController();
   try {
-    const parts = await open(options, release);
+    const parts = await open(options, releases);
     return await work(options, parts, ended.signal);
   } catch (error) {
     if (error instanceof StoppedEarly) return 0;
@@ -41,29 +41,29 @@ export async function runAgent(options: AgentOptions): Promise<number> {
     return 1;
   } finally {
     ended.abort();
-    for (const one of release.reverse()) await one();
+    await releases.all();
   }
 }
 
 /** Opens what the agent holds until its end; each part is released in reverse order. */
-async function open(options: AgentOptions, release: Release) {
+async function open(options: AgentOptions, releases: Releases) {
   const { config, timings } = options;
   const probes = createProbes({ ...config.probes, aliveForMs: timings.liveMs * 3 });
-  release.push(() => probes.close());
+  releases.add(() => probes.close());
   markAlive(probes, config.probes.dir);
   const quietly = createQuiet(options);
   const beat = setInterval(() => quietly(() => probes.alive()), timings.liveMs / 2);
-  release.push(() => clearInterval(beat));
+  releases.add(() => clearInterval(beat));
   await probes.listen().catch((error: NodeJS.ErrnoException) => {
     throw new StartupError(`probes.listen: cannot listen there (${error.code ?? 'error'})`);
   });
   const client = createClient(options);
-  release.push(() => client.close());
+  releases.add(() => client.close());
   // Every job of the agent may hold a long text.
   const judge = await createSqlJudge(config.maxConcurrentTasks + config.maxConcurrentExplains);
-  release.push(() => judge.close());
+  releases.add(() => judge.close());
   const databases = createDatabases(options);
-  release.push(() => databases.close());
+  releases.add(() => databases.close());
   return { probes, client, judge, databases, quietly };
 }
 

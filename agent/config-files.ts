@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
-
-export type Variables = Readonly<Record<string, string | undefined>>;
+import type { Variables } from '../lib/expansion.js';
 
 /** What reading a configuration needs: where relative paths start, the environment, and where mistakes go. */
 export interface Reading {

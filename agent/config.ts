@@ -1,8 +1,9 @@
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
+import type { Variables } from '../lib/expansion.js';
 import { readDatabases, readServer } from './config-addresses.js';
-import { type Reading, readToml, type Variables } from './config-files.js';
+import { type Reading, readToml } from './config-files.js';
 import { type AgentToml, agentToml, LOG_FORMATS, LOG_LEVELS, type Operation } from './config-schema.js';
 import { expandValues } from './expansion.js';
 import type { ListenAddress } from './listen-address.js';

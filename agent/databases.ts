@@ -1,9 +1,9 @@
+import { sleep } from '../lib/sleep.js';
 import type { AgentConfig, DatabaseConfig } from './config.js';
 import { createDriver } from './drivers/create.js';
 import type { Connected, Driver } from './drivers/driver.js';
 import type { Log } from './log.js';
 import type { Timings } from './timings.js';
-import { sleep } from './wait.js';
 
 /** One database of the configuration, as the main loop sees it. */
 export interface Target {

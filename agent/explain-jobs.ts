@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { explainTokenProblem } from '../crypto/explain-token.js';
 import { readInstant } from '../domain/execution-token.js';
+import { sleep } from '../lib/sleep.js';
 import type { AgentConfig } from './config.js';
 import type { ExecuteDependencies } from './execute.js';
 import { type Explained, type ExplainTask, explainStatement } from './explain.js';
@@ -9,7 +10,6 @@ import type { Log } from './log.js';
 import { cutErrorText } from './outcome.js';
 import { type DryRunJob, dryRunClaimAnswer, type PollAnswer, type PreflightJob } from './protocol.js';
 import type { Timings } from './timings.js';
-import { sleep } from './wait.js';
 
 export interface ExplainJobsDependencies extends Pick<ExecuteDependencies, 'databases' | 'judge' | 'keys'> {
   config: Pick<AgentConfig, 'maxConcurrentExplains'>;

@@ -1,9 +1,9 @@
+import { sleep } from '../lib/sleep.js';
 import type { CancelControl } from './cancel-control.js';
 import type { GatewayClient } from './gateway-client.js';
 import type { Log } from './log.js';
 import { heartbeatAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
-import { sleep } from './wait.js';
 
 /** Sends heartbeats for an execution until `ended` aborts, the first one period after now, never two at once (AP-81). */
 export async function keepAlive(

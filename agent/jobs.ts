@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { sleep } from '../lib/sleep.js';
 import { CancelControl } from './cancel-control.js';
 import { type ClaimedJob, type ExecuteDependencies, executeJob } from './execute.js';
 import type { GatewayClient } from './gateway-client.js';
@@ -8,7 +9,6 @@ import { type ClaimAnswer, claimAnswer, type OfferedJob } from './protocol.js';
 import { createStartedAttempts, type StartedAttempts } from './started-attempts.js';
 import { submitResult } from './submit.js';
 import type { Timings } from './timings.js';
-import { sleep } from './wait.js';
 
 export interface JobsDependencies extends Omit<ExecuteDependencies, 'started'> {
   client: GatewayClient;

@@ -1,10 +1,10 @@
 import { isPublicKeyHex, keyIdOf } from '../crypto/ed25519.js';
+import { sleep } from '../lib/sleep.js';
 import { type GatewayClient, saidBy } from './gateway-client.js';
 import type { Log } from './log.js';
 import { publicKeyAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
 import { createOtherKeysLog, type KeysById, pinKeys } from './trusted-keys.js';
-import { sleep } from './wait.js';
 
 export type KeyFetch =
   /** `others`: ids of listed keys that are not pinned (HD-80). */

@@ -1,3 +1,4 @@
+import { cutBytes } from '../lib/utf8.js';
 import type { ResultText } from './result-json.js';
 
 /** What a run came to; each field as the result submission names it (section 6 of the agent protocol). */
@@ -26,14 +27,8 @@ export function failure(outcome: FailureOutcome, errorMessage: string): Outcome 
   return { success: false, outcome, errorMessage, cancelled: false };
 }
 
-/** Text cut to 4096 bytes of UTF-8 on a character boundary (AP-41). */
-export function cutErrorText(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= 4096) return text;
-  let end = 4096;
-  while (((bytes[end] as number) & 0xc0) === 0x80) end--;
-  return new TextDecoder().decode(bytes.subarray(0, end));
-}
+/** What is told of an error text (AP-41). */
+export const cutErrorText = (text: string): string => cutBytes(text, 4096);
 
 /**
  * How a job ended before it was known what its lost attempts did: `unknown` (AG-59), because everything else says that nothing was changed (AG-63).

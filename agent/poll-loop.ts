@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { CLOCK_TOLERANCE_MS } from '../crypto/execution-token.js';
 import { readInstant } from '../domain/execution-token.js';
+import { stopAfter } from '../lib/deadline.js';
+import { sleep } from '../lib/sleep.js';
 import type { AgentConfig } from './config.js';
 import type { Databases } from './databases.js';
 import type { ExplainJobs } from './explain-jobs.js';
@@ -10,7 +12,6 @@ import { createFailureLog, type Log } from './log.js';
 import { type PollAnswer, pollAnswer } from './protocol.js';
 import { createRefusalLog } from './refused-scopes.js';
 import type { Timings } from './timings.js';
-import { sleep } from './wait.js';
 
 /** Polls in a row that may fail before the agent is not ready any more (AP-82). */
 const FAILURES_UNTIL_UNREADY = 6;
@@ -124,11 +125,8 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
     const explainLimit = takesJobs ? explains.free : 0;
     current = { cut, full: limit === 0 || (explainLimit === 0 && config.maxConcurrentExplains > 0) };
     const begunAt = performance.now();
-    // Not AbortSignal.any: each of its signals leaves an entry in `stop` for as long as the process lives.
-    const stopped = () => cut.abort(stop.reason);
-    stop.addEventListener('abort', stopped, { once: true });
-    const result = await poll({ limit, explainLimit, waitMs: config.pollWaitMs, draining: false, signal: cut.signal });
-    stop.removeEventListener('abort', stopped);
+    const ask = () => poll({ limit, explainLimit, waitMs: config.pollWaitMs, draining: false, signal: cut.signal });
+    const result = await stopAfter(Number.POSITIVE_INFINITY, () => cut.abort(stop.reason), ask, stop);
     current = null;
     dependencies.onTurn();
     if (stop.aborted || (cut.signal.aborted && !result.ok)) return 0;

@@ -1,3 +1,4 @@
+import { sleep } from '../lib/sleep.js';
 import type { AgentConfig } from './config.js';
 import type { Databases, Target } from './databases.js';
 import { Interrupted } from './drivers/faults.js';
@@ -6,7 +7,6 @@ import type { Log } from './log.js';
 import { cutErrorText } from './outcome.js';
 import { NoSnapshot, SnapshotTooLarge } from './schema/no-snapshot.js';
 import type { Timings } from './timings.js';
-import { sleep } from './wait.js';
 
 export interface SchemaSync {
   /** Syncs the connected databases that were not synced yet: at the start, and when one is back (AP-65). */

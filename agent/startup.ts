@@ -1,3 +1,5 @@
+import { within } from '../lib/deadline.js';
+import { sleep } from '../lib/sleep.js';
 import type { AgentConfig } from './config.js';
 import type { Databases, Target } from './databases.js';
 import { ConnectFailure } from './drivers/driver.js';
@@ -6,7 +8,6 @@ import { fetchKeys } from './key-ring.js';
 import { createFailureLog, type Log } from './log.js';
 import type { Timings } from './timings.js';
 import { createOtherKeysLog, type KeysById } from './trusted-keys.js';
-import { sleep, within } from './wait.js';
 
 /** The agent cannot start; the message says why. */
 export class StartupError extends Error {}

@@ -1,3 +1,4 @@
+import { sleep } from '../lib/sleep.js';
 import type { GatewayClient, StreamedBody } from './gateway-client.js';
 import type { Log } from './log.js';
 import type { MarkerRow } from './marker.js';
@@ -5,7 +6,6 @@ import { cutErrorText, type Outcome } from './outcome.js';
 import { resultAnswer } from './protocol.js';
 import type { ResultText } from './result-json.js';
 import type { Timings } from './timings.js';
-import { sleep } from './wait.js';
 
 export interface Submission {
   executionId: string;

@@ -1,13 +1,14 @@
 import { rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { stopAfter } from '../lib/deadline.js';
+import { createReleases } from '../lib/releases.js';
+import { sleep } from '../lib/sleep.js';
 import { type AuthFailureLog, createAuthFailureLog } from '../runtime/auth-failures.js';
 import { createAuthenticate } from '../runtime/authentication.js';
 import { listen } from '../runtime/listen-address.js';
 import { readIfThere, writePrivateFile } from '../runtime/private-files.js';
 import { createReadiness } from '../runtime/readiness.js';
-import { createReleases } from '../runtime/releases.js';
 import { createApp } from './app.js';
 import type { Services } from './context.js';
 import { createHttpServer } from './http-server.js';
@@ -34,7 +35,7 @@ export interface RunningServer {
 /** Starts one API process (OP-50); what was opened is released in reverse order, also when a later step fails. Aborting `signal` drains and stops it. */
 export async function createServer(options: StartOptions): Promise<RunningServer> {
   const { config, log, signal } = options;
-  const releases = createReleases(log);
+  const releases = createReleases((error) => log.error({ error: String(error) }, 'not closed cleanly'));
   try {
     const { services, reload, drain } = await openServices(options, releases);
     const failures = createAuthFailureLog(services);
@@ -85,9 +86,11 @@ async function writePidFile(stateDir: string): Promise<() => Promise<void>> {
 /** The listener closes, calls in progress get 5 s (OP-62). */
 async function closeHttp(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const cut = setTimeout(() => server.closeAllConnections(), callsInProgressMs);
-  await closed;
-  clearTimeout(cut);
+  await stopAfter(
+    callsInProgressMs,
+    () => server.closeAllConnections(),
+    () => closed,
+  );
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
+import type { Releases } from '../lib/releases.js';
 import { openConfiguration } from '../runtime/configuration.js';
 import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-database.js';
 import { createLifecycle } from '../runtime/lifecycle.js';
 import { createMetrics } from '../runtime/metrics.js';
 import { openResultStore } from '../runtime/open-result-store.js';
 import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
-import type { Releases } from '../runtime/releases.js';
 import { type ReloadRecord, writeReloadRecord } from '../runtime/reload-record.js';
 import { type KeyRing, openKeyRing } from '../runtime/signing-keys.js';
 import { version } from '../runtime/version.js';

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../lib/sleep.js';
 import type { BenchSystem } from './system.js';
 
 const drainLimitMs = 300_000;

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../lib/sleep.js';
 import { type Footprint, footprintOf } from './footprint-of.js';
 import { runSelect } from './requests.js';
 import { hundredths } from './statistics.js';

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../lib/sleep.js';
 import { footprintOf } from './footprint-of.js';
 import { runSelect } from './requests.js';
 import { hundredths, percentiles, timed } from './statistics.js';

@@ -1,9 +1,9 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { Child } from '../dev/child.js';
 import type { PostgresServer } from '../dev/postgres.js';
+import { sleep } from '../lib/sleep.js';
 
 const writeWaitMs = 3000;
 

@@ -1,3 +1,4 @@
+import { sleep } from '../lib/sleep.js';
 import { create, runSelect } from './requests.js';
 import { hundredths, percentiles } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
@@ -39,7 +40,7 @@ async function claimToResult({ database }: BenchSystem, ids: readonly string[]) 
                  from executions where request_id = any($1) and finished_at is not null`;
     const { rows } = await database.query<{ claimed: string; finished: string }>(sql, [ids]);
     if (rows.length < ids.length) {
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await sleep(200);
       continue;
     }
     const claimed = rows.map((row) => Number(row.claimed));

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep } from '../lib/sleep.js';
 import { untilNoBacklog } from './backlog.js';
 import { type Caller, createCaller, expectStatus } from './caller.js';
 import { footprintOf } from './footprint-of.js';

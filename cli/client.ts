@@ -1,13 +1,13 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { rootCertificates } from 'node:tls';
+import { sleep } from '../lib/sleep.js';
 import type { ServerSettings } from './config/server.js';
 import { type ExchangeAnswer, exchange, NoAnswer } from './exchange.js';
 import { CommandFailure, failure } from './failure.js';
 import { type JsonText, readJson } from './output/json-text.js';
 import { visible } from './output/visible.js';
 import { ForwardAgent, proxyAuthorization, proxyFor, TunnelAgent } from './proxy.js';
-import { pause } from './signal.js';
 import type { Limits } from './terminal.js';
 import { version } from './version.js';
 
@@ -136,7 +136,8 @@ async function repeated(
     } catch (error) {
       if (tried >= most || !(error instanceof NoAnswer) || !error.isConnection) throw error;
     }
-    await pause(waitMs, signal);
+    await sleep(waitMs, signal);
+    signal.throwIfAborted();
   }
 }
 

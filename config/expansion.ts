@@ -1,7 +1,6 @@
 import { TomlDate } from 'smol-toml';
+import { expandText, type Variables } from '../lib/expansion.js';
 import { MAX_DEPTH, type Path } from './positions.js';
-
-type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
  * First character of a string that holds an expanded variable: such a string may be converted to an integer or a boolean (CF-3). NUL cannot be
@@ -27,7 +26,7 @@ export function expandTree(
 ): unknown {
   if (typeof value === 'string') {
     const expanded = expandText(value, variables);
-    if ('text' in expanded) return expanded.text;
+    if ('text' in expanded) return expanded.isExpanded ? EXPANDED + expanded.text : expanded.text;
     report(path, expanded.problem);
     return UNUSABLE;
   }
@@ -41,35 +40,4 @@ export function expandTree(
   return Object.fromEntries(
     Object.entries(value).map(([key, item]) => [key, expandTree(item, variables, report, [...path, key])]),
   );
-}
-
-function expandText(source: string, variables: Variables): { text: string } | { problem: string } {
-  if (source.includes('\0')) return { problem: 'contains a NUL character' };
-  const parts = source.split(/(\$\$\{|\$\{[^}]*\}?)/);
-  let expanded = '';
-  for (const [index, part] of parts.entries()) {
-    if (index % 2 === 0) continue;
-    if (part === '$${') {
-      parts[index] = '${';
-      continue;
-    }
-    const value = readVariable(part, variables);
-    if ('problem' in value) return value;
-    parts[index] = value.text;
-    expanded = EXPANDED;
-  }
-  return { text: expanded + parts.join('') };
-}
-
-/** `part` starts with `${` and ends at the next `}` or, unclosed, at the end of the value. */
-function readVariable(part: string, variables: Variables): { text: string } | { problem: string } {
-  if (part.includes('${', 2)) return { problem: 'a default cannot contain ${' };
-  if (!part.endsWith('}')) return { problem: 'unclosed ${' };
-  const match = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}$/.exec(part);
-  const name = match?.[1];
-  if (name === undefined) return { problem: 'no variable name after ${ (write $${ for a literal ${)' };
-  const text = Object.hasOwn(variables, name) ? variables[name] : undefined;
-  if (text?.includes('\0')) return { problem: `environment variable ${name} contains a NUL character` };
-  if (text !== undefined) return { text };
-  return match?.[2] === undefined ? { problem: `environment variable ${name} is not set` } : { text: match[2] };
 }

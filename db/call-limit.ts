@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { refusal } from '../domain/errors.js';
+import { beforeDeadline } from '../lib/deadline.js';
 
 interface CallTime {
   /** When the database work there is now must be done. */
@@ -47,32 +48,12 @@ export function remainingMs(callTimeoutMs: number): number {
   return call === undefined ? callTimeoutMs : Math.max(1, call.at - performance.now());
 }
 
+/** Work on the database took longer than it may. */
 class DeadlineError extends Error {
   readonly code = 'DEADLINE';
 }
 
-/** The promise, or after `ms` a `DEADLINE` error or the one of `late`; a value that comes too late goes to `onLate`. */
-export function beforeDeadline<T>(
-  promise: Promise<T>,
-  ms: number,
-  { onLate, late }: { onLate?: (value: T) => void; late?: () => Error } = {},
-): Promise<T> {
-  return new Promise((resolve, reject) => {
-    let over = false;
-    const timer = setTimeout(() => {
-      over = true;
-      reject(late?.() ?? new DeadlineError('database deadline passed'));
-    }, ms);
-    promise.then(
-      (value) => {
-        clearTimeout(timer);
-        if (over) onLate?.(value);
-        else resolve(value);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        if (!over) reject(error instanceof Error ? error : new Error(String(error)));
-      },
-    );
-  });
+/** The promise, or after `ms` a `DEADLINE` error; a value that comes too late goes to `onLate`. */
+export function databaseWithin<T>(promise: Promise<T>, ms: number, onLate: (value: T) => void = () => {}): Promise<T> {
+  return beforeDeadline(promise, ms, { late: () => new DeadlineError('database deadline passed'), onLate });
 }

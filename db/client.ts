@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import { GatewayError } from '../domain/errors.js';
-import { beforeDeadline, remainingMs } from './call-limit.js';
+import { databaseWithin, remainingMs } from './call-limit.js';
 import { isUnreachable, sqlState } from './errors.js';
 import { rowTypes } from './row-types.js';
 import { beginNamed, hasCommitted, type TransactionName } from './transaction-name.js';
@@ -109,12 +109,12 @@ async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.P
   const deadline = performance.now() + limitMs;
   let client: pg.PoolClient;
   try {
-    client = await beforeDeadline(pool.connect(), limitMs, { onLate: (late) => late.release() });
+    client = await databaseWithin(pool.connect(), limitMs, (late) => late.release());
   } catch (error) {
     throw unavailableIf(error);
   }
   try {
-    const result = await beforeDeadline(work(client), Math.max(1, deadline - performance.now()));
+    const result = await databaseWithin(work(client), Math.max(1, deadline - performance.now()));
     client.release();
     return result;
   } catch (error) {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { sleep } from '../lib/sleep.js';
 import { sessionOptions } from './client.js';
 import { mutatingMigrations } from './migration-pairs.js';
 import { type BatchOptions, batchSender, channel } from './notification-batch.js';
@@ -80,7 +81,7 @@ function keepListening(options: ListenOptions, wakeTopic: (name: string) => void
       await listenOnce(options, stopping.signal, wakeTopic, wakeAll).catch((error: unknown) => {
         if (!stopping.signal.aborted) options.onError?.(error);
       });
-      await pause(reconnectPauseMs, stopping.signal);
+      await sleep(reconnectPauseMs, stopping.signal);
     }
   })();
   return {
@@ -118,7 +119,7 @@ async function listenOnce(
     let probedAt = performance.now();
     let news: News = new Map();
     while (!signal.aborted) {
-      await Promise.race([pause(probeEveryMs, signal), broken]);
+      await Promise.race([sleep(probeEveryMs, signal), broken]);
       if (signal.aborted) break;
       const since = probedAt;
       probedAt = performance.now();
@@ -173,17 +174,4 @@ async function recentNews(client: pg.Client, lastMs: number): Promise<News> {
   for (const { id, state, database, environment } of asked.rows)
     news.set(`${id} ${state}`, [state === 'pending' ? topic.jobs(database, environment) : topic.preflight(id)]);
   return news;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done, { once: true });
-  });
 }

@@ -1,8 +1,8 @@
 import { type ChildProcess, type StdioOptions, spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { waitUntil, within } from '../lib/deadline.js';
 
 export interface ChildOptions {
   name: string;
@@ -53,6 +53,20 @@ export function startChild(options: ChildOptions): Child {
   return supervise(options, process_);
 }
 
+const startWaitMs = 60_000;
+
+/** Resolves when `isReady` does; throws, with the end of its log, when the child ends before or takes a minute, and when the signal aborts. */
+export async function waitUntilReady(
+  child: Child,
+  isReady: () => Promise<boolean>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const settled = async () => (await isReady()) || child.hasExited();
+  const inTime = await waitUntil(settled, { ms: startWaitMs, everyMs: 25, signal });
+  if (!inTime || child.hasExited())
+    throw new Error(`${child.name} did not start (log: ${child.logFile}):\n${lastLines(child.logFile, 15)}`);
+}
+
 const niceness = 15;
 
 /** Each child is a session of its own, and Linux may share the processor between sessions before it looks at processes: both are told. */
@@ -86,10 +100,7 @@ function supervise(options: ChildOptions, child: ChildProcess): Child {
   const stop = async (signal: NodeJS.Signals, graceMs: number) => {
     if (ended) return;
     send(child.pid, signal);
-    const timer = new AbortController();
-    const grace = sleep(graceMs, 'late', { signal: timer.signal }).catch(() => 'stopped');
-    if ((await Promise.race([exited, grace])) === 'late') send(child.pid === undefined ? undefined : -child.pid, 'SIGKILL');
-    timer.abort();
+    if ((await within(exited, graceMs, null)) === null) send(child.pid === undefined ? undefined : -child.pid, 'SIGKILL');
     await exited;
   };
   return { name: options.name, pid: child.pid ?? 0, logFile: options.logFile, hasExited: () => ended, exited, stop };

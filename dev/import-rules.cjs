@@ -1,8 +1,10 @@
 /**
  * Who may import whom at run time; types may come from anywhere. `folders` are our own, `packages` those of npm, `builtins` Node's own
- * (all of them unless it is false), `apart` what of the folder has rules of its own, or none.
+ * (all of them unless it is false), `apart` what of the folder has rules of its own, or none. Everybody may import `lib`, which has nothing of
+ * Node's, except workflows: their code must be deterministic, so what they come to need of it is named by its file.
  */
 const rules = {
+  lib: { folders: [], packages: [], builtins: false },
   domain: { folders: [], packages: [], builtins: false },
   crypto: { folders: ['domain'], packages: [] },
   runtime: {
@@ -42,7 +44,10 @@ const notTypes = { dependencyTypesNot: ['type-only'] };
 
 function forbidden(folder, { folders, packages, builtins, apart }) {
   const from = { path: `^${folder}/`, pathNot: apart };
-  const own = [folder, ...folders].map((name) => (/\.m?ts$|\.mjs$/.test(name) ? `^${name.replace('.', '\\.')}$` : `^${name}/`));
+  const shared = folder === 'workflows' ? [] : ['lib'];
+  const own = [folder, ...shared, ...folders].map((name) =>
+    /\.m?ts$|\.mjs$/.test(name) ? `^${name.replace('.', '\\.')}$` : `^${name}/`,
+  );
   const npm = packages.map((name) => `^node_modules/(@types/)?${name}${name.endsWith('/') ? '' : '(/|$)'}`);
   const core = builtins === false ? [] : ['^node:', '^[a-z_/0-9]+$'];
   return {

@@ -1,8 +1,8 @@
 import { chownSync, existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { type Child, lastLines, startChild } from './child.js';
+import { waitUntil } from '../lib/deadline.js';
+import { type Child, lastLines, startChild, waitUntilReady } from './child.js';
 import { freePort } from './ports.js';
 import { moveCluster, type PostgresPlace, placePostgres } from './postgres-programs.js';
 
@@ -27,7 +27,7 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-const startWaitMs = 60_000;
+const formerServerWaitMs = 60_000;
 
 /** Starts PostgreSQL 18 on loopback and a free port, making the cluster when `dataDir` is new; resolves when it answers. */
 export async function startPostgres(options: PostgresOptions): Promise<PostgresServer> {
@@ -62,7 +62,7 @@ async function launch(place: PostgresPlace, options: PostgresOptions, port: numb
   });
   const stop = () => child.stop('SIGINT', 15_000);
   try {
-    await waitUntilReady(url('postgres'), child, options.signal);
+    await waitUntilReady(child, () => answers(url('postgres')), options.signal);
   } catch (error) {
     await stop();
     throw error;
@@ -139,11 +139,9 @@ function checkVersion(dataDir: string): void {
 
 /** The server of a parent that was killed may still be writing its last checkpoint. */
 async function waitForFormerServer(dataDir: string): Promise<void> {
-  const deadline = Date.now() + startWaitMs;
-  for (let pid = formerServer(dataDir); pid !== null; pid = formerServer(dataDir)) {
-    if (Date.now() > deadline) throw new Error(`another PostgreSQL (process ${pid}) uses ${dataDir}; stop it and start again`);
-    await sleep(50);
-  }
+  const hasEnded = () => formerServer(dataDir) === null;
+  if (await waitUntil(hasEnded, { ms: formerServerWaitMs, everyMs: 50 })) return;
+  throw new Error(`another PostgreSQL (process ${formerServer(dataDir)}) uses ${dataDir}; stop it and start again`);
 }
 
 function formerServer(dataDir: string): number | null {
@@ -153,18 +151,6 @@ function formerServer(dataDir: string): number | null {
     return process.platform !== 'linux' || readlinkSync(`/proc/${pid}/cwd`) === dataDir ? pid : null;
   } catch {
     return null;
-  }
-}
-
-async function waitUntilReady(url: string, child: Child, signal: AbortSignal | undefined): Promise<void> {
-  const deadline = Date.now() + startWaitMs;
-  for (;;) {
-    if (await answers(url)) return;
-    signal?.throwIfAborted();
-    if (child.hasExited() || Date.now() > deadline) {
-      throw new Error(`PostgreSQL did not start (log: ${child.logFile}):\n${lastLines(child.logFile, 15)}`);
-    }
-    await sleep(25);
   }
 }
 

@@ -1,3 +1,4 @@
+import { createReleases } from '../lib/releases.js';
 import { type Child, lastLines } from './child.js';
 
 /** A running piece of the gateway; `stop` ends it in an orderly way and waits. */
@@ -28,7 +29,7 @@ export interface Session {
 export function createSession(): Session {
   const ending = new AbortController();
   const parts: Part[] = [];
-  const releases: (() => void)[] = [];
+  const releases = createReleases((error) => process.stderr.write(`error: ${String(error)}\n`));
   let cause: string | null = null;
 
   const end = (failure?: string) => {
@@ -43,7 +44,7 @@ export function createSession(): Session {
   const stop = async () => {
     end();
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) await part.stop();
-    for (let release = releases.pop(); release !== undefined; release = releases.pop()) release();
+    await releases.all();
   };
   const together = async <T extends unknown[]>(work: [...{ [index in keyof T]: Promise<T[index]> }]): Promise<T> => {
     for (const one of work) one.catch((error: Error) => end(error.message));
@@ -58,7 +59,7 @@ export function createSession(): Session {
     failure: () => cause,
     add,
     together,
-    atEnd: (release) => void releases.push(release),
+    atEnd: releases.add,
     end,
     stop,
     kill,

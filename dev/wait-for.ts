@@ -1,15 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from '../lib/deadline.js';
 
 const lookEveryMs = 40;
 
 /** Resolves when `isReady` does; throws when the signal aborts or after `waitMs`, naming what did not come. */
 export async function waitFor(what: string, waitMs: number, signal: AbortSignal, isReady: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + waitMs;
-  while (!(await isReady())) {
-    signal.throwIfAborted();
-    if (Date.now() > deadline) throw new Error(`${what} was not ready after ${waitMs / 1000} s`);
-    await sleep(lookEveryMs, undefined, { signal });
-  }
+  if (!(await waitUntil(isReady, { ms: waitMs, everyMs: lookEveryMs, signal })))
+    throw new Error(`${what} was not ready after ${waitMs / 1000} s`);
 }
 
 /** Whether a GET of the address is answered with 200. */

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { takeLock } from '../bin/lock.mjs';
+import { sleep } from '../lib/sleep.js';
 
 /** Runs `work` while no other process runs under the same lock file; waits for the other, saying so once, for at most `waitMs`. */
 export async function withLock<T>(
@@ -18,6 +18,7 @@ export async function withLock<T>(
     if (Date.now() > deadline) throw new Error(`process ${lock.holder} has held ${file} for too long; stop it and start again`);
     if (!hasWaited) options.onWait(lock.holder);
     hasWaited = true;
-    await sleep(100, undefined, { signal: options.signal });
+    await sleep(100, options.signal);
+    options.signal.throwIfAborted();
   }
 }

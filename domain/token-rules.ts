@@ -16,6 +16,3 @@ export function tokenStatus(token: TokenInstants, now: number): TokenStatus {
 export function prefixOf(credential: string): string | null {
   return /^svc_[\x21-\x7e]{8,252}$/.test(credential) ? credential.slice(4, 12) : null;
 }
-
-/** Whether the text has the form of our ids (HT-70); anything else names nothing (HT-61). */
-export const isUuid = (text: string) => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text);

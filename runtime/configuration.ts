@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
+import type { Releases } from '../lib/releases.js';
 import type { GatewayDatabase } from './gateway-database.js';
 import { type Generation, syncGeneration, watchGeneration } from './generation.js';
 import type { Metrics } from './metrics.js';
-import type { Releases } from './releases.js';
 import { createReloader, type ReloadOptions } from './reload.js';
 
 /** What a process runs under: its own file, and the generation that all share. */

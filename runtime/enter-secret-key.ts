@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database, Transaction } from '../db/client.js';
 import { findSecretKey, insertSecretKey, tryLockSecretKey } from '../db/secret-key.js';
+import { sleep } from '../lib/sleep.js';
 import { type Adoption, adoptBatch, cannotOpen, endAdoption, isFormer } from './adopt-database.js';
 import { StartError } from './start-error.js';
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
 import { approvalMacs } from '../crypto/approval-macs.js';
@@ -6,6 +5,7 @@ import { type Database, openDatabase } from '../db/client.js';
 import { migrate } from '../db/migrate.js';
 import { type Notifications, openNotifications } from '../db/notifications.js';
 import { GatewayError } from '../domain/errors.js';
+import { sleep } from '../lib/sleep.js';
 import { enterSecretKey } from './enter-secret-key.js';
 import { makePrivateFolder } from './private-files.js';
 import { loadSecretKey } from './secret-key.js';
@@ -115,7 +115,8 @@ async function bringUpToDate(database: Database, url: string, connectTimeoutMs: 
 
 async function untilSilent(database: Database, ended: AbortSignal): Promise<never> {
   for (;;) {
-    await sleep(silenceCheckMs, undefined, { signal: ended });
+    await sleep(silenceCheckMs, ended);
+    ended.throwIfAborted();
     await database.query('select 1');
   }
 }

@@ -1,4 +1,5 @@
 import type { ErrorCode, FixedCode, Resource } from '../domain/errors.js';
+import { cutBytes } from '../lib/utf8.js';
 
 const fixedStatus = {
   'validation.failed': 400,
@@ -54,14 +55,5 @@ export function errorHeaders(status: number): Record<string, string> {
 }
 
 function oneLine(text: string): string {
-  const line = text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim();
-  if (line.length * 3 <= maxTextBytes) return line;
-  // Cut at a character: a broken last one decodes to U+FFFD, which is dropped.
-  const bytes = Buffer.from(line);
-  return bytes.length <= maxTextBytes
-    ? line
-    : bytes
-        .subarray(0, maxTextBytes)
-        .toString()
-        .replace(/\ufffd+$/, '');
+  return cutBytes(text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim(), maxTextBytes);
 }

@@ -2,6 +2,7 @@ import { limitDatabaseWork } from '../db/call-limit.js';
 import type { Database } from '../db/client.js';
 import { schemaVersion } from '../db/migrate.js';
 import { appliedSchemaVersion, isWorkerSeen } from '../db/workers.js';
+import { within } from '../lib/deadline.js';
 import type { Lifecycle } from './lifecycle.js';
 
 const checkTimeoutMs = 2000;
@@ -39,13 +40,13 @@ const draining: Readiness = {
 
 async function look(options: ReadinessOptions): Promise<Readiness> {
   const [database, temporal, worker, results] = await Promise.all([
-    within(databaseCheck(options.database), 'unavailable'),
-    within(
+    inTime(databaseCheck(options.database), 'unavailable'),
+    inTime(
       options.temporalReachable().then((ok): Check => (ok ? 'ok' : 'unavailable')),
       'unavailable',
     ),
-    within(workerCheck(options), 'not_seen'),
-    within(
+    inTime(workerCheck(options), 'not_seen'),
+    inTime(
       options.resultsHealthy().then((ok): Check => (ok ? 'ok' : 'unavailable')),
       'unavailable',
     ),
@@ -69,14 +70,10 @@ async function workerCheck({ database, taskQueue }: ReadinessOptions): Promise<C
 }
 
 /** A check that fails or takes too long is not ok. */
-async function within(check: Promise<Check>, otherwise: Check): Promise<Check> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<Check>((resolve) => {
-    timer = setTimeout(() => resolve(otherwise), checkTimeoutMs);
-  });
-  try {
-    return await Promise.race([check.catch(() => otherwise), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+function inTime(check: Promise<Check>, otherwise: Check): Promise<Check> {
+  return within(
+    check.catch(() => otherwise),
+    checkTimeoutMs,
+    otherwise,
+  );
 }

@@ -1,4 +1,5 @@
 import { limitDatabaseWork } from '../db/call-limit.js';
+import { createBell } from '../lib/bell.js';
 
 export interface Repeated {
   /** Looks now instead of at the end of the pause. */
@@ -11,33 +12,18 @@ const workTimeoutMs = 4000;
 
 /** Background work: once every `everyMs` and when woken, never twice at a time; an error is told and does not end it (OP-80). */
 export function repeat(options: { everyMs: number; work: () => Promise<void>; onError: (error: unknown) => void }): Repeated {
-  let stopped = false;
-  let woken = false;
-  let endPause = () => {};
-  const pause = () =>
-    new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, options.everyMs);
-      endPause = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      if (woken || stopped) endPause();
-    });
+  const bell = createBell();
+  const stopping = new AbortController();
   const running = (async () => {
-    while (!stopped) {
-      await pause();
-      woken = false;
-      if (!stopped) await limitDatabaseWork(workTimeoutMs, options.work).catch(options.onError);
+    while (!stopping.signal.aborted) {
+      await bell.wait(options.everyMs, stopping.signal);
+      if (!stopping.signal.aborted) await limitDatabaseWork(workTimeoutMs, options.work).catch(options.onError);
     }
   })();
   return {
-    wake: () => {
-      woken = true;
-      endPause();
-    },
+    wake: bell.ring,
     stop: async () => {
-      stopped = true;
-      endPause();
+      stopping.abort();
       await running;
     },
   };

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   DeleteObjectCommand,
   GetObjectCommand,
@@ -10,6 +9,8 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import type { Config } from '../config/types.js';
+import { stopAfter } from '../lib/deadline.js';
+import { sleep } from '../lib/sleep.js';
 import { otherText, type PutObject, type ResultStore } from './result-store.js';
 
 /** Attempts of one call, which the library makes for failures that may pass. */
@@ -119,16 +120,17 @@ async function hashOf(place: Bucket, key: string): Promise<string | null> {
 /** The limit is on the answer's beginning: a slow reader may take longer over its body. */
 async function read({ client, bucket, prefix }: Bucket, key: string): Promise<AsyncIterable<Uint8Array> | null> {
   const giveUp = new AbortController();
-  const timer = setTimeout(() => giveUp.abort(), callMs);
+  const command = new GetObjectCommand({ Bucket: bucket, Key: prefix + key });
   try {
-    const command = new GetObjectCommand({ Bucket: bucket, Key: prefix + key });
-    const { Body } = await client.send(command, { abortSignal: giveUp.signal });
+    const { Body } = await stopAfter(
+      callMs,
+      () => giveUp.abort(),
+      () => client.send(command, { abortSignal: giveUp.signal }),
+    );
     return (Body ?? null) as AsyncIterable<Uint8Array> | null;
   } catch (error) {
     if (isMissing(error)) return null;
     throw error;
-  } finally {
-    clearTimeout(timer);
   }
 }
 

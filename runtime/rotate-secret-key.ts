@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApprovalMacs, approvalMacs } from '../crypto/approval-macs.js';
 import { openSeed, sealSeed } from '../crypto/seal.js';
 import { insertAuditEvents } from '../db/audit.js';
@@ -7,6 +6,7 @@ import { lockCoded } from '../db/request-state.js';
 import { findSecretKey, lastTransaction, oldestTransaction, tryLockSecretKey, updateSecretKey } from '../db/secret-key.js';
 import { listAllKeys, resealKey } from '../db/signing-keys.js';
 import { type NewCodes, renewedCodes, renewedGenerationCode, writeCodes } from '../db/stored-codes.js';
+import { waitUntil } from '../lib/deadline.js';
 import { batchRows, eachGeneration, purposes, secretKeyEvent } from './adopt-database.js';
 import { StartError } from './start-error.js';
 
@@ -58,12 +58,9 @@ async function begin(tx: Transaction, { from, to }: Keys): Promise<void> {
 /** A transaction that began before may still write under the old key; each takes its number when it begins. */
 async function untilOthersEnded(database: Database): Promise<void> {
   const last = await database.transaction(lastTransaction);
-  const until = performance.now() + barrierMs;
-  while ((await oldestTransaction(database)) <= last) {
-    if (performance.now() >= until)
-      throw new StartError('a transaction has been open in the database server for a minute: end it, then run this again');
-    await sleep(barrierPauseMs);
-  }
+  const haveEnded = async () => (await oldestTransaction(database)) > last;
+  if (!(await waitUntil(haveEnded, { ms: barrierMs, everyMs: barrierPauseMs })))
+    throw new StartError('a transaction has been open in the database server for a minute: end it, then run this again');
 }
 
 async function renewBatch(tx: Transaction, after: string | null, { from, to }: Keys): Promise<NewCodes[]> {

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { GatewayError } from '../domain/errors.js';
+import { sleep } from '../lib/sleep.js';
 import { StartError } from './start-error.js';
 
 const retryMs = 500;
@@ -26,7 +26,8 @@ export function createPatientStart(waitSecs: number, log: Logger, signal: AbortS
         if (!isTold) log.warn({}, 'waiting for the gateway database');
         isTold = true;
       }
-      await sleep(retryMs, undefined, { signal });
+      await sleep(retryMs, signal);
+      signal.throwIfAborted();
     }
   };
 }

@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Notifications } from '../db/notifications.js';
 import { GatewayError } from '../domain/errors.js';
+import { createBell } from '../lib/bell.js';
+import { sleep } from '../lib/sleep.js';
 
 /** One kind of background work: `once` does what is due and answers in how many milliseconds to look again. */
 export interface Job {
@@ -24,45 +25,20 @@ const longestRetryMs = 5000;
 
 /** Runs the job until the signal is aborted; a failure is told and tried again with growing waits, and stops nothing else (OP-80). */
 export async function keepDoing(job: Job, { notifications, signal, onFailure }: JobHost): Promise<void> {
-  const alarm = createAlarm(signal);
-  const unsubscribe = job.wakeOn === undefined ? () => {} : notifications.subscribe(job.wakeOn, alarm.ring);
+  const bell = createBell();
+  const unsubscribe = job.wakeOn === undefined ? () => {} : notifications.subscribe(job.wakeOn, bell.ring);
   let failures = 0;
   while (!signal.aborted) {
     try {
       const pauseMs = await job.once();
       failures = 0;
-      await alarm.wait(pauseMs);
+      await bell.wait(pauseMs, signal);
     } catch (error) {
       onFailure(job.name, error, !(error instanceof GatewayError));
-      await pause(Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(failures, 10)), signal);
+      await sleep(Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(failures, 10)), signal);
       failures += 1;
     }
   }
   unsubscribe();
   await job.finish?.();
-}
-
-/** Waits that end at once when the alarm has rung since the last one. */
-function createAlarm(signal: AbortSignal) {
-  let rung = false;
-  let wake = () => {};
-  return {
-    ring: () => {
-      rung = true;
-      wake();
-    },
-    async wait(ms: number): Promise<void> {
-      if (!rung && ms > 0) {
-        const early = new AbortController();
-        wake = () => early.abort();
-        await pause(ms, AbortSignal.any([signal, early.signal]));
-        wake = () => {};
-      }
-      rung = false;
-    },
-  };
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {});
 }

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { createStep } from '../activities/step.js';
 import { formatProblem, loadConfig } from '../config/index.js';
+import { createReleases } from '../lib/releases.js';
 import { type Configuration, openConfiguration } from '../runtime/configuration.js';
 import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-database.js';
 import { hangUpSignal } from '../runtime/hang-up.js';
@@ -10,7 +11,6 @@ import { createLifecycle } from '../runtime/lifecycle.js';
 import { createLog } from '../runtime/log.js';
 import { createMetrics, type Metrics } from '../runtime/metrics.js';
 import { openResultStore } from '../runtime/open-result-store.js';
-import { createReleases } from '../runtime/releases.js';
 import { StartError } from '../runtime/start-error.js';
 import { stopSignals } from '../runtime/stop-signals.js';
 import { version } from '../runtime/version.js';
@@ -49,7 +49,7 @@ export async function runWorker(options: { config: string }): Promise<number> {
   const log = createLog({ process: 'worker', version, level: config.logging.level, format: config.logging.format });
   const { signal, release } = stopSignals();
   const hangUp = hangUpSignal();
-  const releases = createReleases(log);
+  const releases = createReleases((error) => log.error({ error: String(error) }, 'not closed cleanly'));
   try {
     const gateway = await openGatewayDatabase(config, log, 'worker', signal);
     releases.add(gateway.close);

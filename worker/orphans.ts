@@ -1,5 +1,6 @@
 import type { Database } from '../db/client.js';
 import { listRecorded, lockUnrecorded } from '../db/result-cleaning.js';
+import { uuidPattern } from '../lib/uuid.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { Job } from './job.js';
 import { removeEach } from './removals.js';
@@ -51,8 +52,7 @@ export function createOrphanCleaner(options: {
   });
 }
 
-const uuid = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
-const ownKey = new RegExp(`^(${uuid})/(${uuid})(\\.${uuid}\\.tmp)?$`);
+const ownKey = new RegExp(`^(${uuidPattern})/(${uuidPattern})(\\.${uuidPattern}\\.tmp)?$`);
 
 function parseKey(key: string): Found | null {
   const [, requestId, executionId, piece] = ownKey.exec(key) ?? [];

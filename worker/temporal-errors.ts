@@ -1,5 +1,6 @@
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
 import { NamespaceNotFoundError } from '@temporalio/common';
+import { beforeDeadline } from '../lib/deadline.js';
 
 // gRPC codes of a server that is away, starting or cut off: cancelled, unknown, deadline exceeded, unavailable.
 const awayCodes: ReadonlySet<number> = new Set([1, 2, 4, 14]);
@@ -27,16 +28,8 @@ export function describeError(error: unknown): string {
 }
 
 /** Settles with `work`, or rejects after `ms`: the native client repeats a call for up to ten seconds whatever its deadline says. */
-export async function withinMs<T>(ms: number, work: () => Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new CallTimeoutError(`Temporal did not answer within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+export function withinMs<T>(ms: number, work: Promise<T>, onLate: (value: T) => void = () => {}): Promise<T> {
+  return beforeDeadline(work, ms, { late: () => new CallTimeoutError(`Temporal did not answer within ${ms} ms`), onLate });
 }
 
 function grpcError(error: unknown): { code: number; details: string } | undefined {

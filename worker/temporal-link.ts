@@ -96,8 +96,10 @@ async function call<T>(
   const { current } = state;
   if (current === null) throw new Error('Temporal is not connected');
   try {
-    return await withinMs(callTimeoutMs, () =>
-      current.connection.withDeadline(Date.now() + callTimeoutMs, () => work(current.client)),
+    const { connection, client } = current;
+    return await withinMs(
+      callTimeoutMs,
+      connection.withDeadline(Date.now() + callTimeoutMs, () => work(client)),
     );
   } catch (error) {
     metrics.temporalErrors.inc({ operation });

@@ -29,8 +29,7 @@ export async function prepareServer(
   options: { namespace: string; callTimeoutMs: number; log: Logger },
 ): Promise<PreparedServer> {
   const { namespace, callTimeoutMs, log } = options;
-  const call = <T>(work: () => Promise<T>) =>
-    withinMs(callTimeoutMs, () => connection.withDeadline(Date.now() + callTimeoutMs, work));
+  const call = <T>(work: () => Promise<T>) => withinMs(callTimeoutMs, connection.withDeadline(Date.now() + callTimeoutMs, work));
   const madeNamespace = await ensureNamespace(connection, namespace, call);
   if (madeNamespace) log.info({ namespace }, 'Temporal namespace registered');
   const made = await ensureAttributes(connection, namespace, call, log);

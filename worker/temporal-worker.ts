@@ -1,7 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { NativeConnection, Worker, type WorkflowBundleOption } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
+import { stopAfter } from '../lib/deadline.js';
+import { sleep } from '../lib/sleep.js';
 import { temporalConnection } from '../runtime/temporal-connection.js';
 import type { StepActivities } from '../workflows/messages.js';
 import { describeError, withinMs } from './temporal-errors.js';
@@ -44,7 +45,7 @@ export function runTemporalWorker(options: TemporalWorkerOptions): TemporalWorke
         if (text !== failure) log.warn({ error: text }, 'Temporal cannot be worked for; trying again each second');
         failure = text;
       }
-      await sleep(retryMs, undefined, { signal }).catch(() => {});
+      await sleep(retryMs, signal);
     }
   };
   return { isWorking: () => state.worker?.getState() === 'RUNNING', stopped: running() };
@@ -75,14 +76,9 @@ async function workOnce(options: TemporalWorkerOptions, state: { worker: Worker 
 }
 
 /** Rejects when the server does not answer in time; a connection that comes later is closed. */
-async function connect(config: TemporalWorkerOptions['config']): Promise<NativeConnection> {
+function connect(config: TemporalWorkerOptions['config']): Promise<NativeConnection> {
   const connecting = NativeConnection.connect({ ...temporalConnection(config), grpcCompression: { codec: 'none' } });
-  try {
-    return await withinMs(connectMs, () => connecting);
-  } catch (error) {
-    connecting.then((late) => late.close()).catch(() => {});
-    throw error;
-  }
+  return withinMs(connectMs, connecting, (late) => void late.close().catch(() => {}));
 }
 
 /** Settings measured for one machine that runs everything; a crashed worker's sticky queue holds its tasks for 2 s, not for 10. */
@@ -115,11 +111,5 @@ async function runUntilAborted(worker: Worker, signal: AbortSignal): Promise<voi
     if (worker.getState() === 'RUNNING') worker.shutdown();
   };
   const running = worker.run();
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
-  try {
-    await running;
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
+  await stopAfter(Number.POSITIVE_INFINITY, stop, () => running, signal);
 }

@@ -1,4 +1,5 @@
-import { sleep } from '../wait.js';
+import { stopAfter } from '../../lib/deadline.js';
+import { sleep } from '../../lib/sleep.js';
 import type { Target } from './engine.js';
 import type { Session } from './session.js';
 
@@ -9,20 +10,13 @@ export async function askUntilKnown<S extends Session, T>(
   ask: (session: S) => Promise<T | null>,
 ): Promise<T | null> {
   while (performance.now() < untilMs) {
-    let timer: NodeJS.Timeout | undefined;
     try {
       const session = await pool.open();
-      timer = setTimeout(() => session.destroy(), untilMs - performance.now());
-      try {
-        const known = await ask(session);
-        if (known !== null) return known;
-      } finally {
-        await session.release();
-      }
+      const askAndRelease = () => ask(session).finally(() => session.release());
+      const known = await stopAfter(untilMs - performance.now(), () => session.destroy(), askAndRelease);
+      if (known !== null) return known;
     } catch {
       // The database may be coming back; the next round asks again.
-    } finally {
-      clearTimeout(timer);
     }
     await sleep(timings.commitProbeEveryMs);
   }

@@ -1,6 +1,6 @@
+import { sleep } from '../../lib/sleep.js';
 import { decideByMarkers, laterFence, MAX_STRANGERS, type MarkerDecision, type MarkerRow, sortMarkers } from '../marker.js';
 import { failure, type Outcome } from '../outcome.js';
-import { sleep } from '../wait.js';
 import type { Run } from './driver.js';
 import type { Marker, Report, Target, WriteTarget } from './engine.js';
 import { checkFlag, notStarted } from './guard.js';

@@ -1,4 +1,4 @@
-import { sleep } from '../wait.js';
+import { sleep } from '../../lib/sleep.js';
 import { askUntilKnown } from './ask.js';
 import type { Target } from './engine.js';
 import type { Session } from './session.js';

@@ -1,3 +1,4 @@
+import { stopAfter } from '../../lib/deadline.js';
 import { CancelControl } from '../cancel-control.js';
 import { failure, type Outcome } from '../outcome.js';
 import { cancelStatement, waitUntilGone } from './cancel.js';
@@ -15,14 +16,7 @@ export function checkFlag(run: Run): void {
 export async function heedOnlyStop<T>(run: Run, work: (run: Run) => Promise<T>): Promise<T> {
   const control = new CancelControl();
   const onStop = () => control.request('stopped');
-  const { ending } = run.control;
-  if (ending.aborted) onStop();
-  else ending.addEventListener('abort', onStop);
-  try {
-    return await work({ ...run, control });
-  } finally {
-    ending.removeEventListener('abort', onStop);
-  }
+  return await stopAfter(Number.POSITIVE_INFINITY, onStop, () => work({ ...run, control }), run.control.ending);
 }
 
 /** Runs `work` while the cancel flag interrupts the session; the client's own deadline sets that flag too. */

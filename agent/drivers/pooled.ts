@@ -1,5 +1,6 @@
 import { shownPlanError } from '../../domain/plan-error.js';
 import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
+import { stopAfter } from '../../lib/deadline.js';
 import { endedUnproven, failure } from '../outcome.js';
 import { ConnectFailure, type ExplainReport, type ExplainRun, type Run, type RunReport } from './driver.js';
 import type { ErrorReader, Report } from './engine.js';
@@ -68,16 +69,18 @@ export async function explainInPool<S extends Session>(
     return failed(errors.errorText(error), error instanceof ConnectFailure);
   }
   if (session === null) return failed('driver error: no connection is free', false);
-  const destroy = session.destroy.bind(session);
-  const timer = setTimeout(destroy, run.timeoutMs + graceMs);
-  run.signal.addEventListener('abort', destroy, { once: true });
+  const used = session;
   try {
-    return { explained: await plan(session), hidden: null, connectivity: false };
+    const explained = await stopAfter(
+      run.timeoutMs + graceMs,
+      () => used.destroy(),
+      () => plan(used),
+      run.signal,
+    );
+    return { explained, hidden: null, connectivity: false };
   } catch (error) {
     return failed(errors.errorText(error), errors.isConnectivityError(error));
   } finally {
-    clearTimeout(timer);
-    run.signal.removeEventListener('abort', destroy);
     void session.release();
   }
 }
@@ -102,15 +105,12 @@ export async function snapshotInPool<S extends Session>(
   }
 }
 
-async function acquireWithin<S extends Session>(pool: SessionPool<S>, run: ExplainRun): Promise<S | null> {
+function acquireWithin<S extends Session>(pool: SessionPool<S>, run: ExplainRun): Promise<S | null> {
   const waited = new AbortController();
-  const giveUp = () => waited.abort();
-  const timer = setTimeout(giveUp, run.timeoutMs);
-  run.signal.addEventListener('abort', giveUp, { once: true });
-  try {
-    return await pool.acquire(waited.signal);
-  } finally {
-    clearTimeout(timer);
-    run.signal.removeEventListener('abort', giveUp);
-  }
+  return stopAfter(
+    run.timeoutMs,
+    () => waited.abort(),
+    () => pool.acquire(waited.signal),
+    run.signal,
+  );
 }

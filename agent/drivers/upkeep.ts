@@ -1,3 +1,4 @@
+import { stopAfter } from '../../lib/deadline.js';
 import type { AgentConfig } from '../config.js';
 import type { Connected, ConnectFailure } from './driver.js';
 import type { Marker } from './engine.js';
@@ -28,10 +29,10 @@ export async function connectDatabase<S extends Session>(
     sessions.push(session);
     return session;
   };
-  const timer = setTimeout(() => {
+  const destroyAll = () => {
     for (const session of sessions) session.destroy();
-  }, silentMs);
-  try {
+  };
+  const look = async () => {
     const [writing, reading] = await Promise.allSettled([open(writes), open(reads)]);
     if (writing.status === 'rejected') throw writing.reason;
     if (reading.status === 'rejected') throw reading.reason;
@@ -39,11 +40,18 @@ export async function connectDatabase<S extends Session>(
     if (config.mode === 'off') return { ...problems, markerReady: false, markerProblem: null, markerNote: null };
     const { problem, note } = await marker.prepare(writing.value, onlyLook);
     return { ...problems, markerReady: problem === null, markerProblem: problem, markerNote: note };
+  };
+  const lookAndRelease = async () => {
+    try {
+      return await look();
+    } finally {
+      await Promise.all(sessions.map((session) => session.release()));
+    }
+  };
+  try {
+    return await stopAfter(silentMs, destroyAll, lookAndRelease);
   } catch (error) {
     throw whyFailed(error);
-  } finally {
-    await Promise.all(sessions.map((session) => session.release()));
-    clearTimeout(timer);
   }
 }
 

@@ -1,3 +1,4 @@
+import { stopAfter } from '../../lib/deadline.js';
 import { Interrupted } from '../drivers/faults.js';
 import type { Session } from '../drivers/session.js';
 
@@ -10,17 +11,9 @@ export async function endAfter<T>(
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
   work: () => Promise<T>,
 ): Promise<T> {
-  const end = () => session.destroy();
-  // Not AbortSignal.any: each of its signals leaves an entry in `signal` for as long as the process lives.
-  const timer = setTimeout(end, timeoutMs + GRACE_MS);
-  signal.addEventListener('abort', end, { once: true });
-  if (signal.aborted) end();
   try {
-    return await work();
+    return await stopAfter(timeoutMs + GRACE_MS, () => session.destroy(), work, signal);
   } catch (error) {
     throw signal.aborted ? new Interrupted() : error;
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', end);
   }
 }

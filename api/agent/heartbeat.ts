@@ -2,8 +2,8 @@ import { extendLease, findExecution } from '../../db/executions.js';
 import { iso } from '../../db/row-types.js';
 import { mayReport } from '../../domain/agent-scopes.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
-import { isUuid } from '../requests/facts.js';
 import type { Call } from '../route.js';
 import { agentOf } from './caller.js';
 

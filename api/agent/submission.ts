@@ -6,9 +6,10 @@ import { readSteps, type Steps, toldSteps } from '../../domain/migration/steps.j
 import { otherFence } from '../../domain/request/judge-result.js';
 import type { MarkerMismatch, Submission } from '../../domain/request/moves.js';
 import type { Outcome } from '../../domain/request/types.js';
+import { cutBytes } from '../../lib/utf8.js';
 import type { Services } from '../context.js';
 import { memberText } from '../json-member.js';
-import { auditError, cutBytes } from '../requests/redaction.js';
+import { auditError } from '../requests/redaction.js';
 import type { Call } from '../route.js';
 
 const OUTCOMES = [

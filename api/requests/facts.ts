@@ -6,13 +6,11 @@ import { notFound } from '../../domain/errors.js';
 import type { Pair } from '../../domain/permissions.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import { DEFAULT_EXECUTION_POLICY, matchPolicy } from '../../domain/workflow-policy.js';
+import { isUuid } from '../../lib/uuid.js';
 import type { Dialect } from '../../sql/judge.js';
 import type { Generation } from '../context.js';
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** Whether a path's text can be an id at all; any other text names nothing (HT-61). */
-export const isUuid = (text: string) => uuid.test(text);
+export { isUuid };
 
 /** The id, or 404: its form is never a reason for another answer (HT-61). */
 export function requestId(text: string): string {

@@ -3,6 +3,7 @@ import { outsideDatabaseWork } from '../../db/call-limit.js';
 import { migrationSummary } from '../../domain/migration/summary.js';
 import type { Caller } from '../../domain/permissions.js';
 import type { Operation } from '../../domain/workflow-policy.js';
+import { cutBytes } from '../../lib/utf8.js';
 import type { Dialect } from '../../sql/judge.js';
 import type { Services } from '../context.js';
 
@@ -36,11 +37,4 @@ export function auditError(services: Services, message: string | null): { errorC
   const text = message ?? '';
   const errorClass = cutBytes(text.split(':', 1)[0] ?? '', 128);
   return { errorClass, errorMessage: services.config().audit.redaction === 'none' ? cutBytes(text, fingerprintBytes) : null };
-}
-
-/** The longest beginning of the text that has at most `limit` bytes, cut between characters. */
-export function cutBytes(text: string, limit: number): string {
-  if (Buffer.byteLength(text) <= limit) return text;
-  const bytes = new TextEncoder().encode(text).subarray(0, limit);
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
 }

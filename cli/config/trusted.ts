@@ -1,6 +1,6 @@
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, type Stats, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from '../../lib/deadline.js';
 import { failure } from '../failure.js';
 import { configDirectory } from './layers.js';
 
@@ -96,11 +96,8 @@ function isEntry(value: unknown): value is TrustEntry {
 }
 
 async function underLock(file: string, work: () => void): Promise<void> {
-  const deadline = Date.now() + lockWaitMs;
-  while (!take(file)) {
-    if (Date.now() > deadline) throw failure('config_error', `${file}: another svc holds it; remove it when none runs`);
-    await sleep(20);
-  }
+  if (!(await waitUntil(() => take(file), { ms: lockWaitMs, everyMs: 20 })))
+    throw failure('config_error', `${file}: another svc holds it; remove it when none runs`);
   try {
     work();
   } finally {

@@ -1,7 +1,7 @@
+import { sleep } from '../../lib/sleep.js';
 import { answerFailure } from '../client.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { pause } from '../signal.js';
 import { endedFailure, type Followed, waitsForApproval, waitsForResume } from './outcome.js';
 import { createProgress, type Progress } from './progress.js';
 import { lookAtRequest, type RequestView } from './request-view.js';
@@ -58,7 +58,9 @@ class Follower {
       const result = await this.step();
       if (result) return result;
       const left = this.context.terminal.limits.paceMs - (this.context.terminal.now() - startedAt);
-      if (this.status === before && left > 0) await pause(left, this.task.signal);
+      if (this.status !== before || left <= 0) continue;
+      await sleep(left, this.task.signal);
+      this.task.signal.throwIfAborted();
     }
   }
 

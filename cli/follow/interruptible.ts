@@ -1,7 +1,7 @@
+import { anySignal } from '../../lib/signals.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { confirm } from '../prompt.js';
-import { anySignal } from '../signal.js';
 import { isInteractive } from '../terminal.js';
 import { type FollowTask, follow } from './follow.js';
 import type { Followed } from './outcome.js';

@@ -1,9 +1,9 @@
+import { sleep } from '../../lib/sleep.js';
 import type { Context } from '../context.js';
 import { showDuration } from '../output/instant.js';
 import { paintStatus } from '../output/style.js';
 import { visible } from '../output/visible.js';
 import { cutToWidth } from '../output/width.js';
-import { pause } from '../signal.js';
 import { describeQueueHint, lookAtRequest, type RequestView } from './request-view.js';
 
 /** Progress on stderr in human mode (CL-25); in the other modes it shows nothing and asks nothing. */
@@ -43,17 +43,13 @@ interface Display {
 /** The first look is plain, to learn who runs it; the next ones end when the status changes. Failures only delay the next look. */
 async function watchRequest(context: Context, id: string, signal: AbortSignal, show: (view: RequestView) => void): Promise<void> {
   const { progressDelayMs, paceMs } = context.terminal.limits;
-  try {
-    await pause(progressDelayMs, signal);
-    for (let first = true; !signal.aborted; first = false) {
-      const startedAt = context.terminal.now();
-      const view = await lookAtRequest(context, id, !first, signal).catch(() => null);
-      if (view && !signal.aborted) show(view);
-      const left = paceMs - (context.terminal.now() - startedAt);
-      if (!first && left > 0) await pause(left, signal);
-    }
-  } catch {
-    // The signal aborted a pause: the wait is over.
+  await sleep(progressDelayMs, signal);
+  for (let first = true; !signal.aborted; first = false) {
+    const startedAt = context.terminal.now();
+    const view = await lookAtRequest(context, id, !first, signal).catch(() => null);
+    if (view && !signal.aborted) show(view);
+    const left = paceMs - (context.terminal.now() - startedAt);
+    if (!first && left > 0) await sleep(left, signal);
   }
 }
 

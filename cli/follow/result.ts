@@ -1,7 +1,7 @@
+import { anySignal } from '../../lib/signals.js';
 import { answerFailure, type Reply } from '../client.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { anySignal } from '../signal.js';
 import { migrationFailure } from './migration-failure.js';
 import { endedFailure, type Followed, statementFailure } from './outcome.js';
 import type { Progress } from './progress.js';

@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import { chownSync, cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type Child, lastLines, startChild } from '../child.js';
+import { type Child, startChild, waitUntilReady } from '../child.js';
 import { freePort } from '../ports.js';
 import { canReach, otherUser, type User } from '../postgres-programs.js';
 import { environmentOf, type MariadbProgram } from './program.js';
@@ -27,7 +26,7 @@ export interface MariadbServer {
   stop(): Promise<void>;
 }
 
-const startWaitMs = 60_000;
+const filesWaitMs = 60_000;
 const password = 'test';
 
 /**
@@ -54,7 +53,7 @@ export async function startMariadb(options: MariadbOptions): Promise<MariadbServ
   let child = launch();
   const stop = () => child.stop('SIGTERM', 15_000);
   try {
-    await waitUntilReady(port, child, options.signal);
+    await waitUntilReady(child, () => greets(port), options.signal);
   } catch (error) {
     await stop();
     throw error;
@@ -67,7 +66,7 @@ export async function startMariadb(options: MariadbOptions): Promise<MariadbServ
     url: (database = '') => `mysql://root:${password}@127.0.0.1:${port}/${database}`,
     startAgain: async () => {
       child = launch();
-      await waitUntilReady(port, child, options.signal);
+      await waitUntilReady(child, () => greets(port), options.signal);
     },
     stop,
   };
@@ -109,7 +108,7 @@ async function makeSystemTables(
   const child = spawn(program.file, argumentsOf(program, dataDir, ['bootstrap']), {
     ...{ cwd: dataDir, env: environmentOf(program), stdio: ['pipe', 'ignore', 'pipe'] },
     ...(user === null ? {} : { uid: user.uid, gid: user.gid }),
-    signal: AbortSignal.any([AbortSignal.timeout(startWaitMs), ...(signal === undefined ? [] : [signal])]),
+    signal: AbortSignal.any([AbortSignal.timeout(filesWaitMs), ...(signal === undefined ? [] : [signal])]),
   });
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (log = (log + chunk).slice(-10_000)));
@@ -123,16 +122,6 @@ async function makeSystemTables(
 
 const rootPassword = `update mysql.global_priv set priv = json_set(priv, '$.plugin', 'mysql_native_password',
   '$.authentication_string', password('${password}')) where User = 'root' and Host = '127.0.0.1';\n`;
-
-async function waitUntilReady(port: number, child: Child, signal: AbortSignal | undefined): Promise<void> {
-  const deadline = Date.now() + startWaitMs;
-  while (!(await greets(port))) {
-    signal?.throwIfAborted();
-    if (child.hasExited() || Date.now() > deadline)
-      throw new Error(`MariaDB did not start (log: ${child.logFile}):\n${lastLines(child.logFile, 15)}`);
-    await sleep(25);
-  }
-}
 
 /** A server that is ready speaks first, with the number of its protocol behind a header of four bytes. */
 function greets(port: number): Promise<boolean> {

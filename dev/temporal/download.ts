@@ -4,6 +4,7 @@ import { chmodSync, createWriteStream, mkdirSync, renameSync, rmSync } from 'nod
 import { dirname, join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { anySignal } from '../../lib/signals.js';
 import type { TemporalArchive } from './archives.js';
 import type { ProgramOptions } from './version.js';
 
@@ -70,10 +71,9 @@ interface Watch {
 
 /** Aborts when nothing moved for `idleMs`, or when the caller gives up. */
 function idleWatch(outer: AbortSignal): Watch {
-  const controller = new AbortController();
-  const stall = () => controller.abort(new Error(`nothing came for ${idleMs / 1000} s`));
-  const giveUp = () => controller.abort(outer.reason);
-  outer.addEventListener('abort', giveUp, { once: true });
+  const idle = new AbortController();
+  const stall = () => idle.abort(new Error(`nothing came for ${idleMs / 1000} s`));
+  const { signal, release } = anySignal([outer, idle.signal]);
   let timer = setTimeout(stall, idleMs);
   const moved = () => {
     clearTimeout(timer);
@@ -81,9 +81,9 @@ function idleWatch(outer: AbortSignal): Watch {
   };
   const end = () => {
     clearTimeout(timer);
-    outer.removeEventListener('abort', giveUp);
+    release();
   };
-  return { signal: controller.signal, moved, end };
+  return { signal, moved, end };
 }
 
 function reasonOf(error: unknown): string {

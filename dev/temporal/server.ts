@@ -1,6 +1,5 @@
 import { closeSync, existsSync, openSync, readSync, renameSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type Child, lastLines, startChild } from '../child.js';
+import { type Child, lastLines, startChild, waitUntilReady } from '../child.js';
 import { freePort } from '../ports.js';
 import { hasNamespace } from './ready.js';
 
@@ -21,8 +20,6 @@ export interface TemporalServer {
   child: Child;
   stop(): Promise<void>;
 }
-
-const startWaitMs = 60_000;
 
 /**
  * Starts a Temporal dev server on loopback and a free port; resolves when its namespace `default` answers. A database file that
@@ -56,7 +53,7 @@ async function launch(options: TemporalServerOptions): Promise<TemporalServer> {
   });
   const stop = () => child.stop('SIGTERM', 10_000);
   try {
-    await waitUntilReady(port, child, options.signal);
+    await waitUntilReady(child, () => hasNamespace(port, 'default'), options.signal);
   } catch (error) {
     await stop();
     throw error;
@@ -78,17 +75,6 @@ function settings(options: TemporalServerOptions): string[] {
     ...['--dynamic-config-value', 'matching.numTaskqueueWritePartitions=1'],
     ...['--log-level', 'warn'],
   ];
-}
-
-async function waitUntilReady(port: number, child: Child, signal: AbortSignal | undefined): Promise<void> {
-  const deadline = Date.now() + startWaitMs;
-  while (!(await hasNamespace(port, 'default'))) {
-    signal?.throwIfAborted();
-    if (child.hasExited() || Date.now() > deadline) {
-      throw new Error(`Temporal did not start (log: ${child.logFile}):\n${lastLines(child.logFile, 15)}`);
-    }
-    await sleep(25);
-  }
 }
 
 function isSqlite(file: string): boolean {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { readStateDir } from '../../config/state-dir.js';
+import { waitUntil } from '../../lib/deadline.js';
 import { readIfThere } from '../private-files.js';
 import { type ReloadRecord, readReloadRecord } from '../reload-record.js';
 import { type Say, sayAll, standardStreams } from './say.js';
@@ -65,12 +65,12 @@ async function runsServer(pid: number): Promise<boolean> {
 }
 
 async function nextRecord(stateDir: string, pid: number, after: number, withinMs: number): Promise<ReloadRecord | null> {
-  const deadline = performance.now() + withinMs;
-  while (performance.now() < deadline) {
+  let found: ReloadRecord | null = null;
+  const isOver = async () => {
     const record = await readReloadRecord(stateDir);
-    if (record !== null && record.pid === pid && record.startedAt >= after) return record;
-    if (!(await runsServer(pid))) return null;
-    await sleep(lookEveryMs);
-  }
-  return null;
+    if (record !== null && record.pid === pid && record.startedAt >= after) found = record;
+    return found !== null || !(await runsServer(pid));
+  };
+  await waitUntil(isOver, { ms: withinMs, everyMs: lookEveryMs });
+  return found;
 }

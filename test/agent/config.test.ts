@@ -119,7 +119,8 @@ ${database}read_url = "\${READ:-postgresql://r@localhost/d}"`,
     expect(id('$'.concat('{A}'), { A: '$'.concat('{B}') })).toBe('$'.concat('{B}'));
     expect(id(`\${A:-x:-y}\${B:-}z`)).toBe('x:-yz');
     expect(id(`$A $$ $\${A}`)).toBe(`$A $$ \${A}`);
-    for (const wrong of ['{}', '{A B}', '{1A}', '{A-x}']) expect(() => id(`$${wrong}`)).toThrow('agent_id: malformed variable');
+    for (const wrong of ['{}', '{A B}', '{1A}', '{A-x}'])
+      expect(() => id(`$${wrong}`)).toThrow('agent_id: no variable name after');
     const key = `[databases."\${A}".b]\nurl = "postgres://u@localhost/d"`;
     expect(() => load(`${server}${database}${key}`, { A: 'a' })).toThrow(`databases.\${A}: `);
   });

@@ -6,7 +6,6 @@ import { effectiveTimeout } from '../../agent/execute.js';
 import { createLog } from '../../agent/log.js';
 import { decideByMarkers, laterFence, type MarkerRow, sortMarkers } from '../../agent/marker.js';
 import { cutErrorText } from '../../agent/outcome.js';
-import { createPermits } from '../../agent/permits.js';
 
 const row = (fence: number, mode: string, state: string): MarkerRow => ({
   ...{ fence, step: '', mode, state, rowsAffected: 3, executionId: `e${fence}`, approvalDigest: 'd' },
@@ -115,18 +114,6 @@ describe('small rules', () => {
       }),
       { numRuns: 50 },
     );
-  });
-
-  it('gives permits in order and none to a waiter that went away', async () => {
-    const permits = createPermits(1);
-    const away = new AbortController();
-    expect(await permits.take()).toBe(true);
-    const [first, second] = [permits.take(away.signal), permits.take()];
-    away.abort();
-    expect(await first).toBe(false);
-    permits.give();
-    expect(await second).toBe(true);
-    expect(await permits.take(away.signal)).toBe(false);
   });
 
   it('writes one line per message, as text or JSON', () => {

@@ -8,8 +8,8 @@ import { createGatewayClient, type GatewayClient } from '../../agent/gateway-cli
 import { SnapshotTooLarge } from '../../agent/schema/no-snapshot.js';
 import { createSchemaSync } from '../../agent/schema-sync.js';
 import { defaultTimings } from '../../agent/timings.js';
-import { sleep } from '../../agent/wait.js';
 import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
+import { sleep } from '../../lib/sleep.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { createEmptyDatabase } from '../support/postgres.js';
 import { table } from '../support/snapshots.js';

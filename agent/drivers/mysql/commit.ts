@@ -1,3 +1,4 @@
+import { stopAfter } from '../../../lib/deadline.js';
 import { failure, type Outcome } from '../../outcome.js';
 import { type CommitEnd, lookUpCommit } from '../commit-probe.js';
 import type { Run } from '../driver.js';
@@ -34,10 +35,9 @@ export async function settleCommit(
 
 /** COMMIT with a deadline after which the connection ends. */
 export async function sendCommit(session: MysqlSession, run: Run, { timings }: MysqlWriteTarget): Promise<void> {
-  const timer = setTimeout(() => session.destroy(), Math.max(run.timeoutSecs * 1000, timings.commitProbeMs));
-  try {
-    await session.run('commit');
-  } finally {
-    clearTimeout(timer);
-  }
+  await stopAfter(
+    Math.max(run.timeoutSecs * 1000, timings.commitProbeMs),
+    () => session.destroy(),
+    () => session.run('commit'),
+  );
 }

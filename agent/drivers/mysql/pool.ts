@@ -1,4 +1,5 @@
-import { createPermits } from '../../permits.js';
+import { stopAfter } from '../../../lib/deadline.js';
+import { createPermits } from '../../../lib/permits.js';
 import { ConnectFailure } from '../driver.js';
 import type { PoolOptions, SessionPool } from '../session.js';
 import { connectMysql } from './client.js';
@@ -61,16 +62,17 @@ async function connect(
   const address = readMysqlUrl(url);
   if (typeof address === 'string') throw new ConnectFailure('connection', `the address ${address}`);
   let session: MysqlSession | null = null;
-  let timer: NodeJS.Timeout | undefined;
   try {
-    session = new MysqlSession(await connectMysql(address, maxRowBytes, connectTimeoutMs), giveBack);
-    timer = setTimeout(() => session?.destroy(), connectTimeoutMs);
-    await session.prepare({ readOnly, database: address.database, nameCase });
-    return session;
+    const made = new MysqlSession(await connectMysql(address, maxRowBytes, connectTimeoutMs), giveBack);
+    session = made;
+    await stopAfter(
+      connectTimeoutMs,
+      () => made.destroy(),
+      () => made.prepare({ readOnly, database: address.database, nameCase }),
+    );
+    return made;
   } catch (error) {
     session?.close();
     throw mysqlConnectFailure(error);
-  } finally {
-    clearTimeout(timer);
   }
 }

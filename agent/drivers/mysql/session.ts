@@ -1,3 +1,4 @@
+import { stopAfter } from '../../../lib/deadline.js';
 import { withoutReadingModes } from '../../../sql/mysql/settings.js';
 import { ConnectFailure } from '../driver.js';
 import { ConnectionLost, RowTooLarge } from '../faults.js';
@@ -174,17 +175,13 @@ export class MysqlSession implements Session {
   }
 
   /** Ends transaction, locks, temporary tables and settings of the job, and sets ours again; false when something is not as it was at first. */
-  async #reset(): Promise<boolean> {
-    const timer = setTimeout(() => this.destroy(), RESET_MS);
-    try {
+  #reset(): Promise<boolean> {
+    const reset = async () => {
       await this.#resetOnly();
       await this.run(this.#settings);
       return JSON.stringify(await this.#findSettings()) === this.#expected;
-    } catch {
-      return false;
-    } finally {
-      clearTimeout(timer);
-    }
+    };
+    return stopAfter(RESET_MS, () => this.destroy(), reset).catch(() => false);
   }
 
   #resetOnly(): Promise<void> {

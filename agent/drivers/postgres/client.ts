@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { stopAfter } from '../../../lib/deadline.js';
 import { asServerError } from './errors.js';
 import { Exchange, type Step } from './exchange.js';
 import { type RowTap, type TappedConnection, tapRows } from './frames.js';
@@ -49,16 +50,14 @@ export function tappedClient(maxRowBytes: number) {
  * changes what texts mean is not as it is to be (HD-30).
  */
 export async function learnBackend(client: TappedClient, fixed: FixedSettings, timeoutMs: number): Promise<void> {
-  const timer = setTimeout(() => client.connection.stream.destroy(), timeoutMs);
-  try {
+  const learn = async () => {
     const [who, found] = await ask(client, [{ kind: 'run', text: WHO }, fixed.look]);
     const [pid, since, serverEncoding] = who ?? [];
     const encoding = serverEncoding === 'SQL_ASCII' ? 'SQL_ASCII' : 'UTF8';
     client.backend = { pid: pid ?? '', since: since ?? '', encoding, settings: [] };
     await setTheRest(client, fixed, found);
-  } finally {
-    clearTimeout(timer);
-  }
+  };
+  await stopAfter(timeoutMs, () => client.connection.stream.destroy(), learn);
 }
 
 /** What start options cannot set; `found` is how the settings are before that. */

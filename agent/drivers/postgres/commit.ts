@@ -1,3 +1,4 @@
+import { stopAfter } from '../../../lib/deadline.js';
 import { failure, type Outcome } from '../../outcome.js';
 import { type CommitEnd, lookUpCommit } from '../commit-probe.js';
 import type { Run } from '../driver.js';
@@ -29,16 +30,15 @@ export async function settleCommit(
   target: PostgresWriteTarget,
   ask: (other: PostgresSession) => Promise<'committed' | 'rolled_back' | null>,
 ): Promise<CommitEnd> {
-  const timer = setTimeout(() => session.destroy(), Math.max(run.timeoutSecs * 1000, target.timings.commitProbeMs));
+  const commitMs = Math.max(run.timeoutSecs * 1000, target.timings.commitProbeMs);
+  const send = () => session.exchange([{ kind: 'run', text: 'commit' }]);
   try {
-    const [result] = await session.exchange([{ kind: 'run', text: 'commit' }]);
+    const [result] = await stopAfter(commitMs, () => session.destroy(), send);
     return result?.tag === 'COMMIT' ? { found: 'committed' } : { found: 'rolled_back', error: null };
   } catch (error) {
     if (target.engine.errors.isServerError(error)) return { found: 'rolled_back', error };
     session.destroy();
     return { found: await lookUpCommit(run, target, ask), error };
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,6 +1,6 @@
 import pg, { type PoolClient } from 'pg';
-import { createPermits } from '../../permits.js';
-import { within } from '../../wait.js';
+import { within } from '../../../lib/deadline.js';
+import { createPermits } from '../../../lib/permits.js';
 import { ConnectionLost, RowTooLarge } from '../faults.js';
 import type { PoolOptions, Session, SessionPool } from '../session.js';
 import { type Backend, connectionConfig, learnBackend, type TappedClient, tappedClient } from './client.js';

@@ -1,0 +1,6 @@
+/** The longest beginning of the text that has at most `limit` bytes in UTF-8, cut between characters. */
+export function cutBytes(text: string, limit: number): string {
+  if (text.length * 3 <= limit) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(limit));
+  return text.slice(0, read);
+}
