@@ -3,7 +3,7 @@ import { stopAfter } from '../../../lib/deadline.js';
 import { asServerError } from './errors.js';
 import { Exchange, type Step } from './exchange.js';
 import { type RowTap, type TappedConnection, tapRows } from './frames.js';
-import { BE_ORIGIN, differs, type FixedSettings } from './settings.js';
+import { BE_ORIGIN, differs, type FixedSettings, type OwnSettings } from './settings.js';
 
 /** A client of the driver whose rows come as raw bytes. */
 export interface TappedClient extends pg.ClientBase {
@@ -17,11 +17,9 @@ export interface TappedClient extends pg.ClientBase {
 }
 
 /** What names a session of the server for good: its process id comes again, soon so where a container starts anew. */
-export interface Backend {
+export interface Backend extends OwnSettings {
   pid: string;
   since: string;
-  /** SQL_ASCII where the database knows no encoding: what is no UTF-8 it sends only to a client without one (section 10). */
-  encoding: 'UTF8' | 'SQL_ASCII';
   /** What start options cannot set, in statements that are repeated after each DISCARD ALL. */
   settings: readonly string[];
 }
@@ -32,7 +30,7 @@ export function tappedClient(maxRowBytes: number) {
     declare processID: number;
     declare secretKey: number;
     readonly tap = { onRow: null, tooLarge: false } as TappedClient['tap'];
-    backend: Backend = { pid: '', since: '', encoding: 'UTF8', settings: [] };
+    backend: Backend = { pid: '', since: '', encoding: 'UTF8', role: 'none', settings: [] };
 
     constructor(config?: pg.ClientConfig) {
       super(config);
@@ -52,9 +50,11 @@ export function tappedClient(maxRowBytes: number) {
 export async function learnBackend(client: TappedClient, fixed: FixedSettings, timeoutMs: number): Promise<void> {
   const learn = async () => {
     const [who, found] = await ask(client, [{ kind: 'run', text: WHO }, fixed.look]);
-    const [pid, since, serverEncoding] = who ?? [];
+    const [pid, since, serverEncoding, role] = who ?? [];
     const encoding = serverEncoding === 'SQL_ASCII' ? 'SQL_ASCII' : 'UTF8';
-    client.backend = { pid: pid ?? '', since: since ?? '', encoding, settings: [] };
+    // DISCARD ALL of servers before 18 takes away the role that an account has by itself.
+    const settings = role === 'none' ? [] : ['reset role'];
+    client.backend = { pid: pid ?? '', since: since ?? '', encoding, role: role ?? '', settings };
     await setTheRest(client, fixed, found);
   };
   await stopAfter(timeoutMs, () => client.connection.stream.destroy(), learn);
@@ -63,13 +63,13 @@ export async function learnBackend(client: TappedClient, fixed: FixedSettings, t
 /** What start options cannot set; `found` is how the settings are before that. */
 async function setTheRest(client: TappedClient, fixed: FixedSettings, found: Row | undefined): Promise<void> {
   const { encoding } = client.backend;
-  let problem = fixed.problemIn(found, encoding);
+  let problem = fixed.problemIn(found, client.backend);
   for (const text of [NO_ENCODING, BE_ORIGIN]) {
     // Only a superuser may be a session of origin by will: where one has made it something else, the others stay with that.
     if (text === NO_ENCODING ? encoding === 'UTF8' : !problem?.includes('session_replication_role')) continue;
     try {
       const [, again] = await ask(client, [{ kind: 'run', text }, fixed.look]);
-      problem = fixed.problemIn(again, encoding);
+      problem = fixed.problemIn(again, client.backend);
       client.backend = { ...client.backend, settings: [...client.backend.settings, text] };
     } catch (error) {
       if (asServerError(error) === null) throw error;
@@ -83,7 +83,7 @@ type Row = (string | null)[];
 /** Takes the place of the encoding of the start options. */
 const NO_ENCODING = "set client_encoding to 'SQL_ASCII'";
 
-const WHO = `select pid::text, backend_start::text, pg_catalog.current_setting('server_encoding')
+const WHO = `select pid::text, backend_start::text, pg_catalog.current_setting('server_encoding'), pg_catalog.current_setting('role')
   from pg_catalog.pg_stat_activity where pid = pg_catalog.pg_backend_pid()`;
 
 async function ask(client: TappedClient, steps: Step[]): Promise<(Row | undefined)[]> {

@@ -94,12 +94,12 @@ export class PostgresSession implements Session {
 
   /** A step before each further statement of a transaction: a function of the one before may have left settings behind (HD-30). */
   get keepMeaning(): Step {
-    return this.#fixed.keepMeaning(this.backend.encoding);
+    return this.#fixed.keepMeaning(this.backend);
   }
 
   /** The same for the texts of a migration, which set things for each other. */
   get keepReading(): Step {
-    return this.#fixed.keepReading(this.backend.encoding);
+    return this.#fixed.keepReading(this.backend);
   }
 
   /** Runs the steps in one round trip; throws the server's error, RowTooLarge or ConnectionLost. */
@@ -154,7 +154,7 @@ export class PostgresSession implements Session {
   async checkSettings(statements: readonly string[] = []): Promise<void> {
     const steps = statements.map((text): Step => ({ kind: 'run', text }));
     const results = await this.exchange([...steps, this.#fixed.look]);
-    const problem = this.#fixed.problemIn(results.at(-1)?.rows[0], this.backend.encoding);
+    const problem = this.#fixed.problemIn(results.at(-1)?.rows[0], this.backend);
     if (problem !== null) throw differs(problem);
   }
 }

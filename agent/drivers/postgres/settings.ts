@@ -11,11 +11,19 @@ export interface FixedSettings {
   /** Asks what the settings are; its row goes to `problemIn`. */
   readonly look: Step;
   /** What is wrong in a row of `look`, or null. */
-  problemIn(row: readonly (string | null)[] | undefined, encoding: string): string | null;
+  problemIn(row: readonly (string | null)[] | undefined, own: OwnSettings): string | null;
   /** Sets again, for the transaction there is, what a function of an earlier statement may have changed and no text may. */
-  keepMeaning(encoding: string): Step;
+  keepMeaning(own: OwnSettings): Step;
   /** The same for texts that may change settings themselves, but not how they are read. */
-  keepReading(encoding: string): Step;
+  keepReading(own: OwnSettings): Step;
+}
+
+/** What depends on the database and the account; a session keeps what it began with. */
+export interface OwnSettings {
+  /** SQL_ASCII where the database knows no encoding: what is no UTF-8 it sends only to a client without one (section 10). */
+  encoding: 'UTF8' | 'SQL_ASCII';
+  /** `none`, or what ALTER ROLE … SET ROLE says; `$user` of the path stands for it. */
+  role: string;
 }
 
 /** How a text is cut into words. */
@@ -37,20 +45,21 @@ export function fixedSettings(searchPath: string, readOnly: boolean): FixedSetti
   };
   // Only a superuser may give this one a value, even the one that it has.
   const expected = Object.entries({ ...started, session_replication_role: 'origin' });
-  const names = [...expected.map(([name]) => name), 'client_encoding'];
+  const names = [...expected.map(([name]) => name), 'client_encoding', 'role'];
   return {
     startOptions: Object.entries({ ...started, client_encoding: 'UTF8' }).map(
       ([name, value]) => `-c ${name}=${value.replace(/[\\\s]/g, '\\$&')}`,
     ),
     look: { kind: 'run', text: `select ${names.map((name) => `pg_catalog.current_setting('${name}')`).join(', ')}` },
-    problemIn(row, encoding) {
-      const all = [...expected, ['client_encoding', encoding]] as const;
+    problemIn(row, { encoding, role }) {
+      const all = [...expected, ['client_encoding', encoding], ['role', role]] as const;
       const at = all.findIndex(([, value], index) => row?.[index] !== value);
       const [name, value] = all[at] ?? [];
       return name === undefined ? null : `the setting ${name} is '${row?.[at] ?? ''}' instead of '${value}'`;
     },
-    keepMeaning: (encoding) => setAgain({ ...reading, ...meaning, search_path: searchPath, client_encoding: encoding }),
-    keepReading: (encoding) => setAgain({ ...reading, client_encoding: encoding }),
+    keepMeaning: ({ encoding, role }) =>
+      setAgain({ ...reading, ...meaning, search_path: searchPath, client_encoding: encoding, role }),
+    keepReading: ({ encoding }) => setAgain({ ...reading, client_encoding: encoding }),
   };
 }
 
