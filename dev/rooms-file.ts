@@ -1,0 +1,81 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+/** The page with the picture of the rooms: `npx tsx dev/rooms-file.ts` draws it again after a change of `dev/import-rules.cjs`. */
+export const roomsFile = new URL('../docs/architecture.md', import.meta.url);
+
+const begin = '<!-- rooms -->\n';
+const end = '<!-- end of rooms -->';
+
+/** The page with picture and table as the rules of imports are now. */
+export function withCurrentRooms(page: string): string {
+  const [before = '', rest = ''] = page.split(begin);
+  const after = rest.slice(rest.indexOf(end));
+  return `${before}${begin}\n${picture(readRooms())}\n\n${table(readRooms())}\n\n${after}`;
+}
+
+interface Room {
+  name: string;
+  /** Folders, or single files, of ours. */
+  imports: string[];
+  packages: string[];
+  builtins: boolean;
+}
+
+interface ImportRule {
+  name: string;
+  to: { pathNot?: string | string[] };
+}
+
+/** The rooms as the rules of the checker say: a rule is named `<room> imports`, and lists what is not forbidden. */
+function readRooms(): Room[] {
+  const { forbidden } = createRequire(import.meta.url)('./import-rules.cjs') as { forbidden: ImportRule[] };
+  return forbidden.flatMap(({ name, to }) => {
+    const [, room] = /^(\S+) imports$/.exec(name) ?? [];
+    return room === undefined ? [] : [roomOf(room, [to.pathNot ?? []].flat())];
+  });
+}
+
+function roomOf(name: string, allowed: readonly string[]): Room {
+  const paths = allowed.map((pattern) => pattern.replaceAll('\\', '').replace(/^\^/, ''));
+  const packages = paths.flatMap((path) => /^node_modules\/\(@types\/\)\?(.+?)(?:\(\/\|\$\))?$/.exec(path)?.[1] ?? []);
+  const own = paths.flatMap((path) => /^((?:[a-z-]+\/)+(?:[a-z-]+\.m?[tj]s)?)\$?$/.exec(path)?.[1]?.replace(/\/$/, '') ?? []);
+  return {
+    name,
+    imports: own.filter((one) => one !== name && !one.startsWith('node_modules')),
+    packages: packages.map((one) => (one.endsWith('/') ? `${one}*` : one)),
+    builtins: paths.includes('node:'),
+  };
+}
+
+/** An arrow is left out where others lead there too. */
+function picture(rooms: readonly Room[]): string {
+  const importsOf = new Map(rooms.map(({ name, imports }) => [name, imports]));
+  const arrows = rooms.flatMap(({ name, imports }) =>
+    imports
+      .filter((one) => !imports.some((other) => importsOf.get(other)?.includes(one)))
+      .map((one) => `  ${idOf(name)} --> ${idOf(one)}`),
+  );
+  const names = [...new Set(rooms.flatMap(({ name, imports }) => [name, ...imports]))];
+  const boxes = names.map((name) => `  ${idOf(name)}["${name}"]`);
+  const parts = names
+    .filter((name) => /\.[a-z]+$/.test(name))
+    .map((name) => `  ${idOf(name)} -.- ${idOf(name.replace(/\/[^/]+$/, ''))}`);
+  return ['```mermaid', 'flowchart TD', ...boxes, ...arrows, ...parts, '```'].join('\n');
+}
+
+const idOf = (name: string) => name.replace(/[^a-z]/g, '_');
+
+function table(rooms: readonly Room[]): string {
+  const rows = rooms.map(({ name, imports, packages, builtins }) => {
+    const cells = [code([name]), code(imports), code(packages), builtins ? 'yes' : 'no'];
+    return `| ${cells.join(' | ')} |`;
+  });
+  return ['| Room | May import | Packages | Node built-ins |', '|---|---|---|---|', ...rows].join('\n');
+}
+
+const code = (names: readonly string[]) => (names.length === 0 ? '–' : names.map((name) => `\`${name}\``).join(', '));
+
+if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href)
+  await writeFile(roomsFile, withCurrentRooms(await readFile(roomsFile, 'utf8')));
