@@ -1,11 +1,17 @@
+import { readdirSync } from 'node:fs';
+import { parse } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { refusal } from '../domain/errors.js';
 import { isUnreachable } from './errors.js';
 
-/** Schema version this code was written for: the name of the newest file in `db/migrations`. */
-export const schemaVersion = '15_granted_by';
+const folder = fileURLToPath(new URL('./migrations/', import.meta.url));
+
+/** Schema version this code was written for: the name of the newest file in `db/migrations`, which begins with its number. */
+export const schemaVersion = readdirSync(folder)
+  .map((file) => parse(file).name)
+  .reduce((newest, name) => (Number.parseInt(name, 10) > Number.parseInt(newest, 10) ? name : newest));
 
 export interface MigrateOptions {
   connectTimeoutMs?: number;
@@ -30,7 +36,7 @@ export async function migrate(url: string, { connectTimeoutMs = 10_000, signal }
     await client.connect();
     await runner({
       dbClient: client,
-      dir: fileURLToPath(new URL('./migrations/', import.meta.url)),
+      dir: folder,
       migrationsTable: 'schema_migrations',
       direction: 'up',
       advisoryLockMode: 'wait',
