@@ -1,3 +1,4 @@
+import { arrayText, closeObject, objectWriter, openObject } from '../lib/json/write.js';
 /** One row as the text of its JSON object or array, members already converted. */
 export type RowWriter = (values: readonly string[]) => string;
 
@@ -64,7 +65,7 @@ export class RowsJson {
   constructor(columns: readonly string[], types: readonly string[], limits: ResultLimits) {
     this.#limits = limits;
     this.#row = rowWriter(columns);
-    this.text.append(`{"columns":${JSON.stringify(columns)},"column_types":${JSON.stringify(types)},"rows":[`);
+    this.text.append(`${openObject(JSON.stringify({ columns, column_types: types }), 'rows')}[`);
   }
 
   /** True when a further row would change nothing. */
@@ -98,22 +99,15 @@ export class RowsJson {
     this.#rows++;
   }
 
-  /** Ends the text; `tail` is put at its end, for example `,"rows_affected":3`. */
-  finish(tail = ''): { text: ResultText; truncated: boolean } {
+  /** Ends the text; `tail` has the members that come last. */
+  finish(tail: { rows_affected?: number } = {}): { text: ResultText; truncated: boolean } {
     const truncated = this.full;
-    this.text.append(`],"truncated":${truncated},"truncation_reason":${JSON.stringify(this.#reason)}${tail}}`);
+    this.text.append(`]${closeObject({ truncated, truncation_reason: this.#reason, ...tail })}`);
     this.text.close();
     return { text: this.text, truncated };
   }
 }
 
 /** Objects when all names differ, else arrays, so that no column is lost (AP-70). */
-function rowWriter(columns: readonly string[]): RowWriter {
-  if (new Set(columns).size !== columns.length) return (values) => `[${values.join(',')}]`;
-  const keys = columns.map((name) => `${JSON.stringify(name)}:`);
-  return (values) => {
-    let row = '{';
-    for (let i = 0; i < keys.length; i++) row += `${i === 0 ? '' : ','}${keys[i]}${values[i]}`;
-    return `${row}}`;
-  };
-}
+const rowWriter = (columns: readonly string[]): RowWriter =>
+  new Set(columns).size === columns.length ? objectWriter(columns) : arrayText;

@@ -1,3 +1,4 @@
+import { closeObject, insideString, openObject } from '../lib/json/write.js';
 import { sleep } from '../lib/sleep.js';
 import type { GatewayClient, StreamedBody } from './gateway-client.js';
 import type { Log } from './log.js';
@@ -109,9 +110,9 @@ class EscapedBody {
   }
 
   *[Symbol.iterator](): Iterator<string> {
-    yield `${JSON.stringify(this.#fields).slice(0, -1)},"result_data":"`;
+    yield `${openObject(JSON.stringify(this.#fields), 'result_data')}"`;
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-    for (const piece of this.#data.pieces) yield JSON.stringify(decoder.decode(piece)).slice(1, -1);
-    yield '"}';
+    for (const piece of this.#data.pieces) yield insideString(decoder.decode(piece));
+    yield `"${closeObject()}`;
   }
 }

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { invalid, refusal } from '../domain/errors.js';
-import { isNestedDeeper } from '../domain/json-depth.js';
-import { takeString } from './json-member.js';
+import { isNestedDeeper } from '../lib/json/depth.js';
+import { takeString } from '../lib/json/member.js';
 
 const maxDepth = 64;
 

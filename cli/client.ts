@@ -1,11 +1,11 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { rootCertificates } from 'node:tls';
+import { type JsonText, readJson } from '../lib/json/read.js';
 import { sleep } from '../lib/sleep.js';
 import type { ServerSettings } from './config/server.js';
 import { type ExchangeAnswer, exchange, NoAnswer } from './exchange.js';
 import { CommandFailure, failure } from './failure.js';
-import { type JsonText, readJson } from './output/json-text.js';
 import { visible } from './output/visible.js';
 import { ForwardAgent, proxyAuthorization, proxyFor, TunnelAgent } from './proxy.js';
 import type { Limits } from './terminal.js';

@@ -1,4 +1,4 @@
-import { isNestedDeeper } from './json-depth.js';
+import { isNestedDeeper } from '../lib/json/depth.js';
 
 /** JSON as it was written, and its canonical form (`execution-token.md` ET-09), as pure functions. */
 

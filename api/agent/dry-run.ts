@@ -5,10 +5,10 @@ import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { shownPlan } from '../../domain/mysql-plan.js';
 import { shownPlanError } from '../../domain/plan-error.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
+import { memberText } from '../../lib/json/member.js';
 import { cutBytes } from '../../lib/utf8.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
-import { memberText } from '../json-member.js';
 import type { Call } from '../route.js';
 import { agentOf, requireServed } from './caller.js';
 

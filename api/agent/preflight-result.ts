@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { endPreflightJob, findPreflightPair } from '../../db/preflight-jobs.js';
 import { invalid, refusal } from '../../domain/errors.js';
 import { shownPlan } from '../../domain/mysql-plan.js';
+import { memberText } from '../../lib/json/member.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
-import { memberText } from '../json-member.js';
 import type { Call } from '../route.js';
 import { agentOf, requireServed } from './caller.js';
 

@@ -6,9 +6,10 @@ import { readSteps, type Steps, toldSteps } from '../../domain/migration/steps.j
 import { otherFence } from '../../domain/request/judge-result.js';
 import type { MarkerMismatch, Submission } from '../../domain/request/moves.js';
 import type { Outcome } from '../../domain/request/types.js';
+import { memberText } from '../../lib/json/member.js';
+import { objectText } from '../../lib/json/write.js';
 import { cutBytes } from '../../lib/utf8.js';
 import type { Services } from '../context.js';
-import { memberText } from '../json-member.js';
 import { auditError } from '../requests/redaction.js';
 import type { Call } from '../route.js';
 
@@ -138,7 +139,7 @@ export function replaceTooLarge(
   if (mutating && submission.success) {
     return {
       submission: { ...submission, errorMessage },
-      data: Buffer.from(`{"rows_affected":${submission.rowsAffected ?? 0}}`),
+      data: Buffer.from(objectText({}, { rows_affected: submission.rowsAffected ?? '0' })),
       tooLarge: true,
     };
   }

@@ -4,6 +4,7 @@ import { forbidden, invalid } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { blockedAnswer, type PreflightAnswer, preflightAnswer } from '../../domain/preflight.js';
 import { decideAutoApproval } from '../../domain/workflow-policy.js';
+import { objectText } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
 import { type Reply, rawJson } from '../reply.js';
 import { pairDialect, registered } from '../requests/facts.js';
@@ -70,10 +71,7 @@ function factsOf({ caller, body }: PreflightCall, verdict: Accepted, judged: Jud
 async function answer(call: PreflightCall, services: Services, found: PreflightAnswer, impact: Impact): Promise<Reply> {
   const { plan, planned = 0, ...shown } = impact;
   await auditPreflight(call, services, found, { status: impact.status, planned });
-  const text = JSON.stringify(preflightResponse.parse({ ...found, impact: shown }));
-  if (plan === undefined) return rawJson(200, [text]);
-  // `impact` is the only object of that name; a quote inside a text would be escaped.
-  const mark = '"impact":{';
-  const at = text.lastIndexOf(mark) + mark.length;
-  return rawJson(200, [text.slice(0, at), `"explain_plan":${plan},`, text.slice(at)]);
+  const answered = preflightResponse.parse({ ...found, impact: shown });
+  const explained: Record<string, string> = plan === undefined ? {} : { explain_plan: plan };
+  return rawJson(200, [objectText(answered, { impact: objectText(answered.impact, explained) })]);
 }

@@ -6,7 +6,8 @@ import { maxBundleBytes } from '../../domain/migration/bundle.js';
 import { normaliseShareWith } from '../../domain/permissions.js';
 import type { CreationInput } from '../../domain/request/creation.js';
 import type { Operation } from '../../domain/workflow-policy.js';
-import { memberText } from '../json-member.js';
+import { memberText } from '../../lib/json/member.js';
+import { objectText } from '../../lib/json/write.js';
 import { operationName, pairName } from '../names.js';
 
 const bytes = (text: string) => Buffer.byteLength(text);
@@ -76,6 +77,6 @@ export function creationFingerprint({
   ...input
 }: CreationInput & { asked: Operation }): string {
   // Keys that came later count only where they are set: a key keeps its fingerprint through an upgrade.
-  const rest = JSON.stringify({ ...input, ...(requireApproval ? { requireApproval } : {}), operation: asked });
-  return sha256Hex(canonicalJson(`${rest.slice(0, -1)},"metadata":${metadata}}`));
+  const content = { ...input, ...(requireApproval ? { requireApproval } : {}), operation: asked };
+  return sha256Hex(canonicalJson(objectText(content, { metadata })));
 }

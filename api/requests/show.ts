@@ -9,6 +9,7 @@ import { firstOpenStep, stepProgress } from '../../domain/request/approval.js';
 import { shownContext } from '../../domain/request/context.js';
 import { mayReadResult, maySee } from '../../domain/request/relation.js';
 import { FINAL, type Status, type StoredRequest } from '../../domain/request/types.js';
+import { arrayText, objectText } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../long-poll.js';
 import { type Reply, rawJson } from '../reply.js';
@@ -54,11 +55,8 @@ async function answer(
   services: Services,
   found: { request: StoredRequest & Shown; now: number },
 ): Promise<Reply> {
-  const text = JSON.stringify(shown.parse(await shownRequest(caller, services, found)));
-  // The first such key is ours: what stands before it are texts, whose quotes are escaped.
-  const mark = '"metadata":';
-  const at = text.indexOf(`${mark}null`) + mark.length;
-  return rawJson(200, [`${text.slice(0, at)}${found.request.metadata}${text.slice(at + 'null'.length)}`]);
+  const answered = shown.parse(await shownRequest(caller, services, found));
+  return rawJson(200, [objectText(answered, { metadata: found.request.metadata })]);
 }
 
 async function shownRequest(
@@ -163,13 +161,10 @@ export async function showExecutions(call: Call<{ id: string }, { limit: number 
       readable(services, call.generation, request, row) && mayReadResult(call.caller, request, access(services, call, request)),
   }));
   if (executions.every(({ rows_affected: count }) => count === null || Number.isSafeInteger(count))) return { executions };
-  const texts = executions.map((shown, index) => withExactCount(shown, rows[index]?.rows_affected ?? null));
-  return rawJson(200, [`{"executions":[${texts.join(',')}]}`]);
+  // A count above 2^53 - 1 is shown exactly (AG-50a), which no number of ours can.
+  const texts = executions.map((shown, index) => objectText(shown, { rows_affected: rows[index]?.rows_affected ?? 'null' }));
+  return rawJson(200, [objectText({}, { executions: arrayText(texts) })]);
 }
-
-/** A count above 2^53 - 1 is shown exactly (AG-50a), which no number of ours can; inside texts the quotes of the key are escaped. */
-const withExactCount = (shown: { rows_affected: number | null }, digits: string | null): string =>
-  JSON.stringify({ ...shown, rows_affected: digits }).replace(/"rows_affected":"(\d+)"/, '"rows_affected":$1');
 
 const access = (services: Services, call: Pick<Call<unknown, unknown, unknown>, 'generation'>, request: StoredRequest) =>
   resultPolicy(services, call.generation, request).access;

@@ -1,3 +1,4 @@
+import { closeObject, objectText, openObject } from '../../lib/json/write.js';
 import type { JsonChunk } from '../reply.js';
 
 /** The head of an envelope as readers get it (results.md section 2). */
@@ -12,13 +13,7 @@ export interface EnvelopeHead {
 /** The answer in pieces; `data` is JSON text passed through byte for byte (RS-10), null = `null`. */
 export function envelope<Data extends JsonChunk>(head: EnvelopeHead, data: Data | null): (string | Data)[] {
   const { executionId, success, rowsAffected, truncated, errorMessage } = head;
-  const fields = [
-    '"_svc_result":true',
-    `"execution_id":${JSON.stringify(executionId)}`,
-    `"success":${success}`,
-    `"rows_affected":${rowsAffected ?? 'null'}`,
-    `"truncated":${truncated}`,
-    `"error_message":${JSON.stringify(errorMessage)}`,
-  ];
-  return [`{${fields.join(',')},"result_data":`, data ?? 'null', '}'];
+  const fields = { execution_id: executionId, success, rows_affected: null, truncated, error_message: errorMessage };
+  const text = objectText({ _svc_result: true, ...fields }, { rows_affected: rowsAffected ?? 'null' });
+  return [openObject(text, 'result_data'), data ?? 'null', closeObject()];
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ExecutionResult } from '../../db/results.js';
+import { insideString } from '../../lib/json/write.js';
 import { reachResults } from '../../runtime/result-store.js';
 import type { Services } from '../context.js';
 import type { JsonChunk } from '../reply.js';
@@ -60,8 +61,8 @@ async function* pieces({ results }: Services, { backend, object_key: key }: Reco
 
 async function* asJsonString(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
-  const escaped = (text: string) => Buffer.from(JSON.stringify(text).slice(1, -1));
+  const escaped = (text: string) => Buffer.from(insideString(text));
   yield Buffer.from('"');
   for await (const piece of pieces) yield escaped(decoder.decode(piece, { stream: true }));
-  yield Buffer.from(`${JSON.stringify(decoder.decode()).slice(1)}`);
+  yield Buffer.from(`${insideString(decoder.decode())}"`);
 }

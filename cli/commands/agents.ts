@@ -1,6 +1,6 @@
+import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { showValue } from '../output/details.js';
-import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
 

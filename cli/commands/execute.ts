@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { addAbortSignal, type Readable } from 'node:stream';
+import { onOneLine } from '../../lib/json/read.js';
 import { databaseName, environmentName } from '../config/target.js';
 import { beginsLikeRead, requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
@@ -8,7 +9,6 @@ import { failure } from '../failure.js';
 import { type DeliveryOptions, deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions, submit } from '../follow/submit.js';
 import { showDuration } from '../output/instant.js';
-import { onOneLine } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
 import { highlightSql } from '../output/sql.js';
 

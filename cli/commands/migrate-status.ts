@@ -1,10 +1,11 @@
 import { joinStatus, type MigrationState } from '../../domain/migration/status.js';
+import { readJson } from '../../lib/json/read.js';
+import { objectText } from '../../lib/json/write.js';
 import { databaseName, environmentName, migrationsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { type SubmitOptions, submit } from '../follow/submit.js';
 import { readMigrations } from '../migrations/directory.js';
-import { readJson } from '../output/json-text.js';
 import { viewMigration } from '../output/migration-result.js';
 import type { Answer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
@@ -40,7 +41,7 @@ export async function migrateStatus(context: Context, _: readonly string[], opti
     ...{ version, name: names.get(version) ?? null, status: state },
   }));
   return {
-    data: `{"migrations":${JSON.stringify(lines)},"result":${envelope}}`,
+    data: objectText({ migrations: lines }, { result: envelope ?? 'null' }),
     human: () => statusTable(context, lines),
     note: output.noteStyle.dim(`${summary(lines)} on ${database}/${environment}`),
   };

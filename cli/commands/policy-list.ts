@@ -1,6 +1,7 @@
+import type { JsonText } from '../../lib/json/read.js';
+import { objectText } from '../../lib/json/write.js';
 import type { Context } from '../context.js';
 import { showValue } from '../output/details.js';
-import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
 import { approverSteps, autoApproval } from '../output/policy-parts.js';
 import { renderTable } from '../output/table.js';
@@ -64,10 +65,10 @@ export async function listPolicies(context: Context, _: readonly string[], { kin
   const read = (list: List) => context.client().call({ method: 'GET', path: ['api', list.path] });
   const replies = await Promise.all(wanted.map(read));
   const found = wanted.map((list, index) => ({ list, items: replies[index]?.json().get(list.key) }));
-  const joined = found.map(({ list, items }) => `${JSON.stringify(list.key)}:${items?.text ?? '[]'}`);
+  const all = () => Object.fromEntries(found.map(({ list, items }) => [list.key, items?.text ?? '[]']));
   const shown = found.filter(({ items }) => (items?.items().length ?? 0) > 0);
   return {
-    data: kind === undefined ? `{${joined.join(',')}}` : replies[0]!.text,
+    data: kind === undefined ? objectText({}, all()) : replies[0]!.text,
     human: () => shown.map(({ list, items }) => tableOf(context, list, items?.items() ?? [], kind === undefined)).join('\n'),
     ...(shown.length === 0 ? { note: 'no policies' } : {}),
   };

@@ -1,8 +1,8 @@
+import type { JsonText } from '../../lib/json/read.js';
 import { databaseName, environmentName } from '../config/target.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { findingLines, findingsOf } from '../output/findings.js';
-import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
 import { planLines } from '../output/plan.js';
 import { riskText } from '../output/risk.js';

@@ -1,6 +1,6 @@
+import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { showInstant } from '../output/instant.js';
-import type { JsonText } from '../output/json-text.js';
 import { migrationDetailLine } from '../output/migration-detail.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';

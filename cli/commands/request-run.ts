@@ -1,10 +1,10 @@
+import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { type DeliveryOptions, deliver } from '../follow/deliver.js';
 import { followInterruptibly } from '../follow/interruptible.js';
 import { storedResult } from '../follow/result.js';
 import { showInstant } from '../output/instant.js';
-import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';

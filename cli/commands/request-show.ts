@@ -1,8 +1,8 @@
+import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import type { CommandFailure } from '../failure.js';
 import { describeQueueHint, viewRequest } from '../follow/request-view.js';
 import { showDuration, showInstant } from '../output/instant.js';
-import type { JsonText } from '../output/json-text.js';
 import { migrationDetailLines } from '../output/migration-detail.js';
 import type { Answer } from '../output/output.js';
 import { explainLines } from '../output/plan.js';

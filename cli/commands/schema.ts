@@ -1,7 +1,7 @@
+import type { JsonText } from '../../lib/json/read.js';
 import { databaseName } from '../config/target.js';
 import type { Context } from '../context.js';
 import { showInstant } from '../output/instant.js';
-import type { JsonText } from '../output/json-text.js';
 import { count } from '../output/numbers.js';
 import type { Answer } from '../output/output.js';
 import { headLine, tablePage } from '../output/schema-parts.js';

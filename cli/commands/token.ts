@@ -1,8 +1,9 @@
+import type { JsonText } from '../../lib/json/read.js';
+import { arrayText, objectText } from '../../lib/json/write.js';
 import { requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { renderDetails, showValue } from '../output/details.js';
-import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
@@ -85,7 +86,8 @@ export async function listTokens(context: Context, _: readonly string[], options
   const isWanted = (token: JsonText) => wanted.every(([key, value]) => value === undefined || token.get(key)?.string() === value);
   const all = reply.json().get('tokens')?.items() ?? [];
   const tokens = all.filter(isWanted);
-  const data = tokens.length === all.length ? reply.text : `{"tokens":[${tokens.map((token) => token.text).join(',')}]}`;
+  const data =
+    tokens.length === all.length ? reply.text : objectText({}, { tokens: arrayText(tokens.map((token) => token.text)) });
   return {
     data,
     human: () => (tokens.length === 0 ? '' : tokenTable(context, tokens)),

@@ -1,8 +1,8 @@
+import type { JsonText } from '../../lib/json/read.js';
 import { requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { renderDetails } from '../output/details.js';
-import type { JsonText } from '../output/json-text.js';
 import type { Answer } from '../output/output.js';
 import { visible } from '../output/visible.js';
 

@@ -1,6 +1,6 @@
+import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { type CommandFailure, failure } from '../failure.js';
-import type { JsonText } from '../output/json-text.js';
 import { type MigrationView, viewMigration } from '../output/migration-result.js';
 import type { RequestView } from './request-view.js';
 

@@ -1,5 +1,5 @@
+import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
-import type { JsonText } from '../output/json-text.js';
 
 /** What following needs of `GET /api/requests/{id}`; `text` is the answer as it came. */
 export interface RequestView {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import type { JsonText } from '../output/json-text.js';
 import { followInterruptibly } from './interruptible.js';
 import type { Followed } from './outcome.js';
 

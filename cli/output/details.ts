@@ -1,5 +1,5 @@
+import { compactJson, type JsonText } from '../../lib/json/read.js';
 import { showInstant } from './instant.js';
-import { compactJson, type JsonText } from './json-text.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';
 

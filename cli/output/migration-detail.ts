@@ -1,4 +1,4 @@
-import { type JsonText, readJson } from './json-text.js';
+import { type JsonText, readJson } from '../../lib/json/read.js';
 import { highlightSql } from './sql.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';

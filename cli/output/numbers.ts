@@ -1,4 +1,4 @@
-import type { JsonText } from './json-text.js';
+import type { JsonText } from '../../lib/json/read.js';
 
 /** A count with separated thousands; nothing when it is absent, negative (unknown) or no number. */
 export function count(value: JsonText | undefined): string {

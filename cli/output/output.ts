@@ -1,6 +1,7 @@
+import { onOneLine } from '../../lib/json/read.js';
+import { objectText } from '../../lib/json/write.js';
 import type { CommandFailure } from '../failure.js';
 import type { Terminal } from '../terminal.js';
-import { onOneLine } from './json-text.js';
 import { createStyle, type Style, wantsColour } from './style.js';
 import { visible, visibleLines } from './visible.js';
 
@@ -36,7 +37,8 @@ export function createOutput(terminal: Terminal, mode: OutputMode, noColor: bool
   const last = new Set<string>();
   const noteStyle = createStyle(wantsColour(stderr, environment, noColor));
   const line = (ok: boolean, data: string, error: CommandFailure | null) =>
-    `{"ok":${ok},"data":${onOneLine(data)}${warnings.length + last.size > 0 ? `,"warnings":${JSON.stringify([...warnings, ...last])}` : ''}${error ? `,"error":${errorJson(error)}` : ''}}\n`;
+    `${objectText({ ok, data, ...warned(), ...(error && { error: told(error) }) }, { data: onOneLine(data) })}\n`;
+  const warned = () => (warnings.length + last.size > 0 ? { warnings: [...warnings, ...last] } : {});
   const note = (text: string) => {
     if (mode === 'human') stderr.write(`${text}\n`);
   };
@@ -68,9 +70,7 @@ export function createOutput(terminal: Terminal, mode: OutputMode, noColor: bool
   };
 }
 
-function errorJson(problem: CommandFailure): string {
-  return JSON.stringify({ code: problem.code, message: problem.message, hint: problem.hint });
-}
+const told = ({ code, message, hint }: CommandFailure) => ({ code, message, hint });
 
 function errorLines(problem: CommandFailure, style: Style): string {
   const hint = problem.hint === null ? '' : `${style.cyan('hint:')} ${visibleLines(problem.hint)}\n`;

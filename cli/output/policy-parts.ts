@@ -1,5 +1,5 @@
+import type { JsonText } from '../../lib/json/read.js';
 import { showValue } from './details.js';
-import type { JsonText } from './json-text.js';
 import { visible } from './visible.js';
 
 /** Each step in words: `all of group:dba-team (2), user:erin`; reads the steps of a list and those of a resolution. */

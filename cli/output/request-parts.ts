@@ -1,5 +1,5 @@
+import type { JsonText } from '../../lib/json/read.js';
 import { showInstant } from './instant.js';
-import type { JsonText } from './json-text.js';
 import { count } from './numbers.js';
 import { riskText } from './risk.js';
 import type { Style } from './style.js';

@@ -1,4 +1,5 @@
-import { compactJson, type JsonText } from './json-text.js';
+import { compactJson, type JsonText } from '../../lib/json/read.js';
+import { arrayText, objectText } from '../../lib/json/write.js';
 import type { ResultView } from './result-view.js';
 import { renderTable } from './table.js';
 import { visible, visibleJson } from './visible.js';
@@ -67,7 +68,8 @@ function quoted(text: string, alone: boolean): string {
 }
 
 function jsonOf(view: ResultView): string {
-  const rows = (view.rows ?? []).map((row) => `[${row.map((value) => compactJson(value.text)).join(',')}]`);
-  const columns = view.columns.map((name) => JSON.stringify(name)).join(',');
-  return `{"columns":[${columns}],"rows":[${rows.join(',')}],"rows_affected":${view.rowsAffected ?? 'null'},"truncated":${view.truncated}}\n`;
+  const rows = (view.rows ?? []).map((row) => arrayText(row.map((value) => compactJson(value.text))));
+  const { columns, truncated } = view;
+  const raw = { rows: arrayText(rows), rows_affected: view.rowsAffected ?? 'null' };
+  return `${objectText({ columns, rows, rows_affected: null, truncated }, raw)}\n`;
 }

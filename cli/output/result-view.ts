@@ -1,4 +1,4 @@
-import type { JsonText } from './json-text.js';
+import type { JsonText } from '../../lib/json/read.js';
 
 /** What an envelope (results.md section 2) holds for display; numbers are exact texts. */
 export interface ResultView {

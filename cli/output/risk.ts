@@ -1,4 +1,4 @@
-import type { JsonText } from './json-text.js';
+import type { JsonText } from '../../lib/json/read.js';
 import { count } from './numbers.js';
 import { visible } from './visible.js';
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readJson } from '../../cli/output/json-text.js';
 import { renderResult } from '../../cli/output/result-format.js';
 import { viewResult } from '../../cli/output/result-view.js';
 import { visible } from '../../cli/output/visible.js';
 import { displayWidth } from '../../cli/output/width.js';
+import { readJson } from '../../lib/json/read.js';
 import { envelope } from './samples.js';
 
 const view = (data: string) => viewResult(readJson(envelope(data)));

@@ -1,3 +1,4 @@
+import { arrayText } from '../../../lib/json/write.js';
 /**
  * The JSON text of an array in PostgreSQL's text form, elements converted by `writeElement`; null when the text has custom bounds
  * or is no array, so that it is kept as it is.
@@ -15,7 +16,7 @@ export function readArray(text: string, delimiter: string, writeElement: (text: 
       if (text[at] === delimiter) at++;
     }
     at++;
-    return `[${items.join(',')}]`;
+    return arrayText(items);
   };
   const element = (): string => {
     if (text[at] === '"') return writeElement(quoted());

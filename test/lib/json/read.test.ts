@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactJson, onOneLine, readJson } from '../../cli/output/json-text.js';
+import { compactJson, onOneLine, readJson } from '../../../lib/json/read.js';
 
 describe('reading JSON exactly', () => {
   it('keeps the digits of numbers (CL-15)', () => {

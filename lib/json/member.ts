@@ -1,5 +1,5 @@
-import { unescapeInPlace } from '../domain/json-string.js';
-import { memberSpan } from '../domain/json-text.js';
+import { memberSpan } from './scan.js';
+import { unescapeInPlace } from './string.js';
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const quote = 0x22;

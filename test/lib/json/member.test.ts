@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { memberText, takeString } from '../../api/json-member.js';
+import { memberText, takeString } from '../../../lib/json/member.js';
 
 it('is the exact text of the last member of that name, whatever stands around it (property)', () => {
   const member = fc.tuple(fc.oneof(fc.constantFrom('result', 're"sult', '__proto__'), fc.string()), fc.json());

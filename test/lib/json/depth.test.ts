@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isNestedDeeper } from '../../domain/json-depth.js';
+import { isNestedDeeper } from '../../../lib/json/depth.js';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

@@ -1,4 +1,4 @@
-import { unitAt } from './json-string.js';
+import { unitAt } from './string.js';
 
 /** A piece of bytes; `to` is the place after it. */
 export interface Span {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isJsonText as areJsonBytes } from '../../domain/json-text.js';
+import { isJsonText as areJsonBytes } from '../../../lib/json/scan.js';
 
 const isJsonText = (text: string) => areJsonBytes(Buffer.from(text));
 
