@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
-import { allRoutes, defaultTimes, openApiText } from './routes/index.js';
+import { allRoutes, defaultTimes, openApiText } from './routes.js';
 
 /** The committed document: `npx tsx api/openapi-file.ts` writes it again after a change of routes. */
 export const openApiFile = new URL('../docs/openapi.json', import.meta.url);

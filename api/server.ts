@@ -9,10 +9,10 @@ import { createAuthenticate } from '../runtime/authentication.js';
 import { listen } from '../runtime/listen-address.js';
 import { readIfThere, writePrivateFile } from '../runtime/private-files.js';
 import { createReadiness } from '../runtime/readiness.js';
-import { createApp } from './app.js';
 import type { Services } from './context.js';
-import { createHttpServer } from './http-server.js';
-import { allRoutes, defaultTimes, type RouteTimes, readOnlyPaths } from './routes/index.js';
+import { createApp } from './http/app.js';
+import { createHttpServer } from './http/http-server.js';
+import { allRoutes, defaultTimes, type RouteTimes, readOnlyPaths } from './routes.js';
 import { openServices, type ServicesOptions } from './services.js';
 
 const callsInProgressMs = 5000;

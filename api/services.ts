@@ -11,8 +11,8 @@ import { type ReloadRecord, writeReloadRecord } from '../runtime/reload-record.j
 import { type KeyRing, openKeyRing } from '../runtime/signing-keys.js';
 import { version } from '../runtime/version.js';
 import { createSqlJudge } from '../sql/judge.js';
-import { bootstrap } from './bootstrap.js';
 import type { Services, SigningKeys } from './context.js';
+import { bootstrap } from './identity/bootstrap.js';
 import { createKeyLines } from './requests/key-lines.js';
 import { createTemporalReader } from './temporal.js';
 

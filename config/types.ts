@@ -7,9 +7,9 @@ import type {
   SharedWebhook,
   SqlReviewConfig,
   WorkflowConfig,
-} from './shared-types.js';
+} from '../domain/policies.js';
 
-export type * from './shared-types.js';
+export type * from '../domain/policies.js';
 
 /** One finding about a configuration file, in the form of CF-60; line and column count from 1, key is the key path ('' for the file as a whole). */
 export interface ConfigProblem {

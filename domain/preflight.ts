@@ -1,4 +1,4 @@
-import type { WorkflowConfig } from '../config/shared-types.js';
+import type { WorkflowConfig } from './policies.js';
 import type { Finding, RiskFactor } from './request/context.js';
 import type { AutoApproval, RiskLevel } from './workflow-policy.js';
 

@@ -1,7 +1,7 @@
-import type { AutoApproveConfig, ReviewRule } from '../config/shared-types.js';
 import type { StatementFacts } from '../sql/facts.js';
 import { indexCascades } from './cascade.js';
 import { fixedTables } from './fixed-rows.js';
+import type { AutoApproveConfig, ReviewRule } from './policies.js';
 import { findReach, shadowsIn } from './reach.js';
 import {
   indexTables,

@@ -1,3 +1,4 @@
+import type { Pair } from './permissions.js';
 import type {
   AutoApproveConfig,
   ExecutionPolicyConfig,
@@ -5,8 +6,7 @@ import type {
   RiskThreshold,
   WorkflowConfig,
   WorkflowStep,
-} from '../config/shared-types.js';
-import type { Pair } from './permissions.js';
+} from './policies.js';
 
 /** The six operations, in the order of PO-3. */
 export const OPERATIONS = [

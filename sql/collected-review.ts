@@ -1,4 +1,4 @@
-import type { ReviewRule } from '../config/shared-types.js';
+import type { ReviewRule } from '../domain/policies.js';
 import type { StatementFacts } from './facts.js';
 
 /** What the review rules look at in one statement of a migration (HD-95). */

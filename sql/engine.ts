@@ -1,7 +1,7 @@
 import { cutPostgresql, judgeText } from './judge-text.js';
 import { judgeMigrations, type MigrationText, type MigrationVerdict, type ReviewedVerdict } from './migration-text.js';
-import { loadParser, type Parser } from './parser.js';
-import { cutPostgresMigration } from './postgres-migration.js';
+import { cutPostgresMigration } from './postgres/migration.js';
+import { loadParser, type Parser } from './postgres/parser.js';
 import { redactText } from './redact-text.js';
 import type { ReservedNames } from './reserved-table.js';
 import type { Dialect, JudgeOptions, Verdict } from './verdict.js';

@@ -1,4 +1,4 @@
-import type { ReviewRule } from '../config/shared-types.js';
+import type { ReviewRule } from '../domain/policies.js';
 import { noUses, type Uses } from './uses.js';
 
 /** A table as written and folded as its database folds names (SQ-81); schema null when the text names none. */

@@ -1,7 +1,7 @@
-import { judgeStatement, type StatementVerdict } from './judge-statement.js';
 import { findAmbiguity } from './lexical-check.js';
-import type { ParsedStatement, Parser } from './parser.js';
-import type { FormLimits } from './statement-forms.js';
+import type { FormLimits } from './postgres/forms.js';
+import { judgeStatement, type StatementVerdict } from './postgres/judge-statement.js';
+import type { ParsedStatement, Parser } from './postgres/parser.js';
 import { type JudgedStatement, type JudgeOptions, notUnderstood, type Refused, refused, type Verdict } from './verdict.js';
 
 /** Bytes of UTF-8 (SQ-10). */

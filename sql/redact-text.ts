@@ -1,9 +1,9 @@
 import { hasLoneSurrogate, maxTextBytes } from './judge-text.js';
 import { findAmbiguity } from './lexical-check.js';
 import { redactMysql } from './mysql/redact.js';
-import type { ParsedStatement, Parser, Token } from './parser.js';
+import type { ParsedStatement, Parser, Token } from './postgres/parser.js';
+import { findTypedConstants } from './postgres/typed-constants.js';
 import type { Tree } from './tree.js';
-import { findTypedConstants } from './typed-constants.js';
 import type { Dialect } from './verdict.js';
 
 export const unparsable = '[unparsable SQL removed]';

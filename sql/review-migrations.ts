@@ -1,4 +1,4 @@
-import type { ReviewRule, SqlReviewConfig } from '../config/shared-types.js';
+import type { ReviewRule, SqlReviewConfig } from '../domain/policies.js';
 import { maxHits, type ReviewedMigration } from './collected-review.js';
 import { findingOf, isFirm, type Review, type ReviewFinding } from './review.js';
 

@@ -1,4 +1,4 @@
-import type { ReviewRule, SqlReviewConfig } from '../config/shared-types.js';
+import type { ReviewRule, SqlReviewConfig } from '../domain/policies.js';
 import type { Accepted } from './verdict.js';
 
 export interface ReviewFinding {

@@ -1,5 +1,5 @@
 import { builtInOfMysql } from './mysql/built-ins.js';
-import { builtInOfPostgres } from './postgres-built-ins.js';
+import { builtInOfPostgres } from './postgres/built-ins.js';
 import type { Dialect } from './verdict.js';
 
 /** A name as the parser resolved it; schema null when the text names none. */

@@ -13,10 +13,10 @@ import { runLimits } from '../../domain/request/lease.js';
 import { isMutating, type StoredRequest } from '../../domain/request/types.js';
 import { nothing } from '../../domain/request/verdict.js';
 import type { Generation, Services } from '../context.js';
-import { type Reply, rawJson } from '../reply.js';
+import { type Reply, rawJson } from '../http/reply.js';
+import type { Call } from '../http/route.js';
 import { commitMove } from '../requests/decide.js';
 import { executionPolicy, integrity, isUuid, pairUnchanged } from '../requests/facts.js';
-import type { Call } from '../route.js';
 import { agentOf, requireServed } from './caller.js';
 
 type ClaimCall = Call<{ id: string }, undefined, { claim_id?: string | undefined }>;

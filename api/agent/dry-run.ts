@@ -9,7 +9,7 @@ import { memberText } from '../../lib/json/member.js';
 import { cutBytes } from '../../lib/utf8.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
-import type { Call } from '../route.js';
+import type { Call } from '../http/route.js';
 import { agentOf, requireServed } from './caller.js';
 
 const maxErrorBytes = 4096;

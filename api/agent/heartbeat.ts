@@ -4,7 +4,7 @@ import { mayReport } from '../../domain/agent-scopes.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
-import type { Call } from '../route.js';
+import type { Call } from '../http/route.js';
 import { agentOf } from './caller.js';
 
 /** `POST /api/agent/jobs/{execution id}/heartbeat` (agent.md section 5): extends the lease and tells of a cancel. */

@@ -3,7 +3,7 @@ import { listAgents, type SeenAgent } from '../../db/agent-list.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { agentStatus } from '../../domain/agent-status.js';
 import type { Services } from '../context.js';
-import type { Call } from '../route.js';
+import type { Call } from '../http/route.js';
 
 const text = z.string();
 const whole = z.number().int();

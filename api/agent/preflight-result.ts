@@ -5,7 +5,7 @@ import { shownPlan } from '../../domain/mysql-plan.js';
 import { memberText } from '../../lib/json/member.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
-import type { Call } from '../route.js';
+import type { Call } from '../http/route.js';
 import { agentOf, requireServed } from './caller.js';
 
 const maxResultBytes = 262_144;

@@ -7,8 +7,8 @@ import { forbidden, invalid } from '../../domain/errors.js';
 import { cutBytes } from '../../lib/utf8.js';
 import type { Dialect } from '../../sql/judge.js';
 import type { Services } from '../context.js';
+import type { Call } from '../http/route.js';
 import { registered } from '../requests/facts.js';
-import type { Call } from '../route.js';
 import { requireServed } from './caller.js';
 import { inOrder, type schemaSyncBody } from './schema-body.js';
 

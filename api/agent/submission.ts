@@ -10,8 +10,8 @@ import { memberText } from '../../lib/json/member.js';
 import { objectText } from '../../lib/json/write.js';
 import { cutBytes } from '../../lib/utf8.js';
 import type { Services } from '../context.js';
+import type { Call } from '../http/route.js';
 import { auditError } from '../requests/redaction.js';
-import type { Call } from '../route.js';
 
 const OUTCOMES = [
   'committed',

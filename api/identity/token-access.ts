@@ -8,8 +8,8 @@ import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
 import { tokenStatus } from '../../domain/token-rules.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
-import { shownCeiling, shownScopes, tokenRevoked } from '../identity-events.js';
-import type { Call } from '../route.js';
+import type { Call } from '../http/route.js';
+import { shownCeiling, shownScopes, tokenRevoked } from './events.js';
 
 type TokenCall = Call<{ id: string }, undefined, undefined>;
 

@@ -13,11 +13,11 @@ import { parseInstant } from '../../domain/instant.js';
 import { applyCeiling, type Caller, can, type EffectiveRole, findRole, resolveRoles } from '../../domain/permissions.js';
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
 import type { Generation, Services } from '../context.js';
-import { shownCeiling, shownScopes, tokenCreated } from '../identity-events.js';
-import type { Call } from '../route.js';
-import { userId } from '../routes/identity-schemas.js';
-import { parsePart } from '../shape.js';
+import type { Call } from '../http/route.js';
+import { parsePart } from '../http/shape.js';
+import { shownCeiling, shownScopes, tokenCreated } from './events.js';
 import { keepCaller } from './granting.js';
+import { userId } from './schemas.js';
 
 const subject = { subject_id: userId, subject_type: z.enum(['user', 'agent']) };
 

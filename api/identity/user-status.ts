@@ -7,9 +7,9 @@ import { deleteMemberships, lockActiveCount, type UserRow, updateUser } from '..
 import { grantBy } from '../../domain/four-eyes.js';
 import { judge } from '../../domain/request/judge.js';
 import type { Services } from '../context.js';
-import { tokenRevoked, userStatusChanged } from '../identity-events.js';
+import type { Call } from '../http/route.js';
 import { countMovedMany } from '../requests/moved.js';
-import type { Call } from '../route.js';
+import { tokenRevoked, userStatusChanged } from './events.js';
 import { lockTarget, refuseAboveLimit, requireAdminLeft } from './granting.js';
 import { requireThere } from './users.js';
 

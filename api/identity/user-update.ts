@@ -8,9 +8,8 @@ import { type Grant, grantBy } from '../../domain/four-eyes.js';
 import { type EffectiveRole, findRole } from '../../domain/permissions.js';
 import { type UserParts, type UserPatch, updatedUser } from '../../domain/user-update.js';
 import type { Generation, Services } from '../context.js';
-import { userUpdated } from '../identity-events.js';
-import type { Call } from '../route.js';
-import type { userPatch } from '../routes/identity-schemas.js';
+import type { Call } from '../http/route.js';
+import { userUpdated } from './events.js';
 import {
   keepKnownGroups,
   lockTarget,
@@ -20,6 +19,7 @@ import {
   requireKnownGroups,
   resolve,
 } from './granting.js';
+import type { userPatch } from './schemas.js';
 import { requireThere } from './users.js';
 
 type PatchCall = Call<{ id: string }, undefined, z.output<typeof userPatch>>;

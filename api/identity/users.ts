@@ -10,7 +10,7 @@ import { type Grant, grantBy } from '../../domain/four-eyes.js';
 import type { Caller } from '../../domain/permissions.js';
 import { roleNamesOf } from '../../domain/role-names.js';
 import type { Generation, Services } from '../context.js';
-import { tokenCreated, tokenReissued, tokenReturned, tokenRevoked, userCreated } from '../identity-events.js';
+import { tokenCreated, tokenReissued, tokenReturned, tokenRevoked, userCreated } from './events.js';
 import {
   keepCaller,
   keepKnownGroups,

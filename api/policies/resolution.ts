@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
-import type { ExecutionPolicyConfig, WorkflowConfig } from '../../config/shared-types.js';
 import { forbidden } from '../../domain/errors.js';
 import { can, type Pair } from '../../domain/permissions.js';
+import type { ExecutionPolicyConfig, WorkflowConfig } from '../../domain/policies.js';
 import {
   effectiveStatementTimeoutSecs,
   matchPolicy,
@@ -12,10 +12,10 @@ import {
   previewDecision,
 } from '../../domain/workflow-policy.js';
 import type { Generation, Services } from '../context.js';
+import type { Call } from '../http/route.js';
+import { parsePart } from '../http/shape.js';
 import { executionPolicy, registered } from '../requests/facts.js';
 import { resultPolicy } from '../results/policy.js';
-import type { Call } from '../route.js';
-import { parsePart } from '../shape.js';
 import { operationQuery, type resolution } from './schemas.js';
 import { reviewSource, shownAutoApprove } from './shown.js';
 

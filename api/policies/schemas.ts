@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { OPERATIONS } from '../../domain/workflow-policy.js';
-import { operationName } from '../names.js';
+import { operationName } from '../http/names.js';
 
 const text = z.string();
 const flag = z.boolean();

@@ -5,7 +5,7 @@ import type {
   ResultPolicyConfig,
   SqlReviewConfig,
   WorkflowConfig,
-} from '../../config/shared-types.js';
+} from '../../domain/policies.js';
 import { DEFAULT_SNAPSHOT_AGE_SECS } from '../../domain/workflow-policy.js';
 
 /** `auto_approve` as every answer shows it. */

@@ -1,4 +1,3 @@
-import type { WorkflowConfig } from '../../config/shared-types.js';
 import { leftToAnswerMs, limitDatabaseWork } from '../../db/call-limit.js';
 import { topic } from '../../db/notifications.js';
 import {
@@ -11,10 +10,11 @@ import {
 import { forbidden, refusal } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { summarisePlan } from '../../domain/plan-summary.js';
+import type { WorkflowConfig } from '../../domain/policies.js';
 import type { Dialect } from '../../sql/judge.js';
 import { neverPlanned } from '../../sql/never-planned.js';
 import type { Services } from '../context.js';
-import { longPoll } from '../long-poll.js';
+import { longPoll } from '../http/long-poll.js';
 import type { Accepted } from '../requests/judgement.js';
 import type { PreflightCall } from './preflight.js';
 

@@ -6,12 +6,12 @@ import { blockedAnswer, type PreflightAnswer, preflightAnswer } from '../../doma
 import { decideAutoApproval } from '../../domain/workflow-policy.js';
 import { objectText } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
-import { type Reply, rawJson } from '../reply.js';
+import { type Reply, rawJson } from '../http/reply.js';
+import type { Call } from '../http/route.js';
 import { pairDialect, registered } from '../requests/facts.js';
 import { type Accepted, type Judgement, judgeAccepted, judgeText, maySubmit } from '../requests/judgement.js';
 import { notRegistered } from '../requests/not-registered.js';
 import { parserWords } from '../requests/parser-words.js';
-import type { Call } from '../route.js';
 import { auditPreflight } from './audit.js';
 import { findImpact, type Impact } from './impact.js';
 import { migrationPreflight } from './migration.js';

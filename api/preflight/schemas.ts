@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { operationName, pairName } from '../names.js';
+import { operationName, pairName } from '../http/names.js';
 
 const maxSqlBytes = 1_048_576;
 

@@ -1,4 +1,4 @@
-import type { WorkflowConfig } from '../../config/shared-types.js';
+import type { WorkflowConfig } from '../../domain/policies.js';
 import type { Creation, CreationInput, Explainable } from '../../domain/request/creation.js';
 import type { Operation } from '../../domain/workflow-policy.js';
 import type { Dialect } from '../../sql/judge.js';

@@ -14,8 +14,8 @@ import { isMutatingMigration, type StoredRequest } from '../../domain/request/ty
 import { decideAutoApproval, type Operation, snapshotWorkflow } from '../../domain/workflow-policy.js';
 import { planLimits } from '../../runtime/plan.js';
 import type { Generation, Services } from '../context.js';
-import { type Reply, reply } from '../reply.js';
-import type { Call } from '../route.js';
+import { type Reply, reply } from '../http/reply.js';
+import type { Call } from '../http/route.js';
 import { refuseAboveBacklog } from './backlog.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
 import { pairDialect, registered } from './facts.js';

@@ -8,7 +8,7 @@ import type { CreationInput } from '../../domain/request/creation.js';
 import type { Operation } from '../../domain/workflow-policy.js';
 import { memberText } from '../../lib/json/member.js';
 import { objectText } from '../../lib/json/write.js';
-import { operationName, pairName } from '../names.js';
+import { operationName, pairName } from '../http/names.js';
 
 const bytes = (text: string) => Buffer.byteLength(text);
 const metadataBytes = 65_536;

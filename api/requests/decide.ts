@@ -10,9 +10,9 @@ import { judge } from '../../domain/request/judge.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import type { Dialect } from '../../sql/judge.js';
 import type { Services } from '../context.js';
-import { longPoll } from '../long-poll.js';
-import { type Reply, reply } from '../reply.js';
-import type { Call } from '../route.js';
+import { longPoll } from '../http/long-poll.js';
+import { type Reply, reply } from '../http/reply.js';
+import type { Call } from '../http/route.js';
 import { executionPolicy, integrity, pairUnchanged, requestId } from './facts.js';
 import { countMoved } from './moved.js';
 

@@ -1,9 +1,9 @@
 import { BUILTIN_REVIEW } from '../../config/shared.js';
-import type { WorkflowConfig } from '../../config/shared-types.js';
 import { outsideDatabaseWork } from '../../db/call-limit.js';
 import { iso } from '../../db/row-types.js';
 import { refusal } from '../../domain/errors.js';
 import { type Caller, can, type Pair, type Permission } from '../../domain/permissions.js';
+import type { WorkflowConfig } from '../../domain/policies.js';
 import { type NamedTable, namedTables } from '../../domain/request/named-tables.js';
 import { assessRisk, type Risk } from '../../domain/risk.js';
 import { canBeBounded } from '../../domain/row-bound.js';

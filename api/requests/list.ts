@@ -3,7 +3,7 @@ import { iso, isoOrNull } from '../../db/row-types.js';
 import { forbidden } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import type { Services } from '../context.js';
-import type { Call } from '../route.js';
+import type { Call } from '../http/route.js';
 
 interface ListQuery {
   limit: number;

@@ -5,7 +5,7 @@ import { shownReview } from '../../domain/request/context.js';
 import { assessRisk } from '../../domain/risk.js';
 import { matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Services } from '../context.js';
-import type { Call } from '../route.js';
+import type { Call } from '../http/route.js';
 import { refuseBlocked } from './blocked.js';
 import type { Asked, Content } from './content.js';
 import { judgeBundle, mayMigrate } from './migration-judgement.js';

@@ -11,12 +11,12 @@ import { mayReadResult, maySee } from '../../domain/request/relation.js';
 import { FINAL, type Status, type StoredRequest } from '../../domain/request/types.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
-import { longPoll } from '../long-poll.js';
-import { type Reply, rawJson } from '../reply.js';
+import { longPoll } from '../http/long-poll.js';
+import { type Reply, rawJson } from '../http/reply.js';
+import type { Call } from '../http/route.js';
 import { readable, resultPolicy } from '../results/policy.js';
-import type { Call } from '../route.js';
-import { shown } from '../routes/requests-schemas.js';
 import { requestId } from './facts.js';
+import { shown } from './schemas.js';
 
 type ShowCall = Call<{ id: string }, { wait: number }, undefined>;
 

@@ -5,7 +5,7 @@ import type { Explainable } from '../../domain/request/creation.js';
 import type { Dialect, Verdict } from '../../sql/judge.js';
 import { neverPlanned } from '../../sql/never-planned.js';
 import type { Services } from '../context.js';
-import type { Call } from '../route.js';
+import type { Call } from '../http/route.js';
 import { refuseBlocked } from './blocked.js';
 import type { Asked, Content } from './content.js';
 import { type Accepted, judgeAccepted, judgeText, maySubmit } from './judgement.js';

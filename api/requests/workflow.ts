@@ -6,7 +6,7 @@ import { can } from '../../domain/permissions.js';
 import { FINAL } from '../../domain/request/types.js';
 import { clockOf } from '../../domain/request/view.js';
 import type { Services } from '../context.js';
-import type { Call } from '../route.js';
+import type { Call } from '../http/route.js';
 import { requestId } from './facts.js';
 
 /** `GET /api/requests/{id}/workflow`: the stored request beside what its workflow knows, for operators (OP-74). */

@@ -1,5 +1,5 @@
 import { closeObject, objectText, openObject } from '../../lib/json/write.js';
-import type { JsonChunk } from '../reply.js';
+import type { JsonChunk } from '../http/reply.js';
 
 /** The head of an envelope as readers get it (results.md section 2). */
 export interface EnvelopeHead {

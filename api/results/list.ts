@@ -3,7 +3,7 @@ import { iso } from '../../db/row-types.js';
 import { selectorsOf } from '../../domain/permissions.js';
 import { resultReach } from '../../domain/request/relation.js';
 import type { Services } from '../context.js';
-import type { Call } from '../route.js';
+import type { Call } from '../http/route.js';
 import { resultPolicy } from './policy.js';
 
 /** `GET /api/results`: exactly what the caller could read now, newest first (RS-5, RS-41). */

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/client.js';
 import { findRelay, readRelay } from '../../db/results.js';
-import type { JsonChunk } from '../reply.js';
+import type { JsonChunk } from '../http/reply.js';
 
 /** Up to this an answer is read at once; a larger one in pieces of it while it is sent, so that no reader costs more than one (RS-I8). */
 const pieceBytes = 512 * 1024;

@@ -3,7 +3,7 @@ import type { ExecutionResult } from '../../db/results.js';
 import { insideString } from '../../lib/json/write.js';
 import { reachResults } from '../../runtime/result-store.js';
 import type { Services } from '../context.js';
-import type { JsonChunk } from '../reply.js';
+import type { JsonChunk } from '../http/reply.js';
 
 /** Up to this a result is held while it is checked; a larger one is read twice, so that no reader costs more than this (RS-I8). */
 const heldBytes = 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { ExecutionPolicyConfig } from '../../config/shared-types.js';
+import type { ExecutionPolicyConfig } from '../policies.js';
 import { effectiveStatementTimeoutSecs, type Operation } from '../workflow-policy.js';
 import { isMutatingMigration } from './types.js';
 

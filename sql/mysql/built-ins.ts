@@ -1,4 +1,4 @@
-import type { BuiltIn } from '../postgres-built-ins.js';
+import type { BuiltIn } from '../postgres/built-ins.js';
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 

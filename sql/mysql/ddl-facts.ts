@@ -1,4 +1,4 @@
-import type { ReviewRule } from '../../config/shared-types.js';
+import type { ReviewRule } from '../../domain/policies.js';
 import type { StatementFacts, TableName } from '../facts.js';
 import { takesQuery } from './ddl-forms.js';
 import { behindKind, clausesOf, readTable } from './ddl-parts.js';

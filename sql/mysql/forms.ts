@@ -1,5 +1,5 @@
+import type { Form, FormLimits } from '../postgres/forms.js';
 import { type Reason, refuseFor } from '../reasons.js';
-import type { Form, FormLimits } from '../statement-forms.js';
 import { notUnderstood, type Refused } from '../verdict.js';
 import { alter, analyzeTable, create, drop, isTableNext, rename } from './ddl-forms.js';
 import { explain } from './explain.js';

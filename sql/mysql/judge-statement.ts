@@ -1,6 +1,6 @@
-import type { StatementVerdict } from '../judge-statement.js';
+import type { FormLimits } from '../postgres/forms.js';
+import type { StatementVerdict } from '../postgres/judge-statement.js';
 import { refuseFor } from '../reasons.js';
-import type { FormLimits } from '../statement-forms.js';
 import type { JudgedStatement, Refused, StatementClass } from '../verdict.js';
 import { strayInto } from './ddl-parts.js';
 import { mysqlFactsOf } from './facts.js';

@@ -1,5 +1,5 @@
+import type { Form } from '../postgres/forms.js';
 import { type Reason, refuseFor } from '../reasons.js';
-import type { Form } from '../statement-forms.js';
 import type { Refused } from '../verdict.js';
 import type { MysqlToken } from './lexer.js';
 import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Route } from '../../api/route.js';
-import { allRoutes, defaultTimes, readOnlyPaths } from '../../api/routes/index.js';
+import type { Route } from '../../api/http/route.js';
+import { allRoutes, defaultTimes, readOnlyPaths } from '../../api/routes.js';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 
 const routes = allRoutes(() => Promise.reject(new Error('only described')), defaultTimes);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { allRoutes, defaultTimes } from '../../api/routes/index.js';
+import { allRoutes, defaultTimes } from '../../api/routes.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { type Agent, type AgentCalls, startAgentApi } from './agent-calls.js';
 

@@ -2,8 +2,8 @@ import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { bootstrap } from '../../api/bootstrap.js';
-import { type BootstrapFiles, bootstrapFiles } from '../../api/bootstrap-files.js';
+import { bootstrap } from '../../api/identity/bootstrap.js';
+import { type BootstrapFiles, bootstrapFiles } from '../../api/identity/bootstrap-files.js';
 import { sha256Hex } from '../../crypto/hash.js';
 import { bootstrapHashes } from '../../db/bootstrap.js';
 import type { Database } from '../../db/client.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { place } from '../../api/shape.js';
+import { place } from '../../api/http/shape.js';
 import type { ErrorCode, Resource } from '../../domain/errors.js';
 import { errorBody, errorHeaders, httpStatus } from '../../runtime/http-errors.js';
 

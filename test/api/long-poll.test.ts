@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { longPoll } from '../../api/long-poll.js';
+import { longPoll } from '../../api/http/long-poll.js';
 import { createLifecycle } from '../../runtime/lifecycle.js';
 
 /** A notification hub and a call that a test drives by hand. */

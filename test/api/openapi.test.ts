@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../api/openapi.js';
+import { openApiDocument } from '../../api/http/openapi.js';
+import { createRouter, splitPath } from '../../api/http/router.js';
 import { currentOpenApiText, openApiFile } from '../../api/openapi-file.js';
-import { createRouter, splitPath } from '../../api/router.js';
-import { allRoutes, defaultTimes, readOnlyPaths } from '../../api/routes/index.js';
+import { allRoutes, defaultTimes, readOnlyPaths } from '../../api/routes.js';
 import { httpStatus } from '../../runtime/http-errors.js';
 import type { Loose } from '../support/api.js';
 

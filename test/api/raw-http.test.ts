@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createHttpServer } from '../../api/http-server.js';
+import { createHttpServer } from '../../api/http/http-server.js';
 import { listen } from '../../runtime/listen-address.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 

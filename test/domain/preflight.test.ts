@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AutoApproveConfig, WorkflowConfig } from '../../config/shared-types.js';
+import type { AutoApproveConfig, WorkflowConfig } from '../../domain/policies.js';
 import { blockedAnswer, type PreflightFacts, preflightAnswer } from '../../domain/preflight.js';
 import type { Finding } from '../../domain/request/context.js';
 import { decideAutoApproval, type RiskLevel } from '../../domain/workflow-policy.js';

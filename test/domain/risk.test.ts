@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ReviewRule } from '../../config/shared-types.js';
+import type { ReviewRule } from '../../domain/policies.js';
 import { assessRisk, type RiskInput } from '../../domain/risk.js';
 import type { SchemaSnapshot, SnapshotTable } from '../../domain/schema-snapshot.js';
 import { noFacts, type StatementFacts } from '../../sql/facts.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AutoApproveConfig, WorkflowConfig } from '../../config/shared-types.js';
+import type { AutoApproveConfig, WorkflowConfig } from '../../domain/policies.js';
 import {
   DEFAULT_EXECUTION_POLICY,
   decideAutoApproval,

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isListedCall } from '../../sql/listed-calls.js';
-import { builtInOfPostgres } from '../../sql/postgres-built-ins.js';
+import { builtInOfPostgres } from '../../sql/postgres/built-ins.js';
 import { noUses, usesBeyondComputing, usesWithEffects } from '../../sql/uses.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 

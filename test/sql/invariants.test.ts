@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlJudge, type SqlJudge, type Verdict } from '../../sql/judge.js';
-import { loadParser, type Parser } from '../../sql/parser.js';
+import { loadParser, type Parser } from '../../sql/postgres/parser.js';
 import { postgresqlVectors } from './vectors.js';
 
 let sql: SqlJudge;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
-import type { ReviewAction, ReviewRule } from '../../config/shared-types.js';
+import type { ReviewAction, ReviewRule } from '../../domain/policies.js';
 import { isSafeDdl } from '../../domain/risk.js';
 import { createSqlJudge, type Dialect, type SqlJudge, type Verdict } from '../../sql/judge.js';
 import { type Review, review } from '../../sql/review.js';

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defaultTimes, type RouteTimes } from '../../api/routes/index.js';
+import { defaultTimes, type RouteTimes } from '../../api/routes.js';
 import { createServer, type RunningServer } from '../../api/server.js';
 import { formatProblem, loadConfig } from '../../config/index.js';
 import type { Config } from '../../config/types.js';

@@ -1,7 +1,7 @@
 import { notPlanned } from '../../../domain/plan-error.js';
 import type { StatementFacts } from '../../../sql/facts.js';
 import { isListedCall } from '../../../sql/listed-calls.js';
-import { builtInOfPostgres } from '../../../sql/postgres-built-ins.js';
+import { builtInOfPostgres } from '../../../sql/postgres/built-ins.js';
 import type { UsedName } from '../../../sql/uses.js';
 import { isNamed } from '../plannable.js';
 import type { PostgresSession } from './session.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formOf } from '../../../sql/statement-forms.js';
+import { formOf } from '../../../sql/postgres/forms.js';
 import { judge, said, useJudge } from './judged.js';
 
 useJudge();

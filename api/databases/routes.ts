@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { listLearntDialects } from '../../db/schemas.js';
+import { can } from '../../domain/permissions.js';
+import type { Services } from '../context.js';
+import { type Call, type Route, route } from '../http/route.js';
+
+/** The registered pairs (preflight.md section 4). */
+export const databaseRoutes: Route[] = [
+  route({
+    operationId: 'listDatabases',
+    method: 'get',
+    path: '/api/databases',
+    summary: 'List the databases and environments that you may view',
+    tag: 'schemas',
+    access: 'request.view',
+    status: 200,
+    response: z.object({
+      databases: z.array(
+        z.object({ database: z.string(), environment: z.string(), dialect: z.enum(['postgresql', 'mysql']).nullable() }),
+      ),
+    }),
+    errors: ['auth.forbidden'],
+    handle: listDatabases,
+  }),
+];
+
+/** DB-1. */
+async function listDatabases({ caller, generation }: Call<undefined, undefined, undefined>, services: Services) {
+  const learnt = new Map((await listLearntDialects(services.database)).map((row) => [`${row.database} ${row.environment}`, row]));
+  const pairs = generation.shared.databases.flatMap(({ name, environments, dialect }) =>
+    environments.map((environment) => ({
+      database: name,
+      environment,
+      dialect: dialect ?? learnt.get(`${name} ${environment}`)?.dialect ?? null,
+    })),
+  );
+  const visible = pairs.filter((pair) => can(caller, 'request.view', pair));
+  return { databases: visible.toSorted((a, b) => byText(a.database, b.database) || byText(a.environment, b.environment)) };
+}
+
+const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

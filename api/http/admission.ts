@@ -1,0 +1,57 @@
+import type Koa from 'koa';
+import type { Actor } from '../../domain/audit.js';
+import { refusal } from '../../domain/errors.js';
+import { noOrigins } from '../../domain/four-eyes.js';
+import type { Caller } from '../../domain/permissions.js';
+import type { Authenticate, Authenticated, Sender } from '../../runtime/authentication.js';
+import { addressOf } from '../../runtime/client-address.js';
+import { createMeter, type Meter } from '../../runtime/rate-limits/meter.js';
+import type { Generation, Services } from '../context.js';
+import type { Trace } from './send.js';
+
+/** Who sends a call, as far as it is known before its credential is checked. */
+export interface AdmittedSender extends Sender {
+  meter: Meter;
+  trace: Trace;
+}
+
+/** The sender of a call with the meter of its limits. */
+export function senderOf(ctx: Koa.Context, services: Services): AdmittedSender {
+  const { limiter } = services;
+  const config = services.config();
+  const trace = ctx.state as Trace;
+  const address = addressOf(ctx.req, config.trustedProxies);
+  trace.clientIp = address.clientIp;
+  const meter = createMeter({ limiter, config, clientIp: address.clientIp, tell: (headers) => ctx.set(headers) });
+  return { request: ctx.req, address, meter, trace };
+}
+
+/** Whoever calls a public route. */
+const stranger: Authenticated = {
+  caller: { kind: 'user', id: 'anonymous', roles: [], groups: [], memberOf: [], origins: noOrigins, tokenId: null },
+  actor: { id: 'anonymous', type: 'user', tokenId: null, peerIp: null, clientIp: null, clientIpSource: null } satisfies Actor,
+};
+
+/** Steps HT-3 to HT-7: the limit of the address, the credential, its limit, and the paths it may call. */
+export async function admit(
+  authenticate: Authenticate,
+  sender: AdmittedSender,
+  call: { generation: Generation; segments: readonly (string | null)[]; limited: boolean; open: boolean },
+): Promise<Authenticated> {
+  if (call.limited) await sender.meter.address();
+  if (call.open) return stranger;
+  const who = await authenticate(sender, call.generation);
+  sender.trace.subjectId = who.caller.id;
+  await sender.meter.credential(who.caller);
+  checkFence(who.caller, call.segments);
+  return who;
+}
+
+/** HT-11: agents and users have paths of their own. */
+function checkFence(caller: Caller, segments: readonly (string | null)[]): void {
+  const forAgents =
+    segments[0] === 'api' &&
+    (segments.length > 2 ? segments[1] === 'agent' : segments.length === 2 && segments[1] === 'public-key');
+  if (caller.kind === 'agent' && !forAgents) throw refusal('auth.forbidden', 'agent tokens cannot access this endpoint');
+  if (caller.kind === 'user' && forAgents) throw refusal('auth.forbidden', 'agent token required');
+}

@@ -1,0 +1,177 @@
+import { randomUUID } from 'node:crypto';
+import Koa from 'koa';
+import compress from 'koa-compress';
+import { limitDatabaseWork, outsideDatabaseWork } from '../../db/call-limit.js';
+import { invalid, refusal } from '../../domain/errors.js';
+import type { Authenticate } from '../../runtime/authentication.js';
+import type { Services } from '../context.js';
+import { admit, senderOf } from './admission.js';
+import { perform } from './perform.js';
+import type { Reply } from './reply.js';
+import type { Route } from './route.js';
+import { createRouter, type Match, type Router, splitPath } from './router.js';
+import { HeadersTooLarge, send, sendError, type Trace } from './send.js';
+
+const maxHeaders = 100;
+/** For all database work of one call (OP-70); the time its body takes to arrive does not count. */
+const databaseWorkMs = 4000;
+/** Below this an answer is sent as it is: compressing costs more than it saves. */
+const compressFromBytes = 4096;
+
+export interface AppOptions {
+  services: Services;
+  authenticate: Authenticate;
+  routes: readonly Route[];
+  readOnlyPaths: readonly string[];
+}
+
+/** The whole HTTP surface: every answer passes here and carries the headers of HT-21 to HT-24. */
+export function createApp(options: AppOptions): Koa {
+  const { services } = options;
+  const router = createRouter(options.routes, options.readOnlyPaths);
+  const compressed = compress({ threshold: compressFromBytes });
+  const app = new Koa();
+  app.on('error', (error: unknown) => services.log.debug({ error: String(error) }, 'answer not sent'));
+  app.use(async (ctx, next) => {
+    const startedAt = performance.now();
+    const trace: Trace = {
+      requestId: randomUUID(),
+      template: '<unmatched>',
+      longPoll: null,
+      waitedMs: 0,
+      subjectId: null,
+      clientIp: null,
+    };
+    ctx.state = trace;
+    ctx.set('x-svc-version', services.version);
+    ctx.set('x-request-id', trace.requestId);
+    ctx.set('Cache-Control', 'no-store');
+    ctx.set('X-Content-Type-Options', 'nosniff');
+    await next();
+    if (services.lifecycle.draining) ctx.set('Connection', 'close');
+    record(services, trace, ctx, performance.now() - startedAt);
+  });
+  app.use((ctx, next) => (wantsCompression(ctx) ? compressed(ctx, next) : next()));
+  app.use((ctx) => answer(ctx, options, router));
+  return app;
+}
+
+/** HT-29. The library refuses a caller who takes no encoding at all; ours is then answered plainly. */
+function wantsCompression(ctx: Koa.Context): boolean {
+  if (ctx.headers['accept-encoding'] === undefined) return false;
+  const chosen = ctx.acceptsEncodings(['gzip', 'br', 'deflate', 'identity']);
+  return chosen !== false && chosen !== 'identity';
+}
+
+async function answer(ctx: Koa.Context, options: AppOptions, router: Router): Promise<void> {
+  try {
+    send(ctx, await dispatch(ctx, options, router));
+  } catch (error) {
+    sendError(ctx, options.services, error);
+  }
+}
+
+/** Steps HT-1 to HT-8; the rest is `perform`. */
+async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): Promise<Reply> {
+  const { services, authenticate } = options;
+  const trace = ctx.state as Trace;
+  if (ctx.req.rawHeaders.length > 2 * maxHeaders) throw new HeadersTooLarge(maxHeaders);
+  const { path, search } = splitTarget(ctx.req.url ?? '/');
+  const segments = splitPath(path);
+  const generation = services.generation();
+  const match = router.find(ctx.method, segments);
+  const sender = senderOf(ctx, services);
+  const startedAt = performance.now();
+  const limited = match.kind !== 'route' || match.route.unlimited !== true;
+  const open = isOpen(match, services);
+  const who = await limitDatabaseWork(databaseWorkMs, () => admit(authenticate, sender, { generation, segments, limited, open }));
+  trace.template = templateOf(match);
+  if (match.kind !== 'route') return refuseRoute(ctx, match, segments);
+  trace.longPoll = match.route.longPoll ?? null;
+  return perform(services, authenticate, match.route, who, {
+    ...sender,
+    requestId: trace.requestId,
+    search,
+    params: match.params,
+    generation,
+    signal: goneSignal(ctx),
+    databaseMs: databaseWorkMs - (performance.now() - startedAt),
+    whileWaiting: (wait) => countWaiting(services, trace, wait),
+  });
+}
+
+/** Whether the route needs no credential (HT-2, HT-98). */
+function isOpen(match: Match, services: Services): match is Extract<Match, { kind: 'route' }> {
+  if (match.kind !== 'route') return false;
+  return match.route.access === 'public' || match.route.openWhen?.(services.config()) === true;
+}
+
+function splitTarget(url: string): { path: string; search: string } {
+  const local = url.startsWith('/') ? url : pathOfAbsolute(url);
+  const mark = local.indexOf('?');
+  return mark < 0 ? { path: local, search: '' } : { path: local.slice(0, mark), search: local.slice(mark + 1) };
+}
+
+/** `GET http://host/path` is what a client sends to a proxy; anything else that begins without `/` is an unknown path. */
+function pathOfAbsolute(url: string): string {
+  const slash = /^https?:\/\/[^/?]*/i.exec(url)?.[0].length;
+  return slash === undefined ? `/${url}` : url.slice(slash) || '/';
+}
+
+function templateOf(match: Match): string {
+  if (match.kind === 'route') return match.route.path;
+  return match.kind === 'none' ? '<unmatched>' : match.template;
+}
+
+function refuseRoute(ctx: Koa.Context, match: Exclude<Match, { kind: 'route' }>, segments: readonly (string | null)[]): never {
+  if (match.kind === 'none') {
+    throw segments.includes(null)
+      ? invalid('the path has a bad percent escape', 'path')
+      : refusal('route.not_found', 'no such path');
+  }
+  ctx.set('Allow', match.allow);
+  if (match.readOnly) throw refusal('config.read_only', 'managed in server.toml; edit the file and reload');
+  throw refusal('route.method_not_allowed', 'method not allowed');
+}
+
+function goneSignal(ctx: Koa.Context): AbortSignal {
+  const gone = new AbortController();
+  ctx.res.once('close', () => {
+    if (!ctx.res.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
+async function countWaiting<T>(services: Services, trace: Trace, wait: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  const kind = trace.longPoll ?? 'request';
+  services.metrics.longPolls.inc({ kind });
+  try {
+    return await outsideDatabaseWork(wait);
+  } finally {
+    services.metrics.longPolls.dec({ kind });
+    trace.waitedMs += performance.now() - startedAt;
+  }
+}
+
+const quietPaths = new Set(['/health', '/ready', '/metrics']);
+const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+function record(services: Services, trace: Trace, ctx: Koa.Context, durationMs: number): void {
+  const method = knownMethods.has(ctx.method) ? ctx.method : 'OTHER';
+  const labels = { method, path: trace.template };
+  services.metrics.httpRequests.inc({ ...labels, status: String(ctx.status) });
+  services.metrics.httpDuration.observe(labels, Math.max(0, durationMs - trace.waitedMs) / 1000);
+  const quiet = quietPaths.has(trace.template) || (trace.longPoll === 'agent' && ctx.status === 200);
+  services.log[quiet ? 'debug' : 'info'](
+    {
+      request_id: trace.requestId,
+      subject_id: trace.subjectId ?? undefined,
+      client_ip: trace.clientIp ?? undefined,
+      ...labels,
+      status: ctx.status,
+      duration_ms: Math.round(durationMs * 10) / 10,
+    },
+    'call',
+  );
+}

@@ -1,0 +1,163 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { invalid, refusal } from '../../domain/errors.js';
+import { isNestedDeeper } from '../../lib/json/depth.js';
+import { takeString } from '../../lib/json/member.js';
+
+const maxDepth = 64;
+
+export interface JsonBody {
+  /** A JSON object; `{}` when an optional body is absent (HT-47). */
+  value: Record<string, unknown>;
+  /** As received, but for `taken`: what must not lose digits is read from here. */
+  bytes: Uint8Array;
+  /** The text of the string member that was asked for as bytes, in UTF-8; `value` has `''` in its place. Null when it is no string. */
+  taken: Uint8Array | null;
+}
+
+interface BodyOptions {
+  limitBytes: number;
+  optional: boolean;
+  anyText: boolean;
+  /** A member to be taken as bytes when it is a string. */
+  take: string | null;
+}
+
+/** Reads a JSON object by HT-40 to HT-49; refuses with 415, 413 or 400. */
+export async function readJsonBody(request: IncomingMessage, options: BodyOptions): Promise<JsonBody> {
+  const bytes = await readBytes(request, options.limitBytes);
+  if (bytes.length === 0) {
+    if (options.optional) return { value: {}, bytes, taken: null };
+    throw invalid('a JSON body is required', 'body');
+  }
+  return parseJsonObject(bytes, options);
+}
+
+async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
+  const declared = Number(request.headers['content-length'] ?? 0);
+  const chunked = request.headers['transfer-encoding'] !== undefined;
+  if (declared === 0 && !chunked) return new Uint8Array();
+  const media = mediaProblem(request);
+  if (media !== null && !chunked) throw media;
+  if (declared > limitBytes) throw tooLarge(limitBytes);
+  // Of a chunked body of the wrong type only its being there matters: zero bytes count as no body.
+  if (chunked) return collectChunked(request, media === null ? limitBytes : 0, () => media ?? tooLarge(limitBytes));
+  return collectDeclared(request, declared);
+}
+
+function mediaProblem(request: IncomingMessage): Error | null {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
+    return refusal('validation.unsupported_media_type', 'content encoding must be identity', 'header.content-encoding');
+  if (isJsonType(request.headers['content-type'] ?? '')) return null;
+  return refusal('validation.unsupported_media_type', 'content type must be application/json', 'header.content-type');
+}
+
+function isJsonType(header: string): boolean {
+  if (header === 'application/json') return true;
+  const [type = '', ...parameters] = header.toLowerCase().split(';');
+  if (!/^application\/([^\s/;]+\+)?json$/.test(type.trim())) return false;
+  return parameters.every((parameter) => {
+    const [name = '', value = ''] = parameter.split('=');
+    return name.trim() !== 'charset' || value.trim().replace(/^"(.*)"$/, '$1') === 'utf-8';
+  });
+}
+
+const tooLarge = (limitBytes: number) => refusal('payload.too_large', `the body has more than ${limitBytes} bytes`);
+
+/** Straight into one piece of memory of the declared length, which Node sees to. */
+async function collectDeclared(request: IncomingMessage, declared: number): Promise<Uint8Array> {
+  const body = new Uint8Array(declared);
+  let length = 0;
+  const take = (chunk: Uint8Array) => {
+    body.set(chunk, length);
+    length += chunk.length;
+  };
+  await collect(request, take);
+  return body;
+}
+
+async function collectChunked(request: IncomingMessage, limitBytes: number, over: () => Error): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  await collect(request, (chunk) => {
+    length += chunk.length;
+    if (length > limitBytes) throw over();
+    chunks.push(chunk);
+  });
+  return joined(chunks, length);
+}
+
+/** Gives each piece of the body to `take`, whose refusal ends it. */
+function collect(request: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (act: () => void) => {
+      request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken);
+      act();
+    };
+    const onData = (chunk: Uint8Array) => {
+      try {
+        take(chunk);
+      } catch (refused) {
+        // What still comes is read and dropped, or the client could not read the answer while it sends.
+        stop(() => reject(request.resume() && refused));
+      }
+    };
+    const onEnd = () => stop(resolve);
+    const onBroken = () => stop(() => reject(invalid('the body ended early', 'body')));
+    request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
+  });
+}
+
+function joined(chunks: Uint8Array[], length: number): Uint8Array {
+  if (chunks.length === 1 && chunks[0]) return chunks[0];
+  const all = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    all.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return all;
+}
+
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+function parseJsonObject(bytes: Uint8Array, { anyText, take }: BodyOptions): JsonBody {
+  if (!isUtf8(bytes)) throw invalid('the body is not valid UTF-8', 'body');
+  // Before anything is built of it: a few MiB of brackets would hold everybody up (HD-90).
+  if (isNestedDeeper(bytes, maxDepth)) throw invalid(`the body is nested deeper than ${maxDepth}`, 'body');
+  const { rest, taken } = take === null ? { rest: bytes, taken: null } : takeString(bytes, take);
+  const text = utf8.decode(rest);
+  if (text.charCodeAt(0) === 0xfeff) throw invalid('the body begins with a byte order mark', 'body');
+  const value = parseJson(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('body must be an object', 'body');
+  if (!anyText && mayHoldBadText.test(text)) refuseBadText(value, 'body');
+  return { value: value as Record<string, unknown>, bytes: rest, taken };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid('the body is not valid JSON', 'body');
+  }
+}
+
+// Valid UTF-8 holds no surrogates and JSON no bare control characters, so both can only come from escapes.
+const unpairedSurrogate = /\p{Surrogate}/u;
+const mayHoldBadText = /\\u(0000|[dD][89a-fA-F])/;
+
+/** U+0000 and unpaired surrogates in values and keys (HT-45). */
+function refuseBadText(value: unknown, place: string): void {
+  if (typeof value === 'string') {
+    if (value.includes('\0') || unpairedSurrogate.test(value))
+      throw invalid('text must not hold U+0000 or unpaired surrogates', place);
+  } else if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) refuseBadText(item, `${place}[${index}]`);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, item] of Object.entries(value)) {
+      refuseBadText(key, place);
+      refuseBadText(item, `${place}.${key}`);
+    }
+  }
+}

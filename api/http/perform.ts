@@ -1,0 +1,132 @@
+import { z } from 'zod';
+import { answerWithin, limitDatabaseWork } from '../../db/call-limit.js';
+import { forbidden, GatewayError, invalid, refusal } from '../../domain/errors.js';
+import { type Caller, can, PERMISSIONS } from '../../domain/permissions.js';
+import type { Authenticate, Authenticated } from '../../runtime/authentication.js';
+import type { Generation, Services } from '../context.js';
+import type { AdmittedSender } from './admission.js';
+import { readJsonBody } from './body.js';
+import { parseQueryString } from './query.js';
+import { Reply } from './reply.js';
+import type { Call, Route } from './route.js';
+import { parsePart } from './shape.js';
+
+/** What is known of a call before its route's own rules are applied. */
+export interface Incoming extends AdmittedSender {
+  requestId: string;
+  search: string;
+  /** null = a bad percent escape. */
+  params: Record<string, string | null>;
+  generation: Generation;
+  signal: AbortSignal;
+  /** What is left of the time for database work. */
+  databaseMs: number;
+  whileWaiting: Call<unknown, unknown, unknown>['whileWaiting'];
+}
+
+/** With the time for database work, 24 s since the call came, the arrival of its body apart: below the 25 of HT-131. */
+const workMs = 20_000;
+const defaultBodyLimitBytes = 2 * 1024 * 1024;
+const noBytes = new Uint8Array();
+
+/** Steps HT-9 to HT-12 of a call whose route is found: permission, body, path, query, shapes, handler, shape of the answer. */
+export async function perform(
+  services: Services,
+  authenticate: Authenticate,
+  route: Route,
+  who: Authenticated,
+  incoming: Incoming,
+): Promise<Reply> {
+  checkAccess(route, who.caller);
+  checkScopes(services, route, who.caller);
+  const readCall = () => ({
+    ...who,
+    params: parseParams(route, incoming.params),
+    query: route.query === undefined ? undefined : parseQuery(route.query, incoming.search),
+    requestId: incoming.requestId,
+    generation: incoming.generation,
+    signal: incoming.signal,
+    meter: incoming.meter,
+    whileWaiting: incoming.whileWaiting,
+    recheck: async () => {
+      const { caller } = await authenticate(incoming, services.generation());
+      checkScopes(services, route, caller);
+      return caller;
+    },
+  });
+  const { body } = route;
+  const json = body === undefined ? null : await readBody(services, route, incoming.request, readCall);
+  const call: Call<unknown, unknown, unknown> = {
+    ...readCall(),
+    body: body === undefined || json === null ? undefined : parsePart('body', body, json.value),
+    bodyBytes: json?.bytes ?? noBytes,
+    taken: json?.taken ?? null,
+  };
+  const handle = () => limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services));
+  return toReply(route, await (isLongPoll(route) ? handle() : answerWithin(workMs + incoming.databaseMs, handle)));
+}
+
+/** A preflight waits for its plan, but clients give it no longer than any other call (HT-131). */
+const isLongPoll = ({ longPoll }: Route) => longPoll !== undefined && longPoll !== 'preflight';
+
+function checkAccess({ access }: Route, caller: Caller): void {
+  if (access === 'public') return;
+  if (access === 'agent' || access === 'authenticated') {
+    if ((access === 'agent') !== (caller.kind === 'agent')) throw forbidden();
+    return;
+  }
+  const scope = PERMISSIONS[access].class === 'global' ? 'everywhere' : 'somewhere';
+  if (!can(caller, access, scope)) throw forbidden();
+}
+
+/** HD-11: with `agents.require_scopes` an agent token must say what it may serve. */
+function checkScopes(services: Services, { access, evenUnscoped }: Route, caller: Caller): void {
+  if (access !== 'agent' || evenUnscoped || caller.kind !== 'agent' || caller.agentScopes !== null) return;
+  if (!services.config().agents.requireScopes) return;
+  throw refusal(
+    'auth.forbidden',
+    'this agent token has no scopes',
+    'make one with: svc token create --agent NAME --scope DATABASE/ENVIRONMENT',
+  );
+}
+
+async function readBody(
+  services: Services,
+  route: Route,
+  request: Incoming['request'],
+  readCall: () => Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyBytes' | 'taken'>,
+) {
+  const limit = route.bodyLimit ?? defaultBodyLimitBytes;
+  const limitBytes = typeof limit === 'number' ? limit : limit(services.config());
+  try {
+    const { bodyOptional: optional = false, anyText = false, takeBytes: take = null } = route;
+    return await readJsonBody(request, { limitBytes, optional, anyText, take });
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'payload.too_large' && route.onTooLarge !== undefined) {
+      const declared = Number(request.headers['content-length'] ?? limitBytes + 1);
+      await route.onTooLarge({ ...readCall(), bodyBytes: noBytes, taken: null }, services, declared);
+    }
+    throw error;
+  }
+}
+
+function parseParams(route: Route, params: Incoming['params']): unknown {
+  for (const [name, value] of Object.entries(params)) {
+    if (value === null) throw invalid(`${name} has a bad percent escape`, `path.${name}`);
+    if (value.includes('\0')) throw invalid(`${name} must not hold U+0000`, `path.${name}`);
+  }
+  return route.params === undefined ? undefined : parsePart('params', route.params, params);
+}
+
+function parseQuery(query: z.ZodType, search: string): unknown {
+  return parsePart('query', query, parseQueryString(search, query instanceof z.ZodObject ? Object.keys(query.shape) : []));
+}
+
+/** The answer as it will be sent; a value that its own schema refuses, or a status that was not declared, is a bug. */
+function toReply(route: Route, outcome: unknown): Reply {
+  const reply = outcome instanceof Reply ? outcome : new Reply(route.status, { kind: 'value', value: outcome });
+  if (reply.status !== route.status && reply.status < 400 && !route.alsoStatuses?.includes(reply.status as 200))
+    throw new Error(`${route.operationId} answers an undeclared ${reply.status}`);
+  if (reply.body.kind !== 'value') return reply;
+  return new Reply(reply.status, { kind: 'json', chunks: [JSON.stringify(route.response.parse(reply.body.value))] });
+}

@@ -1,0 +1,93 @@
+import { Readable } from 'node:stream';
+import type Koa from 'koa';
+import { isWriteRefused } from '../../db/errors.js';
+import { GatewayError } from '../../domain/errors.js';
+import { type ErrorBody, errorBody, errorHeaders, httpStatus } from '../../runtime/http-errors.js';
+import type { Services } from '../context.js';
+import type { JsonChunk, Reply } from './reply.js';
+import type { LongPollKind } from './route.js';
+
+/** Above this the parts of an answer are sent one by one instead of being copied together. */
+const joinUpToBytes = 64 * 1024;
+
+/** What one call knows of itself, for its log line and its metrics. */
+export interface Trace {
+  requestId: string;
+  /** The route template, never the path itself (OP-21). */
+  template: string;
+  longPoll: LongPollKind | null;
+  waitedMs: number;
+  subjectId: string | null;
+  clientIp: string | null;
+}
+
+/** Of every page: no other one shows it inside its own (HD-93). */
+const notFramed = { 'Content-Security-Policy': "frame-ancestors 'none'", 'X-Frame-Options': 'DENY' };
+
+/** The one 431 (HT-1). */
+export class HeadersTooLarge extends GatewayError {
+  constructor(maxHeaders: number) {
+    super('payload.too_large', `more than ${maxHeaders} headers`, null);
+  }
+}
+
+/** Sends an answer as `perform` made it. */
+export function send(ctx: Koa.Context, { status, body }: Reply): void {
+  ctx.status = status;
+  if (body.kind === 'empty') ctx.body = null;
+  else if (body.kind === 'text') {
+    ctx.set('Content-Type', body.contentType);
+    if (body.contentType.startsWith('text/html')) ctx.set(notFramed);
+    ctx.body =
+      typeof body.text === 'string' ? body.text : Buffer.from(body.text.buffer, body.text.byteOffset, body.text.byteLength);
+  } else if (body.kind === 'json') sendJson(ctx, body.chunks);
+}
+
+function sendJson(ctx: Koa.Context, chunks: readonly JsonChunk[]): void {
+  ctx.set('Content-Type', 'application/json; charset=utf-8');
+  const [first] = chunks;
+  if (chunks.length === 1 && typeof first === 'string') {
+    ctx.body = first;
+    return;
+  }
+  const parts = chunks.map((chunk) => (typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk));
+  const length = parts.reduce((sum, part) => sum + (part instanceof Uint8Array ? part.byteLength : part.bytes), 0);
+  const held = parts.filter((part) => part instanceof Uint8Array);
+  ctx.body =
+    length <= joinUpToBytes && held.length === parts.length
+      ? Buffer.concat(held)
+      : Readable.from(inOrder(parts), { objectMode: false });
+  ctx.length = length;
+}
+
+async function* inOrder(parts: readonly Exclude<JsonChunk, string>[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts) {
+    if (part instanceof Uint8Array) yield part;
+    else yield* part.read();
+  }
+}
+
+/** Sends the error object of HT-90; what is no `GatewayError` is a fault of ours, and its cause only in the log (HT-94, AU-10). */
+export function sendError(ctx: Koa.Context, services: Services, error: unknown): void {
+  const { status, body } = describe(ctx, services, error);
+  for (const [name, value] of Object.entries(errorHeaders(status))) if (!ctx.res.hasHeader(name)) ctx.set(name, value);
+  ctx.status = status;
+  sendJson(ctx, [JSON.stringify(body)]);
+}
+
+function describe(ctx: Koa.Context, services: Services, error: unknown): { status: number; body: ErrorBody } {
+  const { requestId, template } = ctx.state as Trace;
+  if (error instanceof GatewayError) {
+    // A code only: texts of the database may hold what no log may (OP-92).
+    const { code } = (error.cause ?? {}) as { code?: unknown };
+    if (error.cause !== undefined)
+      services.log.debug({ request_id: requestId, path: template, reason: String(code ?? 'connection') }, error.message);
+    const status = error instanceof HeadersTooLarge ? 431 : httpStatus(error.code);
+    return { status, body: errorBody(error.code, error.message, error.hint) };
+  }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
+  services.log.error({ request_id: requestId, method: ctx.method, path: template, error: message, stack }, 'unexpected error');
+  if (isWriteRefused(error))
+    return { status: 503, body: errorBody('service.unavailable', 'the gateway database does not take this change', null) };
+  return { status: 500, body: errorBody('internal', 'internal server error', `request id ${requestId}`) };
+}

@@ -1,0 +1,56 @@
+import type { z } from 'zod';
+import { invalid } from '../../domain/errors.js';
+
+/** Where a value was given: the first word of a place (HT-91). */
+export type Part = 'params' | 'query' | 'body';
+
+const partName = { params: 'path', query: 'query', body: 'body' } as const satisfies Record<Part, string>;
+
+/** Parses a part of a call; the first issue becomes 400 with its place (HT-91). A schema's own message begins after the name: `must be …`. */
+export function parsePart<S extends z.ZodType>(part: Part, schema: S, value: unknown): z.output<S> {
+  const parsed = schema.safeParse(value, { error: describe });
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  if (issue === undefined) throw invalid('wrong form', partName[part]);
+  if (issue.code === 'unrecognized_keys') {
+    const key = clip(issue.keys[0] ?? '');
+    throw invalid(`unknown key ${key}`, place(part, [...issue.path, key]));
+  }
+  const name = issue.path.findLast((step) => typeof step === 'string') ?? partName[part];
+  throw invalid(`${name} ${issue.message}`, place(part, issue.path));
+}
+
+/** `body.share_with[2]`, `query.limit`, `path.id`, or the part alone. */
+export function place(part: Part, path: readonly PropertyKey[]): string {
+  return path.reduce<string>(
+    (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}.${clip(String(step))}`),
+    partName[part],
+  );
+}
+
+const nouns: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'an integer',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+  record: 'an object',
+};
+
+type Issue = Parameters<z.core.$ZodErrorMap>[0];
+
+function describe(issue: Issue): string {
+  if (issue.input === undefined && issue.code !== 'custom') return 'is required';
+  if (issue.code === 'invalid_type') return `must be ${nouns[issue.expected] ?? issue.expected}`;
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`;
+  if (issue.code === 'too_big') return `must ${sizeVerb(issue.origin)} at most ${issue.maximum}${sizeUnit(issue.origin)}`;
+  if (issue.code === 'too_small') return `must ${sizeVerb(issue.origin)} at least ${issue.minimum}${sizeUnit(issue.origin)}`;
+  return 'has the wrong form';
+}
+
+const sizeVerb = (origin: string) => (origin === 'string' || origin === 'array' ? 'have' : 'be');
+const sizeUnit = (origin: string) => (origin === 'string' ? ' characters' : origin === 'array' ? ' entries' : '');
+
+/** Keys come from the caller: short, and on one line. */
+const clip = (key: string) => (key.length > 100 ? `${key.slice(0, 100)}…` : key);

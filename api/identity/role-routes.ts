@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import { forbidden, notFound } from '../../domain/errors.js';
+import { BUILTIN_ROLES, type Caller, can, type EffectiveRole, findRole } from '../../domain/permissions.js';
+import type { Generation } from '../context.js';
+import { type Route, route } from '../http/route.js';
+
+const role = z.object({
+  name: z.string(),
+  builtin: z.boolean(),
+  permissions: z.array(z.object({ perm: z.string(), ownership: z.enum(['own', 'any']) })),
+  databases: z.array(z.string()),
+  environments: z.array(z.string()),
+});
+
+export const roleRoutes: Route[] = [
+  route({
+    operationId: 'listRoles',
+    method: 'get',
+    path: '/api/roles',
+    summary: 'List built-in and custom roles with their permissions',
+    tag: 'configuration',
+    access: 'workflow.read',
+    status: 200,
+    response: z.object({ roles: z.array(role) }),
+    errors: ['auth.forbidden'],
+    handle: ({ caller, generation }) => {
+      checkGlobal(caller);
+      return { roles: [...BUILTIN_ROLES, ...customRoles(generation)].map(shown) };
+    },
+  }),
+  route({
+    operationId: 'showRole',
+    method: 'get',
+    path: '/api/roles/:name',
+    summary: 'Show a role',
+    tag: 'configuration',
+    access: 'workflow.read',
+    params: z.object({ name: z.string() }),
+    status: 200,
+    response: role,
+    errors: ['auth.forbidden', 'role.not_found'],
+    handle: ({ caller, generation, params }) => {
+      checkGlobal(caller);
+      const found = findRole(params.name, generation.shared.auth.roles);
+      if (found === undefined) throw notFound('role');
+      return shown(found);
+    },
+  }),
+];
+
+/** For roles `workflow.read` is of class global, elsewhere of class row (identity 4.1). */
+function checkGlobal(caller: Caller): void {
+  if (!can(caller, 'workflow.read', 'everywhere')) throw forbidden();
+}
+
+const customRoles = (generation: Generation) => generation.shared.auth.roles.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+
+const shown = (held: EffectiveRole) => ({ ...held, builtin: BUILTIN_ROLES.some((known) => known.name === held.name) });

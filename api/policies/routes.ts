@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { BUILTIN_REVIEW } from '../../config/shared.js';
+import type { SharedConfig } from '../../config/types.js';
+import { notFound, type Resource } from '../../domain/errors.js';
+import type { Services } from '../context.js';
+import { pairName } from '../http/names.js';
+import { textParam } from '../http/query.js';
+import { type Call, type Route, route } from '../http/route.js';
+import { visiblePolicies, withTimes } from './lists.js';
+import { resolvePolicies } from './resolution.js';
+import { executionPolicyItem, resolution, resultPolicyItem, reviewPolicyItem, workflowItem } from './schemas.js';
+import { shownExecutionPolicy, shownResultPolicy, shownReviewPolicy, shownWorkflow } from './shown.js';
+
+/** A list of policies of `server.toml` and its items (preflight.md section 3). */
+interface PolicyList<S extends z.ZodType> {
+  path: `/api/${string}`;
+  /** The key of the list in its answer. */
+  key: string;
+  operationIds: { list: string; show: string };
+  /** Names one item in the error code and in the document. */
+  resource: Resource;
+  item: S;
+  /** What the caller may see, in the order of the file. */
+  visible(call: Call<unknown, unknown, unknown>, services: Services): z.input<S>[] | Promise<z.input<S>[]>;
+}
+
+function listRoutes<S extends z.ZodType<unknown, { id: string }>>(list: PolicyList<S>): Route[] {
+  const words = list.resource.replaceAll('_', ' ');
+  const shared = { method: 'get', tag: 'configuration', access: 'workflow.read', status: 200 } as const;
+  return [
+    route({
+      ...shared,
+      operationId: list.operationIds.list,
+      path: list.path,
+      summary: `List each ${words} that can apply to a pair of yours, in the order of server.toml`,
+      response: z.object({ [list.key]: z.array(list.item) }),
+      errors: ['auth.forbidden'],
+      handle: async (call, services) => ({ [list.key]: await list.visible(call, services) }),
+    }),
+    route({
+      ...shared,
+      operationId: list.operationIds.show,
+      path: `${list.path}/:id`,
+      summary: `Show one ${words}`,
+      params: z.object({ id: z.string() }),
+      response: list.item,
+      errors: ['auth.forbidden', `${list.resource}.not_found`],
+      handle: async (call, services) => {
+        const found = (await list.visible(call, services)).find(({ id }) => id === call.params.id);
+        if (found === undefined) throw notFound(list.resource);
+        return found;
+      },
+    }),
+  ];
+}
+
+/** The items of a section of the file that the caller may see, as they are shown (PO-10). */
+function ofFile<K extends 'workflows' | 'executionPolicies' | 'resultPolicies', Item extends { id: string }>(
+  section: K,
+  show: (policy: SharedConfig[K][number]) => Item,
+) {
+  return ({ caller, generation }: Call<unknown, unknown, unknown>, services: Services) => {
+    const policies: readonly SharedConfig[K][number][] = generation.shared[section];
+    return withTimes(services, generation, section, visiblePolicies(caller, policies).map(show));
+  };
+}
+
+/** Effective policies of a pair, and the lists they are chosen from (preflight.md sections 2 and 3). */
+export const policyRoutes: Route[] = [
+  route({
+    operationId: 'resolvePolicies',
+    method: 'get',
+    path: '/api/policy-resolution',
+    summary: 'Tell which policies a request on a database and environment would meet now',
+    tag: 'configuration',
+    access: 'request.view',
+    query: z.object({ database: pairName, environment: pairName, operation: textParam }),
+    status: 200,
+    response: resolution,
+    errors: ['validation.failed', 'auth.forbidden'],
+    handle: resolvePolicies,
+  }),
+  ...listRoutes({
+    path: '/api/workflows',
+    key: 'workflows',
+    operationIds: { list: 'listWorkflows', show: 'showWorkflow' },
+    resource: 'workflow',
+    item: workflowItem,
+    visible: ofFile('workflows', shownWorkflow),
+  }),
+  ...listRoutes({
+    path: '/api/execution-policies',
+    key: 'execution_policies',
+    operationIds: { list: 'listExecutionPolicies', show: 'showExecutionPolicy' },
+    resource: 'execution_policy',
+    item: executionPolicyItem,
+    visible: ofFile('executionPolicies', shownExecutionPolicy),
+  }),
+  ...listRoutes({
+    path: '/api/result-policies',
+    key: 'result_policies',
+    operationIds: { list: 'listResultPolicies', show: 'showResultPolicy' },
+    resource: 'result_policy',
+    item: resultPolicyItem,
+    visible: ofFile('resultPolicies', shownResultPolicy),
+  }),
+  ...listRoutes({
+    path: '/api/sql-review-policies',
+    key: 'sql_review_policies',
+    operationIds: { list: 'listSqlReviewPolicies', show: 'showSqlReviewPolicy' },
+    resource: 'sql_review_policy',
+    item: reviewPolicyItem,
+    visible: ({ caller, generation: { shared } }) => {
+      const isReplaced = shared.sqlReview.some(({ database, environment }) => database === '*' && environment === '*');
+      const policies = isReplaced ? shared.sqlReview : [...shared.sqlReview, BUILTIN_REVIEW];
+      return visiblePolicies(caller, policies).map(shownReviewPolicy);
+    },
+  }),
+];

@@ -1,0 +1,22 @@
+import { type Route, route } from '../http/route.js';
+import { preflight } from './preflight.js';
+import { preflightBody, preflightResponse } from './schemas.js';
+
+/** Analysis without a request (preflight.md section 1). */
+export const preflightRoutes: Route[] = [
+  route({
+    operationId: 'preflight',
+    method: 'post',
+    path: '/api/preflight',
+    summary: 'Analyse SQL without a request: verdict, risk, findings, approvers and plan',
+    tag: 'requests',
+    access: 'request.preflight',
+    body: preflightBody,
+    bodyLimit: 4_194_304,
+    status: 200,
+    response: preflightResponse,
+    errors: ['validation.failed', 'auth.forbidden', 'payload.too_large', 'rate.limited', 'service.draining'],
+    longPoll: 'preflight',
+    handle: preflight,
+  }),
+];

@@ -1,0 +1,72 @@
+import type { Readiness } from '../runtime/readiness.js';
+import { version } from '../runtime/version.js';
+import { explainRoutes } from './agent/explain-routes.js';
+import { agentListRoutes } from './agent/list-routes.js';
+import { publicKeyRoutes } from './agent/public-key-routes.js';
+import { agentRoutes } from './agent/routes.js';
+import { auditRoutes } from './audit/routes.js';
+import { databaseRoutes } from './databases/routes.js';
+import { openApiDocument } from './http/openapi.js';
+import { readOnlyPaths } from './http/read-only-paths.js';
+import type { Route } from './http/route.js';
+import { groupRoutes } from './identity/group-routes.js';
+import { meRoutes } from './identity/me-routes.js';
+import { roleRoutes } from './identity/role-routes.js';
+import { tokenRoutes } from './identity/token-routes.js';
+import { userRoutes } from './identity/user-routes.js';
+import { operationRoutes } from './operations/routes.js';
+import { policyRoutes } from './policies/routes.js';
+import { preflightRoutes } from './preflight/routes.js';
+import { type RequestTimes, requestRoutes } from './requests/routes.js';
+import { resultRoutes } from './results/routes.js';
+import { schemaRoutes } from './snapshots/routes.js';
+
+export { readOnlyPaths } from './http/read-only-paths.js';
+
+/** Times without a key in `server.toml`, in milliseconds. */
+export interface RouteTimes extends RequestTimes {
+  /** How long a result stream waits (section 8 of the HTTP rules). */
+  resultWaitMs: number;
+  /** The shortest lease (AG-37). */
+  leaseFloorMs: number;
+}
+
+export const defaultTimes: RouteTimes = {
+  dispatchMs: 300_000,
+  cancelWaitMs: 20_000,
+  resultWaitMs: 300_000,
+  leaseFloorMs: 60_000,
+};
+
+/** Every route of the server; the document, the router and the tests read this one list. */
+export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): Route[] {
+  let known: string | null = null;
+  const document = () => {
+    known ??= openApiText(routes);
+    return known;
+  };
+  const routes: Route[] = [
+    ...requestRoutes(times),
+    ...resultRoutes({ waitMs: times.resultWaitMs }),
+    ...agentRoutes(times),
+    ...agentListRoutes,
+    ...explainRoutes,
+    ...preflightRoutes,
+    ...schemaRoutes,
+    ...databaseRoutes,
+    ...policyRoutes,
+    ...publicKeyRoutes,
+    ...auditRoutes,
+    ...meRoutes,
+    ...userRoutes,
+    ...groupRoutes,
+    ...tokenRoutes,
+    ...roleRoutes,
+    ...operationRoutes(ready, document),
+  ];
+  return routes;
+}
+
+/** The document as it is served and committed. */
+export const openApiText = (routes: readonly Route[]) =>
+  `${JSON.stringify(openApiDocument(routes, readOnlyPaths, version), null, 2)}\n`;

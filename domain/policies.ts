@@ -1,0 +1,121 @@
+import type { Operation } from './workflow-policy.js';
+
+/** Names are `[a-z][a-z0-9_-]*`; in policies database and environment may be `*`. */
+export interface DatabaseConfig {
+  name: string;
+  environments: string[];
+  /** null = learnt from the schema sync (AG-74). */
+  dialect: 'postgresql' | 'mysql' | null;
+}
+
+export type RiskThreshold = 'low' | 'medium' | 'high';
+
+export interface AutoApproveConfig {
+  mode: 'always' | 'risk_based';
+  /** Never null for `risk_based`. */
+  risk: RiskThreshold | null;
+  allowReadOnly: boolean;
+  allowSafeDdl: boolean;
+  maxEstimatedRows: number;
+  /** Absent in what was stored before the key existed: the default then. */
+  maxSnapshotAgeSecs?: number;
+}
+
+export interface WorkflowStep {
+  mode: 'all' | 'any';
+  approvers: { selector: string; min: number }[];
+}
+
+export interface WorkflowConfig {
+  /** `wf:<db>:<env>:<12 hex>` (PO-11). */
+  id: string;
+  database: string;
+  environment: string;
+  /** Empty = all six. */
+  operations: Operation[];
+  autoApprove: AutoApproveConfig | null;
+  steps: WorkflowStep[];
+  requireReason: boolean;
+  allowSelfApprove: boolean;
+  allowSameApproverAcrossSteps: boolean;
+  explain: boolean;
+  /** null = `retention.approval_ttl_secs`. */
+  pendingTtlSecs: number | null;
+  approvalTtlSecs: number | null;
+  statementTimeoutSecs: number | null;
+}
+
+export interface ExecutionPolicyConfig {
+  /** `ep:<db>:<env>` */
+  id: string;
+  database: string;
+  environment: string;
+  maxExecutions: number;
+  executionWindowSecs: number;
+  retryOnFailure: boolean;
+  statementTimeoutSecs: number;
+  maxStatementTimeoutSecs: number;
+  maxRows: number | null;
+  migrationLeaseDurationSecs: number | null;
+  /** null and 0 = no limit. */
+  migrationStatementTimeoutSecs: number | null;
+}
+
+export type ReviewAction = 'block' | 'warn' | 'off';
+
+/** The codes of the review rules, spelt as in findings and in `server.toml`. */
+export type ReviewRule =
+  | 'no_where_delete'
+  | 'no_where_update'
+  | 'drop_table'
+  | 'truncate'
+  | 'drop_column'
+  | 'not_null_without_default'
+  | 'create_index_not_concurrently'
+  | 'alter_column_type'
+  | 'mixed_ddl_dml'
+  | 'large_in_list'
+  | 'drop_index'
+  | 'drop_view'
+  | 'drop_sequence'
+  | 'create_sequence';
+
+export interface SqlReviewConfig {
+  /** `srp:<db>:<env>`, `any` for `*` */
+  id: string;
+  database: string;
+  environment: string;
+  /** What a blocking finding in a migration does, off for no findings; absent in what was stored before the key existed: a warning then. */
+  migrations?: ReviewAction;
+  rules: Record<ReviewRule, ReviewAction>;
+}
+
+export interface ResultPolicyConfig {
+  /** `rp:<db>:<env>` */
+  id: string;
+  database: string;
+  environment: string;
+  retentionDays: number;
+  deliveryMode: 'both' | 'stream';
+  /** Selectors `user:`, `group:`, `role:`, or `requester`. */
+  access: string[];
+}
+
+/** What is shared of a webhook: never its URL or secret (CF-31). */
+export interface SharedWebhook {
+  id: string;
+  /** Empty = all (NT-10). */
+  events: string[];
+  format: 'generic' | 'slack';
+}
+
+export interface NotificationPolicyConfig {
+  /** `np:<db>:<env>` */
+  id: string;
+  database: string;
+  environment: string;
+  webhooks: string[];
+  events: string[];
+  /** null = `slack.channel`; empty = no Slack (NT-12). */
+  slackChannels: string[] | null;
+}

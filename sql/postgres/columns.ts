@@ -1,0 +1,70 @@
+import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
+
+interface Notes {
+  columns: string[];
+  /** Names that stand alone, and what they could name besides a column. */
+  alone: string[];
+  tables: Set<string>;
+  /** Columns are used without being written. */
+  unwritten: boolean;
+  star: boolean;
+  queries: number;
+  /** Something that makes more of a `*` than columns that are given out. */
+  counted: boolean;
+}
+
+/**
+ * The names of the columns that a statement can compute with, or null when they are not all written. The columns of a `*` that are only given out
+ * are left out: nothing is computed from them.
+ */
+export function columnsOf(tag: string, body: TreeNode): string[] | null {
+  const notes: Notes = { columns: [], alone: [], tables: new Set(), unwritten: false, star: false, queries: 0, counted: false };
+  const open: [string, Tree][] = [[tag, body]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [field, value] = next;
+    if (Array.isArray(value)) for (const element of value) open.push([field, element]);
+    else if (typeof value === 'object' && value !== null) {
+      const node = nodeOf(value);
+      note(notes, field, node);
+      for (const child of Object.entries(node)) open.push(child);
+    }
+  }
+  const wholeRow = notes.alone.some((name) => notes.tables.has(name));
+  const starCounts = notes.star && (notes.queries > 1 || notes.counted);
+  return notes.unwritten || wholeRow || starCounts ? null : notes.columns;
+}
+
+function note(notes: Notes, field: string, node: TreeNode): void {
+  if (field === 'ColumnRef') addReference(notes, listOf(node.fields));
+  else if (field === 'ResTarget' || field === 'IndexElem') notes.columns.push(textOf(node.name));
+  else if (field === 'JoinExpr') {
+    notes.columns.push(...listOf(node.usingClause).map(word));
+    notes.unwritten ||= node.isNatural === true;
+  } else if (field === 'SelectStmt') {
+    notes.queries += 1;
+    notes.counted ||= ['distinctClause', 'groupClause'].some((clause) => listOf(node[clause]).length > 0);
+    notes.counted ||= node.op !== 'SETOP_NONE' && node.op !== undefined;
+  } else if (field === 'SortBy') notes.counted ||= nodeOf(nodeOf(node.node).A_Const).ival !== undefined;
+  else if (field === 'CommonTableExpr') {
+    notes.tables.add(textOf(node.ctename));
+    notes.counted = true;
+    notes.unwritten ||= listOf(node.aliascolnames).length > 0;
+  } else if (field === 'InsertStmt') notes.unwritten ||= listOf(node.cols).length === 0;
+  else if (field === 'MergeWhenClause')
+    notes.unwritten ||= node.commandType === 'CMD_INSERT' && listOf(node.targetList).length === 0;
+  if (node.relname !== undefined) notes.tables.add(textOf(node.relname));
+  if (node.aliasname !== undefined) {
+    notes.tables.add(textOf(node.aliasname));
+    notes.unwritten ||= listOf(node.colnames).length > 0;
+  }
+}
+
+function addReference(notes: Notes, fields: readonly Tree[]): void {
+  const last = fields.at(-1);
+  if (nodeOf(last).A_Star !== undefined) notes.star = true;
+  else notes.columns.push(word(last));
+  // A part of a longer name could be a row too: `t.c.f` is no column, `s.t.c` has a table that is noted under its own name.
+  if (fields.length === 1) notes.alone.push(word(last));
+}
+
+const word = (part: Tree | undefined): string => textOf(nodeOf(nodeOf(part).String).sval);

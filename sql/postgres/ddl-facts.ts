@@ -1,0 +1,111 @@
+import type { ReviewRule } from '../../domain/policies.js';
+import type { StatementFacts, TableName } from '../facts.js';
+import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
+import { tableOf, tableOfParts } from './walk-names.js';
+
+/** Adds what a top-level statement itself defines, alters or drops. */
+export function addDefinition(facts: StatementFacts, tag: string, body: TreeNode): void {
+  const add = Object.hasOwn(definitions, tag) ? definitions[tag] : undefined;
+  add?.(facts, body);
+}
+
+const definitions: Readonly<Record<string, (facts: StatementFacts, body: TreeNode) => void>> = {
+  CreateStmt: (facts, body) => {
+    // A table that may be there already is not one that the text made.
+    if (body.if_not_exists !== true) facts.created.push(...tablesOf(body.relation));
+    facts.changed.push(...tablesOf(...listOf(body.inhRelations)));
+    Object.assign(facts, { safeForm: true, bypassable: true });
+  },
+  CreateTableAsStmt: (facts, body) => {
+    if (body.if_not_exists !== true) facts.created.push(...tablesOf(nodeOf(body.into).rel));
+  },
+  ViewStmt: (facts, body) => {
+    Object.assign(facts, { safeForm: body.replace !== true, bypassable: true });
+  },
+  IndexStmt: (facts, body) => {
+    const concurrent = body.concurrent === true;
+    facts.changed.push(...tablesOf(body.relation));
+    if (!concurrent) facts.hits.push('create_index_not_concurrently');
+    Object.assign(facts, { safeForm: concurrent, bypassable: true });
+  },
+  AlterTableStmt: (facts, body) => {
+    if (body.objtype !== 'OBJECT_TABLE') return;
+    const commands = listOf(body.cmds).map((command) => nodeOf(nodeOf(command).AlterTableCmd));
+    facts.changed.push(...tablesOf(body.relation));
+    facts.hits.push(...new Set(commands.flatMap(hitsOfPart)));
+    Object.assign(facts, { safeForm: commands.every(({ subtype }) => subtype === 'AT_AddColumn'), bypassable: true });
+  },
+  RenameStmt: (facts, body) => alterOther(facts, body.relation, textOf(body.renameType)),
+  AlterObjectSchemaStmt: (facts, body) => alterOther(facts, body.relation, textOf(body.objectType)),
+  CommentStmt: (facts, { objtype, object }) => {
+    const parts = listOf(nodeOf(nodeOf(object).List).items);
+    if (objtype === 'OBJECT_TABLE') facts.changed.push(tableOfParts(parts));
+    else if (objtype === 'OBJECT_COLUMN' || objtype === 'OBJECT_TABCONSTRAINT')
+      facts.changed.push(tableOfParts(parts.slice(0, -1)));
+  },
+  ReindexStmt: (facts, body) => {
+    if (body.kind === 'REINDEX_OBJECT_TABLE') facts.changed.push(...tablesOf(body.relation));
+  },
+  ClusterStmt: (facts, body) => facts.changed.push(...tablesOf(body.relation)),
+  RefreshMatViewStmt: (facts, body) => facts.changed.push(...tablesOf(body.relation)),
+  VacuumStmt: (facts, body) => {
+    const relations = listOf(body.rels).map((each) => nodeOf(nodeOf(each).VacuumRelation).relation);
+    facts.changed.push(...tablesOf(...relations));
+    facts.writesUnknown ||= relations.length === 0;
+  },
+  CallStmt: (facts) => {
+    facts.writesUnknown = true;
+  },
+  DropStmt: (facts, body) => {
+    const object = textOf(body.removeType);
+    const hit = Object.hasOwn(dropHits, object) ? dropHits[object] : undefined;
+    if (hit !== undefined) facts.hits.push(hit);
+    if (object === 'OBJECT_TABLE')
+      facts.changed.push(...listOf(body.objects).map((each) => tableOfParts(listOf(nodeOf(nodeOf(each).List).items))));
+    facts.bypassable = true;
+  },
+  TruncateStmt: (facts, body) => {
+    const tables = tablesOf(...listOf(body.relations));
+    facts.changed.push(...tables);
+    if (body.behavior === 'DROP_CASCADE') facts.deletedFrom.push(...tables);
+    facts.hits.push('truncate');
+    facts.bypassable = true;
+  },
+  CreateSeqStmt: (facts) => {
+    facts.hits.push('create_sequence');
+    facts.bypassable = true;
+  },
+};
+
+/** Renaming and moving: the owner of the object is a table, but for sequences. */
+function alterOther(facts: StatementFacts, relation: Tree | undefined, object: string): void {
+  if (object === 'OBJECT_SEQUENCE') return;
+  facts.changed.push(...tablesOf(relation));
+  facts.bypassable = true;
+}
+
+function hitsOfPart({ subtype, def }: TreeNode): ReviewRule[] {
+  if (subtype === 'AT_DropColumn') return ['drop_column'];
+  if (subtype === 'AT_AlterColumnType') return ['alter_column_type'];
+  const isBare = subtype === 'AT_AddColumn' && needsValue(nodeOf(nodeOf(def).ColumnDef));
+  return isBare ? ['not_null_without_default'] : [];
+}
+
+function needsValue(column: TreeNode): boolean {
+  const constraints = listOf(column.constraints).map((each) => textOf(nodeOf(nodeOf(each).Constraint).contype));
+  const type = textOf(nodeOf(nodeOf(listOf(nodeOf(column.typeName).names).at(-1)).String).sval);
+  return constraints.includes('CONSTR_NOTNULL') && !serial.test(type) && !constraints.some((each) => filling.has(each));
+}
+
+const tablesOf = (...nodes: readonly (Tree | undefined)[]): TableName[] =>
+  nodes.flatMap((node) => tableOf(nodeOf(node).RangeVar ?? node) ?? []);
+
+const dropHits: Readonly<Record<string, ReviewRule>> = {
+  OBJECT_TABLE: 'drop_table',
+  OBJECT_VIEW: 'drop_view',
+  OBJECT_MATVIEW: 'drop_view',
+  OBJECT_INDEX: 'drop_index',
+  OBJECT_SEQUENCE: 'drop_sequence',
+};
+const serial = /^((big|small)?serial|serial[248])$/;
+const filling = new Set(['CONSTR_DEFAULT', 'CONSTR_IDENTITY', 'CONSTR_GENERATED']);

@@ -1,0 +1,68 @@
+import { isListedCall } from '../listed-calls.js';
+import { listOf, nodeOf, type Tree, textOf } from '../tree.js';
+
+/** What stands anywhere in a statement's tree (SQ-40, SQ-41). */
+export interface Findings {
+  /** INSERT, UPDATE, DELETE or MERGE, the statement itself included. */
+  changesRows: boolean;
+  locksRows: boolean;
+  listedCall: boolean;
+  intoTable: boolean;
+  /** A statement node that does not belong inside another statement. */
+  stranger: string | null;
+}
+
+interface Notes extends Findings {
+  functionInFrom: boolean;
+  listedColumn: boolean;
+}
+
+/** Visits every node, whatever the field it hangs in and whether or not it is tagged (SQ-5). */
+export function findIn(tag: string, body: Tree): Findings {
+  const found: Notes = {
+    ...{ changesRows: false, locksRows: false, listedCall: false, intoTable: false, stranger: null },
+    ...{ functionInFrom: false, listedColumn: false },
+  };
+  note(found, tag, body);
+  found.stranger = null;
+  const open: Tree[] = [body];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    if (Array.isArray(value)) {
+      for (const element of value) open.push(element);
+      continue;
+    }
+    for (const [field, child] of Object.entries(value)) {
+      note(found, field, child);
+      open.push(child);
+    }
+  }
+  const { functionInFrom, listedColumn, ...findings } = found;
+  return { ...findings, listedCall: found.listedCall || (functionInFrom && listedColumn) };
+}
+
+/**
+ * The server reads a field of a value as a call of the function of that name: `(1.5::float8).pg_sleep` sleeps. A column of a table is
+ * never one, but where a function stands in FROM its alias is its value: `d.pg_sleep FROM float8(1.5) d` (SQ-42).
+ */
+function note(found: Notes, field: string, child: Tree): void {
+  if (rowChanges.has(field)) found.changesRows = true;
+  else if (field === 'LockingClause') found.locksRows = true;
+  else if (field === 'intoClause') found.intoTable = true;
+  else if (field === 'funcname') found.listedCall ||= isListedName(listOf(child).at(-1));
+  else if (field === 'A_Indirection') found.listedCall ||= listOf(nodeOf(child).indirection).some(isListedName);
+  else if (field === 'ColumnRef') found.listedColumn ||= listOf(nodeOf(child).fields).slice(1).some(isListedName);
+  else if (field === 'RangeFunction') found.functionInFrom = true;
+  else if (statementTag.test(field) && !parts.has(field)) found.stranger ??= field;
+}
+
+function isListedName(part: Tree | undefined): boolean {
+  return isListedCall(textOf(nodeOf(nodeOf(part).String).sval));
+}
+
+const rowChanges = new Set(['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt']);
+/** A query stands anywhere; REPLICA IDENTITY is a part of ALTER TABLE in spite of its tag. */
+const parts = new Set(['SelectStmt', 'ReplicaIdentityStmt']);
+/** Tags begin with a capital letter, fields do not. */
+const statementTag = /^[A-Z].*Stmt$/;

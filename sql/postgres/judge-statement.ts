@@ -1,0 +1,55 @@
+import type { StatementFacts } from '../facts.js';
+import { refuseFor, wordsOfTag } from '../reasons.js';
+import { reservedIn, stringsOf } from '../reserved-table.js';
+import { type TreeNode, taggedOf } from '../tree.js';
+import type { JudgedStatement, Refused, StatementClass } from '../verdict.js';
+import { factsOf } from './facts.js';
+import { type Findings, findIn } from './findings.js';
+import { type Form, type FormLimits, formOf } from './forms.js';
+import type { ParsedStatement } from './parser.js';
+
+export interface StatementVerdict {
+  statement: JudgedStatement;
+  facts: StatementFacts;
+  destructive: boolean;
+}
+
+/** Judges one parsed statement whose exact slice is `text` (SQ-20 to SQ-51). */
+export function judgeStatement(parsed: ParsedStatement, text: string, limits: FormLimits): StatementVerdict | Refused {
+  const { tag, body } = taggedOf(parsed.tree);
+  const reserved = reservedIn(stringsOf(body), limits);
+  if (reserved !== null) return refuseFor('reserved_table', reserved);
+  const form = formOf(tag, body, limits);
+  if ('verdict' in form) return form;
+  const inner = tag === 'ExplainStmt' ? taggedOf(body.query) : { tag, body };
+  const found = findIn(inner.tag, inner.body);
+  if (found.stranger !== null) return refuseFor('not understood', `${wordsOfTag(found.stranger)} inside a statement`);
+  const kind = form.kind === 'query' && found.intoTable ? 'ddl' : form.kind;
+  const statementClass = classOf(form, found);
+  return {
+    destructive: form.destructive === true,
+    facts: { ...factsOf(inner.tag, inner.body, form, found), ddl: statementClass.endsWith('ddl') },
+    statement: {
+      text,
+      class: statementClass,
+      type: form.type,
+      kind,
+      producesRows: kind === 'query' || kind === 'show' || kind === 'explain' || hasReturning(body),
+      countsRows: kind === 'dml',
+      outsideTransaction: form.outsideTransaction === true,
+      explainable: kind === 'query' || kind === 'dml',
+    },
+  };
+}
+
+function classOf(form: Form, found: Findings): StatementClass {
+  if (form.class === 'setting') return 'setting';
+  const runs = form.inside === 'runs';
+  const calls = form.inside !== 'defined' && found.listedCall;
+  const write = form.class === 'write' || calls || (runs && (found.changesRows || found.locksRows));
+  const ddl = form.class === 'ddl' || (runs && found.intoTable);
+  if (write) return ddl ? 'write+ddl' : 'write';
+  return ddl ? 'ddl' : 'read';
+}
+
+const hasReturning = (body: TreeNode): boolean => body.returningClause !== undefined;

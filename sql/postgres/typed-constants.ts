@@ -1,0 +1,44 @@
+import type { Word } from '../redact-text.js';
+import { listOf, nodeOf, type Tree, type TreeNode } from '../tree.js';
+
+/** Typed constants (`DATE '…'`, `N'…'`, `INTERVAL '…' DAY TO SECOND`) by the index of their first word; the value is their last. */
+export function findTypedConstants(tree: Tree, words: readonly Word[]): ReadonlyMap<number, number> {
+  const indexByStart = new Map(words.map((word, index) => [word.start, index]));
+  const spans = new Map<number, number>();
+  const open: Tree[] = [tree];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    if (!Array.isArray(value)) note(spans, nodeOf(nodeOf(value).TypeCast), words, indexByStart);
+    for (const child of Object.values(value)) open.push(child);
+  }
+  return spans;
+}
+
+/** The parser gives the cast of a typed constant no location of its own, and the type stands before the constant. */
+function note(
+  spans: Map<number, number>,
+  cast: TreeNode,
+  words: readonly Word[],
+  indexByStart: ReadonlyMap<number, number>,
+): void {
+  if (cast.location !== -1) return;
+  const constant = nodeOf(nodeOf(cast.arg).A_Const);
+  const type = nodeOf(cast.typeName);
+  const first = indexByStart.get(Number(type.location ?? 0));
+  const value = indexByStart.get(Number(constant.location ?? 0));
+  if (constant.sval === undefined || first === undefined || value === undefined || first >= value) return;
+  spans.set(first, lastWord(type, first, value, words));
+}
+
+/** INTERVAL's fields stand behind the constant; with a precision (`INTERVAL(3) '…'`) it has none. */
+function lastWord(type: TreeNode, first: number, value: number, words: readonly Word[]): number {
+  const hasFields =
+    listOf(type.typmods).length > 0 && /^interval$/i.test(words[first]?.text ?? '') && words[first + 1]?.text !== '(';
+  if (!hasFields) return value;
+  let last = value;
+  while (intervalField.test(words[last + 1]?.text ?? '')) last += 1;
+  return words[last + 1]?.text === '(' && /^second$/i.test(words[last]?.text ?? '') ? last + 3 : last;
+}
+
+const intervalField = /^(year|month|day|hour|minute|second|to)$/i;

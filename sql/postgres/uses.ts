@@ -1,0 +1,103 @@
+import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
+import { distinctUses, noUses, type UsedName, type Uses } from '../uses.js';
+import { columnsOf } from './columns.js';
+
+/** The functions, operators and types of one statement of PostgreSQL, whatever the field they hang in (SQ-5). */
+export function usesOf(tag: string, body: TreeNode): Uses {
+  const uses = noUses();
+  let functionInFrom = false;
+  const open: [string, Tree][] = [[tag, body]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [field, value] = next;
+    if (Array.isArray(value)) for (const element of value) open.push([field, element]);
+    else if (typeof value === 'object' && value !== null) {
+      const node = nodeOf(value);
+      functionInFrom ||= field === 'RangeFunction';
+      note(uses, field, node);
+      for (const child of Object.entries(node)) open.push(child);
+    }
+  }
+  // The alias of a function in FROM is its value: `d.f FROM g(1) d` calls f with it.
+  uses.columns = columnsOf(tag, body);
+  if (functionInFrom) for (const name of uses.fields) uses.functions.push({ schema: null, name });
+  return distinctUses(uses);
+}
+
+function note(uses: Uses, field: string, node: TreeNode): void {
+  if (Array.isArray(node.funcname)) uses.functions.push(nameOf(node.funcname));
+  if (Array.isArray(node.names) && node.typemod !== undefined) addType(uses, node);
+  if (Array.isArray(node.useOp)) uses.operators.push(nameOf(node.useOp));
+  if (Array.isArray(node.operName)) uses.operators.push(nameOf(node.operName));
+  const add = Object.hasOwn(notes, field) ? notes[field] : undefined;
+  add?.(uses, node);
+}
+
+const notes: Readonly<Record<string, (uses: Uses, node: TreeNode) => void>> = {
+  A_Expr: (uses, { kind, name }) => {
+    const implied = textOf(kind).startsWith('AEXPR_BETWEEN') || textOf(kind).startsWith('AEXPR_NOT_BETWEEN');
+    if (implied) addOperators(uses, '<', '<=', '>', '>=');
+    else uses.operators.push(nameOf(listOf(name)));
+  },
+  // `x IN (SELECT …)` names no operator.
+  SubLink: (uses, { testexpr, operName }) => {
+    if (testexpr !== undefined && operName === undefined) addOperators(uses, '=');
+  },
+  CaseExpr: (uses, { arg }) => {
+    if (arg !== undefined) addOperators(uses, '=');
+  },
+  JoinExpr: (uses, { usingClause, isNatural }) => {
+    if (usingClause !== undefined || isNatural === true) addOperators(uses, '=');
+  },
+  MinMaxExpr: (uses) => addOperators(uses, '<', '>'),
+  A_Indirection: (uses, { indirection }) => {
+    for (const part of listOf(indirection)) {
+      const name = textOf(nodeOf(nodeOf(part).String).sval);
+      if (name !== '') uses.functions.push({ schema: null, name });
+    }
+  },
+  ColumnRef: (uses, { fields }) => {
+    const name = textOf(nodeOf(nodeOf(listOf(fields).slice(1).at(-1)).String).sval);
+    if (name !== '') uses.fields.push(name);
+  },
+  RangeTableSample: (uses, { method }) => {
+    uses.functions.push(nameOf(listOf(method)));
+  },
+  SQLValueFunction: (uses, { op }) => {
+    const name = textOf(op)
+      .replace(/^SVFOP_|_N$/g, '')
+      .toLowerCase();
+    uses.functions.push({ schema: 'pg_catalog', name: valueFunctions[name] ?? 'now' });
+  },
+  XmlExpr: (uses) => addXml(uses),
+  XmlSerialize: (uses) => addXml(uses),
+  RangeTableFunc: (uses) => addXml(uses),
+};
+
+/** What the words without parentheses stand for; all others tell the time. */
+const valueFunctions: Readonly<Record<string, string>> = {
+  current_role: 'current_user',
+  current_user: 'current_user',
+  user: 'current_user',
+  session_user: 'session_user',
+  current_catalog: 'current_database',
+  current_schema: 'current_schema',
+};
+
+/** `int[]` is an array of `int4`, both of which count; `t.c%TYPE` is whatever the column is. */
+function addType(uses: Uses, node: TreeNode): void {
+  const type = nameOf(listOf(node.names));
+  uses.types.push(node.pct_type === true ? { schema: type.schema ?? '', name: `${type.name}%type` } : type);
+  if (listOf(node.arrayBounds).length > 0) uses.types.push({ ...type, name: `${type.name}[]` });
+}
+
+const addXml = (uses: Uses) => void uses.types.push({ schema: 'pg_catalog', name: 'xml' });
+
+function addOperators(uses: Uses, ...names: readonly string[]): void {
+  for (const name of names) uses.operators.push({ schema: null, name });
+}
+
+/** The last two parts of a dotted name; a database before them can only be the connection's own. */
+function nameOf(parts: readonly Tree[]): UsedName {
+  const names = parts.map((part) => textOf(nodeOf(nodeOf(part).String).sval));
+  return { schema: names.at(-2) ?? null, name: names.at(-1) ?? '' };
+}
