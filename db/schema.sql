@@ -1,0 +1,474 @@
+-- The tables of the gateway's own PostgreSQL after all of db/migrations, for readers; the migrations make them.
+-- test/db/schema.test.ts writes this file: npx vitest run test/db/schema.test.ts -u
+
+set check_function_bodies = off;
+
+CREATE OR REPLACE FUNCTION audit_events_guard()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'UPDATE' and old.seq is null and new.seq is not null
+     and to_jsonb(new) - '{seq,prev_hash,event_hash}'::text[] = to_jsonb(old) - '{seq,prev_hash,event_hash}'::text[] then
+    return new;
+  end if;
+  raise exception 'audit events are append-only';
+end $function$;
+
+CREATE OR REPLACE FUNCTION note_request_rewrite()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update request_rewrites set number = number + 1;
+  return null;
+end $function$;
+
+create table agents (
+  id text not null,
+  scopes jsonb not null,
+  operations text[] not null,
+  features text[] not null,
+  agent_version text,
+  in_flight integer not null,
+  max_concurrent integer not null,
+  in_flight_preflight integer not null,
+  draining boolean not null,
+  uptime_secs bigint not null,
+  active_jobs jsonb not null,
+  key_id text,
+  instance_id text,
+  duplicate_until timestamp(3) with time zone,
+  last_seen_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint agents_pkey PRIMARY KEY (id)
+);
+
+create table audit_events (
+  "position" bigint generated always as identity,
+  writer xid8 default pg_current_xact_id() not null,
+  id uuid not null,
+  event_type text not null,
+  event_category text not null,
+  event_version integer default 1 not null,
+  outcome text not null,
+  actor_id text not null,
+  actor_type text not null,
+  resource_type text,
+  resource_id text,
+  peer_ip text,
+  client_ip text,
+  client_ip_source text,
+  request_id uuid,
+  operation text,
+  database_name text,
+  environment text,
+  detail_fingerprint text,
+  detail_raw text,
+  reason text,
+  metadata_json text default '{}'::text not null,
+  created_at text default to_char((clock_timestamp() AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'::text) not null,
+  seq bigint,
+  prev_hash text,
+  event_hash text,
+  constraint audit_events_pkey PRIMARY KEY ("position"),
+  constraint audit_events_id_key UNIQUE (id),
+  constraint audit_events_prev_hash_key UNIQUE (prev_hash),
+  constraint audit_events_seq_key UNIQUE (seq),
+  constraint audit_events_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'agent'::text, 'system'::text]))),
+  constraint audit_events_outcome_check CHECK ((outcome = ANY (ARRAY['success'::text, 'denied'::text, 'failure'::text, 'info'::text])))
+);
+CREATE INDEX audit_events_by_request ON audit_events (request_id, "position") WHERE (request_id IS NOT NULL);
+CREATE INDEX audit_events_by_time ON audit_events (created_at);
+CREATE INDEX audit_events_unsealed ON audit_events ("position") WHERE (seq IS NULL);
+
+create table background_state (
+  name text not null,
+  content jsonb not null,
+  updated_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint background_state_pkey PRIMARY KEY (name)
+);
+
+create table config_generations (
+  number bigint generated always as identity,
+  digest text not null,
+  content jsonb not null,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  mac text,
+  constraint config_generations_pkey PRIMARY KEY (number)
+);
+
+create table decisions (
+  id uuid not null,
+  request_id uuid not null,
+  step integer not null,
+  user_id text not null,
+  action text not null,
+  selector text not null,
+  comment text,
+  decided_at timestamp(3) with time zone not null,
+  token_id uuid,
+  mac text,
+  constraint decisions_pkey PRIMARY KEY (id),
+  constraint decisions_action_check CHECK ((action = ANY (ARRAY['approve'::text, 'reject'::text])))
+);
+CREATE INDEX decisions_by_request ON decisions (request_id, decided_at);
+CREATE UNIQUE INDEX decisions_one_approval ON decisions (request_id, step, user_id) WHERE (action = 'approve'::text);
+
+create table dry_run_jobs (
+  id uuid default gen_random_uuid() not null,
+  request_id uuid not null,
+  statement_index integer not null,
+  database text not null,
+  environment text not null,
+  sql text not null,
+  state text default 'pending'::text not null,
+  agent_id text,
+  claim_token uuid,
+  claimed_at timestamp(3) with time zone,
+  claims integer default 0 not null,
+  plan text,
+  error text,
+  created_at timestamp(3) with time zone not null,
+  constraint dry_run_jobs_pkey PRIMARY KEY (id),
+  constraint dry_run_jobs_request_id_statement_index_key UNIQUE (request_id, statement_index),
+  constraint dry_run_jobs_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'claimed'::text, 'completed'::text, 'failed'::text])))
+);
+CREATE INDEX dry_run_jobs_claimed ON dry_run_jobs (claimed_at) WHERE (state = 'claimed'::text);
+CREATE INDEX dry_run_jobs_pending ON dry_run_jobs (database, environment, created_at, request_id, statement_index) WHERE (state = 'pending'::text);
+
+create table executions (
+  id uuid not null,
+  request_id uuid not null,
+  fence integer not null,
+  agent_id text not null,
+  claim_id uuid,
+  claim_answer text not null,
+  mutating boolean not null,
+  marker text not null,
+  status text not null,
+  lost boolean default false not null,
+  unresolved boolean default false not null,
+  lease_secs integer not null,
+  window_secs integer not null,
+  lease_expires_at timestamp(3) with time zone not null,
+  created_at timestamp(3) with time zone not null,
+  finished_at timestamp(3) with time zone,
+  outcome text,
+  applied_fence integer,
+  rows_affected numeric,
+  duration_ms bigint,
+  truncated boolean,
+  error_message text,
+  success boolean,
+  result_kept text,
+  submission text,
+  token_id uuid,
+  marker_form smallint default 1 not null,
+  constraint executions_pkey PRIMARY KEY (id),
+  constraint executions_request_id_fence_key UNIQUE (request_id, fence),
+  constraint executions_marker_check CHECK ((marker = ANY (ARRAY['required'::text, 'none'::text]))),
+  constraint executions_marker_form_check CHECK ((marker_form = ANY (ARRAY[1, 2]))),
+  constraint executions_result_kept_check CHECK ((result_kept = ANY (ARRAY['object'::text, 'empty'::text, 'relay'::text]))),
+  constraint executions_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'failed'::text])))
+);
+CREATE UNIQUE INDEX executions_claim ON executions (claim_id) WHERE (claim_id IS NOT NULL);
+CREATE INDEX executions_leases ON executions (lease_expires_at) WHERE (status = 'running'::text);
+CREATE INDEX executions_newest ON executions (request_id, fence DESC);
+
+create table group_members (
+  group_name text not null,
+  user_id text not null,
+  joined_at timestamp(3) with time zone default clock_timestamp() not null,
+  granted_by jsonb,
+  constraint group_members_pkey PRIMARY KEY (user_id, group_name)
+);
+CREATE INDEX group_members_by_group ON group_members (group_name, joined_at);
+
+create table migration_pairs (
+  database text not null,
+  environment text not null,
+  running uuid,
+  running_since timestamp(3) with time zone,
+  busy_ms bigint default 0 not null,
+  constraint migration_pairs_pkey PRIMARY KEY (database, environment)
+);
+
+create table outbox (
+  id bigint generated always as identity,
+  request_id uuid not null,
+  version bigint not null,
+  signal text not null,
+  actor text not null,
+  step integer,
+  view jsonb,
+  starts boolean not null,
+  lingers boolean not null,
+  due_at timestamp(3) with time zone not null,
+  taken_until timestamp(3) with time zone,
+  attempts integer default 0 not null,
+  error text,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  yields boolean default false not null,
+  constraint outbox_pkey PRIMARY KEY (id),
+  constraint outbox_signal_check CHECK ((signal = ANY (ARRAY['approval'::text, 'rejection'::text, 'cancellation'::text, 'resumption'::text, 'completion'::text, 'change'::text])))
+);
+CREATE INDEX outbox_by_request ON outbox (request_id, version);
+CREATE INDEX outbox_due ON outbox (due_at);
+CREATE INDEX outbox_yielding ON outbox (due_at) WHERE yields;
+
+create unlogged table preflight_jobs (
+  id uuid default gen_random_uuid() not null,
+  user_id text not null,
+  database text not null,
+  environment text not null,
+  sql text not null,
+  state text default 'pending'::text not null,
+  timeout_ms integer not null,
+  agent_id text,
+  claim_token uuid,
+  plan text,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint preflight_jobs_pkey PRIMARY KEY (id),
+  constraint preflight_jobs_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'claimed'::text, 'completed'::text, 'error'::text, 'expired'::text])))
+);
+CREATE INDEX preflight_jobs_expiry ON preflight_jobs (expires_at);
+CREATE INDEX preflight_jobs_open ON preflight_jobs (user_id) WHERE (state = ANY (ARRAY['pending'::text, 'claimed'::text]));
+CREATE INDEX preflight_jobs_pending ON preflight_jobs (database, environment, created_at, id) WHERE (state = 'pending'::text);
+
+create unlogged table rate_windows (
+  key text not null,
+  ends_at timestamp(3) with time zone not null,
+  taken bigint not null,
+  constraint rate_windows_pkey PRIMARY KEY (key)
+);
+CREATE INDEX rate_windows_ends ON rate_windows (ends_at);
+
+create table request_contexts (
+  request_id uuid not null,
+  tables jsonb,
+  sql_review jsonb,
+  risk jsonb,
+  schema_snapshot_collected_at timestamp(3) with time zone,
+  constraint request_contexts_pkey PRIMARY KEY (request_id)
+);
+
+create table request_rewrites (
+  number bigint not null
+);
+
+create table requests (
+  id uuid not null,
+  version bigint default 1 not null,
+  status text not null,
+  requester text not null,
+  requester_role text not null,
+  database text not null,
+  environment text not null,
+  operation text not null,
+  dialect text,
+  detail text not null,
+  statement_type text not null,
+  risk_level text not null,
+  reason text,
+  idempotency_key text,
+  fingerprint text not null,
+  metadata text not null,
+  emergency boolean not null,
+  allow_ddl boolean not null,
+  no_result_store boolean not null,
+  share_with text[] not null,
+  share_selectors text[] not null,
+  workflow jsonb,
+  step_selectors text[] default '{}'::text[] not null,
+  open_selectors text[] default '{}'::text[] not null,
+  current_step integer default 0 not null,
+  policy_revision text not null,
+  approval_digest text not null,
+  decision_trace jsonb not null,
+  redacted_detail text not null,
+  fence integer default 0 not null,
+  created_at timestamp(3) with time zone not null,
+  updated_at timestamp(3) with time zone not null,
+  expires_at timestamp(3) with time zone,
+  approved_at timestamp(3) with time zone,
+  dispatch_by timestamp(3) with time zone,
+  dispatched_at timestamp(3) with time zone,
+  dispatch_deadline timestamp(3) with time zone,
+  resolved_at timestamp(3) with time zone,
+  claimed_by text,
+  cancel_requested_at timestamp(3) with time zone,
+  cancelled_by text,
+  cancel_reason text,
+  cancelled_while_lost boolean default false not null,
+  lost_reason text,
+  failure_reason text,
+  cancel_cause text,
+  dispatch_busy_ms bigint default 0 not null,
+  offered_fence integer,
+  offered_at timestamp(3) with time zone,
+  max_affected_rows bigint,
+  require_approval boolean default false not null,
+  passed_by text,
+  request_mac text,
+  state_mac text,
+  search_path text[],
+  constraint requests_pkey PRIMARY KEY (id),
+  constraint requests_cancel_cause_check CHECK ((cancel_cause = ANY (ARRAY['requested'::text, 'user_suspended'::text, 'user_deleted'::text]))),
+  constraint requests_max_affected_rows_check CHECK ((max_affected_rows >= 0)),
+  constraint requests_passed_by_check CHECK ((passed_by = ANY (ARRAY['policy'::text, 'break_glass'::text]))),
+  constraint requests_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'dispatched'::text, 'running'::text, 'executed'::text, 'failed'::text, 'rejected'::text, 'cancelled'::text, 'expired'::text, 'execution_lost'::text])))
+);
+CREATE INDEX requests_awaiting ON requests USING gin (open_selectors) WHERE (status = 'pending'::text);
+CREATE UNIQUE INDEX requests_by_key ON requests (requester, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE INDEX requests_by_requester ON requests (requester, created_at, id) INCLUDE (database, environment, operation, status);
+CREATE INDEX requests_by_status ON requests (status, created_at, id) INCLUDE (requester, database, environment, operation);
+CREATE INDEX requests_expiring ON requests (expires_at) WHERE (status = 'pending'::text);
+CREATE INDEX requests_in_line ON requests (database, environment, dispatched_at, id) WHERE ((status = 'dispatched'::text) AND (operation = ANY (ARRAY['migrate_up'::text, 'migrate_down'::text, 'migrate_repair'::text])));
+CREATE INDEX requests_lapsing ON requests (dispatch_by) WHERE (status = 'approved'::text);
+CREATE INDEX requests_moved ON requests (updated_at);
+CREATE INDEX requests_newest ON requests (created_at, id) INCLUDE (requester, database, environment, operation, status);
+CREATE INDEX requests_open_of_owner ON requests (requester, id) WHERE (status = ANY (ARRAY['pending'::text, 'approved'::text, 'dispatched'::text, 'running'::text, 'execution_lost'::text]));
+CREATE INDEX requests_pending ON requests USING gin (step_selectors) WHERE (status = 'pending'::text);
+CREATE INDEX requests_queue ON requests (database, environment, dispatched_at, id) WHERE (status = 'dispatched'::text);
+CREATE INDEX requests_shared ON requests USING gin (share_selectors) WHERE (share_selectors <> '{}'::text[]);
+CREATE INDEX requests_timing_out ON requests (dispatch_deadline) WHERE (status = 'dispatched'::text);
+
+create unlogged table result_relay (
+  execution_id uuid not null,
+  request_id uuid not null,
+  envelope bytea not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint result_relay_pkey PRIMARY KEY (execution_id)
+);
+alter table result_relay alter column envelope set storage external;
+CREATE INDEX result_relay_expiry ON result_relay (expires_at);
+
+create table results (
+  execution_id uuid not null,
+  request_id uuid not null,
+  backend text not null,
+  object_key text not null,
+  content_length bigint not null,
+  sha256 text not null,
+  valid_json boolean not null,
+  stored_at timestamp(3) with time zone not null,
+  retention_days integer not null,
+  expires_at timestamp(3) with time zone not null,
+  requester text not null,
+  database text not null,
+  environment text not null,
+  share_selectors text[] not null,
+  constraint results_pkey PRIMARY KEY (execution_id)
+);
+CREATE INDEX results_by_pair ON results (database, environment, stored_at DESC, execution_id);
+CREATE INDEX results_by_request ON results (request_id);
+CREATE INDEX results_by_requester ON results (requester, stored_at DESC, execution_id);
+CREATE INDEX results_expiry ON results (expires_at);
+CREATE INDEX results_shared ON results USING gin (share_selectors) WHERE (share_selectors <> '{}'::text[]);
+
+create table schema_snapshots (
+  database text not null,
+  environment text not null,
+  dialect text,
+  snapshot jsonb,
+  collected_at timestamp(3) with time zone,
+  last_status text not null,
+  last_error text,
+  synced_by text not null,
+  synced_at timestamp(3) with time zone not null,
+  constraint schema_snapshots_pkey PRIMARY KEY (database, environment),
+  constraint schema_snapshots_check CHECK ((((snapshot IS NULL) = (collected_at IS NULL)) AND ((snapshot IS NULL) = (dialect IS NULL)))),
+  constraint schema_snapshots_dialect_check CHECK ((dialect = ANY (ARRAY['postgresql'::text, 'mysql'::text]))),
+  constraint schema_snapshots_last_status_check CHECK ((last_status = ANY (ARRAY['ready'::text, 'failed'::text, 'partial'::text])))
+);
+
+create table secret_key (
+  only_row boolean default true not null,
+  key_check text not null,
+  former_check text,
+  changed_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint secret_key_pkey PRIMARY KEY (only_row),
+  constraint secret_key_only_row_check CHECK (only_row)
+);
+
+create table signing_keys (
+  key_id text not null,
+  purpose text not null,
+  public_key text not null,
+  sealed_seed text not null,
+  status text not null,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  activated_at timestamp(3) with time zone,
+  not_after timestamp(3) with time zone,
+  activate_at timestamp(3) with time zone,
+  overlap_secs integer,
+  constraint signing_keys_pkey PRIMARY KEY (key_id),
+  constraint signing_keys_purpose_check CHECK ((purpose = ANY (ARRAY['execution_token'::text, 'audit'::text]))),
+  constraint signing_keys_status_check CHECK ((status = ANY (ARRAY['next'::text, 'current'::text, 'retiring'::text, 'retired'::text, 'revoked'::text])))
+);
+CREATE UNIQUE INDEX signing_keys_one_current ON signing_keys (purpose) WHERE (status = 'current'::text);
+CREATE UNIQUE INDEX signing_keys_one_next ON signing_keys (purpose) WHERE (status = 'next'::text);
+
+create table tokens (
+  id uuid not null,
+  subject_type text not null,
+  subject_id text not null,
+  token_hash text not null,
+  token_prefix text not null,
+  scope_ceiling text[],
+  name text,
+  provisioning_kind text,
+  expires_at timestamp(3) with time zone,
+  revoked_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  agent_scopes text[],
+  issued_by jsonb,
+  constraint tokens_pkey PRIMARY KEY (id),
+  constraint tokens_check CHECK (((agent_scopes IS NULL) OR ((subject_type = 'agent'::text) AND (cardinality(agent_scopes) > 0)))),
+  constraint tokens_provisioning_kind_check CHECK ((provisioning_kind = ANY (ARRAY['initial'::text, 'bootstrap'::text]))),
+  constraint tokens_subject_type_check CHECK ((subject_type = ANY (ARRAY['user'::text, 'agent'::text])))
+);
+CREATE INDEX tokens_by_prefix ON tokens (token_prefix);
+CREATE INDEX tokens_by_subject ON tokens (subject_type, subject_id);
+CREATE UNIQUE INDEX tokens_one_initial ON tokens (subject_type, subject_id) WHERE ((provisioning_kind = 'initial'::text) AND (revoked_at IS NULL));
+
+create table users (
+  id text not null,
+  display_name text,
+  email text,
+  roles text[] default '{}'::text[] not null,
+  status text default 'active'::text not null,
+  source text not null,
+  slack_user_id text,
+  last_seen_at timestamp(3) with time zone,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  updated_at timestamp(3) with time zone default clock_timestamp() not null,
+  created_by jsonb,
+  role_grants jsonb default '{}'::jsonb not null,
+  slack_linked_by jsonb,
+  constraint users_pkey PRIMARY KEY (id),
+  constraint users_slack_user_id_key UNIQUE (slack_user_id),
+  constraint users_source_check CHECK ((source = ANY (ARRAY['api'::text, 'oidc'::text, 'slack'::text, 'bootstrap'::text]))),
+  constraint users_status_check CHECK ((status = ANY (ARRAY['active'::text, 'suspended'::text, 'deleted'::text])))
+);
+
+create table workers (
+  identity text not null,
+  task_queue text not null,
+  seen_at timestamp(3) with time zone not null,
+  constraint workers_pkey PRIMARY KEY (identity)
+);
+
+alter table decisions add constraint decisions_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
+alter table dry_run_jobs add constraint dry_run_jobs_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
+alter table executions add constraint executions_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
+alter table group_members add constraint group_members_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
+alter table request_contexts add constraint request_contexts_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
+alter table results add constraint results_execution_id_fkey FOREIGN KEY (execution_id) REFERENCES executions(id) ON DELETE CASCADE;
+alter table results add constraint results_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
+
+CREATE TRIGGER audit_events_guard BEFORE DELETE OR UPDATE ON audit_events FOR EACH ROW EXECUTE FUNCTION audit_events_guard();
+CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION audit_events_guard();
+CREATE TRIGGER requests_rewritten AFTER DELETE OR UPDATE OF id, created_at, requester, database, environment, operation, share_selectors OR TRUNCATE ON requests FOR EACH STATEMENT EXECUTE FUNCTION note_request_rewrite();
