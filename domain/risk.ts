@@ -68,10 +68,12 @@ export function assessRisk(input: RiskInput): Risk {
   if (stale) return end('unknown', { name: 'schema_stale' });
   const lookup = indexTables(snapshot, operation);
   const unresolved = findUnresolved(facts, lookup);
-  if (unresolved !== null) return end('unknown', { name: 'table_unresolved', tables: unresolved });
   const reach = findReach(facts, snapshot, lookup);
-  if (operation === 'execute_dml' && reach.unlisted.length > 0)
-    return end('unknown', { name: 'unlisted_function', names: reach.unlisted });
+  const calls = operation === 'execute_dml' && reach.unlisted.length > 0;
+  // What does not say what it writes, because of a call, is told by the call.
+  if (unresolved !== null && !(calls && unresolved.length === 0))
+    return end('unknown', { name: 'table_unresolved', tables: unresolved });
+  if (calls) return end('unknown', { name: 'unlisted_function', names: reach.unlisted });
   if (reach.isIncomplete) return end('unknown', { name: 'schema_incomplete' });
   const raises = listRaises(input, snapshot, lookup);
   const tables = reach.triggered.map(({ schema_name, name }) => shownName(schema_name, name));

@@ -199,6 +199,10 @@ describe('the steps of section 9', () => {
       factors: [{ name: 'table_unresolved', tables: [] }],
       schemaStatus: 'ready',
     });
+    const sleeps = { ...noFacts(), writesUnknown: true, unlisted: ['sleep()'] };
+    expect(assess({ facts: [sleeps] })).toMatchObject({
+      ...{ level: 'unknown', factors: [{ name: 'unlisted_function', names: ['sleep()'] }] },
+    });
   });
 
   it('look at every named table for its rows, and use 1000 without a rule (SQ-91)', () => {
