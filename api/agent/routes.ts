@@ -27,10 +27,13 @@ const claimAnswer = z.object({
   execution_plan_json: z.null(),
   fence: z.number().int(),
   unresolved_fences: z.array(z.number().int()),
+  unresolved_executions: z.array(z.object({ fence: z.number().int(), execution_id: text })),
   marker: z.enum(['required', 'none']),
   policy_revision: text,
   approval_digest: text,
   max_result_bytes: z.number().int(),
+  max_affected_rows: z.number().int().nullable(),
+  search_path: z.array(text).nullable(),
   server_time: text,
 });
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { allRoutes, defaultTimes } from '../../api/routes.js';
 import { keyIdOf } from '../../crypto/ed25519.js';
 import { approvalDigest, verifyExecutionToken } from '../../crypto/execution-token.js';
 import type { Loose, TestApi } from '../support/api.js';
@@ -114,6 +115,15 @@ describe('the answer of a claim (section 4)', () => {
     expect(await calls.events(id, 'execution.started')).toMatchObject([
       { actor_type: 'agent', outcome: 'success', metadata: { fence: 1, agent_id: agent.id } },
     ]);
+  });
+
+  it('has exactly the fields that the document names, though it is sent as it was stored (AG-39)', async () => {
+    const agent = await calls.known();
+    const { body } = await agent.claim(await calls.dispatched(write));
+    const claim = allRoutes(() => Promise.reject(new Error('not asked')), defaultTimes).find(
+      ({ operationId }) => operationId === 'claimJob',
+    );
+    expect(claim?.response.parse(body)).toEqual(body);
   });
 
   it('carries a token that verifies with the published key and only for this claim and agent (C16)', async () => {
