@@ -2,7 +2,7 @@ import { within } from '../lib/deadline.js';
 import { createReleases, type Releases } from '../lib/releases.js';
 import { sleep } from '../lib/sleep.js';
 import { createSqlJudge } from '../sql/judge.js';
-import type { AgentConfig } from './config.js';
+import type { AgentConfig } from './config-values.js';
 import { createDatabases, type Target } from './databases.js';
 import { createExplainJobs, type ExplainJobs } from './explain-jobs.js';
 import { createGatewayClient, type GatewayClient } from './gateway-client.js';

@@ -1,5 +1,5 @@
 import { createClient } from './agent.js';
-import type { AgentConfig, DatabaseConfig } from './config.js';
+import type { AgentConfig, DatabaseConfig } from './config-values.js';
 import { createDriver } from './drivers/create.js';
 import { type Connected, ConnectFailure } from './drivers/driver.js';
 import { fetchKeys } from './key-ring.js';

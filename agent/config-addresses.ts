@@ -2,9 +2,9 @@ import { X509Certificate } from 'node:crypto';
 import { isPublicKeyHex } from '../crypto/ed25519.js';
 import { isLoopbackHost } from '../domain/loopback.js';
 import { isListedCall } from '../sql/listed-calls.js';
-import type { AgentConfig, DatabaseConfig } from './config.js';
 import { type Reading, readText, valueOrFile } from './config-files.js';
 import { type AgentToml, maxTrustedKeys } from './config-schema.js';
+import type { AgentConfig, DatabaseConfig } from './config-values.js';
 import { dialectOfUrl, urlProblem } from './drivers/url.js';
 import { protectionProblem } from './transport-rule.js';
 

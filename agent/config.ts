@@ -4,50 +4,9 @@ import type { z } from 'zod';
 import type { Variables } from '../lib/expansion.js';
 import { readDatabases, readServer } from './config-addresses.js';
 import { type Reading, readToml } from './config-files.js';
-import { type AgentToml, agentToml, LOG_FORMATS, LOG_LEVELS, type Operation } from './config-schema.js';
+import { type AgentToml, agentToml, LOG_FORMATS, LOG_LEVELS, } from './config-schema.js';
+import type { AgentConfig, } from './config-values.js';
 import { expandValues } from './expansion.js';
-import type { ListenAddress } from './listen-address.js';
-
-export interface DatabaseConfig {
-  database: string;
-  environment: string;
-  url: string;
-  readUrl: string;
-  /** Of PostgreSQL; null where the file names none. */
-  searchPath: string | null;
-  poolMax: number;
-  /** Functions that a plan before approval may evaluate, as `schema.name` or `name` (HD-1). */
-  explainFunctions: readonly string[];
-}
-
-export interface AgentConfig {
-  agentId: string;
-  maxConcurrentTasks: number;
-  maxConcurrentExplains: number;
-  pollWaitMs: number;
-  pollIntervalMs: number;
-  drainTimeoutMs: number;
-  statementTimeoutSecs: number;
-  maxStatementTimeoutSecs: number;
-  operations: readonly Operation[];
-  resultRetryMs: number;
-  fenceWaitMs: number;
-  migrationLockWaitMs: number;
-  startup: { retryInitialMs: number; retryMaxMs: number; maxWaitMs: number };
-  server: {
-    url: string;
-    agentToken: string;
-    ca: string | null;
-    /** Public keys that may sign (HD-80); null = every key that the gateway serves. */
-    trustedKeys: readonly string[] | null;
-  };
-  limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };
-  marker: { mode: 'auto' | 'required' | 'off'; schema: string | null; table: string; retentionDays: number };
-  schemaSync: { enabled: boolean; onStartup: boolean; intervalMs: number };
-  probes: { dir: string; listen: ListenAddress | null };
-  log: { level: 'error' | 'warn' | 'info' | 'debug'; format: 'text' | 'json' };
-  databases: DatabaseConfig[];
-}
 
 /** A configuration that cannot be used; the message names the file and every wrong key. */
 export class AgentConfigError extends Error {}

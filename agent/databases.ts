@@ -1,5 +1,5 @@
 import { sleep } from '../lib/sleep.js';
-import type { AgentConfig, DatabaseConfig } from './config.js';
+import type { AgentConfig, DatabaseConfig } from './config-values.js';
 import { createDriver } from './drivers/create.js';
 import type { Connected, Driver } from './drivers/driver.js';
 import type { Log } from './log.js';

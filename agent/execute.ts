@@ -1,8 +1,8 @@
 import { CLOCK_TOLERANCE_MS, type ClaimTerms, type TokenVerdict, verifyExecutionToken } from '../crypto/execution-token.js';
 import type { SqlJudge } from '../sql/judge.js';
 import type { CancelControl } from './cancel-control.js';
-import type { AgentConfig } from './config.js';
 import type { Operation } from './config-schema.js';
+import type { AgentConfig } from './config-values.js';
 import type { Databases, Target } from './databases.js';
 import type { Run, RunReport } from './drivers/driver.js';
 import { passGate } from './gate.js';

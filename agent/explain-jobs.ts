@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { explainTokenProblem } from '../crypto/explain-token.js';
 import { readInstant } from '../domain/execution-token.js';
 import { sleep } from '../lib/sleep.js';
-import type { AgentConfig } from './config.js';
+import type { AgentConfig } from './config-values.js';
 import type { ExecuteDependencies } from './execute.js';
 import { type Explained, type ExplainTask, explainStatement } from './explain.js';
 import type { GatewayClient, StreamedBody } from './gateway-client.js';

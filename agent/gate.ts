@@ -1,5 +1,5 @@
-import type { TableName } from '../sql/facts.js';
-import type { JudgedStatement, SqlJudge, Verdict } from '../sql/judge.js';
+import type { JudgedStatement, TableName } from '../domain/statement.js';
+import type { SqlJudge, Verdict } from '../sql/judge.js';
 import type { ReservedNames } from '../sql/reserved-table.js';
 import type { Operation } from './config-schema.js';
 import type { Driver, Run, RunReport } from './drivers/driver.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MARKER_SCHEMA, type ReservedNames } from '../sql/reserved-table.js';
-import type { AgentConfig } from './config.js';
+import type { AgentConfig } from './config-values.js';
 
 /** One attempt at a request, by its dispatch and its claim. */
 export interface Attempt {

@@ -3,7 +3,7 @@ import { CLOCK_TOLERANCE_MS } from '../crypto/execution-token.js';
 import { readInstant } from '../domain/execution-token.js';
 import { stopAfter } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
-import type { AgentConfig } from './config.js';
+import type { AgentConfig } from './config-values.js';
 import type { Databases } from './databases.js';
 import type { ExplainJobs } from './explain-jobs.js';
 import { type GatewayClient, refusalText } from './gateway-client.js';

@@ -1,5 +1,5 @@
 import { sleep } from '../lib/sleep.js';
-import type { AgentConfig } from './config.js';
+import type { AgentConfig } from './config-values.js';
 import type { Databases, Target } from './databases.js';
 import { Interrupted } from './drivers/faults.js';
 import type { GatewayClient } from './gateway-client.js';

@@ -1,6 +1,6 @@
 import { within } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
-import type { AgentConfig } from './config.js';
+import type { AgentConfig } from './config-values.js';
 import type { Databases, Target } from './databases.js';
 import { ConnectFailure } from './drivers/driver.js';
 import type { GatewayClient } from './gateway-client.js';

@@ -1,6 +1,7 @@
+import type { Dialect } from '../domain/statement.js';
 import { createEngine } from '../sql/engine.js';
 import { createMysqlEngine } from '../sql/mysql/engine.js';
-import type { Dialect, JudgeOptions } from '../sql/verdict.js';
+import type { JudgeOptions } from '../sql/verdict.js';
 import { hundredths, percentiles } from './statistics.js';
 import type { BenchOptions } from './system.js';
 

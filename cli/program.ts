@@ -1,5 +1,5 @@
 import { Command, CommanderError, Option } from 'commander';
-import type { Context } from './context.js';
+import type { Bind, Chosen, Run } from './command.js';
 import { defineAdministration } from './define/administration.js';
 import { defineCompletion } from './define/completion.js';
 import { defineExecute } from './define/execute.js';
@@ -10,21 +10,7 @@ import { definePreflight } from './define/preflight.js';
 import { defineRequest } from './define/request.js';
 import { defineTrust } from './define/trust.js';
 import { failure } from './failure.js';
-import { type GlobalOptions, plainWords } from './options.js';
-import type { Answer } from './output/output.js';
-
-export type Run<Options> = (context: Context, args: readonly string[], options: Options) => Promise<Answer>;
-
-/** A client command as chosen by its words; its code is loaded only now. */
-export interface Chosen {
-  what: string;
-  args: readonly string[];
-  options: GlobalOptions & Record<string, unknown>;
-  load: () => Promise<Run<never>>;
-}
-
-/** Binds a command to its code. */
-export type Bind = <Options>(command: Command, load: () => Promise<Run<Options>>) => void;
+import { plainWords } from './options.js';
 
 export type Parsed = { kind: 'text'; text: string } | { kind: 'command'; chosen: Chosen };
 

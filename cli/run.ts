@@ -1,8 +1,8 @@
+import type { Chosen, Run } from './command.js';
 import { createContext } from './context.js';
 import { CommandFailure, failure } from './failure.js';
 import { modeOf } from './options.js';
 import { createOutput, type Output } from './output/output.js';
-import type { Chosen, Run } from './program.js';
 import type { Terminal } from './terminal.js';
 import { version } from './version.js';
 

@@ -1,12 +1,18 @@
 import type { ServerSettings } from './config/server.js';
 import { changeTrusted, isTrusted, readTrusted, type TrustEntry, trustedFile } from './config/trusted.js';
-import type { Context } from './context.js';
 import { CommandFailure, failure } from './failure.js';
+import type { Output } from './output/output.js';
 import { visible } from './output/visible.js';
 import { confirm } from './prompt.js';
-import { isInteractive } from './terminal.js';
+import { isInteractive, type Terminal } from './terminal.js';
 
-type Asking = Pick<Context, 'terminal' | 'output' | 'signal' | 'what'>;
+/** Who asks a person, and in front of which words. */
+interface Asking {
+  terminal: Terminal;
+  output: Output;
+  signal: AbortSignal;
+  what: string;
+}
 
 /**
  * What has to be awaited before the first call (HD-60): null when the address is the person's own or trusted, else the question. Throws

@@ -1,4 +1,5 @@
-import { findRole, type Pair } from '../domain/permissions.js';
+import type { Pair } from '../domain/caller.js';
+import { findRole } from '../domain/permissions.js';
 import { matchPolicy } from '../domain/workflow-policy.js';
 import { refusedHost } from './addresses.js';
 import type { Draft, Entry } from './draft.js';

@@ -1,5 +1,5 @@
+import type { SharedConfig } from '../domain/policies.js';
 import type { GUARDED_SECTIONS } from './process-schema.js';
-import type { SharedConfig } from './types.js';
 
 type GuardedSection = (typeof GUARDED_SECTIONS)[number];
 

@@ -1,4 +1,5 @@
-import { findRole, parseSelector } from '../domain/permissions.js';
+import { findRole } from '../domain/permissions.js';
+import { parseSelector } from '../domain/selectors.js';
 import type { Draft } from './draft.js';
 import { UNREAD } from './leaf.js';
 import type { Path } from './positions.js';

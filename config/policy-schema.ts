@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { DEFAULT_SNAPSHOT_AGE_SECS, OPERATIONS } from '../domain/workflow-policy.js';
+import { OPERATIONS } from '../domain/policies.js';
+import { DEFAULT_SNAPSHOT_AGE_SECS } from '../domain/workflow-policy.js';
 import {
   bool,
   choice,

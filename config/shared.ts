@@ -1,11 +1,12 @@
 import { sha256Hex } from '../crypto/hash.js';
+import type { EffectiveRole } from '../domain/caller.js';
 import { canonicalJson } from '../domain/canonical-json.js';
-import { type EffectiveRole, parsePermission } from '../domain/permissions.js';
-import { OPERATIONS, type Operation } from '../domain/workflow-policy.js';
+import { parsePermission } from '../domain/permissions.js';
+import type { ReviewAction, ReviewRule, SharedConfig, SqlReviewConfig, WorkflowConfig } from '../domain/policies.js';
+import { OPERATIONS, type Operation } from '../domain/policies.js';
 import { camelKeys } from './camel.js';
 import type { CompleteDraft } from './draft.js';
 import { reviewRules } from './policy-schema.js';
-import type { ReviewAction, ReviewRule, SharedConfig, SqlReviewConfig, WorkflowConfig } from './types.js';
 import { selectorOf } from './workflow-checks.js';
 
 /** CF-30: what a generation stores (canonical JSON: keys sorted, no white space) and the SHA-256 by which two are compared. */

@@ -1,5 +1,6 @@
 import { isAgentScope } from '../domain/agent-scopes.js';
-import { isGroupName, isName, isRoleName, isUserId, parsePermission, parseSelector } from '../domain/permissions.js';
+import { parsePermission } from '../domain/permissions.js';
+import { isGroupName, isName, isRoleName, isUserId, parseSelector } from '../domain/selectors.js';
 import { isAddressOrCidr, isPrivateHost } from './addresses.js';
 import { matchesEvent } from './events.js';
 import type { Check } from './leaf.js';

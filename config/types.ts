@@ -1,15 +1,8 @@
-import type { EffectiveRole } from '../domain/permissions.js';
-import type {
-  DatabaseConfig,
-  ExecutionPolicyConfig,
-  NotificationPolicyConfig,
-  ResultPolicyConfig,
-  SharedWebhook,
-  SqlReviewConfig,
-  WorkflowConfig,
-} from '../domain/policies.js';
 
-export type * from '../domain/policies.js';
+import type {
+  SharedConfig,
+  SharedWebhook,
+} from '../domain/policies.js';
 
 /** One finding about a configuration file, in the form of CF-60; line and column count from 1, key is the key path ('' for the file as a whole). */
 export interface ConfigProblem {
@@ -24,23 +17,6 @@ export interface ConfigProblem {
 export type LoadedConfig =
   | { ok: true; config: Config; warnings: ConfigProblem[] }
   | { ok: false; errors: ConfigProblem[]; warnings: ConfigProblem[] };
-
-/** The `S` part of `server.toml`: plain JSON, the content of a generation (CF-30). Policies are in file order and carry their derived ids (PO-11). */
-export interface SharedConfig {
-  auth: {
-    defaultRole: string | null;
-    /** Custom roles only, permissions parsed, empty scopes turned into `['*']` (IM-50). */
-    roles: EffectiveRole[];
-    groups: { name: string; roles: string[] }[];
-  };
-  databases: DatabaseConfig[];
-  workflows: WorkflowConfig[];
-  executionPolicies: ExecutionPolicyConfig[];
-  sqlReview: SqlReviewConfig[];
-  resultPolicies: ResultPolicyConfig[];
-  webhooks: SharedWebhook[];
-  notificationPolicies: NotificationPolicyConfig[];
-}
 
 /** `[auth.oidc]`; `issuer_url` is read as `issuer`. */
 export interface OidcConfig {

@@ -1,4 +1,5 @@
-import { coversPair, type Pair } from '../domain/permissions.js';
+import type { Pair } from '../domain/caller.js';
+import { coversPair } from '../domain/selectors.js';
 import type { Draft, Entry } from './draft.js';
 import { UNREAD } from './leaf.js';
 import { requireGroup, requireRole } from './name-checks.js';

@@ -1,7 +1,7 @@
-import type { Pair } from '../domain/permissions.js';
+import type { Pair } from '../domain/caller.js';
+import type { Operation } from '../domain/policies.js';
 import type { MarkerForm } from '../domain/request/types.js';
-import type { Operation } from '../domain/workflow-policy.js';
-import type { Dialect } from '../sql/judge.js';
+import type { Dialect } from '../domain/statement.js';
 import type { Queryable, Transaction } from './client.js';
 import { dispatchEnd, mutatingMigrations } from './migration-pairs.js';
 import { signingKeyIdFor } from './signing-keys.js';

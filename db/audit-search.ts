@@ -1,4 +1,4 @@
-import type { EffectiveRole } from '../domain/permissions.js';
+import type { EffectiveRole } from '../domain/caller.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
 

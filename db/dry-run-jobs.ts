@@ -1,4 +1,4 @@
-import type { AgentScopes } from '../domain/agent-scopes.js';
+import type { AgentScopes } from '../domain/caller.js';
 import type { StoredRequest } from '../domain/request/types.js';
 import type { Scope } from './agents.js';
 import type { Queryable, Transaction } from './client.js';

@@ -1,4 +1,4 @@
-import type { AgentScopes } from '../domain/agent-scopes.js';
+import type { AgentScopes } from '../domain/caller.js';
 import type { Execution } from '../domain/request/types.js';
 import type { Change } from '../domain/request/verdict.js';
 import type { Queryable } from './client.js';

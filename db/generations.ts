@@ -1,5 +1,5 @@
-import type { SharedConfig } from '../config/types.js';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
+import type { SharedConfig } from '../domain/policies.js';
 import { generationText } from '../domain/vouched-text.js';
 import type { Queryable, Transaction, Vouched } from './client.js';
 

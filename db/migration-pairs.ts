@@ -1,4 +1,4 @@
-import type { Pair } from '../domain/permissions.js';
+import type { Pair } from '../domain/caller.js';
 import { isMutatingMigration, type StoredRequest } from '../domain/request/types.js';
 import type { Queryable, Transaction } from './client.js';
 import type { Parameters } from './parameters.js';

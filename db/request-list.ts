@@ -1,4 +1,4 @@
-import type { Caller } from '../domain/permissions.js';
+import type { Caller } from '../domain/caller.js';
 import type { Status } from '../domain/request/types.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';

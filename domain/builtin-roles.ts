@@ -1,4 +1,5 @@
-import type { EffectiveRole, Permission } from './permissions.js';
+import type { EffectiveRole } from './caller.js';
+import type { Permission } from './permission-table.js';
 
 const REQUESTER: Permission[] = [
   'request.query',

@@ -1,5 +1,5 @@
-import type { FixedColumn, StatementFacts } from '../sql/facts.js';
 import type { SnapshotTable, TableLookup } from './schema-snapshot.js';
+import type { FixedColumn, StatementFacts } from './statement.js';
 
 /**
  * The tables of which a text of one statement writes rows that it tells one by one (HD-96): an INSERT … VALUES, or an UPDATE or DELETE that compares all

@@ -1,10 +1,4 @@
-import type { Caller } from './permissions.js';
-
-/**
- * Whom something goes back to (HD-70): every user who made it, or who made the account or issued the token it was made with. Empty: the gateway itself,
- * or nobody knows any more. A lone `*`: more people than are kept, so it may be anybody.
- */
-export type Origins = readonly string[];
+import type { Caller, CallerOrigins, Origins } from './caller.js';
 
 /** Who granted something, as it is stored beside what was granted. */
 export interface Grant {
@@ -12,16 +6,6 @@ export interface Grant {
   /** The id of the API token that was used; null for the gateway itself and for a JWT. */
   token: string | null;
   origins: Origins;
-}
-
-/** Whom all that a caller approves with goes back to. */
-export interface CallerOrigins {
-  account: Origins;
-  credential: Origins;
-  /** Of each membership; a group that is missing was granted by nobody we know. */
-  groups: ReadonlyMap<string, Origins>;
-  /** Of each role every way by which it is held: directly, or by a group. */
-  roles: ReadonlyMap<string, readonly Origins[]>;
 }
 
 /** Of a caller whom nobody we know has made or granted anything. */

@@ -1,4 +1,5 @@
-import { type EffectiveRole, resolveRoles } from './permissions.js';
+import type { EffectiveRole } from './caller.js';
+import { resolveRoles } from './permissions.js';
 
 interface Holder {
   roles: readonly string[];

@@ -1,4 +1,4 @@
-import type { Operation } from './workflow-policy.js';
+import type { EffectiveRole } from './caller.js';
 
 /** Names are `[a-z][a-z0-9_-]*`; in policies database and environment may be `*`. */
 export interface DatabaseConfig {
@@ -118,4 +118,33 @@ export interface NotificationPolicyConfig {
   events: string[];
   /** null = `slack.channel`; empty = no Slack (NT-12). */
   slackChannels: string[] | null;
+}
+
+/** The six operations, in the order of PO-3. */
+export const OPERATIONS = [
+  'execute_select',
+  'execute_dml',
+  'migrate_up',
+  'migrate_down',
+  'migrate_status',
+  'migrate_repair',
+] as const;
+
+export type Operation = (typeof OPERATIONS)[number];
+
+/** The `S` part of `server.toml`: plain JSON, the content of a generation (CF-30). Policies are in file order and carry their derived ids (PO-11). */
+export interface SharedConfig {
+  auth: {
+    defaultRole: string | null;
+    /** Custom roles only, permissions parsed, empty scopes turned into `['*']` (IM-50). */
+    roles: EffectiveRole[];
+    groups: { name: string; roles: string[] }[];
+  };
+  databases: DatabaseConfig[];
+  workflows: WorkflowConfig[];
+  executionPolicies: ExecutionPolicyConfig[];
+  sqlReview: SqlReviewConfig[];
+  resultPolicies: ResultPolicyConfig[];
+  webhooks: SharedWebhook[];
+  notificationPolicies: NotificationPolicyConfig[];
 }

@@ -1,6 +1,5 @@
-import type { StatementFacts } from '../sql/facts.js';
-import type { UsedName } from '../sql/uses.js';
 import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable, TableLookup, UserCode } from './schema-snapshot.js';
+import type { StatementFacts, UsedName } from './statement.js';
 
 /** What runs with the writes of a text besides what it spells (HD-21). */
 export interface Reach {

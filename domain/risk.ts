@@ -1,7 +1,6 @@
-import type { StatementFacts } from '../sql/facts.js';
 import { indexCascades } from './cascade.js';
 import { fixedTables } from './fixed-rows.js';
-import type { AutoApproveConfig, ReviewRule } from './policies.js';
+import type { AutoApproveConfig, Operation, ReviewRule } from './policies.js';
 import { findReach, shadowsIn } from './reach.js';
 import {
   indexTables,
@@ -11,7 +10,8 @@ import {
   type TableLookup,
   type WrittenName,
 } from './schema-snapshot.js';
-import { DEFAULT_SNAPSHOT_AGE_SECS, type Operation, type RiskLevel } from './workflow-policy.js';
+import type { StatementFacts } from './statement.js';
+import { DEFAULT_SNAPSHOT_AGE_SECS, type RiskLevel } from './workflow-policy.js';
 
 /** SQ-93, as clients see them. */
 export type RiskFactor =

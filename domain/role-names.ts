@@ -1,4 +1,4 @@
-import type { EffectiveRole } from './permissions.js';
+import type { EffectiveRole } from './caller.js';
 
 /** `perm`, `perm:any`, or `*`: the spelling of `[[auth.roles]]`, sorted and without repeats. */
 export function permissionTexts(roles: readonly EffectiveRole[]): string[] {

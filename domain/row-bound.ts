@@ -1,6 +1,5 @@
-import type { StatementFacts } from '../sql/facts.js';
-import type { Dialect, JudgedStatement } from '../sql/judge.js';
 import type { SchemaSnapshot } from './schema-snapshot.js';
+import type { Dialect, JudgedStatement, StatementFacts } from './statement.js';
 
 /**
  * Whether an agent can count the rows that a write changes and take them back when they are too many (HD-25). It cannot where a statement commits by

@@ -1,4 +1,4 @@
-import type { Operation } from './workflow-policy.js';
+import type { Operation } from './policies.js';
 
 /** One database's schema as an agent sends it and as it is stored (AP-61, AP-62). */
 export interface SchemaSnapshot {

@@ -1,5 +1,5 @@
+import type { Caller, EffectiveRole, Pair } from './caller.js';
 import { invalid } from './errors.js';
-import type { Caller, EffectiveRole, Pair } from './permissions.js';
 
 export type SelectorKind = 'user' | 'group' | 'role';
 

@@ -1,5 +1,6 @@
-import type { Grant, Origins } from './four-eyes.js';
-import { applyCeiling, type Caller, type EffectiveRole, findRole, resolveRoles } from './permissions.js';
+import type { Caller, EffectiveRole, Origins } from './caller.js';
+import type { Grant } from './four-eyes.js';
+import { applyCeiling, findRole, resolveRoles } from './permissions.js';
 
 type AuthConfig = Parameters<typeof resolveRoles>[0]['config'];
 

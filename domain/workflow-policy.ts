@@ -1,23 +1,13 @@
-import type { Pair } from './permissions.js';
+import type { Pair } from './caller.js';
 import type {
   AutoApproveConfig,
   ExecutionPolicyConfig,
+  Operation,
   ResultPolicyConfig,
   RiskThreshold,
   WorkflowConfig,
   WorkflowStep,
 } from './policies.js';
-
-/** The six operations, in the order of PO-3. */
-export const OPERATIONS = [
-  'execute_select',
-  'execute_dml',
-  'migrate_up',
-  'migrate_down',
-  'migrate_status',
-  'migrate_repair',
-] as const;
-export type Operation = (typeof OPERATIONS)[number];
 
 export type RiskLevel = RiskThreshold | 'critical' | 'unknown' | 'unavailable';
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { changedSections, findLostSections, sharedContent } from '../config/index.js';
-import type { Config, SharedConfig } from '../config/types.js';
+import type { Config } from '../config/types.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
 import {
@@ -14,6 +14,7 @@ import {
 import { type Notifications, topic } from '../db/notifications.js';
 import { removeMembershipsExcept } from '../db/users.js';
 import { type AuditDraft, systemActor } from '../domain/audit.js';
+import type { SharedConfig } from '../domain/policies.js';
 import { repeat } from './repeat.js';
 import { ConfigError } from './start-error.js';
 

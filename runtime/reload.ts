@@ -1,12 +1,13 @@
 import type { Logger } from 'pino';
 import { formatProblem, keepRestartKeys, listRestartKeys, loadConfig } from '../config/index.js';
-import type { Config, SharedConfig } from '../config/types.js';
+import type { Config } from '../config/types.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
 import { listActiveHolders } from '../db/users.js';
 import { systemActor } from '../domain/audit.js';
 import { GatewayError } from '../domain/errors.js';
 import { hasAdmin } from '../domain/last-admin.js';
+import type { SharedConfig } from '../domain/policies.js';
 import { type GenerationWatch, syncGeneration } from './generation.js';
 import type { Metrics } from './metrics.js';
 import type { ReloadRecord } from './reload-record.js';

@@ -1,5 +1,5 @@
 import type { ReviewRule } from '../domain/policies.js';
-import type { StatementFacts } from './facts.js';
+import type { StatementFacts } from '../domain/statement.js';
 
 /** What the review rules look at in one statement of a migration (HD-95). */
 export interface ReviewedStatement extends Pick<StatementFacts, 'hits' | 'changesRows' | 'bypassable'> {

@@ -1,10 +1,11 @@
+import type { Dialect } from '../domain/statement.js';
 import { cutPostgresql, judgeText } from './judge-text.js';
 import { judgeMigrations, type MigrationText, type MigrationVerdict, type ReviewedVerdict } from './migration-text.js';
 import { cutPostgresMigration } from './postgres/migration.js';
 import { loadParser, type Parser } from './postgres/parser.js';
 import { redactText } from './redact-text.js';
 import type { ReservedNames } from './reserved-table.js';
-import type { Dialect, JudgeOptions, Verdict } from './verdict.js';
+import type { JudgeOptions, Verdict } from './verdict.js';
 
 /** What can be asked about a text; plain data, so that it crosses to a thread. */
 export type Task =

@@ -1,5 +1,5 @@
+import type { FixedColumn } from '../domain/statement.js';
 import type { Condition } from './condition.js';
-import type { FixedColumn } from './facts.js';
 
 /** The columns of the written table that a condition compares with a constant, in parts that all must hold (HD-96). */
 export function fixedColumns(condition: Condition, textAs: 'text' | 'untyped'): FixedColumn[] {

@@ -1,8 +1,9 @@
+import type { JudgedStatement } from '../domain/statement.js';
+import type { FormLimits } from './form.js';
 import { findAmbiguity } from './lexical-check.js';
-import type { FormLimits } from './postgres/forms.js';
-import { judgeStatement, type StatementVerdict } from './postgres/judge-statement.js';
+import { judgeStatement } from './postgres/judge-statement.js';
 import type { ParsedStatement, Parser } from './postgres/parser.js';
-import { type JudgedStatement, type JudgeOptions, notUnderstood, type Refused, refused, type Verdict } from './verdict.js';
+import { type JudgeOptions, notUnderstood, type Refused, refused, type StatementVerdict, type Verdict } from './verdict.js';
 
 /** Bytes of UTF-8 (SQ-10). */
 export const maxTextBytes = 1_048_576;

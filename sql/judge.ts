@@ -1,13 +1,14 @@
+import type { Dialect } from '../domain/statement.js';
 import { type Answer, createEngine, type Task } from './engine.js';
 import { maxTextBytes } from './judge-text.js';
 import { createJudgeThread, type ThreadAnswer } from './judge-thread.js';
 import type { MigrationText, MigrationVerdict, ReviewedVerdict } from './migration-text.js';
 import { unparsable } from './redact-text.js';
 import type { ReservedNames } from './reserved-table.js';
-import { type Dialect, type JudgeOptions, notUnderstood, type Verdict } from './verdict.js';
+import { type JudgeOptions, notUnderstood, type Verdict } from './verdict.js';
 
 export type { MigrationText, MigrationVerdict } from './migration-text.js';
-export type { Dialect, JudgedStatement, JudgeOptions, Verdict } from './verdict.js';
+export type { JudgeOptions, Verdict } from './verdict.js';
 
 export interface SqlJudge {
   /**

@@ -1,6 +1,5 @@
-import type { StatementFacts } from './facts.js';
+import type { Dialect, StatementFacts } from '../domain/statement.js';
 import { isListedCall } from './listed-calls.js';
-import type { Dialect } from './verdict.js';
 
 /** Why a statement is not planned before approval on any target, or null (HD-1): what no configuration of an agent can allow. */
 export function neverPlanned(dialect: Dialect | null, { uses, listedCall }: StatementFacts): string | null {

@@ -1,10 +1,10 @@
+import type { Dialect } from '../domain/statement.js';
 import { hasLoneSurrogate, maxTextBytes } from './judge-text.js';
 import { findAmbiguity } from './lexical-check.js';
 import { redactMysql } from './mysql/redact.js';
 import type { ParsedStatement, Parser, Token } from './postgres/parser.js';
-import { findTypedConstants } from './postgres/typed-constants.js';
+import { findTypedConstants, type Word } from './postgres/typed-constants.js';
 import type { Tree } from './tree.js';
-import type { Dialect } from './verdict.js';
 
 export const unparsable = '[unparsable SQL removed]';
 
@@ -23,10 +23,6 @@ export function redactText(parser: Parser, text: string, dialect: Dialect | null
   return groupWords(parsed.statements, words, bytes.length)
     .map(({ tree, own }) => redactStatement(tree, own, hidden))
     .join('; ');
-}
-
-export interface Word extends Token {
-  readonly text: string;
 }
 
 function isReadable(text: string, dialect: Dialect | null): boolean {

@@ -1,30 +1,6 @@
+import type { Dialect, UsedName, Uses } from '../domain/statement.js';
 import { builtInOfMysql } from './mysql/built-ins.js';
 import { builtInOfPostgres } from './postgres/built-ins.js';
-import type { Dialect } from './verdict.js';
-
-/** A name as the parser resolved it; schema null when the text names none. */
-export interface UsedName {
-  schema: string | null;
-  name: string;
-}
-
-/** What a statement uses besides tables, wherever it stands and whatever the spelling; each name once. */
-export interface Uses {
-  /** Calls, also those written as a field of a value (`(x).f`); a sampling method counts as one. Schema empty: a stored function of MySQL, for its spelling. */
-  functions: UsedName[];
-  /** Those that BETWEEN, IN, LIKE, USING and their like stand for included; those of ORDER BY, GROUP BY and DISTINCT come with the column's type. */
-  operators: UsedName[];
-  /** Types that are written: of casts, constants, columns of a function. */
-  types: UsedName[];
-  /** Fields of what may be a table (`t.f`): a column, or else a call of that name with the row. */
-  fields: string[];
-  /** The columns that may be used, of whatever table; null when they are not all written (`*`, by position, a row as a whole). */
-  columns: string[] | null;
-  /** MySQL: a subquery stands elsewhere than in FROM; the server may run it while it plans. */
-  valueQuery: boolean;
-  /** MySQL: a query of one table that only compares columns with constants, so that no row can make it fail. */
-  lookup: boolean;
-}
 
 export const noUses = (): Uses => ({
   ...{ functions: [], operators: [], types: [], fields: [], columns: [] },

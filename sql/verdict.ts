@@ -1,26 +1,5 @@
-import type { StatementFacts } from './facts.js';
+import type { Dialect, JudgedStatement, StatementFacts } from '../domain/statement.js';
 import type { ReservedNames } from './reserved-table.js';
-
-export type Dialect = 'postgresql' | 'mysql';
-export type StatementClass = 'read' | 'write' | 'ddl' | 'write+ddl' | 'setting';
-export type StatementKind = 'query' | 'show' | 'explain' | 'setting' | 'dml' | 'utility' | 'ddl';
-
-export interface JudgedStatement {
-  /** The exact slice of the judged text (SQ-6). */
-  text: string;
-  class: StatementClass;
-  /** The verb of SQ-65; a setting counts as SELECT. */
-  type: string;
-  kind: StatementKind;
-  /** A query, SHOW, EXPLAIN, or a writing statement with RETURNING. */
-  producesRows: boolean;
-  /** The main verb is INSERT, UPDATE, DELETE or MERGE (AP-36). */
-  countsRows: boolean;
-  /** Cannot run in a transaction (SQ-62). */
-  outsideTransaction: boolean;
-  /** Plain EXPLAIN is offered for it (AP-60). */
-  explainable: boolean;
-}
 
 export interface Refused {
   verdict: 'refused';
@@ -61,4 +40,10 @@ export function refused(reason: string, hint: string | null = null): Refused {
 /** Refusal of a text whose meaning is not known (SQ-4). */
 export function notUnderstood(why: string): Refused {
   return { ...refused(`not understood: ${why}`), parseFailure: true };
+}
+
+export interface StatementVerdict {
+  statement: JudgedStatement;
+  facts: StatementFacts;
+  destructive: boolean;
 }

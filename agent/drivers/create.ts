@@ -1,4 +1,4 @@
-import type { AgentConfig, DatabaseConfig } from '../config.js';
+import type { AgentConfig, DatabaseConfig } from '../config-values.js';
 import type { Timings } from '../timings.js';
 import type { Driver } from './driver.js';
 import { createMysqlDriver } from './mysql/mysql.js';

@@ -1,6 +1,5 @@
 import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
-import type { StatementFacts, TableName } from '../../sql/facts.js';
-import type { Dialect, JudgedStatement } from '../../sql/judge.js';
+import type { Dialect, JudgedStatement, StatementFacts, TableName } from '../../domain/statement.js';
 import type { CancelControl } from '../cancel-control.js';
 import type { KnownAttempts, MarkerRow } from '../marker.js';
 import type { MigrationTask } from '../migrations/task.js';

@@ -1,5 +1,5 @@
 import { stopAfter } from '../../lib/deadline.js';
-import type { AgentConfig } from '../config.js';
+import type { AgentConfig } from '../config-values.js';
 import type { Connected, ConnectFailure } from './driver.js';
 import type { Marker } from './engine.js';
 import type { Session, SessionPool } from './session.js';

@@ -1,4 +1,4 @@
-import type { Dialect } from '../../sql/judge.js';
+import type { Dialect } from '../../domain/statement.js';
 import { readMysqlUrl } from './mysql/url.js';
 
 /** The kind of database an address names by its scheme, null for one we do not have. */

@@ -1,6 +1,6 @@
 import { servesPair } from '../../domain/agent-scopes.js';
+import type { Caller, Pair } from '../../domain/caller.js';
 import { forbidden, refusal } from '../../domain/errors.js';
-import type { Caller, Pair } from '../../domain/permissions.js';
 
 export type AgentCaller = Extract<Caller, { kind: 'agent' }>;
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isName } from '../../domain/permissions.js';
-import { OPERATIONS } from '../../domain/workflow-policy.js';
+import { OPERATIONS } from '../../domain/policies.js';
+import { isName } from '../../domain/selectors.js';
 
 const name = z.string().refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -');
 const count = z.number().int().min(0);

@@ -4,7 +4,7 @@ import { insertAuditEvents } from '../../db/audit.js';
 import { topic } from '../../db/notifications.js';
 import { iso } from '../../db/row-types.js';
 import { splitByScopes } from '../../domain/agent-scopes.js';
-import type { Caller } from '../../domain/permissions.js';
+import type { Caller } from '../../domain/caller.js';
 import { isLowerVersion } from '../../domain/semver.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';

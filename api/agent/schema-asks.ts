@@ -1,5 +1,5 @@
 import type { AgentReport, StaleSchema } from '../../db/agents.js';
-import type { Pair } from '../../domain/permissions.js';
+import type { Pair } from '../../domain/caller.js';
 import { DEFAULT_SNAPSHOT_AGE_SECS, matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Generation } from '../context.js';
 import { registered } from '../requests/facts.js';

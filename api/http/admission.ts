@@ -1,8 +1,8 @@
 import type Koa from 'koa';
 import type { Actor } from '../../domain/audit.js';
+import type { Caller } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
 import { noOrigins } from '../../domain/four-eyes.js';
-import type { Caller } from '../../domain/permissions.js';
 import type { Authenticate, Authenticated, Sender } from '../../runtime/authentication.js';
 import { addressOf } from '../../runtime/client-address.js';
 import { createMeter, type Meter } from '../../runtime/rate-limits/meter.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isName } from '../../domain/permissions.js';
-import { OPERATIONS, type Operation } from '../../domain/workflow-policy.js';
+import { OPERATIONS, type Operation } from '../../domain/policies.js';
+import { isName } from '../../domain/selectors.js';
 
 /** A database or an environment in a call (HT-71). */
 export const pairName = z.string().refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -');

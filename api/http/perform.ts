@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { answerWithin, limitDatabaseWork } from '../../db/call-limit.js';
+import type { Caller } from '../../domain/caller.js';
 import { forbidden, GatewayError, invalid, refusal } from '../../domain/errors.js';
-import { type Caller, can, PERMISSIONS } from '../../domain/permissions.js';
+import { PERMISSIONS } from '../../domain/permission-table.js';
+import { can } from '../../domain/permissions.js';
 import type { Authenticate, Authenticated } from '../../runtime/authentication.js';
 import type { Generation, Services } from '../context.js';
 import type { AdmittedSender } from './admission.js';

@@ -1,5 +1,3 @@
-import type { SuccessStatus } from './route.js';
-
 /** A part of an answer that is read while it is sent; `bytes` is its length. */
 export interface StreamedChunk {
   bytes: number;
@@ -40,3 +38,5 @@ export const text = (status: SuccessStatus, contentType: string, body: string | 
 
 /** JSON of an operational endpoint whose status is not a success, such as 503 of `/ready` (HT-90). */
 export const probe = (status: 200 | 503, value: unknown) => new Reply(status, { kind: 'value', value });
+
+export type SuccessStatus = 200 | 201 | 202 | 204;

@@ -1,11 +1,12 @@
 import type { z } from 'zod';
 import type { Config } from '../../config/types.js';
 import type { Actor } from '../../domain/audit.js';
+import type { Caller } from '../../domain/caller.js';
 import type { ErrorCode } from '../../domain/errors.js';
-import type { Caller, Permission } from '../../domain/permissions.js';
+import type { Permission } from '../../domain/permission-table.js';
 import type { Meter } from '../../runtime/rate-limits/meter.js';
 import type { Generation, Services } from '../context.js';
-import type { Reply } from './reply.js';
+import type { Reply, SuccessStatus } from './reply.js';
 
 /**
  * Who may call. A permission opens the call to any role that holds it (what depends on a row is for the handler to check); a permission of
@@ -14,7 +15,6 @@ import type { Reply } from './reply.js';
 type Access = Permission | 'authenticated' | 'agent' | 'public';
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
-export type SuccessStatus = 200 | 201 | 202 | 204;
 export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight';
 type Tag = 'requests' | 'results' | 'identity' | 'tokens' | 'configuration' | 'audit' | 'agents' | 'operations' | 'schemas';
 

@@ -1,10 +1,12 @@
-import type { Config, SharedConfig } from '../../config/types.js';
+import type { Config } from '../../config/types.js';
 import type { Transaction } from '../../db/client.js';
 import { keepGeneration, latestGeneration } from '../../db/generations.js';
 import { keepActive, listActiveHolders, lockAdmins, lockUser, type UserRow } from '../../db/users.js';
+import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { invalid, refusal } from '../../domain/errors.js';
 import { hasAdmin } from '../../domain/last-admin.js';
-import { type Caller, coversRoles, type EffectiveRole, findRole, resolveRoles } from '../../domain/permissions.js';
+import { coversRoles, findRole, resolveRoles } from '../../domain/permissions.js';
+import type { SharedConfig } from '../../domain/policies.js';
 import { planLimits } from '../../runtime/plan.js';
 import type { Generation } from '../context.js';
 

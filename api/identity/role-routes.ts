@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
+import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { forbidden, notFound } from '../../domain/errors.js';
-import { BUILTIN_ROLES, type Caller, can, type EffectiveRole, findRole } from '../../domain/permissions.js';
+import { can, findRole } from '../../domain/permissions.js';
 import type { Generation } from '../context.js';
 import { type Route, route } from '../http/route.js';
 

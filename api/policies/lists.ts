@@ -1,7 +1,8 @@
-import type { SharedConfig } from '../../config/types.js';
 import { listItemTimes } from '../../db/generations.js';
 import { iso } from '../../db/row-types.js';
-import { type Caller, can, type Pair } from '../../domain/permissions.js';
+import type { Caller, Pair } from '../../domain/caller.js';
+import { can } from '../../domain/permissions.js';
+import type { SharedConfig } from '../../domain/policies.js';
 import type { Generation, Services } from '../context.js';
 
 export interface Times {

@@ -1,16 +1,11 @@
 import type { z } from 'zod';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
+import type { Pair } from '../../domain/caller.js';
 import { forbidden } from '../../domain/errors.js';
-import { can, type Pair } from '../../domain/permissions.js';
+import { can } from '../../domain/permissions.js';
 import type { ExecutionPolicyConfig, WorkflowConfig } from '../../domain/policies.js';
-import {
-  effectiveStatementTimeoutSecs,
-  matchPolicy,
-  matchWorkflow,
-  OPERATIONS,
-  type Operation,
-  previewDecision,
-} from '../../domain/workflow-policy.js';
+import { OPERATIONS, type Operation } from '../../domain/policies.js';
+import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow, previewDecision } from '../../domain/workflow-policy.js';
 import type { Generation, Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { parsePart } from '../http/shape.js';

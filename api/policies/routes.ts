@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
-import type { SharedConfig } from '../../config/types.js';
 import { notFound, type Resource } from '../../domain/errors.js';
+import type { SharedConfig } from '../../domain/policies.js';
 import type { Services } from '../context.js';
 import { pairName } from '../http/names.js';
 import { textParam } from '../http/query.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OPERATIONS } from '../../domain/workflow-policy.js';
+import { OPERATIONS } from '../../domain/policies.js';
 import { operationName } from '../http/names.js';
 
 const text = z.string();

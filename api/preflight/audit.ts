@@ -4,7 +4,7 @@ import type { PreflightAnswer } from '../../domain/preflight.js';
 import type { Services } from '../context.js';
 import { pairDialect } from '../requests/facts.js';
 import { redactedTexts } from '../requests/redaction.js';
-import type { PreflightCall } from './preflight.js';
+import type { PreflightCall } from './schemas.js';
 
 /** PF-12, AU-11: the event of an answer that is given; a failure to write it changes nothing. Nothing is written for a caller who has gone. */
 export async function auditPreflight(

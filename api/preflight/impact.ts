@@ -11,12 +11,12 @@ import { forbidden, refusal } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { summarisePlan } from '../../domain/plan-summary.js';
 import type { WorkflowConfig } from '../../domain/policies.js';
-import type { Dialect } from '../../sql/judge.js';
+import type { Dialect } from '../../domain/statement.js';
 import { neverPlanned } from '../../sql/never-planned.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import type { Accepted } from '../requests/judgement.js';
-import type { PreflightCall } from './preflight.js';
+import type { PreflightCall } from './schemas.js';
 
 /** `impact` of the answer; `plan` is JSON text, as the agent sent it. */
 export interface Impact {

@@ -1,10 +1,10 @@
 import { blockedAnswer, preflightAnswer } from '../../domain/preflight.js';
+import type { Dialect } from '../../domain/statement.js';
 import { decideAutoApproval, matchWorkflow } from '../../domain/workflow-policy.js';
-import type { Dialect } from '../../sql/judge.js';
 import type { Services } from '../context.js';
 import { judgeBundle, mayMigrate } from '../requests/migration-judgement.js';
 import { parserWords } from '../requests/parser-words.js';
-import type { PreflightCall } from './preflight.js';
+import type { PreflightCall } from './schemas.js';
 
 /** What creating this bundle would come to (HD-95); without a plan, since only the agent knows which of it is applied. */
 export async function migrationPreflight(

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+
 import { limitDatabaseWork } from '../../db/call-limit.js';
 import { forbidden, invalid } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
@@ -7,7 +7,6 @@ import { decideAutoApproval } from '../../domain/workflow-policy.js';
 import { objectText } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
 import { type Reply, rawJson } from '../http/reply.js';
-import type { Call } from '../http/route.js';
 import { pairDialect, registered } from '../requests/facts.js';
 import { type Accepted, type Judgement, judgeAccepted, judgeText, maySubmit } from '../requests/judgement.js';
 import { notRegistered } from '../requests/not-registered.js';
@@ -15,9 +14,7 @@ import { parserWords } from '../requests/parser-words.js';
 import { auditPreflight } from './audit.js';
 import { findImpact, type Impact } from './impact.js';
 import { migrationPreflight } from './migration.js';
-import { type preflightBody, preflightResponse } from './schemas.js';
-
-export type PreflightCall = Call<undefined, undefined, z.output<typeof preflightBody>>;
+import { type PreflightCall, preflightResponse } from './schemas.js';
 
 /** What the work after a wait may spend on our database. */
 const afterWaitMs = 4000;

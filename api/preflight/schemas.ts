@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { operationName, pairName } from '../http/names.js';
+import type { Call } from '../http/route.js';
 
 const maxSqlBytes = 1_048_576;
 
@@ -69,3 +70,5 @@ export const preflightResponse = z.object({
   retryable: z.boolean(),
   next_actions: z.array(text),
 });
+
+export type PreflightCall = Call<undefined, undefined, z.output<typeof preflightBody>>;

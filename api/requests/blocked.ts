@@ -1,10 +1,10 @@
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Actor, AuditDraft } from '../../domain/audit.js';
+import type { Caller } from '../../domain/caller.js';
 import { invalid } from '../../domain/errors.js';
-import type { Caller } from '../../domain/permissions.js';
+import type { Operation } from '../../domain/policies.js';
 import type { CreationInput } from '../../domain/request/creation.js';
-import type { Operation } from '../../domain/workflow-policy.js';
-import type { Dialect } from '../../sql/judge.js';
+import type { Dialect } from '../../domain/statement.js';
 import type { Review, ReviewFinding } from '../../sql/review.js';
 import type { Services } from '../context.js';
 import { redactedTexts } from './redaction.js';

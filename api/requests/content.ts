@@ -1,7 +1,6 @@
-import type { WorkflowConfig } from '../../domain/policies.js';
+import type { Operation, WorkflowConfig } from '../../domain/policies.js';
 import type { Creation, CreationInput, Explainable } from '../../domain/request/creation.js';
-import type { Operation } from '../../domain/workflow-policy.js';
-import type { Dialect } from '../../sql/judge.js';
+import type { Dialect } from '../../domain/statement.js';
 
 /** What was asked for, and the dialect it is read in. */
 export interface Asked {

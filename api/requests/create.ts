@@ -7,11 +7,13 @@ import { lockPair } from '../../db/migration-pairs.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
 import { requesterRole } from '../../domain/execution-token.js';
-import { can, type Permission } from '../../domain/permissions.js';
+import type { Permission } from '../../domain/permission-table.js';
+import { can } from '../../domain/permissions.js';
+import type { Operation } from '../../domain/policies.js';
 import { currentSelectors } from '../../domain/request/approval.js';
 import { type Creation, type CreationInput, createdRequest } from '../../domain/request/creation.js';
 import { isMutatingMigration, type StoredRequest } from '../../domain/request/types.js';
-import { decideAutoApproval, type Operation, snapshotWorkflow } from '../../domain/workflow-policy.js';
+import { decideAutoApproval, snapshotWorkflow } from '../../domain/workflow-policy.js';
 import { planLimits } from '../../runtime/plan.js';
 import type { Generation, Services } from '../context.js';
 import { type Reply, reply } from '../http/reply.js';
@@ -56,7 +58,7 @@ export async function createRequest(call: CreateCall, services: Services, times:
   };
   const { idempotencyKey: key } = input;
   if (key === null) return make();
-  const look = () => findExisting(services, call.caller.id, key);
+  const look = () => findExisting(services.database, call.caller.id, key);
   const taken = await services.keyLines.take(`${call.caller.id} ${key}`, call.signal, { look, make });
   return 'made' in taken ? taken.made : replay(taken.found, fingerprint);
 }
@@ -140,7 +142,7 @@ async function store(call: CreateCall, services: Services, creation: Creation, f
   } catch (error) {
     if (creation.input.allowDdl && isWriteRefused(error)) services.metrics.breakGlassDdl.auditFailure.inc();
     if (!violates(error, 'requests_by_key')) throw error;
-    const existing = await findExisting(services, creation.requester, creation.input.idempotencyKey ?? '');
+    const existing = await findExisting(services.database, creation.requester, creation.input.idempotencyKey ?? '');
     if (existing === null) throw refusal('service.unavailable', 'the request is being created by another call');
     return replay(existing, fingerprint);
   }

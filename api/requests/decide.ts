@@ -8,7 +8,7 @@ import { findLearntDialectOf } from '../../db/schemas.js';
 import { notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import type { StoredRequest } from '../../domain/request/types.js';
-import type { Dialect } from '../../sql/judge.js';
+import type { Dialect } from '../../domain/statement.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import { type Reply, reply } from '../http/reply.js';

@@ -2,12 +2,12 @@ import { approvalDigest } from '../../crypto/execution-token.js';
 import { equalText } from '../../crypto/hash.js';
 import type { Queryable } from '../../db/client.js';
 import { findLearntDialect } from '../../db/schemas.js';
+import type { Pair } from '../../domain/caller.js';
 import { notFound } from '../../domain/errors.js';
-import type { Pair } from '../../domain/permissions.js';
 import type { StoredRequest } from '../../domain/request/types.js';
+import type { Dialect } from '../../domain/statement.js';
 import { DEFAULT_EXECUTION_POLICY, matchPolicy } from '../../domain/workflow-policy.js';
 import { isUuid } from '../../lib/uuid.js';
-import type { Dialect } from '../../sql/judge.js';
 import type { Generation } from '../context.js';
 
 export { isUuid };

@@ -1,9 +1,9 @@
 import { outsideDatabaseWork } from '../../db/call-limit.js';
+import type { Queryable } from '../../db/client.js';
 import { findByKey } from '../../db/creation.js';
 import { findShown } from '../../db/requests.js';
 import { refusal } from '../../domain/errors.js';
 import type { StoredRequest } from '../../domain/request/types.js';
-import type { Services } from '../context.js';
 
 /** The request of a key as it is now, and of which body it was made. */
 export interface Existing {
@@ -12,7 +12,7 @@ export interface Existing {
 }
 
 /** RQ-30: the request that has the key already, null when there is none. */
-export async function findExisting({ database }: Services, requester: string, key: string): Promise<Existing | null> {
+export async function findExisting(database: Queryable, requester: string, key: string): Promise<Existing | null> {
   const taken = await findByKey(database, requester, key);
   const shown = taken === undefined ? undefined : await findShown(database, taken.id);
   return taken === undefined || shown === undefined ? null : { fingerprint: taken.fingerprint, request: shown.request };

@@ -1,10 +1,12 @@
 import { BUILTIN_REVIEW } from '../../config/shared.js';
 import { outsideDatabaseWork } from '../../db/call-limit.js';
+import type { Caller, Pair } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
 import { readBundle } from '../../domain/migration/detail.js';
-import { type Caller, can, type Pair } from '../../domain/permissions.js';
-import { matchPolicy, type Operation } from '../../domain/workflow-policy.js';
-import type { Dialect } from '../../sql/judge.js';
+import { can } from '../../domain/permissions.js';
+import type { Operation } from '../../domain/policies.js';
+import type { Dialect } from '../../domain/statement.js';
+import { matchPolicy } from '../../domain/workflow-policy.js';
 import { type MigrationReview, reviewMigrations } from '../../sql/review-migrations.js';
 import type { Generation, Services } from '../context.js';
 

@@ -1,5 +1,6 @@
+import type { Caller, Pair } from '../../domain/caller.js';
 import { invalid } from '../../domain/errors.js';
-import { type Caller, can, type Pair } from '../../domain/permissions.js';
+import { can } from '../../domain/permissions.js';
 import type { Generation } from '../context.js';
 
 /** RQ-19, PF-4: the hint lists up to five environments of that database that the caller may view. */

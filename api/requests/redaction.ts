@@ -1,10 +1,10 @@
 import { sha256Hex } from '../../crypto/hash.js';
 import { outsideDatabaseWork } from '../../db/call-limit.js';
+import type { Caller } from '../../domain/caller.js';
 import { migrationSummary } from '../../domain/migration/summary.js';
-import type { Caller } from '../../domain/permissions.js';
-import type { Operation } from '../../domain/workflow-policy.js';
+import type { Operation } from '../../domain/policies.js';
+import type { Dialect } from '../../domain/statement.js';
 import { cutBytes } from '../../lib/utf8.js';
-import type { Dialect } from '../../sql/judge.js';
 import type { Services } from '../context.js';
 
 const fingerprintBytes = 1024;

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/client.js';
 import { findSnapshot, findSnapshotTime, type SnapshotTime } from '../../db/schemas.js';
-import type { Pair } from '../../domain/permissions.js';
+import type { Pair } from '../../domain/caller.js';
 import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
 
 export interface KnownSnapshot extends SnapshotTime {

@@ -1,7 +1,7 @@
 import { listResultPairs, listResults } from '../../db/result-list.js';
 import { iso } from '../../db/row-types.js';
-import { selectorsOf } from '../../domain/permissions.js';
 import { resultReach } from '../../domain/request/relation.js';
+import { selectorsOf } from '../../domain/selectors.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { resultPolicy } from './policy.js';

@@ -1,4 +1,4 @@
-import type { Pair } from '../../domain/permissions.js';
+import type { Pair } from '../../domain/caller.js';
 import { resultPolicyOf } from '../../domain/workflow-policy.js';
 import type { Generation, Services } from '../context.js';
 

@@ -1,8 +1,8 @@
 import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
 import { type ExecutionResult, findExecutionResult } from '../../db/results.js';
+import type { Caller } from '../../domain/caller.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
-import type { Caller } from '../../domain/permissions.js';
 import { mayReadResult } from '../../domain/request/relation.js';
 import type { Status, StoredRequest } from '../../domain/request/types.js';
 import { isUuid } from '../../lib/uuid.js';

@@ -1,7 +1,8 @@
 import { iso } from '../../db/row-types.js';
 import { findSnapshot, findTables, listSnapshotHeads, listTableSummaries, type SnapshotHead } from '../../db/schemas.js';
+import type { Caller, Pair } from '../../domain/caller.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
-import { type Caller, can, canInDatabase, type Pair } from '../../domain/permissions.js';
+import { can, canInDatabase } from '../../domain/permissions.js';
 import type { SnapshotTable } from '../../domain/schema-snapshot.js';
 import type { Generation, Services } from '../context.js';
 import { type Reply, reply } from '../http/reply.js';

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Bind } from '../program.js';
+import type { Bind } from '../command.js';
 import { defineIdentity } from './identity.js';
 import { moreNames, nameList, resultFormatOption, wholeNumber } from './values.js';
 

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
+import type { Bind } from '../command.js';
 import { shells } from '../completion/shells.js';
-import type { Bind } from '../program.js';
 
 export function defineCompletion(program: Command, bind: Bind): void {
   const completion = program

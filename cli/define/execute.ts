@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Bind } from '../program.js';
+import type { Bind } from '../command.js';
 import { addRequestOptions, outputOption, resultFormatOption } from './values.js';
 
 export function defineExecute(program: Command, bind: Bind): void {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Bind } from '../program.js';
+import type { Bind } from '../command.js';
 
 /** `svc init` runs here: it needs nothing of the gateway. */
 export function defineInit(program: Command, bind: Bind): void {

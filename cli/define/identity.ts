@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Bind } from '../program.js';
+import type { Bind } from '../command.js';
 import { moreNames } from './values.js';
 
 /** Users, groups and roles. */

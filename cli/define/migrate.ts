@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import type { Bind } from '../program.js';
+import type { Bind } from '../command.js';
 import { addRequestOptions, positiveNumber } from './values.js';
 
 /** `svc migrate`; `takesVersion` says that the words are those of `repair`, whose `--version` is not the program's. */

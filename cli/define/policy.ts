@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
+import type { Bind } from '../command.js';
 import { policyKinds } from '../policy-kinds.js';
-import type { Bind } from '../program.js';
 
 export function definePolicy(program: Command, bind: Bind): void {
   const databases = program.command('databases').description('the databases and environments you may view');

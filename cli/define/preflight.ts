@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Bind } from '../program.js';
+import type { Bind } from '../command.js';
 import { wholeNumber } from './values.js';
 
 export function definePreflight(program: Command, bind: Bind): void {

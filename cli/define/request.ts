@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Bind } from '../program.js';
+import type { Bind } from '../command.js';
 import { outputOption, resultFormatOption, timeoutOption, wholeNumber } from './values.js';
 
 export function defineRequest(program: Command, bind: Bind): void {

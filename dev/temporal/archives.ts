@@ -32,3 +32,12 @@ export function archiveFor(platform: string, arch: string): TemporalArchive | nu
   const { cli } = temporalVersion;
   return { url: `${releases}/v${cli}/temporal_cli_${cli}_${key.replace('-', '_')}.tar.gz`, sha256, member: 'temporal' };
 }
+
+/** What finding or making the `temporal` program needs. */
+export interface ProgramOptions {
+  environment: Record<string, string | undefined>;
+  report: (line: string) => void;
+  signal: AbortSignal;
+  /** Instead of the pinned archive of this platform; null downloads nothing. */
+  archive?: TemporalArchive | null;
+}

@@ -5,8 +5,7 @@ import { dirname, join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { anySignal } from '../../lib/signals.js';
-import type { TemporalArchive } from './archives.js';
-import type { ProgramOptions } from './version.js';
+import type { ProgramOptions, TemporalArchive } from './archives.js';
 
 /** A download that does not move for so long is given up. */
 const idleMs = 10_000;

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runGo } from '../go-run.js';
-import type { ProgramOptions } from './version.js';
+import type { ProgramOptions } from './archives.js';
 
 const program = 'github.com/temporalio/cli/cmd/temporal';
 

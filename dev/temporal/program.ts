@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { withLock } from '../with-lock.js';
-import { archiveFor } from './archives.js';
+import { archiveFor, type ProgramOptions } from './archives.js';
 import { hasProgram, noteSum, openCache } from './cache.js';
 import { downloadTemporal } from './download.js';
 import { buildTemporal } from './go-build.js';
-import { type ProgramOptions, temporalVersion } from './version.js';
+import { temporalVersion } from './version.js';
 
 export interface TemporalProgram {
   file: string;

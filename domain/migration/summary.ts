@@ -1,5 +1,5 @@
 import { GatewayError } from '../errors.js';
-import type { Operation } from '../workflow-policy.js';
+import type { Operation } from '../policies.js';
 import { readBundle, readRepair } from './detail.js';
 
 /** What audit events and notifications say of a migration's detail: its versions, never its SQL (AU-52). */

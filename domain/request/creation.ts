@@ -1,5 +1,6 @@
 import type { Actor, AuditDraft } from '../audit.js';
-import type { AutoApproval, Operation, RiskLevel, WorkflowSnapshot } from '../workflow-policy.js';
+import type { Operation } from '../policies.js';
+import type { AutoApproval, RiskLevel, WorkflowSnapshot } from '../workflow-policy.js';
 import type { CollectedContext } from './context.js';
 import { dispatchedState } from './judge-resume.js';
 import { type Instant, isMutating, type StoredRequest } from './types.js';

@@ -1,6 +1,6 @@
 import { systemActor } from '../audit.js';
+import type { Caller } from '../caller.js';
 import { forbidden, type GatewayError, refusal } from '../errors.js';
-import type { Caller } from '../permissions.js';
 import { stepProgress } from './approval.js';
 import type { DispatchFacts } from './moves.js';
 import { mayMove } from './relation.js';

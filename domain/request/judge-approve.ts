@@ -1,6 +1,7 @@
+import type { Caller } from '../caller.js';
 import { forbidden, type GatewayError, invalid } from '../errors.js';
 import { countsFor, tieToRequester } from '../four-eyes.js';
-import { type Caller, matchesSelector } from '../permissions.js';
+import { matchesSelector } from '../selectors.js';
 import { firstOpenStep, type StepProgress, stepProgress } from './approval.js';
 import { commonRefusal, conflict, integrityFailed, unfitForApproval } from './guards.js';
 import type { Move } from './moves.js';

@@ -1,5 +1,5 @@
 import { forbidden } from '../errors.js';
-import { matchesSelector } from '../permissions.js';
+import { matchesSelector } from '../selectors.js';
 import { commonRefusal, conflict } from './guards.js';
 import type { Move } from './moves.js';
 import { isOwner } from './relation.js';

@@ -1,5 +1,5 @@
-import type { ExecutionPolicyConfig } from '../policies.js';
-import { effectiveStatementTimeoutSecs, type Operation } from '../workflow-policy.js';
+import type { ExecutionPolicyConfig, Operation } from '../policies.js';
+import { effectiveStatementTimeoutSecs } from '../workflow-policy.js';
 import { isMutatingMigration } from './types.js';
 
 type Limits = Pick<

@@ -1,5 +1,5 @@
 import type { Actor } from '../audit.js';
-import type { Caller } from '../permissions.js';
+import type { Caller } from '../caller.js';
 import type { CancelCause, MarkerForm, Outcome } from './types.js';
 import type { ExecutionEnd } from './verdict.js';
 import type { ClockKind } from './view.js';

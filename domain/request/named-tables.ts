@@ -1,7 +1,7 @@
-import type { StatementFacts } from '../../sql/facts.js';
 import { indexCascades } from '../cascade.js';
+import type { Operation } from '../policies.js';
 import { indexTables, type SchemaSnapshot, type SnapshotTable, shownName } from '../schema-snapshot.js';
-import type { Operation } from '../workflow-policy.js';
+import type { StatementFacts } from '../statement.js';
 
 /** What a DELETE of the text would take along (SQ-94). */
 interface Cascading {

@@ -1,4 +1,6 @@
-import { type Caller, can, matchesSelector, type Pair } from '../permissions.js';
+import type { Caller, Pair } from '../caller.js';
+import { can } from '../permissions.js';
+import { matchesSelector } from '../selectors.js';
 import { currentSelectors } from './approval.js';
 import type { StoredRequest } from './types.js';
 

@@ -1,5 +1,6 @@
-import type { Dialect } from '../../sql/judge.js';
-import type { Operation, WorkflowSnapshot } from '../workflow-policy.js';
+import type { Operation } from '../policies.js';
+import type { Dialect } from '../statement.js';
+import type { WorkflowSnapshot } from '../workflow-policy.js';
 
 /** The ten statuses that are stored and shown (D23). */
 export const STATUSES = [

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/types.js';
+import type { Caller } from '../../domain/caller.js';
 import type { GatewayError } from '../../domain/errors.js';
-import type { Caller } from '../../domain/permissions.js';
 import { type Limit, type LimitVerdict, networkOf, tighter } from '../../domain/rate-limit.js';
 import { type RateLimiter, rateLimited } from './limiter.js';
 

@@ -1,8 +1,8 @@
 import type { ReviewRule } from '../../domain/policies.js';
-import type { StatementFacts, TableName } from '../facts.js';
+import type { StatementFacts, TableName } from '../../domain/statement.js';
 import { takesQuery } from './ddl-forms.js';
 import { behindKind, clausesOf, readTable } from './ddl-parts.js';
-import type { MysqlForm } from './forms.js';
+import type { MysqlForm } from './form.js';
 import { hasWords, type MysqlStatement, skipPair, upperAt } from './statement.js';
 
 /** Adds what a DDL statement, ANALYZE TABLE or OPTIMIZE TABLE itself defines, alters or drops. */

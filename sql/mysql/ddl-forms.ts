@@ -1,8 +1,8 @@
-import type { Form } from '../postgres/forms.js';
+import type { Form } from '../form.js';
 import { type Reason, refuseFor } from '../reasons.js';
 import type { Refused } from '../verdict.js';
 import { clausesOf } from './ddl-parts.js';
-import type { Rule } from './forms.js';
+import type { Rule } from './form.js';
 import { hasWords, type MysqlStatement, skipWords, upperAt } from './statement.js';
 
 /** CREATE of a table, view or index; a table made from a query runs it. OR REPLACE of a table or index drops without saying so. */

@@ -1,6 +1,6 @@
 import { refuseFor } from '../reasons.js';
 import type { Refused } from '../verdict.js';
-import type { MysqlForm } from './forms.js';
+import type { MysqlForm } from './form.js';
 import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
 
 /** EXPLAIN, DESCRIBE and DESC: a read of a table's columns, a plan, or with ANALYZE the class of the query that runs (SQ-71). */

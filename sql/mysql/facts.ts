@@ -1,9 +1,10 @@
-import { completeFacts, maxListElements, noFacts, type StatementFacts, type TableName } from '../facts.js';
+import type { StatementFacts, TableName } from '../../domain/statement.js';
+import { completeFacts, maxListElements, noFacts } from '../facts.js';
 import { usesWithEffects } from '../uses.js';
 import { addMysqlDefinition } from './ddl-facts.js';
 import { type MysqlTable, readTable } from './ddl-parts.js';
 import type { MysqlFindings } from './findings.js';
-import type { MysqlForm } from './forms.js';
+import type { MysqlForm } from './form.js';
 import { hasWords, type MysqlStatement, skipPair, skipWords, upperAt } from './statement.js';
 import { findTables, type TableReference } from './tables.js';
 import { mysqlUsesOf } from './uses.js';

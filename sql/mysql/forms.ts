@@ -1,18 +1,13 @@
-import type { Form, FormLimits } from '../postgres/forms.js';
+import type { Form, FormLimits } from '../form.js';
 import { type Reason, refuseFor } from '../reasons.js';
 import { notUnderstood, type Refused } from '../verdict.js';
 import { alter, analyzeTable, create, drop, isTableNext, rename } from './ddl-forms.js';
 import { explain } from './explain.js';
+import type { MysqlForm, Rule } from './form.js';
 import { mysqlSetting } from './settings.js';
 import { show } from './show.js';
 import { hasWords, type MysqlStatement, skipWords, upperAt } from './statement.js';
 import { readWith } from './with.js';
-
-/** The form of a MySQL statement and where its verb stands, behind any EXPLAIN and WITH. */
-export interface MysqlForm extends Form {
-  readonly verbAt: number;
-}
-export type Rule = (statement: MysqlStatement, at: number, limits: FormLimits) => Form | Reason | Refused | null;
 
 /** SQ-71 to SQ-73 by the first words; what has no row is refused (SQ-4). */
 export function mysqlFormOf(statement: MysqlStatement, limits: FormLimits): MysqlForm | Refused {

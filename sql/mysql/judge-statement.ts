@@ -1,11 +1,12 @@
-import type { FormLimits } from '../postgres/forms.js';
-import type { StatementVerdict } from '../postgres/judge-statement.js';
+import type { JudgedStatement, StatementClass } from '../../domain/statement.js';
+import type { FormLimits } from '../form.js';
 import { refuseFor } from '../reasons.js';
-import type { JudgedStatement, Refused, StatementClass } from '../verdict.js';
+import type { Refused, StatementVerdict } from '../verdict.js';
 import { strayInto } from './ddl-parts.js';
 import { mysqlFactsOf } from './facts.js';
 import { findInMysql, type MysqlFindings } from './findings.js';
-import { type MysqlForm, mysqlFormOf } from './forms.js';
+import type { MysqlForm } from './form.js';
+import { mysqlFormOf } from './forms.js';
 import { reservedInTokens } from './reserved-table.js';
 import type { MysqlStatement } from './statement.js';
 

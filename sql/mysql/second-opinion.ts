@@ -1,6 +1,7 @@
+import type { StatementClass } from '../../domain/statement.js';
 import { isListedCall } from '../listed-calls.js';
 import { listOf, nodeOf, type Tree, taggedOf, textOf } from '../tree.js';
-import type { Accepted, StatementClass } from '../verdict.js';
+import type { Accepted } from '../verdict.js';
 
 /**
  * What a second parser sees in a text beyond our verdict, or null: other statements, a stronger class, a destructive statement, or INTO

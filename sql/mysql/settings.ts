@@ -1,4 +1,4 @@
-import type { Form } from '../postgres/forms.js';
+import type { Form } from '../form.js';
 import { type Reason, refuseFor } from '../reasons.js';
 import type { Refused } from '../verdict.js';
 import type { MysqlToken } from './lexer.js';

@@ -1,4 +1,4 @@
-import type { Rule } from './forms.js';
+import type { Rule } from './form.js';
 import { hasWords, skipWords, upperAt } from './statement.js';
 
 /** The kinds of SHOW of SQ-71; a listed call in its WHERE counts as everywhere. */

@@ -1,4 +1,4 @@
-import type { TableName } from '../facts.js';
+import type { TableName } from '../../domain/statement.js';
 import { readTable } from './ddl-parts.js';
 import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
 import { readWith } from './with.js';

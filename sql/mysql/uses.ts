@@ -1,6 +1,7 @@
-import { distinctUses, noUses, type UsedName, type Uses } from '../uses.js';
+import type { UsedName, Uses } from '../../domain/statement.js';
+import { distinctUses, noUses } from '../uses.js';
 import { readTable } from './ddl-parts.js';
-import type { MysqlForm } from './forms.js';
+import type { MysqlForm } from './form.js';
 import { hasWords, type MysqlStatement, nameOf, skipPair, skipWords, upperAt } from './statement.js';
 import { findTables } from './tables.js';
 import { hasValueQuery } from './value-query.js';

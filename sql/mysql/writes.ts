@@ -1,5 +1,5 @@
+import type { FixedColumn } from '../../domain/statement.js';
 import { allOf } from '../condition.js';
-import type { FixedColumn } from '../facts.js';
 import { fixedColumns } from '../fixed-columns.js';
 import { restricts } from '../restricts.js';
 import { readMysqlCondition } from './condition.js';

@@ -1,5 +1,5 @@
 import type { ReviewRule } from '../../domain/policies.js';
-import type { StatementFacts, TableName } from '../facts.js';
+import type { StatementFacts, TableName } from '../../domain/statement.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
 import { tableOf, tableOfParts } from './walk-names.js';
 

@@ -1,9 +1,10 @@
-import { completeFacts, maxListElements, noFacts, type StatementFacts } from '../facts.js';
+import type { StatementFacts, Uses } from '../../domain/statement.js';
+import { completeFacts, maxListElements, noFacts } from '../facts.js';
+import type { Form } from '../form.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
-import { type Uses, usesWithEffects } from '../uses.js';
+import { usesWithEffects } from '../uses.js';
 import { addDefinition } from './ddl-facts.js';
 import type { Findings } from './findings.js';
-import type { Form } from './forms.js';
 import { usesOf } from './uses.js';
 import { tableOf, walk } from './walk-names.js';
 import { queriesIn, toldBy, unrestrictedBy } from './writes.js';

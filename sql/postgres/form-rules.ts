@@ -1,7 +1,7 @@
+import type { Form } from '../form.js';
 import { type Reason, refuseFor, refuseObject } from '../reasons.js';
 import { listOf, nodeOf, type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
 import type { Refused } from '../verdict.js';
-import type { Form } from './forms.js';
 
 /** EXPLAIN: with ANALYZE the form of its inner statement (SQ-21), else a read in which only listed calls count (SQ-43). */
 export function explain(body: TreeNode, innerForm: (tag: string, inner: TreeNode) => Form | Refused): Form | Reason | Refused {

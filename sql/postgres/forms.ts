@@ -1,7 +1,8 @@
+
+import type { Form, FormLimits } from '../form.js';
 import { type Reason, refuseFor, wordsOfTag } from '../reasons.js';
-import type { ReservedNames } from '../reserved-table.js';
 import type { TreeNode } from '../tree.js';
-import type { Refused, StatementKind } from '../verdict.js';
+import type { Refused } from '../verdict.js';
 import {
   alterTable,
   clusterOf,
@@ -17,20 +18,6 @@ import {
 } from './form-rules.js';
 import { setting } from './settings.js';
 
-/** What a statement is before its inside is looked at. */
-export interface Form {
-  class: 'read' | 'write' | 'ddl' | 'setting';
-  kind: StatementKind;
-  /** The verb of SQ-65. */
-  type: string;
-  /** What of the inside counts: all that runs (SQ-40), only listed calls (SQ-43), nothing (definitions, SQ-44). */
-  inside: 'runs' | 'planned' | 'defined';
-  destructive?: boolean;
-  outsideTransaction?: boolean;
-}
-export interface FormLimits extends ReservedNames {
-  statementTimeoutSecs: number;
-}
 type Rule = (body: TreeNode, limits: FormLimits) => Form | Reason | Refused;
 
 /** The form of a top-level statement, or why it is refused; a tag without a row is refused (SQ-4). */

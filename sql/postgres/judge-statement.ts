@@ -1,18 +1,13 @@
-import type { StatementFacts } from '../facts.js';
+import type { StatementClass, } from '../../domain/statement.js';
+import type { Form, FormLimits } from '../form.js';
 import { refuseFor, wordsOfTag } from '../reasons.js';
 import { reservedIn, stringsOf } from '../reserved-table.js';
 import { type TreeNode, taggedOf } from '../tree.js';
-import type { JudgedStatement, Refused, StatementClass } from '../verdict.js';
+import type { Refused, StatementVerdict } from '../verdict.js';
 import { factsOf } from './facts.js';
 import { type Findings, findIn } from './findings.js';
-import { type Form, type FormLimits, formOf } from './forms.js';
+import { formOf } from './forms.js';
 import type { ParsedStatement } from './parser.js';
-
-export interface StatementVerdict {
-  statement: JudgedStatement;
-  facts: StatementFacts;
-  destructive: boolean;
-}
 
 /** Judges one parsed statement whose exact slice is `text` (SQ-20 to SQ-51). */
 export function judgeStatement(parsed: ParsedStatement, text: string, limits: FormLimits): StatementVerdict | Refused {

@@ -1,8 +1,9 @@
 import type { ReviewedStatement } from '../collected-review.js';
+import type { Form } from '../form.js';
 import { listOf, type TreeNode, taggedOf, textOf } from '../tree.js';
 import { factsOf } from './facts.js';
 import { findIn } from './findings.js';
-import { type Form, formOf } from './forms.js';
+import { formOf } from './forms.js';
 
 /** What the review rules need of one statement of a migration (HD-95): it may be of a kind that is refused elsewhere, such as ALTER TABLE ... OWNER TO, DROP COLUMN. */
 export function reviewedOf(tag: string, body: TreeNode): ReviewedStatement {

@@ -1,10 +1,10 @@
+import type { Dialect } from '../../domain/statement.js';
 import { sliceOf } from '../judge-text.js';
 import { findAmbiguity } from '../lexical-check.js';
 import type { CutMigration } from '../migration-text.js';
 import { type Reason, wordsOfTag } from '../reasons.js';
 import { type ReservedNames, reservedIn, reservedSchemaIn, stringsOf } from '../reserved-table.js';
 import { type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
-import type { Dialect } from '../verdict.js';
 import { reviewedOf } from './migration-review.js';
 import type { Parser } from './parser.js';
 import { valuesOf } from './settings.js';

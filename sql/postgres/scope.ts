@@ -1,6 +1,6 @@
+import type { TableName } from '../../domain/statement.js';
 import { allOf, anyOf, bare, type Condition, constant, isSame } from '../condition.js';
 import { constantOf, truthOf } from '../constant-of.js';
-import type { TableName } from '../facts.js';
 import { restricts } from '../restricts.js';
 import { listOf, nodeOf, type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
 import { tableOf } from './walk-names.js';

@@ -1,7 +1,7 @@
+import type { Form } from '../form.js';
 import { refuseFor } from '../reasons.js';
 import { listOf, nodeOf, type TreeNode, textOf } from '../tree.js';
 import type { Refused } from '../verdict.js';
-import type { Form } from './forms.js';
 
 /** SET, SET TIME ZONE, SET NAMES and RESET of PostgreSQL: an allowed setting or why not (SQ-29, SQ-31, SQ-50, SQ-51). */
 export function setting(body: TreeNode, statementTimeoutSecs: number): Form | Refused {

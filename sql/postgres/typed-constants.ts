@@ -1,5 +1,5 @@
-import type { Word } from '../redact-text.js';
 import { listOf, nodeOf, type Tree, type TreeNode } from '../tree.js';
+import type { Token } from './parser.js';
 
 /** Typed constants (`DATE '…'`, `N'…'`, `INTERVAL '…' DAY TO SECOND`) by the index of their first word; the value is their last. */
 export function findTypedConstants(tree: Tree, words: readonly Word[]): ReadonlyMap<number, number> {
@@ -42,3 +42,7 @@ function lastWord(type: TreeNode, first: number, value: number, words: readonly 
 }
 
 const intervalField = /^(year|month|day|hour|minute|second|to)$/i;
+
+export interface Word extends Token {
+  readonly text: string;
+}

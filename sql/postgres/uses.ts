@@ -1,5 +1,6 @@
+import type { UsedName, Uses } from '../../domain/statement.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
-import { distinctUses, noUses, type UsedName, type Uses } from '../uses.js';
+import { distinctUses, noUses } from '../uses.js';
 import { columnsOf } from './columns.js';
 
 /** The functions, operators and types of one statement of PostgreSQL, whatever the field they hang in (SQ-5). */

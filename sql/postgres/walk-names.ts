@@ -1,4 +1,4 @@
-import type { TableName } from '../facts.js';
+import type { TableName } from '../../domain/statement.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
 
 /** The parts of one WITH that can be seen from somewhere: those before a position. */

@@ -1,6 +1,6 @@
 import type { ReviewRule } from '../../domain/policies.js';
+import type { StatementFacts, TableName } from '../../domain/statement.js';
 import type { Condition } from '../condition.js';
-import type { StatementFacts, TableName } from '../facts.js';
 import { fixedColumns } from '../fixed-columns.js';
 import { restricts } from '../restricts.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';

@@ -3,7 +3,8 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AgentConfig, loadAgentConfig } from '../../agent/config.js';
+import { loadAgentConfig } from '../../agent/config.js';
+import type { AgentConfig } from '../../agent/config-values.js';
 import { listAgentKeys } from '../../agent/keys-file.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'svc-agent-keys-'));

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { AgentConfig } from '../../agent/config.js';
+import type { AgentConfig } from '../../agent/config-values.js';
 import type { Databases, Target } from '../../agent/databases.js';
 import { ConnectFailure } from '../../agent/drivers/driver.js';
 import { Interrupted } from '../../agent/drivers/faults.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { approvalDigest } from '../../crypto/execution-token.js';
-import type { Operation } from '../../domain/workflow-policy.js';
+import type { Operation } from '../../domain/policies.js';
 import { eventually } from '../support/processes.js';
 import { databaseToml, dbaTeamToml, groupToml, roleToml, workflowToml } from '../support/toml.js';
 import { type GatewayBench, startGatewayBench } from './gateway-bench.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BUILTIN_REVIEW, sharedContent } from '../../config/shared.js';
-import type { SharedConfig } from '../../config/types.js';
 import { insertGeneration } from '../../db/generations.js';
 import { topic } from '../../db/notifications.js';
-import { OPERATIONS } from '../../domain/workflow-policy.js';
+import type { SharedConfig } from '../../domain/policies.js';
+import { OPERATIONS } from '../../domain/policies.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { callsToml } from './calls-toml.js';
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countsFor, grantBy, type Origins, selectorTies, systemGrant, tieToRequester } from '../../domain/four-eyes.js';
+import type { Origins } from '../../domain/caller.js';
+import { countsFor, grantBy, selectorTies, systemGrant, tieToRequester } from '../../domain/four-eyes.js';
 import { judge } from '../../domain/request/judge.js';
 import { actorOf, now, steps, storedRequest, type UserCaller, user, workflowSnapshot } from '../support/stored-request.js';
 

@@ -1,17 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
+import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';
+import { PERMISSIONS, type Permission } from '../../domain/permission-table.js';
 import {
   applyCeiling,
-  BUILTIN_ROLES,
-  type Caller,
   can,
   coversRoles,
-  type EffectiveRole,
   findRole,
   isPermission,
-  PERMISSIONS,
-  type Permission,
   parsePermission,
   resolveRoles,
 } from '../../domain/permissions.js';

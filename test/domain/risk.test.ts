@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { ReviewRule } from '../../domain/policies.js';
 import { assessRisk, type RiskInput } from '../../domain/risk.js';
 import type { SchemaSnapshot, SnapshotTable } from '../../domain/schema-snapshot.js';
-import { noFacts, type StatementFacts } from '../../sql/facts.js';
+import type { StatementFacts } from '../../domain/statement.js';
+import { noFacts } from '../../sql/facts.js';
 
 const table = (name: string, rows: number, cascadesTo: readonly string[] = [], schema = 'public'): SnapshotTable => ({
   name,

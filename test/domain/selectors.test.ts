@@ -1,16 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
+import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';
-import {
-  BUILTIN_ROLES,
-  type Caller,
-  type EffectiveRole,
-  isGroupName,
-  isName,
-  isRoleName,
-  isUserId,
-  matchesSelector,
-  normaliseShareWith,
-} from '../../domain/permissions.js';
+import { isGroupName, isName, isRoleName, isUserId, matchesSelector, normaliseShareWith } from '../../domain/selectors.js';
 
 const app = { database: 'app', environment: 'production' };
 const appDba: EffectiveRole = {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findRole, matchesSelector } from '../../domain/permissions.js';
+import { findRole } from '../../domain/permissions.js';
+import { matchesSelector } from '../../domain/selectors.js';
 import { type StoredUserToken, storedCaller } from '../../domain/stored-caller.js';
 
 const config = {

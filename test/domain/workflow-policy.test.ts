@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AutoApproveConfig, WorkflowConfig } from '../../domain/policies.js';
+import { OPERATIONS, type Operation } from '../../domain/policies.js';
 import {
   DEFAULT_EXECUTION_POLICY,
   decideAutoApproval,
@@ -8,8 +9,6 @@ import {
   effectiveStatementTimeoutSecs,
   matchPolicy,
   matchWorkflow,
-  OPERATIONS,
-  type Operation,
   previewDecision,
   type RiskLevel,
   snapshotWorkflow,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { StatementFacts, TableName } from '../../sql/facts.js';
-import { createSqlJudge, type Dialect, type SqlJudge } from '../../sql/judge.js';
+import type { Dialect, StatementFacts, TableName } from '../../domain/statement.js';
+import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
 
 let sql: SqlJudge;
 beforeAll(async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type Dialect, type SqlJudge, type Verdict } from '../../sql/judge.js';
+import type { Dialect } from '../../domain/statement.js';
+import { createSqlJudge, type SqlJudge, type Verdict } from '../../sql/judge.js';
 
 let sql: SqlJudge;
 beforeAll(async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
-import { createSqlJudge, type Dialect, type SqlJudge } from '../../sql/judge.js';
+import type { Dialect } from '../../domain/statement.js';
+import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
 import { type MigrationReview, reviewMigrations } from '../../sql/review-migrations.js';
 
 let judge: SqlJudge;

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type Dialect, type MigrationVerdict, type SqlJudge } from '../../sql/judge.js';
+import type { Dialect } from '../../domain/statement.js';
+import { createSqlJudge, type MigrationVerdict, type SqlJudge } from '../../sql/judge.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 
 let judge: SqlJudge;

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type Dialect, type SqlJudge } from '../../sql/judge.js';
+import type { Dialect } from '../../domain/statement.js';
+import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
 
 let sql: SqlJudge;
 beforeAll(async () => {

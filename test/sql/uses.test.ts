@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createSqlJudge, type Dialect, type SqlJudge } from '../../sql/judge.js';
-import type { UsedName } from '../../sql/uses.js';
+import type { Dialect, UsedName } from '../../domain/statement.js';
+import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
 
 let sql: SqlJudge;
 beforeAll(async () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JudgedStatement, SqlJudge, Verdict } from '../../sql/judge.js';
+import type { JudgedStatement } from '../../domain/statement.js';
+import type { SqlJudge, Verdict } from '../../sql/judge.js';
 import { cutScript, type ScriptStatement } from './psql-script.js';
 import type { Trace, Watched, WatchedSession } from './watched-session.js';
 

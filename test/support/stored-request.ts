@@ -1,7 +1,8 @@
 import type { Actor } from '../../domain/audit.js';
+import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
+import type { Caller, EffectiveRole, Ownership } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';
-import type { Caller, EffectiveRole, Ownership, Permission } from '../../domain/permissions.js';
-import { BUILTIN_ROLES } from '../../domain/permissions.js';
+import type { Permission } from '../../domain/permission-table.js';
 import {
   type Decision,
   type Execution,

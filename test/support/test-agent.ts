@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runAgent } from '../../agent/agent.js';
-import { type AgentConfig, loadAgentConfig } from '../../agent/config.js';
+import { loadAgentConfig } from '../../agent/config.js';
+import type { AgentConfig } from '../../agent/config-values.js';
 import { defaultTimings, type Timings } from '../../agent/timings.js';
 import type { FakeGateway } from './fake-gateway.js';
 

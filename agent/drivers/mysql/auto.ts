@@ -1,4 +1,4 @@
-import type { JudgedStatement } from '../../../sql/judge.js';
+import type { JudgedStatement } from '../../../domain/statement.js';
 import { lexMysql } from '../../../sql/mysql/lexer.js';
 import { failure, type Outcome } from '../../outcome.js';
 import type { RowsJson } from '../../result-json.js';

@@ -1,5 +1,5 @@
+import type { TableName } from '../../../domain/statement.js';
 import { sleep } from '../../../lib/sleep.js';
-import type { TableName } from '../../../sql/facts.js';
 import type { Run } from '../driver.js';
 import { Uncounted } from '../row-bound.js';
 import { mysqlErrors } from './errors.js';

@@ -1,5 +1,5 @@
 import { alikePlan, readsRows, readsRowsToPlan, reducedMysqlPlan } from '../../../domain/mysql-plan.js';
-import type { StatementFacts } from '../../../sql/facts.js';
+import type { StatementFacts } from '../../../domain/statement.js';
 import type { ExplainReport, ExplainRun } from '../driver.js';
 import { asMysqlError } from './errors.js';
 import { limitTime } from './limits.js';

@@ -1,4 +1,4 @@
-import type { AgentConfig, DatabaseConfig } from '../../config.js';
+import type { AgentConfig, DatabaseConfig } from '../../config-values.js';
 import { migrateInPool } from '../../migrations/migrate.js';
 import { collectMysqlSchema } from '../../schema/mysql.js';
 import type { Timings } from '../../timings.js';

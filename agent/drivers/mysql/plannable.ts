@@ -1,5 +1,5 @@
 import { notPlanned } from '../../../domain/plan-error.js';
-import type { StatementFacts, TableName } from '../../../sql/facts.js';
+import type { StatementFacts, TableName } from '../../../domain/statement.js';
 import { shownName, usesBeyondComputing } from '../../../sql/uses.js';
 import { isNamed } from '../plannable.js';
 import type { MysqlSession } from './session.js';

@@ -1,4 +1,4 @@
-import type { JudgedStatement } from '../../../sql/judge.js';
+import type { JudgedStatement } from '../../../domain/statement.js';
 import type { RowsJson } from '../../result-json.js';
 import { cancelStatement } from '../cancel.js';
 import type { Run } from '../driver.js';

@@ -1,8 +1,7 @@
 import { notPlanned } from '../../../domain/plan-error.js';
-import type { StatementFacts } from '../../../sql/facts.js';
+import type { StatementFacts, UsedName } from '../../../domain/statement.js';
 import { isListedCall } from '../../../sql/listed-calls.js';
 import { builtInOfPostgres } from '../../../sql/postgres/built-ins.js';
-import type { UsedName } from '../../../sql/uses.js';
 import { isNamed } from '../plannable.js';
 import type { PostgresSession } from './session.js';
 import { type FoundName, findNames } from './used-names.js';

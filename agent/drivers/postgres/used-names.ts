@@ -1,4 +1,4 @@
-import type { StatementFacts } from '../../../sql/facts.js';
+import type { StatementFacts } from '../../../domain/statement.js';
 import type { PostgresSession } from './session.js';
 
 /** One thing that the target's catalogue says a statement could reach. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { OPERATIONS, type Operation } from '../../../domain/policies.js';
 import { judge } from '../../../domain/request/judge.js';
 import { isMutating } from '../../../domain/request/types.js';
-import { OPERATIONS, type Operation } from '../../../domain/workflow-policy.js';
 import { now, requestIn, storedRequest, unresolvedAttempt, user } from '../../support/stored-request.js';
 import { approve, ask, claim, facts, resume, tampered } from './moves.js';
 

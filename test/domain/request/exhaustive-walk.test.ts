@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { Operation } from '../../../domain/policies.js';
 import { judge } from '../../../domain/request/judge.js';
 import type { Move } from '../../../domain/request/moves.js';
 import { type Outcome, STATUSES, type Status, type StoredRequest } from '../../../domain/request/types.js';
 import { clockOf } from '../../../domain/request/view.js';
-import type { Operation } from '../../../domain/workflow-policy.js';
 import {
   agent,
   builtinRole,

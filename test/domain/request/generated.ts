@@ -1,8 +1,9 @@
 import fc from 'fast-check';
+import type { Operation } from '../../../domain/policies.js';
 import type { Move } from '../../../domain/request/moves.js';
 import type { Outcome } from '../../../domain/request/types.js';
 import { clockOf } from '../../../domain/request/view.js';
-import type { Operation, WorkflowSnapshot } from '../../../domain/workflow-policy.js';
+import type { WorkflowSnapshot } from '../../../domain/workflow-policy.js';
 import {
   builtinRole,
   storedExecution,

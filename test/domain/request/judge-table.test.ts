@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Caller } from '../../../domain/permissions.js';
+import type { Caller } from '../../../domain/caller.js';
 import type { Move } from '../../../domain/request/moves.js';
 import { STATUSES, type StoredRequest } from '../../../domain/request/types.js';
 import {

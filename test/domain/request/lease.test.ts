@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { OPERATIONS } from '../../../domain/policies.js';
 import { runLimits } from '../../../domain/request/lease.js';
-import { DEFAULT_EXECUTION_POLICY, type OPERATIONS } from '../../../domain/workflow-policy.js';
+import { DEFAULT_EXECUTION_POLICY } from '../../../domain/workflow-policy.js';
 
 const limits = (operation: (typeof OPERATIONS)[number], over: object = {}, own: number | null = null) => {
   const { statementTimeoutSecs, leaseSecs } = runLimits(

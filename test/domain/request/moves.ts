@@ -1,4 +1,4 @@
-import type { Caller } from '../../../domain/permissions.js';
+import type { Caller } from '../../../domain/caller.js';
 import { judge } from '../../../domain/request/judge.js';
 import type { DispatchFacts, Move, ResumePolicy, Submission } from '../../../domain/request/moves.js';
 import type { Execution, Outcome, StoredRequest } from '../../../domain/request/types.js';

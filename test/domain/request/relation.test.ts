@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Caller } from '../../../domain/permissions.js';
+import type { Caller } from '../../../domain/caller.js';
 import { mayMove, mayReadResult, maySee } from '../../../domain/request/relation.js';
 import {
   agent,

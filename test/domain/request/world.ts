@@ -1,5 +1,5 @@
 import type { AuditDraft } from '../../../domain/audit.js';
-import type { Caller } from '../../../domain/permissions.js';
+import type { Caller } from '../../../domain/caller.js';
 import { judge } from '../../../domain/request/judge.js';
 import type { Move } from '../../../domain/request/moves.js';
 import type { Execution, StoredRequest } from '../../../domain/request/types.js';

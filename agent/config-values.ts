@@ -1,0 +1,43 @@
+import type { Operation } from './config-schema.js';
+import type { ListenAddress } from './listen-address.js';
+
+export interface DatabaseConfig {
+  database: string;
+  environment: string;
+  url: string;
+  readUrl: string;
+  /** Of PostgreSQL; null where the file names none. */
+  searchPath: string | null;
+  poolMax: number;
+  /** Functions that a plan before approval may evaluate, as `schema.name` or `name` (HD-1). */
+  explainFunctions: readonly string[];
+}
+
+export interface AgentConfig {
+  agentId: string;
+  maxConcurrentTasks: number;
+  maxConcurrentExplains: number;
+  pollWaitMs: number;
+  pollIntervalMs: number;
+  drainTimeoutMs: number;
+  statementTimeoutSecs: number;
+  maxStatementTimeoutSecs: number;
+  operations: readonly Operation[];
+  resultRetryMs: number;
+  fenceWaitMs: number;
+  migrationLockWaitMs: number;
+  startup: { retryInitialMs: number; retryMaxMs: number; maxWaitMs: number };
+  server: {
+    url: string;
+    agentToken: string;
+    ca: string | null;
+    /** Public keys that may sign (HD-80); null = every key that the gateway serves. */
+    trustedKeys: readonly string[] | null;
+  };
+  limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };
+  marker: { mode: 'auto' | 'required' | 'off'; schema: string | null; table: string; retentionDays: number };
+  schemaSync: { enabled: boolean; onStartup: boolean; intervalMs: number };
+  probes: { dir: string; listen: ListenAddress | null };
+  log: { level: 'error' | 'warn' | 'info' | 'debug'; format: 'text' | 'json' };
+  databases: DatabaseConfig[];
+}

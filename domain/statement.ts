@@ -1,0 +1,99 @@
+import type { ReviewRule } from './policies.js';
+
+export type Dialect = 'postgresql' | 'mysql';
+
+export type StatementClass = 'read' | 'write' | 'ddl' | 'write+ddl' | 'setting';
+
+export type StatementKind = 'query' | 'show' | 'explain' | 'setting' | 'dml' | 'utility' | 'ddl';
+
+export interface JudgedStatement {
+  /** The exact slice of the judged text (SQ-6). */
+  text: string;
+  class: StatementClass;
+  /** The verb of SQ-65; a setting counts as SELECT. */
+  type: string;
+  kind: StatementKind;
+  /** A query, SHOW, EXPLAIN, or a writing statement with RETURNING. */
+  producesRows: boolean;
+  /** The main verb is INSERT, UPDATE, DELETE or MERGE (AP-36). */
+  countsRows: boolean;
+  /** Cannot run in a transaction (SQ-62). */
+  outsideTransaction: boolean;
+  /** Plain EXPLAIN is offered for it (AP-60). */
+  explainable: boolean;
+}
+
+/** A table as written and folded as its database folds names (SQ-81); schema null when the text names none. */
+export interface TableName {
+  schema: string | null;
+  name: string;
+}
+
+/** What review (section 8) and risk (section 9) need of one top-level statement. */
+export interface StatementFacts {
+  /** The rules that fire, in the order of SQ-75, `mixed_ddl_dml` apart; once for each DELETE, UPDATE and list, else once. */
+  hits: ReviewRule[];
+  /** Runs INSERT, UPDATE, DELETE, MERGE or REPLACE at any depth. */
+  changesRows: boolean;
+  /** Calls a listed function anywhere, in definitions too (SQ-44). */
+  listedCall: boolean;
+  /** Changes the schema (SQ-23, SQ-24, SQ-41). */
+  ddl: boolean;
+  /** One of the forms of SQ-82. */
+  safeForm: boolean;
+  /** `allow_ddl` may lift blocks of it (BG-3). */
+  bypassable: boolean;
+  /** Tables that are written, altered or dropped. */
+  changed: TableName[];
+  created: TableName[];
+  /** Tables with a DELETE at any depth or TRUNCATE CASCADE (SQ-90); a MERGE or REPLACE that may delete counts. */
+  deletedFrom: TableName[];
+  /** Tables into which rows are only inserted, without an UPDATE of those in the way. */
+  insertedInto: TableName[];
+  /** Tables named once whose written rows the text tells one by one (HD-96). */
+  fixed: FixedTable[];
+  /** All tables that the text names, those above included. */
+  named: TableName[];
+  /** Writes where the text does not say: a procedure, a listed function, a whole database. */
+  writesUnknown: boolean;
+  /** Functions, operators and types (HD-1, HD-21); none for a definition in MySQL. */
+  uses: Uses;
+  /** Of `uses`, the names that are no built-ins without side effects (HD-21). */
+  unlisted: string[];
+}
+
+/** The columns that the condition compares with constants; null for an INSERT … VALUES. */
+export interface FixedTable {
+  table: TableName;
+  columns: readonly FixedColumn[] | null;
+}
+
+export interface FixedColumn {
+  name: string;
+  /** How the constant is written: `integer`, `number`, `text`, `untyped` (a text of PostgreSQL), or the type it is cast to. */
+  as: string;
+}
+
+/** A name as the parser resolved it; schema null when the text names none. */
+export interface UsedName {
+  schema: string | null;
+  name: string;
+}
+
+/** What a statement uses besides tables, wherever it stands and whatever the spelling; each name once. */
+export interface Uses {
+  /** Calls, also those written as a field of a value (`(x).f`); a sampling method counts as one. Schema empty: a stored function of MySQL, for its spelling. */
+  functions: UsedName[];
+  /** Those that BETWEEN, IN, LIKE, USING and their like stand for included; those of ORDER BY, GROUP BY and DISTINCT come with the column's type. */
+  operators: UsedName[];
+  /** Types that are written: of casts, constants, columns of a function. */
+  types: UsedName[];
+  /** Fields of what may be a table (`t.f`): a column, or else a call of that name with the row. */
+  fields: string[];
+  /** The columns that may be used, of whatever table; null when they are not all written (`*`, by position, a row as a whole). */
+  columns: string[] | null;
+  /** MySQL: a subquery stands elsewhere than in FROM; the server may run it while it plans. */
+  valueQuery: boolean;
+  /** MySQL: a query of one table that only compares columns with constants, so that no row can make it fail. */
+  lookup: boolean;
+}
