@@ -4,8 +4,8 @@ import type { z } from 'zod';
 import type { Variables } from '../lib/expansion.js';
 import { readDatabases, readServer } from './config-addresses.js';
 import { type Reading, readToml } from './config-files.js';
-import { type AgentToml, agentToml, LOG_FORMATS, LOG_LEVELS, } from './config-schema.js';
-import type { AgentConfig, } from './config-values.js';
+import { type AgentToml, agentToml, LOG_FORMATS, LOG_LEVELS } from './config-schema.js';
+import type { AgentConfig } from './config-values.js';
 import { expandValues } from './expansion.js';
 
 /** A configuration that cannot be used; the message names the file and every wrong key. */

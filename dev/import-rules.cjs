@@ -15,7 +15,11 @@ const rules = {
   sql: { folders: ['domain'], packages: ['libpg-query', 'tsx'] },
   db: { folders: ['domain', 'crypto'], packages: ['node-pg-migrate', 'pg'] },
   workflows: { folders: [], types: ['domain'], packages: ['@temporalio/workflow'], builtins: false },
-  activities: { folders: ['domain', 'db'], types: ['workflows/messages.ts'], packages: ['@temporalio/activity', '@temporalio/common'] },
+  activities: {
+    folders: ['domain', 'db'],
+    types: ['workflows/messages.ts'],
+    packages: ['@temporalio/activity', '@temporalio/common'],
+  },
   worker: {
     folders: ['config', 'activities', 'crypto', 'db', 'domain', 'runtime', 'workflows/messages.ts'],
     packages: ['@temporalio/', 'pino', 'prom-client'],

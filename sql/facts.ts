@@ -1,5 +1,5 @@
 import type { ReviewRule } from '../domain/policies.js';
-import type { StatementFacts, TableName, } from '../domain/statement.js';
+import type { StatementFacts, TableName } from '../domain/statement.js';
 import { noUses } from './uses.js';
 
 /** The rules in the order of SQ-75; `mixed_ddl_dml` belongs to the batch. */

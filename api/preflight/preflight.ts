@@ -1,4 +1,3 @@
-
 import { limitDatabaseWork } from '../../db/call-limit.js';
 import { forbidden, invalid } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';

@@ -1,4 +1,3 @@
-
 import type { Form, FormLimits } from '../form.js';
 import { type Reason, refuseFor, wordsOfTag } from '../reasons.js';
 import type { TreeNode } from '../tree.js';

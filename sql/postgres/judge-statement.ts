@@ -1,4 +1,4 @@
-import type { StatementClass, } from '../../domain/statement.js';
+import type { StatementClass } from '../../domain/statement.js';
 import type { Form, FormLimits } from '../form.js';
 import { refuseFor, wordsOfTag } from '../reasons.js';
 import { reservedIn, stringsOf } from '../reserved-table.js';

@@ -39,7 +39,7 @@ describe('the texts that codes are made over (HD-50)', () => {
     );
     const pathed = requestText({ ...request, searchPath: ['app', 'public'] });
     expect(pathed).toBe(`${requestText(request)}1:2\n3:app\n6:public\n`);
-    expect(macs.mac(pathed)).toMatchInlineSnapshot();
+    expect(macs.mac(pathed)).toMatchInlineSnapshot(`"1f51942c040436c941317843b972a01c48bc91087b7ac7ea04ae931f7ab87b6c"`);
     expect(stateText({ ...request, attempts: [attempt] })).toMatchInlineSnapshot(`
       "svc-state-mac-v1
       36:4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11
