@@ -5,8 +5,8 @@ import { sha256Hex } from '../crypto/hash.js';
 import { otherText, type PutObject, type ResultStore } from './result-store.js';
 
 const readBytes = 256 * 1024;
-/** A folder can be removed as empty between its making and the first file in it. */
-const folderTries = 3;
+/** A folder can be removed as empty while it is being made, and between its making and the first file in it. */
+const folderTries = 100;
 
 /** Results as files below one directory that all processes share. */
 export async function openLocalResultStore(rootDir: string): Promise<ResultStore> {
@@ -51,8 +51,8 @@ async function put(rootDir: string, path: string, bytes: Uint8Array): Promise<Pu
 
 async function createIn(folder: string, path: string): Promise<{ file: FileHandle; madeFolder: boolean }> {
   for (let tried = 1; ; tried += 1) {
-    const madeFolder = (await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined;
     try {
+      const madeFolder = (await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined;
       return { file: await open(path, 'wx', 0o600), madeFolder };
     } catch (error) {
       if (codeOf(error) !== 'ENOENT' || tried >= folderTries) throw error;

@@ -106,11 +106,19 @@ describe('the local result store', () => {
   });
 
   it('writes while empty folders are being removed', async () => {
-    const clean = async () => {
-      for (let round = 0; round < 200; round += 1) await store.remove('r9/none');
-    };
-    await Promise.all([clean(), ...Array.from({ length: 50 }, (_, index) => store.put(`r9/${index}`, Buffer.from('x')))]);
-    expect((await keysOf()).filter((key) => key.startsWith('r9/'))).toHaveLength(50);
+    for (let round = 0; round < 60; round += 1) {
+      let isWriting = true;
+      const clean = async () => {
+        while (isWriting) await store.remove(`r9-${round}/none`);
+      };
+      const cleaning = [clean(), clean(), clean()];
+      const written = ['a', 'b', 'c', 'd'].map((name) => store.put(`r9-${round}/${name}`, Buffer.from('x')));
+      const ends = await Promise.allSettled(written);
+      isWriting = false;
+      await Promise.all(cleaning);
+      expect(ends.filter(({ status }) => status === 'rejected')).toEqual([]);
+    }
+    expect((await keysOf()).filter((key) => key.startsWith('r9-'))).toHaveLength(240);
   });
 
   it('refuses keys that lead out of it', async () => {
