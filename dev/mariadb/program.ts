@@ -18,14 +18,13 @@ export interface MariadbProgram {
 }
 
 const fetchWaitMs = 10 * 60_000;
-const systemFolders = ['/usr/sbin', '/usr/local/sbin', '/usr/libexec'];
 
 /**
  * Finds `mariadbd` for tests (DV-12), first hit wins: the path, our cache, Debian's package, which it fetches into the cache. Throws one
  * sentence that says what to install when there is none.
  */
 export async function findMariadb(options: DebianOptions): Promise<MariadbProgram> {
-  for (const folder of [...(process.env.PATH ?? '').split(delimiter), ...systemFolders]) {
+  for (const folder of programFolders()) {
     const program = programIn(dirname(folder), join(folder, 'mariadbd'), null);
     if (program !== null) return program;
   }
@@ -33,6 +32,13 @@ export async function findMariadb(options: DebianOptions): Promise<MariadbProgra
   if (release === null) throw new Error('no program mariadbd; install MariaDB 10.11 or newer, or set SVC_TEST_MYSQL_URL');
   const root = join(mariadbCache(), release);
   return cachedProgram(root) ?? (await fetchProgram(root, options));
+}
+
+/** Those of the path, and beside them where systems keep servers, which the path of a user need not name. */
+function programFolders(): string[] {
+  const named = (process.env.PATH ?? '').split(delimiter);
+  const beside = named.flatMap((folder) => ['sbin', 'libexec'].map((name) => join(dirname(folder), name)));
+  return [...new Set([...named, ...beside])];
 }
 
 /** `<cache>/svc/mariadb`, shared by all clones of the user. */

@@ -23,12 +23,12 @@ describe.runIf(isDebian)(
   60_000,
 );
 
-/** A run of one file that needs the server, with an empty cache and no program on the path. */
+/** A run of one file that needs the server, with an empty cache and a path that leads to no program, installed or not. */
 async function runWithoutEngines(more: NodeJS.ProcessEnv): Promise<{ code: number | null; output: string }> {
   const { CI, VITEST, SVC_TEST_NOT_RUN, ...kept } = process.env;
   const child = spawn(process.execPath, [join(clone, 'node_modules/vitest/vitest.mjs'), 'run', 'test/dev/mariadb.test.ts'], {
     cwd: clone,
-    env: { ...kept, PATH: '/nowhere', XDG_CACHE_HOME: await temporaryFolder(), ...more },
+    env: { ...kept, PATH: '/no/bin', XDG_CACHE_HOME: await temporaryFolder(), ...more },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const output = text(child.stderr);
