@@ -108,15 +108,19 @@ async function endClock(api: CallTarget, id: string, kind: ClockKind, fires: boo
     if (isSet && kind !== 'lease') await vouchIn(tx, id);
     return isSet;
   });
-  if (fires && isSet) await fireClock(api, id, kind);
+  // The instant stays as it was vouched for: a timer need not move the request, which then keeps its codes.
+  if (fires && isSet) await api.services.database.transaction((tx) => fire(tx, id, kind));
 }
 
 async function fireClock(api: CallTarget, id: string, kind: ClockKind): Promise<void> {
   await api.services.database.transaction(async (tx) => {
     await passClock(tx, id, kind);
-    await move(tx, id, (request, now) => judge(request, { kind: 'clock', clock: kind }, now), { lockExecution: true });
+    await fire(tx, id, kind);
   });
 }
+
+const fire = (tx: Transaction, id: string, kind: ClockKind) =>
+  move(tx, id, (request, now) => judge(request, { kind: 'clock', clock: kind }, now), { lockExecution: true });
 
 async function passClock(tx: Transaction, id: string, kind: ClockKind): Promise<boolean> {
   const text =
