@@ -14,6 +14,7 @@ import {
   startMigrationBench,
   tableFiles,
 } from '../../support/migration-bench.js';
+import { eventually } from '../../support/processes.js';
 
 /** `all` kills at every step of a run; else at some. */
 const every = process.env.SVC_TEST_KILLS === 'all' ? 1 : 7;
@@ -29,7 +30,7 @@ beforeAll(async () => {
   victims = await startFakeGateway();
   writeFileSync(
     join(directory, 'agent.toml'),
-    `poll_interval_ms = 20\n[server]\nurl = "${victims.url}"\nagent_token = "svc_test"\n[probes]\ndir = "."\n[schema_sync]\nenabled = false\n[databases.shop.staging]\nurl = "${faults.url}"\n`,
+    `poll_interval_ms = 20\n[server]\nurl = "${victims.url}"\nagent_token = "svc_test"\n[probes]\ndir = "."\n[schema_sync]\nenabled = false\n[databases.shop.staging]\nurl = "${faults.url}?application_name=victim"\n`,
   );
 });
 afterAll(async () => {
@@ -62,7 +63,15 @@ async function killAt(nth: number, when: 'before' | 'after', detail: string): Pr
   await lost.claimed;
   faults.arm(nth, when, () => agent.kill('SIGKILL'));
   await Promise.race([exited, lost.result]);
-  return { requestId: lost.requestId, reached: await endOf(agent, exited) };
+  const reached = await endOf(agent, exited);
+  await untilForgotten();
+  return { requestId: lost.requestId, reached };
+}
+
+/** The server may still carry out what it was sent last. */
+function untilForgotten(): Promise<unknown> {
+  const left = `select 1 from pg_stat_activity where datname = current_database() and application_name = 'victim'`;
+  return eventually(async () => (await bench.target.query(left)).rows.length === 0);
 }
 
 /** Whether the agent was killed. */
