@@ -48,6 +48,7 @@ export async function addTemporal(session: Session, layout: Layout, uiPort: numb
     dbFile: layout.temporalDb,
     uiPort,
     logFile: join(layout.run, 'temporal.log'),
+    yields: true,
     signal: session.signal,
     report: report.line,
   });

@@ -10,6 +10,8 @@ export interface TemporalServerOptions {
   /** Null starts no web UI. */
   uiPort: number | null;
   logFile: string;
+  /** Whether it gives way to the other programs of the machine; under tests, which keep every core busy, it would stand still. */
+  yields: boolean;
   signal?: AbortSignal;
   report?: (line: string) => void;
 }
@@ -45,7 +47,7 @@ async function launch(options: TemporalServerOptions): Promise<TemporalServer> {
     file: options.program,
     args: ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), ...settings(options)],
     logFile: options.logFile,
-    yields: true,
+    yields: options.yields,
     // It would tell its maker's server which version runs where, once a day.
     environment: { ...process.env, TEMPORAL_VERSION_CHECK_DISABLED: '1' },
     // An orderly end takes 1.2 s and would hold the port of the UI; the store survives a kill.

@@ -66,7 +66,8 @@ function openPostgres(folder: string, signal: AbortSignal): Promise<PostgresServ
 
 async function openTemporal(folder: string, signal: AbortSignal): Promise<TemporalServer> {
   const { file } = await findTemporalProgram({ environment: process.env, report, signal });
-  return startTemporal({ program: file, dbFile: null, uiPort: null, logFile: join(folder, 'temporal.log'), signal });
+  const logFile = join(folder, 'temporal.log');
+  return startTemporal({ program: file, dbFile: null, uiPort: null, logFile, yields: false, signal });
 }
 
 /** The server of SVC_TEST_MYSQL_URL, else a MariaDB of the run's own, else why there is none (DV-12). */
