@@ -12,6 +12,8 @@ import { storeRequest } from '../support/requests.js';
 import { temporalAddress } from '../support/temporal.js';
 import { eventually, untilStored } from './support.js';
 
+const launcher = fileURLToPath(new URL('../../bin/svc', import.meta.url));
+
 let stored: TestDatabase;
 let folder: string;
 let running: ChildProcess | undefined;
@@ -60,8 +62,7 @@ ${more}`,
 }
 
 function run(file: string) {
-  const program = fileURLToPath(new URL('run-worker.ts', import.meta.url));
-  const child = spawn(process.execPath, ['--import', 'tsx', program, file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, [launcher, 'worker', '--config', file], { stdio: ['ignore', 'ignore', 'pipe'] });
   running = child;
   let errors = '';
   child.stderr.on('data', (chunk) => {

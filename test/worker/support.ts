@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
-import { bundleWorkflowCode, DefaultLogger, Runtime } from '@temporalio/worker';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createStep } from '../../activities/step.js';
 import { type Database, openDatabase } from '../../db/client.js';
@@ -10,6 +10,7 @@ import { type Job, keepDoing } from '../../worker/job.js';
 import { createPublisher } from '../../worker/publisher.js';
 import { createTemporalLink, type TemporalLink } from '../../worker/temporal-link.js';
 import { runTemporalWorker } from '../../worker/temporal-worker.js';
+import { loadWorkflowBundle } from '../../worker/workflow-bundle.js';
 import { type RequestState, requestWorkflowId, stateQuery } from '../../workflows/messages.js';
 import { createTestDatabase, testMacs } from '../support/postgres.js';
 import { eventually as askAgain } from '../support/processes.js';
@@ -24,15 +25,6 @@ export function installTestRuntime(): void {
     shutdownSignals: [],
     telemetryOptions: { logging: { filter: 'off' } },
   });
-}
-
-let bundling: Promise<{ code: string }> | undefined;
-const workflowsPath = new URL('../../workflows/index.ts', import.meta.url).pathname;
-
-/** Built once per test file. */
-export function testBundle(): Promise<{ code: string }> {
-  bundling ??= bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
-  return bundling;
 }
 
 export interface TestWorkerOptions {
@@ -80,7 +72,7 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
     },
     identity: taskQueue,
     activities: { step: options.wrapStep?.(step) ?? step },
-    bundle: testBundle,
+    bundle: loadWorkflowBundle,
     link: temporal,
     log,
     signal: stopping.signal,

@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Worker } from '@temporalio/worker';
 import { describe, expect, it } from 'vitest';
+import { loadWorkflowBundle } from '../../worker/workflow-bundle.js';
 import { fromJson } from '../histories/history-file.js';
 import { secretTexts } from '../support/requests.js';
-import { installTestRuntime, testBundle } from '../worker/support.js';
+import { installTestRuntime } from '../worker/support.js';
 
 const folder = new URL('../histories/', import.meta.url);
 const files = readdirSync(folder).filter((name) => name.endsWith('.json'));
@@ -17,7 +18,7 @@ describe('recorded histories', () => {
 
   it('replay on the workflows as they are now', async () => {
     installTestRuntime();
-    const workflowBundle = await testBundle();
+    const workflowBundle = await loadWorkflowBundle();
     const histories = files.map((name) => {
       const { workflowId, history } = read(name);
       return { workflowId: `${name} ${workflowId}`, history: fromJson(history) };
