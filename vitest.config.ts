@@ -1,17 +1,56 @@
 import { defineConfig } from 'vitest/config';
 
-export default defineConfig({
+/** They change what a whole process shares, so each file has a process of its own. */
+const isolated = ['test/dev/session.test.ts', 'test/workflows/clock.test.ts'];
+
+/** Proofs that `npm test` runs too, with the small share of their rounds that test/support/share.ts gives them. */
+const shared = [
+  'test/agent/ten-million-rows.test.ts',
+  'test/api/{fuzz,hostile-texts,waiters}.test.ts',
+  'test/dev/{child,engines,lock,plan,ports,users}.test.ts',
+  'test/faults/kill-points.test.ts',
+  'test/model/requests.test.ts',
+  'test/runtime/start-wait.test.ts',
+  'test/sql/{invariants,postgres-suite}.test.ts',
+  'test/sql/mysql/{second-parser,suite}.test.ts',
+];
+
+/** Further ones take long whatever they are given: they start, kill and fetch whole programs. */
+const whole = [
+  'test/dev/!(child|engines|lock|plan|ports|session|users).test.ts',
+  'test/faults/!(kill-points).test.ts',
+  'test/model/!(requests).test.ts',
+];
+
+/** A share runs among the tests, in processes that have loaded the sources already. */
+const proofs = process.env.SVC_TEST_PROOFS === 'share' ? whole : [...shared, ...whole];
+const all = 'test/**/*.test.ts';
+
+/** Files of a project share the processes that they run in, and so what those have loaded: a test leaves nothing behind in them. */
+const project = (name: string, files: { include: string[]; exclude?: string[]; isolate?: boolean }) => ({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
+    name,
+    isolate: false,
     /** Worker processes, not threads: the native part of the Temporal worker does not like threads. */
-    pool: 'forks',
+    pool: 'forks' as const,
     testTimeout: 20_000,
     hookTimeout: 120_000,
-    teardownTimeout: 30_000,
-    /** Two at once even on two cores: a test waits for clocks and engines about as long as it computes. */
-    maxWorkers: 2,
     /** What a test polls for comes on a busy machine too. */
     expect: { poll: { timeout: 15_000 } },
+    ...files,
+  },
+});
+
+export default defineConfig({
+  test: {
+    globalSetup: ['test/support/global-setup.ts'],
+    teardownTimeout: 30_000,
+    /** More than there are cores: a test waits for clocks and engines about as long as it computes. */
+    maxWorkers: 4,
+    projects: [
+      project('tests', { include: [all], exclude: [...isolated, ...proofs] }),
+      project('isolated', { include: isolated, isolate: true }),
+      project('proofs', { include: proofs }),
+    ],
   },
 });

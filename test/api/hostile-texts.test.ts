@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer, TestApi } from '../support/api.js';
+import { share } from '../support/share.js';
 import { startCalls } from './calls-api.js';
 import type { GatewayCalls } from './gateway-calls.js';
 
@@ -13,7 +14,7 @@ beforeAll(async () => {
     calls,
     tokens: { alice },
   } = await startCalls({ alice: { roles: ['requester'] } }));
-  hostile = await Promise.all([1, 2, 3, 4, 5].map((n) => api.createUser(`mallory-${n}`, { roles: ['requester'] })));
+  hostile = await Promise.all(share([1], [1, 2, 3, 4, 5]).map((n) => api.createUser(`mallory-${n}`, { roles: ['requester'] })));
 });
 afterAll(() => api?.close());
 
@@ -48,7 +49,7 @@ async function turnOf(call: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
-describe('100 hostile texts at once (SQ-7, SQ-I6)', () => {
+describe('20 hostile texts of each of several callers at once (SQ-7, SQ-I6)', () => {
   it('are 400 or 503, while the calls of others are answered, and a long text among them has its turn', async () => {
     const sent = [...texts, ...texts.slice(1), ...texts.slice(-1)].flatMap((text) => hostile.map((token) => send(token, text)));
     const mine = turnOf(() => calls.create(alice, { detail: `select 1 -- ${'x'.repeat(5_000)}` }));
@@ -57,7 +58,7 @@ describe('100 hostile texts at once (SQ-7, SQ-I6)', () => {
       expect((await api.call('GET', '/health')).status).toBe(200);
     }
     const answers = await Promise.all(sent);
-    expect(answers).toHaveLength(100);
+    expect(answers).toHaveLength(20 * hostile.length);
     const codes = new Set(answers.map(({ status, body }) => `${status} ${body.code}`));
     expect([...codes].filter((code) => code !== '400 validation.failed' && code !== '503 service.unavailable')).toEqual([]);
     expect((await mine).status).toBe(201);

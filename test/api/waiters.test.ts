@@ -2,13 +2,14 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleText } from '../domain/migration/bundles.js';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { share } from '../support/share.js';
 import { type Agent, type AgentCalls, agentCalls, type Body, idsOf, pollBody, scope } from './agent-calls.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { untilWaiting } from './until-waiting.js';
 
 const toml = `${callsToml}\n[preflight]\nmax_explain_timeout_ms = 20000\n`;
-const waiterCount = 2000;
+const waiterCount = share(300, 2000);
 
 let api: TestApi;
 let other: TestApi;

@@ -17,7 +17,7 @@ describe.each(pages)('%s', (page) => {
 
   it('names npm scripts and benches that exist', () => {
     const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
-    const named = [...textOf(page).matchAll(/npm (?:run )?(start|demo|test|check|build)\b/g)].map(([, name]) => name!);
+    const named = [...textOf(page).matchAll(/npm (?:run )?(start|demo|test|proofs|check|build)\b/g)].map(([, name]) => name!);
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
     const benches = [...textOf(page).matchAll(/bench\/run\.mjs ([a-z-]+)/g)].map(([, name]) => `bench/${name}.ts`);
     expect(benches.filter((file) => !existsSync(join(root, file)))).toEqual([]);

@@ -3,6 +3,7 @@ import { createMysqlDatabase } from '../support/mysql.js';
 import { durable, openOwnMariadb } from '../support/own-mariadb.js';
 import { openOwnPostgres } from '../support/own-postgres.js';
 import { eventually } from '../support/processes.js';
+import { share } from '../support/share.js';
 import { type System, startSystem } from '../support/system.js';
 import { temporalAddress } from '../support/temporal.js';
 import { createTripwire, type Tripwire } from '../support/tripwire.js';
@@ -13,7 +14,7 @@ import { createFaults, type Faults } from './victims.js';
 import { createWrites, type Played, stateOf } from './writes.js';
 
 /** For each kind of database; hundreds take minutes. */
-const perTarget = Number(process.env.SVC_TEST_FAULT_WRITES ?? 25);
+const perTarget = Number(process.env.SVC_TEST_FAULT_WRITES ?? share(3, 25));
 /** Writes of a round on each target, which one fault meets; more at once where there are many, since a kill takes longer than a write. */
 const width = perTarget > 100 ? 6 : 3;
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { share } from '../support/share.js';
 import { openings, sequences } from './calls.js';
 import { modelToml } from './people.js';
 import { play } from './play.js';
@@ -8,7 +9,7 @@ import { quietStage, type Stage } from './stage.js';
 
 /** More, or the one that failed again: `SVC_TEST_MODEL_RUNS=5000`, `SVC_TEST_MODEL_SEED=-769601907`. */
 const { SVC_TEST_MODEL_RUNS: wished, SVC_TEST_MODEL_SEED: seed } = process.env;
-const numRuns = Number(wished ?? 250);
+const numRuns = Number(wished ?? share(40, 250));
 /** A busy machine plays fewer of them, unless a number was asked for. */
 const limit = wished === undefined ? { interruptAfterTimeLimit: 40_000 } : {};
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlJudge, type SqlJudge, type Verdict } from '../../sql/judge.js';
 import { loadParser, type Parser } from '../../sql/postgres/parser.js';
+import { share } from '../support/share.js';
 import { postgresqlVectors } from './vectors.js';
 
 let sql: SqlJudge;
@@ -14,7 +15,7 @@ afterAll(() => sql.close());
 
 const options = { dialect: 'postgresql', statementTimeoutSecs: 30 } as const;
 const judge = (text: string): Promise<Verdict> => sql.judge(text, options);
-const runs = { numRuns: 300 };
+const runs = { numRuns: share(60, 300) };
 
 /** Texts of one accepted statement, without a semicolon. */
 const singles = postgresqlVectors
@@ -156,7 +157,7 @@ describe('SQ-I5: the same input gives the same verdict', () => {
         expect(await other.judge(text, options)).toEqual(first);
         if (first.verdict === 'accepted') expect(shape(await other.judge(`${text}\n${padding}`, options))).toEqual(shape(first));
       }),
-      { numRuns: 150 },
+      { numRuns: share(30, 150) },
     );
     await other.close();
   });
@@ -240,7 +241,7 @@ describe('nothing around a write makes it a read', () => {
         expect(verdict).not.toMatchObject({ read: true });
         expect(verdict.verdict).not.toBe('empty');
       }),
-      { numRuns: 30 },
+      { numRuns: share(10, 30) },
     );
   }, 60_000);
 
@@ -257,7 +258,7 @@ describe('nothing around a write makes it a read', () => {
             expect(await judge(text)).not.toMatchObject({ read: true });
         },
       ),
-      { numRuns: 20 },
+      { numRuns: share(5, 20) },
     );
   }, 60_000);
 });

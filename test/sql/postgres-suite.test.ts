@@ -8,6 +8,7 @@ import { createSqlJudge } from '../../sql/judge.js';
 import { holesOf, runSuite, type SuiteReport } from '../support/judged-suite.js';
 import { noteNotRun } from '../support/not-run.js';
 import { findPostgresSuite } from '../support/postgres-suite.js';
+import { isFull, share } from '../support/share.js';
 import { openWatchedSession, readerRole } from '../support/watched-session.js';
 
 const suite = await findPostgresSuite();
@@ -40,7 +41,7 @@ describe.skipIf('why' in suite)('SQ-I1: what is judged a read, on a real Postgre
     const session = await openWatchedSession(server.url('regression'));
     const judge = await createSqlJudge();
     const environment = { PG_ABS_SRCDIR: folder, PG_ABS_BUILDDIR: folder, PG_LIBDIR: folder, PG_DLSUFFIX: '.so' };
-    const done = await runSuite(source, environment, judge, session);
+    const done = await runSuite(source, environment, judge, session, share(30, Number.POSITIVE_INFINITY));
     await judge.close();
     await session.close();
     console.log(tell(done));
@@ -66,17 +67,21 @@ describe.skipIf('why' in suite)('SQ-I1: what is judged a read, on a real Postgre
   });
 
   it('truly ran: thousands of reads came to their end', () => {
-    expect(report.verdicts.read).toBeGreaterThan(15_000);
-    expect(report.ran).toBeGreaterThan(12_000);
+    expect(report.verdicts.read).toBeGreaterThan(share(1_000, 15_000));
+    expect(report.ran).toBeGreaterThan(share(800, 12_000));
   });
 
   it('and without ending the server, but for faults that a newer release has mended', () => {
     expect(report.crashes).toBeLessThanOrEqual(3);
   });
 
-  it('apart from functions and views that somebody put into the database, which the text does not show (SQ-45)', () => {
-    expect(report.byOwnCode).toBeGreaterThan(0);
-  });
+  // Comes late in the suite.
+  it.runIf(isFull)(
+    'apart from functions and views that somebody put into the database, which the text does not show (SQ-45)',
+    () => {
+      expect(report.byOwnCode).toBeGreaterThan(0);
+    },
+  );
 });
 
 /** What docs/sql-safety.md says of a run. */

@@ -7,6 +7,7 @@ import { createSqlJudge, type SqlJudge } from '../../../sql/judge.js';
 import type { Accepted } from '../../../sql/verdict.js';
 import { noteNotRun } from '../../support/not-run.js';
 import { openOwnMariadb } from '../../support/own-mariadb.js';
+import { share } from '../../support/share.js';
 import { binlogEnd, didHarm, openWatched, runWatched } from '../../support/write-watch.js';
 import { suiteFiles } from './suite-files.js';
 import { statementsOf } from './suite-statements.js';
@@ -40,13 +41,14 @@ describe.skipIf(server === null)('MariaDB’s own test suite, judged by us and b
   it('SQ-I1: nothing that we call a read writes, locks or moves the binary log', async () => {
     const figures: Figures = { judged: {}, ran: 0, ranReading: 0, harmful: [], harmless: {} };
     const accounts = await openAccounts();
-    for (const file of suiteFiles) await judgeFile(join(suite!, `${file}.test`), accounts, figures);
+    for (const file of suiteFiles.slice(0, share(3, suiteFiles.length)))
+      await judgeFile(join(suite!, `${file}.test`), accounts, figures);
     for (const connection of Object.values(accounts)) connection.destroy();
     if (process.env.SVC_TEST_FIGURES) writeFileSync(process.env.SVC_TEST_FIGURES, JSON.stringify(figures, null, 1));
     expect(figures.harmful).toEqual([]);
-    expect(figures.judged.read).toBeGreaterThan(3_500);
-    expect(figures.ran).toBeGreaterThan(2_500);
-    expect(figures.ranReading).toBeGreaterThan(2_500);
+    expect(figures.judged.read).toBeGreaterThan(share(300, 3_500));
+    expect(figures.ran).toBeGreaterThan(share(200, 2_500));
+    expect(figures.ranReading).toBeGreaterThan(share(200, 2_500));
   }, 180_000);
 });
 
