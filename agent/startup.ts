@@ -12,6 +12,13 @@ import { createOtherKeysLog, type KeysById } from './trusted-keys.js';
 /** The agent cannot start; the message says why. */
 export class StartupError extends Error {}
 
+/** The whole start took longer than `startup_max_wait_secs`. */
+class StartupTimeout extends StartupError {
+  constructor() {
+    super('startup timeout exceeded');
+  }
+}
+
 /** A stop signal came before the agent was ready. */
 export class StoppedEarly extends Error {}
 
@@ -42,7 +49,7 @@ export function createStartup({ config, timings, log, stop }: Dependencies): Sta
         if (result.hard) throw new StartupError(`${name}: ${result.why}`);
         failures.failed(`start: ${name} failed`, { why: result.why });
         const leftMs = until - performance.now();
-        if (leftMs <= 0) throw new StartupError('startup timeout exceeded');
+        if (leftMs <= 0) throw new StartupTimeout();
         await sleep(Math.min(Math.max(waitMs, result.retryAfterMs ?? 0), leftMs), stop);
       }
     },
@@ -71,7 +78,7 @@ export async function connectAtStart(startup: Startup, databases: Databases, { c
   const hard = new Promise<never>((_, reject) => {
     for (const one of connecting) {
       one.catch((error) => {
-        if (error instanceof StoppedEarly || error.message !== 'startup timeout exceeded') reject(error);
+        if (!(error instanceof StartupTimeout)) reject(error);
       });
     }
   });
@@ -79,7 +86,7 @@ export async function connectAtStart(startup: Startup, databases: Databases, { c
   const waitMs = Number.isFinite(config.startup.maxWaitMs) ? config.startup.maxWaitMs + 60_000 : 2_147_483_647;
   await Promise.race([hard, within(Promise.allSettled(connecting), waitMs, null, stop)]);
   if (stop.aborted) throw new StoppedEarly();
-  if (databases.all.every((one) => one.degraded)) throw new StartupError('startup timeout exceeded');
+  if (databases.all.every((one) => one.degraded)) throw new StartupTimeout();
 }
 
 async function connectOnce(target: Target): Promise<Attempt<null>> {

@@ -100,6 +100,7 @@ export function answerFailure(what: string, status: number, text: string): Comma
     return failure('server_error', `${what}: the server answered ${status}: ${visible(text.slice(0, 200)) || 'no text'}`);
   return new CommandFailure(body?.get('code')?.string() ?? 'server_error', `${what}: ${error}`, {
     hint: body?.get('hint')?.string() ?? null,
+    reason: body?.get('reason')?.string() ?? null,
     exit: 1,
   });
 }

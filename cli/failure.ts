@@ -26,6 +26,8 @@ export type LocalCode =
 export class CommandFailure extends Error {
   readonly code: string;
   readonly hint: string | null;
+  /** What the server's code means here, where it has several meanings (HT-90). */
+  readonly reason: string | null;
   readonly exit: number;
   readonly data: string;
   /** What people are shown on stdout all the same. */
@@ -34,11 +36,12 @@ export class CommandFailure extends Error {
   constructor(
     code: string,
     message: string,
-    options: { hint?: string | null; exit?: number; data?: string; human?: () => string } = {},
+    options: { hint?: string | null; reason?: string | null; exit?: number; data?: string; human?: () => string } = {},
   ) {
     super(message);
     this.code = code;
     this.hint = options.hint ?? null;
+    this.reason = options.reason ?? null;
     this.exit = options.exit ?? (exitCodes as Record<string, number>)[code] ?? 1;
     this.data = options.data ?? 'null';
     this.human = options.human ?? null;

@@ -51,23 +51,55 @@ export type FixedCode =
 
 export type ErrorCode = FixedCode | `${Resource}.${'not_found' | 'conflict' | 'gone'}`;
 
+/** What a code with several meanings means here (HT-90): programs decide by it, the text is for people. */
+export const reasons = [
+  'reason_required',
+  'not_registered',
+  'selector_ambiguous',
+  'already_approved',
+  'already_dispatched',
+  'wrong_status',
+  'selector_satisfied',
+  'content_changed',
+  'executions_used_up',
+  'partly_applied',
+  'not_retried',
+  'outcome_unknown',
+  'requester_not_active',
+  'pair_changed',
+  'dispatch_timed_out',
+  'attempt_unresolved',
+  'agent_too_old',
+  'migration_running',
+  'idempotency_key_taken',
+] as const;
+
+export type Reason = (typeof reasons)[number];
+
 /** A refusal that a caller may see: a closed code, one line of text, optional advice (HT-90). Anything else thrown is a bug. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | null;
+  readonly reason: Reason | null;
 
   /** `cause` is for the log alone. */
-  constructor(code: ErrorCode, message: string, hint: string | null, options?: { cause: unknown }) {
-    super(message, options);
+  constructor(code: ErrorCode, message: string, hint: string | null, options: { cause?: unknown; reason?: Reason | null } = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : {});
     this.name = 'GatewayError';
     this.code = code;
     this.hint = hint;
+    this.reason = options.reason ?? null;
   }
 }
 
 /** Makes the refusal to throw; `hint` is the place of the offending value (HT-91) or advice. */
-export function refusal(code: ErrorCode, message: string, hint: string | null = null): GatewayError {
-  return new GatewayError(code, message, hint);
+export function refusal(
+  code: ErrorCode,
+  message: string,
+  hint: string | null = null,
+  reason: Reason | null = null,
+): GatewayError {
+  return new GatewayError(code, message, hint, { reason });
 }
 
 /** The one text of every refusal by permission, and the hint that says nothing (HT-93, HT-I6); a reason only for who may know of the object (HD-70). */
@@ -77,4 +109,5 @@ export const forbidden = (reason: string | null = null) => refusal('auth.forbidd
 export const notFound = (resource: Resource) => refusal(`${resource}.not_found`, `${resource.replaceAll('_', ' ')} not found`);
 
 /** 400 with the place of the first offending value in the hint (HT-91). */
-export const invalid = (message: string, place: string | null = null) => refusal('validation.failed', message, place);
+export const invalid = (message: string, place: string | null = null, reason: Reason | null = null) =>
+  refusal('validation.failed', message, place, reason);

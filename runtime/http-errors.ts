@@ -1,4 +1,4 @@
-import type { ErrorCode, FixedCode, Resource } from '../domain/errors.js';
+import type { ErrorCode, FixedCode, GatewayError, Reason, Resource } from '../domain/errors.js';
 import { cutBytes } from '../lib/utf8.js';
 
 const fixedStatus = {
@@ -38,13 +38,20 @@ export interface ErrorBody {
   error: string;
   code: ErrorCode;
   hint: string | null;
+  reason?: Reason;
 }
 
 const maxTextBytes = 2000;
 
 /** The body of HT-90; the text becomes one line of at most 2000 bytes (HT-92). */
-export function errorBody(code: ErrorCode, message: string, hint: string | null): ErrorBody {
-  return { error: oneLine(message), code, hint: hint === null ? null : oneLine(hint) };
+export function errorBody({
+  code,
+  message,
+  hint,
+  reason,
+}: Pick<GatewayError, 'code' | 'message' | 'hint' | 'reason'>): ErrorBody {
+  const body = { error: oneLine(message), code, hint: hint === null ? null : oneLine(hint) };
+  return reason === null ? body : { ...body, reason };
 }
 
 /** The headers that belong to an error of this status (HT-25, HT-27). */

@@ -108,7 +108,7 @@ const json = (status: number, body: unknown): Answer => ({
   text: JSON.stringify(body),
 });
 
-const refused = ({ code, message, hint }: GatewayError) => json(httpStatus(code), errorBody(code, message, hint));
+const refused = (error: GatewayError) => json(httpStatus(error.code), errorBody(error));
 const refusals = {
   unknownPath: refused(refusal('route.not_found', 'no such path')),
   otherMethod: refused(refusal('route.method_not_allowed', 'method not allowed')),

@@ -23,7 +23,7 @@ export async function syncSchema(call: SyncCall, services: Services): Promise<Re
   const scopes = await findScopes(services.database, call.caller.id);
   if (!scopes?.some((scope) => scope.database === database && scope.environment === environment)) throw forbidden();
   if (registered(call.generation, { database, environment }) === undefined)
-    throw invalid(`${database}/${environment} is not registered`);
+    throw invalid(`${database}/${environment} is not registered`, null, 'not_registered');
   const ready = status === 'ready' && snapshot != null;
   await services.database.transaction(async (tx) => {
     const sync = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import type { ErrorCode } from '../../domain/errors.js';
+import { type ErrorCode, refusal } from '../../domain/errors.js';
 import { errorBody } from '../../runtime/http-errors.js';
 
 const maxHeaderBytes = 16 * 1024;
@@ -47,7 +47,7 @@ function refuse(socket: Socket, cause: string, version: string): void {
     return;
   }
   const { status, code, text } = refusalOf(cause);
-  const body = JSON.stringify(errorBody(code, text, null));
+  const body = JSON.stringify(errorBody(refusal(code, text)));
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `x-svc-version: ${version}`,

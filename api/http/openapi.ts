@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ErrorCode } from '../../domain/errors.js';
+import { type ErrorCode, reasons } from '../../domain/errors.js';
 import { httpStatus } from '../../runtime/http-errors.js';
 import type { Route } from './route.js';
 
@@ -42,7 +42,12 @@ export function openApiDocument(routes: readonly Route[], readOnlyPaths: readonl
 const errorSchema = {
   type: 'object',
   required: ['error', 'code', 'hint'],
-  properties: { error: { type: 'string' }, code: { type: 'string' }, hint: { type: ['string', 'null'] } },
+  properties: {
+    error: { type: 'string' },
+    code: { type: 'string' },
+    hint: { type: ['string', 'null'] },
+    reason: { enum: reasons, description: 'What a code with several meanings means here; absent where the code says it all.' },
+  },
 };
 
 function pathItem(paths: Record<string, Json>, template: string): Json {

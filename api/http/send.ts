@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type Koa from 'koa';
 import { isWriteRefused } from '../../db/errors.js';
-import { GatewayError } from '../../domain/errors.js';
+import { GatewayError, refusal } from '../../domain/errors.js';
 import { type ErrorBody, errorBody, errorHeaders, httpStatus } from '../../runtime/http-errors.js';
 import type { Services } from '../context.js';
 import type { JsonChunk, Reply } from './reply.js';
@@ -83,11 +83,11 @@ function describe(ctx: Koa.Context, services: Services, error: unknown): { statu
     if (error.cause !== undefined)
       services.log.debug({ request_id: requestId, path: template, reason: String(code ?? 'connection') }, error.message);
     const status = error instanceof HeadersTooLarge ? 431 : httpStatus(error.code);
-    return { status, body: errorBody(error.code, error.message, error.hint) };
+    return { status, body: errorBody(error) };
   }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
   services.log.error({ request_id: requestId, method: ctx.method, path: template, error: message, stack }, 'unexpected error');
   if (isWriteRefused(error))
-    return { status: 503, body: errorBody('service.unavailable', 'the gateway database does not take this change', null) };
-  return { status: 500, body: errorBody('internal', 'internal server error', `request id ${requestId}`) };
+    return { status: 503, body: errorBody(refusal('service.unavailable', 'the gateway database does not take this change')) };
+  return { status: 500, body: errorBody(refusal('internal', 'internal server error', `request id ${requestId}`)) };
 }

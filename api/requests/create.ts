@@ -12,6 +12,7 @@ import { can } from '../../domain/permissions.js';
 import type { Operation } from '../../domain/policies.js';
 import { currentSelectors } from '../../domain/request/approval.js';
 import { type Creation, type CreationInput, createdRequest } from '../../domain/request/creation.js';
+import { conflict } from '../../domain/request/guards.js';
 import { isMutatingMigration, type StoredRequest } from '../../domain/request/types.js';
 import { decideAutoApproval, snapshotWorkflow } from '../../domain/workflow-policy.js';
 import { planLimits } from '../../runtime/plan.js';
@@ -67,13 +68,14 @@ function checkFlags(input: CreationInput & { asked: Operation }): void {
   if (input.allowDdl && !input.emergency) throw invalid('allow_ddl needs emergency', 'body.allow_ddl');
   if (input.asked === 'migrate_repair' && !input.emergency) throw invalid('migrate_repair needs emergency', 'body.emergency');
   if (input.requireApproval && input.emergency) throw invalid('an emergency takes no approval steps', 'body.require_approval');
-  if (input.emergency && input.reason === null) throw invalid('a reason is required for an emergency', 'body.reason');
+  if (input.emergency && input.reason === null)
+    throw invalid('a reason is required for an emergency', 'body.reason', 'reason_required');
 }
 
 /** RQ-32, RQ-33. */
 function replay({ fingerprint, request }: Existing, asked: string): Reply {
   if (fingerprint === asked) return reply(200, answer(request, true));
-  throw refusal('request.conflict', 'the idempotency key belongs to another request', `request ${request.id}`);
+  throw conflict('idempotency_key_taken', 'the idempotency key belongs to another request', `request ${request.id}`);
 }
 
 async function judgeCreation(
@@ -90,7 +92,8 @@ async function judgeCreation(
   if (!permitted) throw forbidden();
   refuseBeyondPlan(services, generation, input);
   if (matched === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
-  if (matched?.requireReason && input.reason === null) throw invalid('a reason is required by the workflow', 'body.reason');
+  if (matched?.requireReason && input.reason === null)
+    throw invalid('a reason is required by the workflow', 'body.reason', 'reason_required');
   if (input.requireApproval && matched?.steps.length === 0)
     throw invalid('the workflow has no approval steps', 'body.require_approval');
   const { approvalTtlSecs } = services.config().retention;

@@ -5,7 +5,8 @@ import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
 import { deleteRelay } from '../../db/results.js';
 import { findLearntDialectOf } from '../../db/schemas.js';
-import { notFound, refusal } from '../../domain/errors.js';
+import { notFound } from '../../domain/errors.js';
+import { conflict } from '../../domain/request/guards.js';
 import { judge } from '../../domain/request/judge.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import type { Dialect } from '../../domain/statement.js';
@@ -108,5 +109,5 @@ function cancelOutcome(id: string, request: StoredRequest | undefined): Reply {
   if (request === undefined) throw notFound('request');
   if (request.status === 'cancelled') return reply(200, { id, status: 'cancelled' });
   if (request.status === 'execution_lost') return reply(202, { id, status: 'execution_lost' });
-  throw refusal('request.conflict', `request is ${request.status}`);
+  throw conflict('wrong_status', `request is ${request.status}`);
 }

@@ -10,5 +10,5 @@ export function notRegistered(generation: Generation, caller: Caller, pair: Pair
     .filter((environment) => can(caller, 'request.view', { database: pair.database, environment }))
     .slice(0, 5);
   const hint = visible.length === 0 ? null : `environments of ${pair.database}: ${visible.join(', ')}`;
-  return invalid(`${pair.database}/${pair.environment} is not registered`, hint);
+  return invalid(`${pair.database}/${pair.environment} is not registered`, hint, 'not_registered');
 }

@@ -77,11 +77,11 @@ function comment(options: { comment?: string }): { comment?: string } {
   return options.comment === undefined ? {} : { comment: options.comment };
 }
 
-/** Both texts are ones that clients match (section 7.2 of the HTTP rules). */
 function conflictOfApproval(context: Context, status: number, text: string): CommandFailure {
   const refused = answerFailure(context.what, status, text);
-  const isDone = refused.message.includes('already approved') || refused.message.includes('already dispatched');
-  return isDone ? failure('already_approved', refused.message, { hint: refused.hint }) : refused;
+  return refused.reason === 'already_approved' || refused.reason === 'already_dispatched'
+    ? failure('already_approved', refused.message, { hint: refused.hint })
+    : refused;
 }
 
 async function conflictOfCancel(context: Context, id: string, status: number, text: string): Promise<CommandFailure> {

@@ -35,14 +35,14 @@ export async function waitForRequest(context: Context, args: readonly string[], 
   return deliver(context, followInterruptibly(context, task, options.timeout ?? 0), options, () => ended(context, id));
 }
 
-/** `svc request resume ID`: 409 `already dispatched` is no error, the wait goes on (CL-23). */
+/** `svc request resume ID`: 409 `already_dispatched` is no error, the wait goes on (CL-23). */
 export async function resumeRequest(context: Context, args: readonly string[], options: ResumeOptions): Promise<Answer> {
   const id = await resolveRequestId(context, args[0]!);
   try {
     const body = options.reason === undefined ? {} : { reason: options.reason };
     await context.client().call({ method: 'POST', path: ['api', 'requests', id, 'resume'], body: JSON.stringify(body) });
   } catch (error) {
-    if (!(error instanceof CommandFailure) || !isDispatched(error)) throw error;
+    if (!(error instanceof CommandFailure) || error.reason !== 'already_dispatched') throw error;
   }
   const task = { id, status: 'dispatched', approvers: [], waitForApproval: false, resume: true, resumeAfterTimeout: true };
   return deliver(context, followInterruptibly(context, task, options.timeout ?? 0), options, () => ended(context, id));
@@ -98,9 +98,4 @@ export function executionsTable(context: Context, executions: readonly JsonText[
 
 function ended(context: Context, id: string): string {
   return context.output.noteStyle.dim(`request ${id} executed`);
-}
-
-/** The one text that clients match (section 7.2 of the HTTP rules): the code alone is that of every conflict. */
-function isDispatched(error: CommandFailure): boolean {
-  return error.code === 'request.conflict' && error.message.includes('already dispatched');
 }

@@ -114,12 +114,13 @@ class Follower {
       signal: this.task.signal,
       accept: [409],
     });
-    if (reply.status !== 409 || reply.text.includes('already dispatched')) {
+    const refused = reply.status === 409 ? answerFailure(this.context.what, reply.status, reply.text) : null;
+    if (refused === null || refused.reason === 'already_dispatched') {
       this.status = 'dispatched';
       return null;
     }
     await this.look(false);
-    if (this.status === 'approved') throw answerFailure(this.context.what, reply.status, reply.text);
+    if (this.status === 'approved') throw refused;
     return null;
   }
 

@@ -1,13 +1,14 @@
 import { systemActor } from '../audit.js';
 import type { Caller } from '../caller.js';
-import { forbidden, type GatewayError, refusal } from '../errors.js';
+import { forbidden, type GatewayError, type Reason, refusal } from '../errors.js';
 import { stepProgress } from './approval.js';
 import type { DispatchFacts } from './moves.js';
 import { mayMove } from './relation.js';
 import type { BrokenPart, Instant, StoredRequest } from './types.js';
 import { changed, type Verdict } from './verdict.js';
 
-export const conflict = (text: string, hint: string | null = null) => refusal('request.conflict', text, hint);
+export const conflict = (reason: Reason, text: string, hint: string | null = null) =>
+  refusal('request.conflict', text, hint, reason);
 
 /** An instant that is reached counts as passed (TT-6). */
 export const reached = (now: Instant, instant: Instant | null) => instant !== null && now >= instant;
@@ -62,5 +63,5 @@ export function integrityFailed(
     ],
     ends ? { name: 'change', actor: 'system', step: null } : null,
   );
-  return { ...verdict, refusal: conflict('approved content changed', 'create a new request') };
+  return { ...verdict, refusal: conflict('content_changed', 'approved content changed', 'create a new request') };
 }

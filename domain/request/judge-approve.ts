@@ -34,9 +34,10 @@ export function judgeApprove(request: StoredRequest, move: Approve, now: Instant
 
 function notPending(request: StoredRequest): GatewayError | null {
   if (request.status === 'pending' && request.workflow !== null) return null;
-  if (request.status === 'approved') return conflict('request is already approved');
-  if (request.status === 'dispatched' || request.status === 'running') return conflict('request is already dispatched');
-  return conflict(`request is ${request.status}`);
+  if (request.status === 'approved') return conflict('already_approved', 'request is already approved');
+  if (request.status === 'dispatched' || request.status === 'running')
+    return conflict('already_dispatched', 'request is already dispatched');
+  return conflict('wrong_status', `request is ${request.status}`);
 }
 
 /** RQ-51 to RQ-53, HD-70. */
@@ -48,12 +49,12 @@ function notAllowed(request: StoredRequest, { caller }: Approve): GatewayError |
   const own = request.decisions.filter((decision) => decision.action === 'approve' && decision.userId === caller.id);
   const here = own.some((decision) => decision.step === request.currentStep);
   if (here || (own.length > 0 && !workflow.allowSameApproverAcrossSteps))
-    return conflict('you have already approved this request');
+    return conflict('already_approved', 'you have already approved this request');
   const matching = (workflow.steps[request.currentStep]?.approvers ?? [])
     .map(({ selector }) => selector)
     .filter((selector) => matchesSelector(caller, selector, request));
   if (matching.some((selector) => counts(request, caller, selector))) return null;
-  if (own.length > 0) return conflict('you have already approved this request');
+  if (own.length > 0) return conflict('already_approved', 'you have already approved this request');
   return matching[0] === undefined ? forbidden() : grantedByRequester(matching[0]);
 }
 
@@ -74,10 +75,10 @@ function chooseSelector(request: StoredRequest, { caller, selector }: Approve, s
       return matched.some((entry) => entry.selector === selector)
         ? grantedByRequester(selector)
         : invalid('you do not match this selector of the current step', 'body.selector');
-    return open.includes(selector) ? selector : conflict(`${selector} has its approvals already`);
+    return open.includes(selector) ? selector : conflict('selector_satisfied', `${selector} has its approvals already`);
   }
-  if (open.length === 0) return conflict('your selectors have their approvals already');
-  if (open.length > 1) return invalid('the selector is ambiguous', `say which: ${open.join(', ')}`);
+  if (open.length === 0) return conflict('selector_satisfied', 'your selectors have their approvals already');
+  if (open.length > 1) return invalid('the selector is ambiguous', `say which: ${open.join(', ')}`, 'selector_ambiguous');
   return open[0]!;
 }
 

@@ -13,7 +13,7 @@ type Cancel = Extract<Move, { kind: 'cancel' }>;
 export function judgeCancel(request: StoredRequest, move: Cancel, now: Instant): Verdict {
   if (!mayMove(move.caller, request) || !mayCancel(request, move)) return refuse(forbidden());
   const wish = { by: move.caller.id, reason: move.reason, cause: 'requested' } as const;
-  return cancelByWish(request, wish, move.actor, now) ?? refuse(conflict(`request is ${request.status}`));
+  return cancelByWish(request, wish, move.actor, now) ?? refuse(conflict('wrong_status', `request is ${request.status}`));
 }
 
 /** Who wants a request cancelled, and why. */

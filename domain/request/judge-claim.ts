@@ -13,22 +13,31 @@ const claimLingerMs = 2000;
 export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): Verdict {
   const { agent, facts, execution } = move;
   if (!agent.inScope) return refuse(forbidden());
-  if (!facts.ownerActive) return refuse(conflict('the requester is not active'));
-  if (request.status !== 'dispatched') return refuse(conflict(`request is ${request.status}`));
-  if (reached(now, request.dispatchDeadline)) return refuse(conflict('the dispatch has timed out'));
-  if (!facts.pairUnchanged) return refuse(conflict('the database and environment are not registered as they were'));
+  if (!facts.ownerActive) return refuse(conflict('requester_not_active', 'the requester is not active'));
+  if (request.status !== 'dispatched') return refuse(conflict('wrong_status', `request is ${request.status}`));
+  if (reached(now, request.dispatchDeadline)) return refuse(conflict('dispatch_timed_out', 'the dispatch has timed out'));
+  if (!facts.pairUnchanged)
+    return refuse(conflict('pair_changed', 'the database and environment are not registered as they were'));
   const unfit = unfitToRun(request, facts);
   if (unfit !== null) return integrityFailed(request, 'claim', unfit, facts.foundDigest, now);
   const unresolved = isMutating(request.operation) && request.unresolved.length > 0;
   if (unresolved && !(agent.fences && agent.marker))
-    return refuse(conflict('an earlier attempt is unresolved', 'an agent with markers must look for it'));
+    return refuse(conflict('attempt_unresolved', 'an earlier attempt is unresolved', 'an agent with markers must look for it'));
   if (request.maxAffectedRows !== null && !agent.bounds)
-    return refuse(conflict('the agent cannot limit how many rows a write changes', 'an agent of this version can'));
+    return refuse(
+      conflict('agent_too_old', 'the agent cannot limit how many rows a write changes', 'an agent of this version can'),
+    );
   if (unresolved && request.unresolved.some(({ markerForm }) => markerForm > agent.markerForm))
-    return refuse(conflict('an earlier attempt is unresolved', 'its agent was newer; one of that version must look for it'));
+    return refuse(
+      conflict('agent_too_old', 'an earlier attempt is unresolved', 'its agent was newer; one of that version must look for it'),
+    );
   if (request.dispatchDeadline === null)
     return refuse(
-      conflict('another migration is running on this database and environment', 'it is offered again when that has ended'),
+      conflict(
+        'migration_running',
+        'another migration is running on this database and environment',
+        'it is offered again when that has ended',
+      ),
     );
   const leaseExpiresAt = now + execution.leaseMs;
   return changed(

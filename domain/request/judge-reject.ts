@@ -12,7 +12,7 @@ type Reject = Extract<Move, { kind: 'reject' }>;
 export function judgeReject(request: StoredRequest, move: Reject, now: Instant): Verdict {
   const early = commonRefusal(request, move.caller, now);
   if (early !== null) return refuse(early);
-  if (request.status !== 'pending') return refuse(conflict(`request is ${request.status}`));
+  if (request.status !== 'pending') return refuse(conflict('wrong_status', `request is ${request.status}`));
   const selector = rejectingSelector(request, move);
   if (selector === null) return refuse(forbidden());
   const decision: Decision = {

@@ -24,7 +24,7 @@ export function judgeResume(request: StoredRequest, move: Resume, now: Instant):
     changedOutside(move);
   if (early !== null) return refuse(early);
   // ST-23: it may never have been approved, so that its content fits again changes nothing.
-  if (request.failureReason !== null) return refuse(conflict(request.failureReason, 'create a new request'));
+  if (request.failureReason !== null) return refuse(conflict('content_changed', request.failureReason, 'create a new request'));
   const unfit = unfitToRun(request, move.facts);
   if (unfit !== null) return integrityFailed(request, 'resume', unfit, move.facts.foundDigest, now);
   const fence = request.fence + 1;
@@ -67,26 +67,31 @@ function notPermitted(request: StoredRequest, { caller }: Resume): GatewayError 
 
 function wrongStatus(request: StoredRequest): GatewayError | null {
   if (resumable.has(request.status)) return null;
-  if (request.status === 'dispatched' || request.status === 'running') return conflict('request is already dispatched');
-  return conflict(`request is ${request.status}`);
+  if (request.status === 'dispatched' || request.status === 'running')
+    return conflict('already_dispatched', 'request is already dispatched');
+  return conflict('wrong_status', `request is ${request.status}`);
 }
 
 /** RQ-83, RQ-84. */
 function usedUp(request: StoredRequest, { policy }: Resume): GatewayError | null {
   if (request.finishedExecutions >= policy.maxExecutions) {
-    return conflict(`request has had its ${policy.maxExecutions} executions`, 'create a new request');
+    return conflict('executions_used_up', `request has had its ${policy.maxExecutions} executions`, 'create a new request');
   }
   if (request.status !== 'failed') return null;
   if (request.operation === 'execute_dml' && request.execution?.outcome === 'partial') {
-    return conflict('a part of this request is applied', checkDatabase(request.execution.fence));
+    return conflict('partly_applied', 'a part of this request is applied', checkDatabase(request.execution.fence));
   }
-  return policy.retryOnFailure ? null : conflict('the execution policy does not retry failed requests', 'create a new request');
+  return policy.retryOnFailure
+    ? null
+    : conflict('not_retried', 'the execution policy does not retry failed requests', 'create a new request');
 }
 
 /** RQ-85, AG-58: what may have happened and cannot be proven is never run again. */
 function unproven(request: StoredRequest): GatewayError | null {
   const attempt = request.unresolved.find(({ provable }) => !provable);
-  return attempt === undefined ? null : conflict('the outcome of an earlier attempt is unknown', checkDatabase(attempt.fence));
+  return attempt === undefined
+    ? null
+    : conflict('outcome_unknown', 'the outcome of an earlier attempt is unknown', checkDatabase(attempt.fence));
 }
 
 const checkDatabase = (fence: number) =>
@@ -94,8 +99,8 @@ const checkDatabase = (fence: number) =>
 
 /** RQ-86 but for the digest. */
 function changedOutside({ facts }: Resume): GatewayError | null {
-  if (!facts.ownerActive) return conflict('the requester is not active');
+  if (!facts.ownerActive) return conflict('requester_not_active', 'the requester is not active');
   return facts.pairUnchanged
     ? null
-    : conflict('the database and environment are not registered as they were', 'create a new request');
+    : conflict('pair_changed', 'the database and environment are not registered as they were', 'create a new request');
 }

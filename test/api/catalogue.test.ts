@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openApiDocument } from '../../api/http/openapi.js';
 import { allRoutes, defaultTimes, readOnlyPaths } from '../../api/routes.js';
-import type { ErrorCode } from '../../domain/errors.js';
+import { type ErrorCode, type Reason, reasons } from '../../domain/errors.js';
 import { httpStatus } from '../../runtime/http-errors.js';
 import type { Answer, CallOptions, TestApi } from '../support/api.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
@@ -180,7 +180,9 @@ const otherTests = readdirSync(tests, { recursive: true, encoding: 'utf8' })
 describe('the catalogue of codes (section 7.1 of the HTTP rules)', () => {
   it.each(Object.entries(seen))('%s is answered, with its status and a text of one line (HT-92, HT-97)', async (code, act) => {
     const { status, body } = await act!();
-    expect(body).toEqual({ error: expect.any(String), code, hint: body.hint });
+    const { reason: meaning, ...rest } = body;
+    expect(rest).toEqual({ error: expect.any(String), code, hint: body.hint });
+    if (meaning !== undefined || code === 'request.conflict') expect(reasons).toContain(meaning);
     expect(status).toBe(httpStatus(code as ErrorCode));
     expect(body.error).toMatch(/^[^\n]{1,2000}$/);
     const [resource, reason] = code.split('.');
@@ -247,5 +249,15 @@ describe('texts that clients match (section 7.2 of the HTTP rules)', () => {
   it.each(matched)('%s, in a %d', async (text, status, act) => {
     const answer = await act();
     expect([answer.status, answer.body.error]).toEqual([status, expect.stringContaining(text)]);
+    expect(answer.body.reason).toBe(reasonOf[text]);
   });
 });
+
+/** What programs go by, where the code has several meanings. */
+const reasonOf: Record<string, Reason> = {
+  'reason is required': 'reason_required',
+  'not registered': 'not_registered',
+  'already approved': 'already_approved',
+  'already dispatched': 'already_dispatched',
+  ambiguous: 'selector_ambiguous',
+};

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { place } from '../../api/http/shape.js';
-import type { ErrorCode, Resource } from '../../domain/errors.js';
+import { type ErrorCode, type Resource, refusal } from '../../domain/errors.js';
 import { errorBody, errorHeaders, httpStatus } from '../../runtime/http-errors.js';
 
 describe('codes and statuses (section 7.1 of the HTTP rules)', () => {
@@ -52,7 +52,7 @@ describe('error bodies (HT-90 to HT-92)', () => {
   it('are one line of at most 2000 bytes, whatever the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 5000 }), (text) => {
-        const body = errorBody('internal', text, text);
+        const body = errorBody(refusal('internal', text, text));
         expect(Object.keys(body)).toEqual(['error', 'code', 'hint']);
         for (const value of [body.error, body.hint ?? '']) {
           expect(Buffer.byteLength(value)).toBeLessThanOrEqual(2000);
@@ -60,7 +60,12 @@ describe('error bodies (HT-90 to HT-92)', () => {
         }
       }),
     );
-    expect(Buffer.byteLength(errorBody('internal', '🚫'.repeat(600), null).error)).toBe(2000);
+    expect(Buffer.byteLength(errorBody(refusal('internal', '🚫'.repeat(600))).error)).toBe(2000);
+  });
+
+  it('say by a reason what a code with several meanings means here', () => {
+    const body = errorBody(refusal('request.conflict', 'text', null, 'already_approved'));
+    expect(body).toEqual({ error: 'text', code: 'request.conflict', hint: null, reason: 'already_approved' });
   });
 
   it('name places as the rules spell them', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
+import { reasons } from '../../domain/errors.js';
 import { httpStatus } from '../../runtime/http-errors.js';
 import { type Answer, shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { share } from '../support/share.js';
@@ -142,7 +143,9 @@ function check({ operation, method }: Input, { status, headers, text, body }: An
   const declared = method === operation.method ? operation.answers[status] : undefined;
   if (method === operation.method) expect(Object.keys(operation.answers)).toContain(String(status));
   if (status >= 400) {
-    expect(Object.keys(body ?? {}).toSorted(), text).toEqual(['code', 'error', 'hint']);
+    const { reason, ...rest } = (body ?? {}) as Record<string, unknown>;
+    expect(Object.keys(rest).toSorted(), text).toEqual(['code', 'error', 'hint']);
+    if (reason !== undefined) expect(reasons).toContain(reason);
     expect(httpStatus(body.code)).toBe(status);
     if (declared !== undefined) expect(declared.codes).toContain(body.code);
     return;

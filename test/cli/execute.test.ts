@@ -100,7 +100,7 @@ describe('execute', () => {
 
   it('waits for the approval, resumes and shows the result with --wait', async () => {
     api.on(paths.create, created('pending')).on(paths.show, shown('pending'), shown('approved'), shown('executed'));
-    api.on(paths.resume, conflict('already dispatched')).on(paths.stream, { body: twoRows });
+    api.on(paths.resume, conflict('it runs', 'already_dispatched')).on(paths.stream, { body: twoRows });
     const result = await svc('execute', 'SELECT 1', '--wait');
     expect(result.code).toBe(0);
     expect(result.stderr).toContain(`request ${requestId} pending: next approvers group:dba-team (1/2 steps)`);

@@ -207,12 +207,12 @@ describe('decisions', () => {
   });
 
   it('tells already_approved from other conflicts', async () => {
-    for (const [text, code] of [
-      ['already approved', 'already_approved'],
-      ['the request is already dispatched', 'already_approved'],
-      ['the request is rejected', 'request.conflict'],
+    for (const [text, reason, code] of [
+      ['you did', 'already_approved', 'already_approved'],
+      ['it runs', 'already_dispatched', 'already_approved'],
+      ['not already approved', 'wrong_status', 'request.conflict'],
     ] as const) {
-      api.on(paths.approve, conflict(text));
+      api.on(paths.approve, conflict(text, reason));
       const result = await svc('request', 'approve', requestId, '--json');
       expect(JSON.parse(result.stdout).error.code).toBe(code);
       expect(result.code).toBe(1);
@@ -253,9 +253,9 @@ describe('request wait, resume, result', () => {
   });
 
   it('goes on when a resume finds the request dispatched, and reports other conflicts (CL-23)', async () => {
-    api.on(paths.resume, conflict('already dispatched')).on(paths.stream, { body: twoRows });
+    api.on(paths.resume, conflict('it runs', 'already_dispatched')).on(paths.stream, { body: twoRows });
     expect((await svc('request', 'resume', requestId, '--reason', 'go')).code).toBe(0);
-    api.on(paths.resume, conflict('the request was executed as often as its policy allows'));
+    api.on(paths.resume, conflict('not already dispatched, but executed as often as its policy allows', 'executions_used_up'));
     expect((await svc('request', 'resume', requestId)).code).toBe(1);
   });
 

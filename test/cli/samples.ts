@@ -1,3 +1,4 @@
+import type { Reason } from '../../domain/errors.js';
 import type { FakeApi } from '../support/fake-api.js';
 
 export const requestId = '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11';
@@ -113,6 +114,6 @@ export function runsAtOnce(api: FakeApi, text: string): FakeApi {
     .on(paths.show, shown(text.includes('"success":true') ? 'executed' : 'failed'));
 }
 
-export function conflict(error: string) {
-  return { status: 409, body: { error, code: 'request.conflict', hint: null } };
+export function conflict(error: string, reason?: Reason) {
+  return { status: 409, body: { error, code: 'request.conflict', hint: null, ...(reason && { reason }) } };
 }
