@@ -12,7 +12,7 @@ import { createFailureLog, type Log } from './log.js';
 import { createPoller, createPollLoop, mayTakeJobs, type Poll, type Wakeable } from './poll-loop.js';
 import { createProbes, type Probes } from './probes.js';
 import type { PollAnswer } from './protocol.js';
-import { createSchemaSync } from './schema-sync.js';
+import { createSchemaSync } from './snapshot-sync.js';
 import { type Attempt, connectAtStart, createStartup, fetchKeysAtStart, StartupError, StoppedEarly } from './startup.js';
 import type { Timings } from './timings.js';
 

@@ -2,7 +2,7 @@ import { sha256Hex } from '../crypto/hash.js';
 import type { EffectiveRole } from '../domain/caller.js';
 import { canonicalJson } from '../domain/canonical-json.js';
 import { parsePermission } from '../domain/permissions.js';
-import type { ReviewAction, ReviewRule, SharedConfig, SqlReviewConfig, WorkflowConfig } from '../domain/policies.js';
+import type { ReviewAction, ReviewPolicy, ReviewRule, SharedConfig, WorkflowPolicy } from '../domain/policies.js';
 import { OPERATIONS, type Operation } from '../domain/policies.js';
 import { camelKeys } from './camel.js';
 import type { CompleteDraft } from './draft.js';
@@ -76,7 +76,7 @@ function toRole({ name, permissions, databases, environments }: Lists['auth.role
   };
 }
 
-function toWorkflow({ operations, steps, ...value }: Lists['workflows'][number]['value']): WorkflowConfig {
+function toWorkflow({ operations, steps, ...value }: Lists['workflows'][number]['value']): WorkflowPolicy {
   return {
     id: workflowId(value.database, value.environment, operations),
     ...camelKeys(value),
@@ -88,13 +88,13 @@ function toWorkflow({ operations, steps, ...value }: Lists['workflows'][number][
   };
 }
 
-function toSqlReview({ database, environment, migrations, ...rules }: Lists['sql_review'][number]['value']): SqlReviewConfig {
+function toSqlReview({ database, environment, migrations, ...rules }: Lists['sql_review'][number]['value']): ReviewPolicy {
   const any = (name: string) => (name === '*' ? 'any' : name);
   return { id: `srp:${any(database)}:${any(environment)}`, database, environment, migrations, rules };
 }
 
 /** The review policy in force where no `[[sql_review]]` entry matches (WF-2, PO-11). */
-export const BUILTIN_REVIEW: SqlReviewConfig = {
+export const BUILTIN_REVIEW: ReviewPolicy = {
   id: 'builtin-default',
   database: '*',
   environment: '*',

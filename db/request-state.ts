@@ -15,7 +15,7 @@ type Row = Omit<StoredRequest, 'decisions' | 'execution' | 'finishedExecutions' 
 
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 
-const stateColumns = (
+const requestColumns = (
   detail: string,
 ) => `r.id, r.version, r.status, r.requester, r.requester_role as "requesterRole", r.database, r.environment, r.operation, r.dialect, ${detail} as detail,
   r.emergency, r.passed_by as "passedBy", r.request_mac as "requestMac", r.state_mac as "stateMac", r.no_result_store as "noResultStore", r.max_affected_rows as "maxAffectedRows", r.search_path as "searchPath", r.share_selectors as "shareSelectors", r.workflow, r.policy_revision as "policyRevision",
@@ -32,7 +32,7 @@ const parts = `coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'step',
     'windowSecs', e.window_secs, 'outcome', e.outcome, 'submission', e.submission) order by e.fence) from executions e where e.request_id = r.id), '[]') as executions`;
 
 const texts = (further: string, detail = 'r.detail') =>
-  `select ${ms("date_trunc('milliseconds', clock_timestamp())")} as now, ${keyCheckColumn}, ${stateColumns(detail)}, ${parts}${further} from requests r`;
+  `select ${ms("date_trunc('milliseconds', clock_timestamp())")} as now, ${keyCheckColumn}, ${requestColumns(detail)}, ${parts}${further} from requests r`;
 
 /** One request with everything a move is judged on (and further columns of it), and Postgres's instant; undefined when the id is not stored. */
 export async function findState(

@@ -34,7 +34,7 @@ export async function findUser(db: Queryable, id: string): Promise<UserRow | und
 }
 
 /** Keeps a user from being suspended or deleted until the transaction ends; false when the user is not active. First in the lock order. */
-export async function keepActive(tx: Transaction, id: string): Promise<boolean> {
+export async function lockActive(tx: Transaction, id: string): Promise<boolean> {
   const [row] = await tx.query<{ active: boolean }>(`select status = 'active' as active from users where id = $1 for key share`, [
     id,
   ]);
@@ -47,9 +47,9 @@ export async function lockUser(
   id: string,
   actingId: string,
 ): Promise<{ user: UserRow | undefined; actingActive: boolean }> {
-  const early = actingId < id ? await keepActive(tx, actingId) : undefined;
+  const early = actingId < id ? await lockActive(tx, actingId) : undefined;
   await tx.query('select id from users where id = $1 for update', [id]);
-  const actingActive = early ?? (await keepActive(tx, actingId));
+  const actingActive = early ?? (await lockActive(tx, actingId));
   return { user: await findUser(tx, id), actingActive };
 }
 

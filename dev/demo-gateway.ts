@@ -1,9 +1,9 @@
 import { prepareGatewayDatabase, prepareShop } from './databases.js';
 import { addPostgres, addTemporal } from './engines.js';
 import { addGateway } from './gateway.js';
+import { planDemo } from './gateway-plan.js';
 import type { Layout } from './layout.js';
 import { loadPasswords } from './passwords.js';
-import { planDemo } from './plan.js';
 import type { Stage } from './play.js';
 import type { Report } from './report.js';
 import { awaitSchemas } from './schemas.js';

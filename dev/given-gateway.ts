@@ -1,9 +1,9 @@
 import { prepareGatewayDatabase } from './databases.js';
 import { addPostgres, addTemporal } from './engines.js';
 import { addGateway } from './gateway.js';
+import { planGiven, readGivenConfig } from './gateway-plan.js';
 import type { Layout } from './layout.js';
 import { loadPasswords } from './passwords.js';
-import { planGiven, readGivenConfig } from './plan.js';
 import { requirePort, usualPorts } from './ports.js';
 import type { Report } from './report.js';
 import type { Session } from './session.js';

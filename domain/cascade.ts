@@ -1,4 +1,4 @@
-import type { SchemaSnapshot, SnapshotTable } from './schema-snapshot.js';
+import type { SchemaSnapshot, SnapshotTable } from './snapshot.js';
 
 export interface CascadeChild {
   readonly table: SnapshotTable;

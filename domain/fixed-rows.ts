@@ -1,4 +1,4 @@
-import type { SnapshotTable, TableLookup } from './schema-snapshot.js';
+import type { SnapshotTable, TableLookup } from './snapshot.js';
 import type { FixedColumn, StatementFacts } from './statement.js';
 
 /**

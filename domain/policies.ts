@@ -1,7 +1,7 @@
 import type { EffectiveRole } from './caller.js';
 
 /** Names are `[a-z][a-z0-9_-]*`; in policies database and environment may be `*`. */
-export interface DatabaseConfig {
+export interface RegisteredDatabase {
   name: string;
   environments: string[];
   /** null = learnt from the schema sync (AG-74). */
@@ -10,7 +10,7 @@ export interface DatabaseConfig {
 
 export type RiskThreshold = 'low' | 'medium' | 'high';
 
-export interface AutoApproveConfig {
+export interface AutoApproveRule {
   mode: 'always' | 'risk_based';
   /** Never null for `risk_based`. */
   risk: RiskThreshold | null;
@@ -21,20 +21,20 @@ export interface AutoApproveConfig {
   maxSnapshotAgeSecs?: number;
 }
 
-export interface WorkflowStep {
+export interface ApprovalStage {
   mode: 'all' | 'any';
   approvers: { selector: string; min: number }[];
 }
 
-export interface WorkflowConfig {
+export interface WorkflowPolicy {
   /** `wf:<db>:<env>:<12 hex>` (PO-11). */
   id: string;
   database: string;
   environment: string;
   /** Empty = all six. */
   operations: Operation[];
-  autoApprove: AutoApproveConfig | null;
-  steps: WorkflowStep[];
+  autoApprove: AutoApproveRule | null;
+  steps: ApprovalStage[];
   requireReason: boolean;
   allowSelfApprove: boolean;
   allowSameApproverAcrossSteps: boolean;
@@ -45,7 +45,7 @@ export interface WorkflowConfig {
   statementTimeoutSecs: number | null;
 }
 
-export interface ExecutionPolicyConfig {
+export interface ExecutionPolicy {
   /** `ep:<db>:<env>` */
   id: string;
   database: string;
@@ -80,7 +80,7 @@ export type ReviewRule =
   | 'drop_sequence'
   | 'create_sequence';
 
-export interface SqlReviewConfig {
+export interface ReviewPolicy {
   /** `srp:<db>:<env>`, `any` for `*` */
   id: string;
   database: string;
@@ -90,7 +90,7 @@ export interface SqlReviewConfig {
   rules: Record<ReviewRule, ReviewAction>;
 }
 
-export interface ResultPolicyConfig {
+export interface ResultPolicy {
   /** `rp:<db>:<env>` */
   id: string;
   database: string;
@@ -109,7 +109,7 @@ export interface SharedWebhook {
   format: 'generic' | 'slack';
 }
 
-export interface NotificationPolicyConfig {
+export interface NotificationPolicy {
   /** `np:<db>:<env>` */
   id: string;
   database: string;
@@ -140,11 +140,11 @@ export interface SharedConfig {
     roles: EffectiveRole[];
     groups: { name: string; roles: string[] }[];
   };
-  databases: DatabaseConfig[];
-  workflows: WorkflowConfig[];
-  executionPolicies: ExecutionPolicyConfig[];
-  sqlReview: SqlReviewConfig[];
-  resultPolicies: ResultPolicyConfig[];
+  databases: RegisteredDatabase[];
+  workflows: WorkflowPolicy[];
+  executionPolicies: ExecutionPolicy[];
+  sqlReview: ReviewPolicy[];
+  resultPolicies: ResultPolicy[];
   webhooks: SharedWebhook[];
-  notificationPolicies: NotificationPolicyConfig[];
+  notificationPolicies: NotificationPolicy[];
 }

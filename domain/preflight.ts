@@ -1,4 +1,4 @@
-import type { WorkflowConfig } from './policies.js';
+import type { WorkflowPolicy } from './policies.js';
 import type { Finding, RiskFactor } from './request/context.js';
 import type { AutoApproval, RiskLevel } from './workflow-policy.js';
 
@@ -13,7 +13,7 @@ export interface PreflightFacts {
     ddl: boolean;
     statements: number;
   };
-  workflow: WorkflowConfig;
+  workflow: WorkflowPolicy;
   review: { findings: readonly Finding[]; blocked: boolean };
   risk: { level: RiskLevel; factors: RiskFactor[] };
   approval: AutoApproval;

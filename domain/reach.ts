@@ -1,4 +1,4 @@
-import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable, TableLookup, UserCode } from './schema-snapshot.js';
+import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable, TableLookup, UserCode } from './snapshot.js';
 import type { StatementFacts, UsedName } from './statement.js';
 
 /** What runs with the writes of a text besides what it spells (HD-21). */

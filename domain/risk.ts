@@ -1,6 +1,6 @@
 import { indexCascades } from './cascade.js';
 import { fixedTables } from './fixed-rows.js';
-import type { AutoApproveConfig, Operation, ReviewRule } from './policies.js';
+import type { AutoApproveRule, Operation, ReviewRule } from './policies.js';
 import { findReach, shadowsIn } from './reach.js';
 import {
   indexTables,
@@ -9,7 +9,7 @@ import {
   shownName,
   type TableLookup,
   type WrittenName,
-} from './schema-snapshot.js';
+} from './snapshot.js';
 import type { StatementFacts } from './statement.js';
 import { DEFAULT_SNAPSHOT_AGE_SECS, type RiskLevel } from './workflow-policy.js';
 
@@ -46,7 +46,7 @@ export interface RiskInput {
   /** Lifted blocks included (SQ-95). */
   findings: readonly { readonly code: ReviewRule }[];
   /** Of the matched workflow; null when it has none or none matches. */
-  autoApprove: Pick<AutoApproveConfig, 'allowReadOnly' | 'allowSafeDdl' | 'maxEstimatedRows' | 'maxSnapshotAgeSecs'> | null;
+  autoApprove: Pick<AutoApproveRule, 'allowReadOnly' | 'allowSafeDdl' | 'maxEstimatedRows' | 'maxSnapshotAgeSecs'> | null;
   /** The newest good one. */
   snapshot: SchemaSnapshot | null;
   /** Since the gateway received it, by the clock of its database; negative when that clock was set back. */

@@ -1,4 +1,4 @@
-import type { SchemaSnapshot } from './schema-snapshot.js';
+import type { SchemaSnapshot } from './snapshot.js';
 import type { Dialect, JudgedStatement, StatementFacts } from './statement.js';
 
 /**

@@ -1,12 +1,12 @@
 import type { Pair } from './caller.js';
 import type {
-  AutoApproveConfig,
-  ExecutionPolicyConfig,
+  ApprovalStage,
+  AutoApproveRule,
+  ExecutionPolicy,
   Operation,
-  ResultPolicyConfig,
+  ResultPolicy,
   RiskThreshold,
-  WorkflowConfig,
-  WorkflowStep,
+  WorkflowPolicy,
 } from './policies.js';
 
 export type RiskLevel = RiskThreshold | 'critical' | 'unknown' | 'unavailable';
@@ -15,16 +15,16 @@ export type RiskLevel = RiskThreshold | 'critical' | 'unknown' | 'unavailable';
 export const DEFAULT_SNAPSHOT_AGE_SECS = 86_400;
 
 /** WF-3: the copy of the matched workflow policy that is stored with a request; plain JSON, all TTLs in seconds and resolved. */
-export interface WorkflowSnapshot {
+export interface PolicySnapshot {
   id: string;
   database: string;
   environment: string;
-  steps: WorkflowStep[];
+  steps: ApprovalStage[];
   requireReason: boolean;
   allowSelfApprove: boolean;
   allowSameApproverAcrossSteps: boolean;
   explain: boolean;
-  autoApprove: AutoApproveConfig | null;
+  autoApprove: AutoApproveRule | null;
   pendingTtlSecs: number;
   approvalTtlSecs: number;
   /** null = the execution policy's. */
@@ -33,9 +33,9 @@ export interface WorkflowSnapshot {
 
 /** WF-1: the workflow policy that decides about a request, null when none matches. Score 4 environment, 2 database, 1 operation. */
 export function matchWorkflow(
-  workflows: readonly WorkflowConfig[],
+  workflows: readonly WorkflowPolicy[],
   request: Pair & { operation: Operation },
-): WorkflowConfig | null {
+): WorkflowPolicy | null {
   const candidates = workflows.filter(({ operations }) => operations.length === 0 || operations.includes(request.operation));
   return best(candidates, request, (workflow) => (workflow.operations.length === 0 ? 0 : 1));
 }
@@ -46,7 +46,7 @@ export function matchPolicy<T extends Pair>(policies: readonly T[], pair: Pair):
 }
 
 /** Copies what a request keeps; `approvalTtlSecs` is `retention.approval_ttl_secs`, the default of both clocks (TT-1, TT-2). */
-export function snapshotWorkflow(workflow: WorkflowConfig, approvalTtlSecs: number): WorkflowSnapshot {
+export function snapshotWorkflow(workflow: WorkflowPolicy, approvalTtlSecs: number): PolicySnapshot {
   const { operations: _, ...kept } = structuredClone(workflow);
   return {
     ...kept,
@@ -87,7 +87,7 @@ export interface Passing {
 
 /** The table of requests.md 8: whether a creation is dispatched at once, and the reason for its trace. Total; a risk equal to the threshold passes. */
 export function decideAutoApproval(
-  rule: AutoApproveConfig | null,
+  rule: AutoApproveRule | null,
   risk: RiskLevel,
   { emergency, requireApproval, bounded }: Passing,
 ): AutoApproval {
@@ -111,7 +111,7 @@ export type DecisionPreview =
   | { decision: 'break_glass_only'; reason: 'emergency_required' };
 
 /** What is known of a creation before its text is (preflight.md 2): an emergency needs no workflow policy (BG-1), so a repair is never denied. */
-export function previewDecision(workflow: Pick<WorkflowConfig, 'autoApprove'> | null, operation: Operation): DecisionPreview {
+export function previewDecision(workflow: Pick<WorkflowPolicy, 'autoApprove'> | null, operation: Operation): DecisionPreview {
   if (operation === 'migrate_repair') return { decision: 'break_glass_only', reason: 'emergency_required' };
   if (workflow === null) return { decision: 'deny', reason: 'no_matching_workflow' };
   const mode = workflow.autoApprove?.mode;
@@ -123,14 +123,14 @@ export function previewDecision(workflow: Pick<WorkflowConfig, 'autoApprove'> | 
 
 /** The timeout of one statement in seconds: the workflow's own, else the policy's, never above the policy's maximum (requests.md 9). */
 export function effectiveStatementTimeoutSecs(
-  policy: Pick<ExecutionPolicyConfig, 'statementTimeoutSecs' | 'maxStatementTimeoutSecs'>,
+  policy: Pick<ExecutionPolicy, 'statementTimeoutSecs' | 'maxStatementTimeoutSecs'>,
   workflow: { statementTimeoutSecs: number | null } | null,
 ): number {
   return Math.min(workflow?.statementTimeoutSecs ?? policy.statementTimeoutSecs, policy.maxStatementTimeoutSecs);
 }
 
 /** The execution policy of a pair that no entry names; also the defaults of an entry (configuration.md 6). */
-export const DEFAULT_EXECUTION_POLICY: Readonly<Omit<ExecutionPolicyConfig, 'id' | 'database' | 'environment'>> = {
+export const DEFAULT_EXECUTION_POLICY: Readonly<Omit<ExecutionPolicy, 'id' | 'database' | 'environment'>> = {
   maxExecutions: 1,
   executionWindowSecs: 86_400,
   retryOnFailure: false,
@@ -147,7 +147,7 @@ export function defaultResultPolicy(resultTtlDays: number) {
 }
 
 /** The result policy in force for a pair (RS-58). */
-export const resultPolicyOf = (policies: readonly ResultPolicyConfig[], pair: Pair, resultTtlDays: number) =>
+export const resultPolicyOf = (policies: readonly ResultPolicy[], pair: Pair, resultTtlDays: number) =>
   matchPolicy(policies, pair) ?? defaultResultPolicy(resultTtlDays);
 
 /** Later entries lose against earlier ones of equal score; the configuration makes ties impossible. */

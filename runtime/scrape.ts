@@ -2,8 +2,8 @@ import { readLicense } from '../config/license.js';
 import type { Config } from '../config/types.js';
 import type { Database } from '../db/client.js';
 import { readSharedGauges, type SharedGauges } from '../db/gauges.js';
+import { planLimits } from './license-limits.js';
 import type { Metrics } from './metrics.js';
-import { planLimits } from './plan.js';
 
 /** The text of `/metrics` (OP-20), with the shared gauges and the pool as they are now. */
 export async function scrape(

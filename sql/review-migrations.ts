@@ -1,4 +1,4 @@
-import type { ReviewRule, SqlReviewConfig } from '../domain/policies.js';
+import type { ReviewPolicy, ReviewRule } from '../domain/policies.js';
 import { maxHits, type ReviewedMigration } from './collected-review.js';
 import { findingOf, isFirm, type Review, type ReviewFinding } from './review.js';
 
@@ -20,12 +20,12 @@ export interface MigrationReview extends Review {
 export function reviewMigrations(
   versions: readonly string[],
   reviewed: readonly ReviewedMigration[],
-  { rules, migrations = 'warn' }: Pick<SqlReviewConfig, 'rules' | 'migrations'>,
+  { rules, migrations = 'warn' }: Pick<ReviewPolicy, 'rules' | 'migrations'>,
 ): MigrationReview {
   const parseFailed = reviewed.some(({ understood }) => !understood);
   const none = { findings: [], found: 0, blocked: false, rulesBypassable: false, bypassable: false, parseFailed };
   if (migrations === 'off') return none;
-  const effective: SqlReviewConfig['rules'] = migrations === 'block' ? rules : warned(rules);
+  const effective: ReviewPolicy['rules'] = migrations === 'block' ? rules : warned(rules);
   const each = reviewed.map(withMixed);
   const findings = each.flatMap(({ hits }, index) =>
     hits.flatMap(({ code, statementIndex }) =>
@@ -42,10 +42,10 @@ export function reviewMigrations(
   };
 }
 
-const warned = (rules: SqlReviewConfig['rules']): SqlReviewConfig['rules'] =>
+const warned = (rules: ReviewPolicy['rules']): ReviewPolicy['rules'] =>
   Object.fromEntries(
     Object.entries(rules).map(([code, action]) => [code, action === 'block' ? 'warn' : action]),
-  ) as SqlReviewConfig['rules'];
+  ) as ReviewPolicy['rules'];
 
 function withMixed(migration: ReviewedMigration): Pick<ReviewedMigration, 'hits' | 'counts'> {
   if (!migration.ddl || !migration.changesRows) return migration;

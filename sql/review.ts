@@ -1,4 +1,4 @@
-import type { ReviewRule, SqlReviewConfig } from '../domain/policies.js';
+import type { ReviewPolicy, ReviewRule } from '../domain/policies.js';
 import type { Accepted } from './verdict.js';
 
 export interface ReviewFinding {
@@ -20,7 +20,7 @@ export interface Review {
 }
 
 /** The findings of section 8 for an accepted text under one policy's rules; pure. */
-export function review(verdict: Pick<Accepted, 'facts' | 'ddl'>, rules: SqlReviewConfig['rules']): Review {
+export function review(verdict: Pick<Accepted, 'facts' | 'ddl'>, rules: ReviewPolicy['rules']): Review {
   const hits = verdict.facts.flatMap(({ hits }, statementIndex) => hits.map((code) => ({ code, statementIndex })));
   if (verdict.ddl && verdict.facts.some(({ changesRows }) => changesRows))
     hits.push({ code: 'mixed_ddl_dml', statementIndex: 0 });
@@ -36,7 +36,7 @@ export function review(verdict: Pick<Accepted, 'facts' | 'ddl'>, rules: SqlRevie
 }
 
 /** What a rule that fires comes to; nothing where it is off. */
-export function findingOf(code: ReviewRule, statementIndex: number, rules: SqlReviewConfig['rules']): ReviewFinding[] {
+export function findingOf(code: ReviewRule, statementIndex: number, rules: ReviewPolicy['rules']): ReviewFinding[] {
   const action = rules[code];
   return action === 'off' ? [] : [{ code, action, message: messages[code], statementIndex }];
 }

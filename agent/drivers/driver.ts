@@ -1,4 +1,4 @@
-import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
+import type { SchemaSnapshot } from '../../domain/snapshot.js';
 import type { Dialect, JudgedStatement, StatementFacts, TableName } from '../../domain/statement.js';
 import type { CancelControl } from '../cancel-control.js';
 import type { KnownAttempts, MarkerRow } from '../marker.js';

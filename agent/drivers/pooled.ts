@@ -1,5 +1,5 @@
 import { shownPlanError } from '../../domain/plan-error.js';
-import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
+import type { SchemaSnapshot } from '../../domain/snapshot.js';
 import { stopAfter } from '../../lib/deadline.js';
 import { endedUnproven, failure } from '../outcome.js';
 import { ConnectFailure, type ExplainReport, type ExplainRun, type Run, type RunReport } from './driver.js';

@@ -7,8 +7,8 @@ import type { MarkerRow } from '../marker.js';
 import { failure, type Outcome } from '../outcome.js';
 import { type MigrationTarget, type StepFailure, TableProblem, type TrackingTable } from './dialect.js';
 import { cancelFailure, halfApplied } from './failures.js';
-import { outOfOrder, planRun, settleAttempts } from './plan.js';
 import { failed, failedOutcome, nothingDone, ranOutcome } from './results.js';
+import { outOfOrder, planRun, settleAttempts } from './settle.js';
 import type { Migration, MigrationRun } from './task.js';
 
 /** What is to be done, decided under both locks. */

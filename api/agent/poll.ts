@@ -12,7 +12,7 @@ import type { Call } from '../http/route.js';
 import { agentOf } from './caller.js';
 import { nothingOffered, type Offer, offer } from './offer.js';
 import type { pollBody } from './poll-body.js';
-import { type SchemaAsks, takeAsks, wantedSchemas } from './schema-asks.js';
+import { type SchemaAsks, takeAsks, wantedSchemas } from './snapshot-asks.js';
 
 type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
 

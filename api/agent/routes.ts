@@ -5,7 +5,7 @@ import { heartbeat } from './heartbeat.js';
 import { pollJobs, type WaitingPolls } from './poll.js';
 import { pollAnswer, pollBody } from './poll-body.js';
 import { submitResult, submitUnread } from './result.js';
-import type { SchemaAsks } from './schema-asks.js';
+import type { SchemaAsks } from './snapshot-asks.js';
 import { resultBody } from './submission.js';
 
 const params = z.object({ id: z.string() });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listLearntDialects } from '../../db/schemas.js';
+import { listLearntDialects } from '../../db/snapshots.js';
 import { can } from '../../domain/permissions.js';
 import type { Services } from '../context.js';
 import { type Call, type Route, route } from '../http/route.js';

@@ -35,7 +35,7 @@ export function createApp(options: AppOptions): Koa {
   app.use(async (ctx, next) => {
     const startedAt = performance.now();
     const trace: Trace = {
-      requestId: randomUUID(),
+      callId: randomUUID(),
       template: '<unmatched>',
       longPoll: null,
       waitedMs: 0,
@@ -44,7 +44,7 @@ export function createApp(options: AppOptions): Koa {
     };
     ctx.state = trace;
     ctx.set('x-svc-version', services.version);
-    ctx.set('x-request-id', trace.requestId);
+    ctx.set('x-request-id', trace.callId);
     ctx.set('Cache-Control', 'no-store');
     ctx.set('X-Content-Type-Options', 'nosniff');
     await next();
@@ -90,7 +90,7 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
   trace.longPoll = match.route.longPoll ?? null;
   return perform(services, authenticate, match.route, who, {
     ...sender,
-    requestId: trace.requestId,
+    callId: trace.callId,
     search,
     params: match.params,
     generation,
@@ -165,7 +165,7 @@ function record(services: Services, trace: Trace, ctx: Koa.Context, durationMs: 
   const quiet = quietPaths.has(trace.template) || (trace.longPoll === 'agent' && ctx.status === 200);
   services.log[quiet ? 'debug' : 'info'](
     {
-      request_id: trace.requestId,
+      call_id: trace.callId,
       subject_id: trace.subjectId ?? undefined,
       client_ip: trace.clientIp ?? undefined,
       ...labels,

@@ -15,7 +15,7 @@ import { parsePart } from './shape.js';
 
 /** What is known of a call before its route's own rules are applied. */
 export interface Incoming extends AdmittedSender {
-  requestId: string;
+  callId: string;
   search: string;
   /** null = a bad percent escape. */
   params: Record<string, string | null>;
@@ -45,7 +45,7 @@ export async function perform(
     ...who,
     params: parseParams(route, incoming.params),
     query: route.query === undefined ? undefined : parseQuery(route.query, incoming.search),
-    requestId: incoming.requestId,
+    callId: incoming.callId,
     generation: incoming.generation,
     signal: incoming.signal,
     meter: incoming.meter,

@@ -30,7 +30,7 @@ export interface Call<P, Q, B> {
   /** The text of the member that the route takes as bytes, in UTF-8; null when it is no string. */
   taken: Uint8Array | null;
   /** The value of `x-request-id`. */
-  requestId: string;
+  callId: string;
   generation: Generation;
   /** Aborts when the client goes away. */
   signal: AbortSignal;

@@ -12,7 +12,7 @@ const joinUpToBytes = 64 * 1024;
 
 /** What one call knows of itself, for its log line and its metrics. */
 export interface Trace {
-  requestId: string;
+  callId: string;
   /** The route template, never the path itself (OP-21). */
   template: string;
   longPoll: LongPollKind | null;
@@ -76,18 +76,18 @@ export function sendError(ctx: Koa.Context, services: Services, error: unknown):
 }
 
 function describe(ctx: Koa.Context, services: Services, error: unknown): { status: number; body: ErrorBody } {
-  const { requestId, template } = ctx.state as Trace;
+  const { callId, template } = ctx.state as Trace;
   if (error instanceof GatewayError) {
     // A code only: texts of the database may hold what no log may (OP-92).
     const { code } = (error.cause ?? {}) as { code?: unknown };
     if (error.cause !== undefined)
-      services.log.debug({ request_id: requestId, path: template, reason: String(code ?? 'connection') }, error.message);
+      services.log.debug({ call_id: callId, path: template, reason: String(code ?? 'connection') }, error.message);
     const status = error instanceof HeadersTooLarge ? 431 : httpStatus(error.code);
     return { status, body: errorBody(error) };
   }
   const { message, stack } = error instanceof Error ? error : new Error(String(error));
-  services.log.error({ request_id: requestId, method: ctx.method, path: template, error: message, stack }, 'unexpected error');
+  services.log.error({ call_id: callId, method: ctx.method, path: template, error: message, stack }, 'unexpected error');
   if (isWriteRefused(error))
     return { status: 503, body: errorBody(refusal('service.unavailable', 'the gateway database does not take this change')) };
-  return { status: 500, body: errorBody(refusal('internal', 'internal server error', `request id ${requestId}`)) };
+  return { status: 500, body: errorBody(refusal('internal', 'internal server error', `request id ${callId}`)) };
 }

@@ -1,13 +1,13 @@
 import type { Config } from '../../config/types.js';
 import type { Transaction } from '../../db/client.js';
 import { keepGeneration, latestGeneration } from '../../db/generations.js';
-import { keepActive, listActiveHolders, lockAdmins, lockUser, type UserRow } from '../../db/users.js';
+import { listActiveHolders, lockActive, lockAdmins, lockUser, type UserRow } from '../../db/users.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { invalid, refusal } from '../../domain/errors.js';
 import { hasAdmin } from '../../domain/last-admin.js';
 import { coversRoles, findRole, resolveRoles } from '../../domain/permissions.js';
 import type { SharedConfig } from '../../domain/policies.js';
-import { planLimits } from '../../runtime/plan.js';
+import { planLimits } from '../../runtime/license-limits.js';
 import type { Generation } from '../context.js';
 
 interface Holder {
@@ -28,7 +28,7 @@ export async function lockTarget(tx: Transaction, call: { caller: Caller }, id: 
 
 /** The same for a call that names no stored user. */
 export async function keepCaller(tx: Transaction, call: { caller: Caller }): Promise<void> {
-  if (!(await keepActive(tx, call.caller.id))) throw suspended();
+  if (!(await lockActive(tx, call.caller.id))) throw suspended();
 }
 
 /** The roles of a user as stored (IM-51); what a JWT adds is not part of it. */

@@ -3,7 +3,7 @@ import { BUILTIN_REVIEW } from '../../config/shared.js';
 import type { Pair } from '../../domain/caller.js';
 import { forbidden } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
-import type { ExecutionPolicyConfig, WorkflowConfig } from '../../domain/policies.js';
+import type { ExecutionPolicy, WorkflowPolicy } from '../../domain/policies.js';
 import { OPERATIONS, type Operation } from '../../domain/policies.js';
 import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow, previewDecision } from '../../domain/workflow-policy.js';
 import type { Generation, Services } from '../context.js';
@@ -67,7 +67,7 @@ function allOperations(generation: Generation, pair: Pair) {
   };
 }
 
-function shownWorkflow(workflow: WorkflowConfig) {
+function shownWorkflow(workflow: WorkflowPolicy) {
   return {
     id: workflow.id,
     matched_by: writtenPair(workflow),
@@ -82,8 +82,8 @@ function shownWorkflow(workflow: WorkflowConfig) {
   };
 }
 
-function shownExecution(generation: Generation, pair: Pair, workflow: WorkflowConfig | null) {
-  const policy: Omit<ExecutionPolicyConfig, 'id' | keyof Pair> & Partial<Pair> = executionPolicy(generation, pair);
+function shownExecution(generation: Generation, pair: Pair, workflow: WorkflowPolicy | null) {
+  const policy: Omit<ExecutionPolicy, 'id' | keyof Pair> & Partial<Pair> = executionPolicy(generation, pair);
   const { database = '*', environment = '*' } = policy;
   return {
     statement_timeout_secs: effectiveStatementTimeoutSecs(policy, workflow),

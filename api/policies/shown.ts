@@ -1,15 +1,9 @@
 import { BUILTIN_REVIEW } from '../../config/shared.js';
-import type {
-  AutoApproveConfig,
-  ExecutionPolicyConfig,
-  ResultPolicyConfig,
-  SqlReviewConfig,
-  WorkflowConfig,
-} from '../../domain/policies.js';
+import type { AutoApproveRule, ExecutionPolicy, ResultPolicy, ReviewPolicy, WorkflowPolicy } from '../../domain/policies.js';
 import { DEFAULT_SNAPSHOT_AGE_SECS } from '../../domain/workflow-policy.js';
 
 /** `auto_approve` as every answer shows it. */
-export function shownAutoApprove(rule: AutoApproveConfig | null) {
+export function shownAutoApprove(rule: AutoApproveRule | null) {
   if (rule === null) return null;
   return {
     mode: rule.mode,
@@ -22,7 +16,7 @@ export function shownAutoApprove(rule: AutoApproveConfig | null) {
 }
 
 /** An item of `GET /api/workflows`, without its times. */
-export function shownWorkflow(workflow: WorkflowConfig) {
+export function shownWorkflow(workflow: WorkflowPolicy) {
   return {
     id: workflow.id,
     database: workflow.database,
@@ -41,7 +35,7 @@ export function shownWorkflow(workflow: WorkflowConfig) {
 }
 
 /** An item of `GET /api/execution-policies`, without its times. */
-export function shownExecutionPolicy(policy: ExecutionPolicyConfig) {
+export function shownExecutionPolicy(policy: ExecutionPolicy) {
   return {
     id: policy.id,
     database: policy.database,
@@ -58,7 +52,7 @@ export function shownExecutionPolicy(policy: ExecutionPolicyConfig) {
 }
 
 /** An item of `GET /api/result-policies`, without its times. */
-export function shownResultPolicy(policy: ResultPolicyConfig) {
+export function shownResultPolicy(policy: ResultPolicy) {
   return {
     id: policy.id,
     database: policy.database,
@@ -70,10 +64,10 @@ export function shownResultPolicy(policy: ResultPolicyConfig) {
 }
 
 /** An item of `GET /api/sql-review-policies`; where no entry is, the gateway's own rules are in force. */
-export function shownReviewPolicy(policy: SqlReviewConfig) {
+export function shownReviewPolicy(policy: ReviewPolicy) {
   const { id, database, environment, migrations = 'warn', rules } = policy;
   return { id, database, environment, migrations, rules, source: reviewSource(policy) };
 }
 
 /** Whether a review policy stands in `server.toml`. */
-export const reviewSource = ({ id }: SqlReviewConfig) => (id === BUILTIN_REVIEW.id ? ('builtin' as const) : ('config' as const));
+export const reviewSource = ({ id }: ReviewPolicy) => (id === BUILTIN_REVIEW.id ? ('builtin' as const) : ('config' as const));

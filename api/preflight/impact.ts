@@ -10,7 +10,7 @@ import {
 import { forbidden, refusal } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { summarisePlan } from '../../domain/plan-summary.js';
-import type { WorkflowConfig } from '../../domain/policies.js';
+import type { WorkflowPolicy } from '../../domain/policies.js';
 import type { Dialect } from '../../domain/statement.js';
 import { neverPlanned } from '../../sql/never-planned.js';
 import type { Services } from '../context.js';
@@ -38,7 +38,7 @@ export async function findImpact(
   call: PreflightCall,
   services: Services,
   { verdict, dialect }: { verdict: Accepted; dialect: Dialect | null },
-  workflow: WorkflowConfig,
+  workflow: WorkflowPolicy,
 ): Promise<Impact> {
   const { caller, body } = call;
   const [statement] = verdict.statements;

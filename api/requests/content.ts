@@ -1,4 +1,4 @@
-import type { Operation, WorkflowConfig } from '../../domain/policies.js';
+import type { Operation, WorkflowPolicy } from '../../domain/policies.js';
 import type { Creation, CreationInput, Explainable } from '../../domain/request/creation.js';
 import type { Dialect } from '../../domain/statement.js';
 
@@ -12,7 +12,7 @@ export interface Asked {
 export interface Content
   extends Pick<Creation, 'operation' | 'statementType' | 'risk' | 'review' | 'bypass' | 'dirSha256' | 'searchPath' | 'context'> {
   /** The workflow policy in force for the operation. */
-  matched: WorkflowConfig | null;
+  matched: WorkflowPolicy | null;
   /** Whether an agent can hold it to a number of rows (HD-25). */
   bounded: boolean;
   /** Whether the caller holds every permission that creating it needs (RQ-21). */

@@ -15,7 +15,7 @@ import { type Creation, type CreationInput, createdRequest } from '../../domain/
 import { conflict } from '../../domain/request/guards.js';
 import { isMutatingMigration, type StoredRequest } from '../../domain/request/types.js';
 import { decideAutoApproval, snapshotWorkflow } from '../../domain/workflow-policy.js';
-import { planLimits } from '../../runtime/plan.js';
+import { planLimits } from '../../runtime/license-limits.js';
 import type { Generation, Services } from '../context.js';
 import { type Reply, reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';

@@ -4,7 +4,7 @@ import { type Decide, type Moved, move } from '../../db/move.js';
 import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
 import { deleteRelay } from '../../db/results.js';
-import { findLearntDialectOf } from '../../db/schemas.js';
+import { findLearntDialectOf } from '../../db/snapshots.js';
 import { notFound } from '../../domain/errors.js';
 import { conflict } from '../../domain/request/guards.js';
 import { judge } from '../../domain/request/judge.js';

@@ -1,7 +1,7 @@
 import { approvalDigest } from '../../crypto/execution-token.js';
 import { equalText } from '../../crypto/hash.js';
 import type { Queryable } from '../../db/client.js';
-import { findLearntDialect } from '../../db/schemas.js';
+import { findLearntDialect } from '../../db/snapshots.js';
 import type { Pair } from '../../domain/caller.js';
 import { notFound } from '../../domain/errors.js';
 import type { StoredRequest } from '../../domain/request/types.js';

@@ -5,11 +5,11 @@ import type { Caller, Pair } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
 import type { Permission } from '../../domain/permission-table.js';
 import { can } from '../../domain/permissions.js';
-import type { Operation, WorkflowConfig } from '../../domain/policies.js';
+import type { Operation, WorkflowPolicy } from '../../domain/policies.js';
 import { type NamedTable, namedTables } from '../../domain/request/named-tables.js';
 import { assessRisk, type Risk } from '../../domain/risk.js';
 import { canBeBounded } from '../../domain/row-bound.js';
-import { searchPathOf } from '../../domain/schema-snapshot.js';
+import { searchPathOf } from '../../domain/snapshot.js';
 import type { Dialect } from '../../domain/statement.js';
 import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Verdict } from '../../sql/judge.js';
@@ -23,7 +23,7 @@ export type Accepted = Extract<Verdict, { verdict: 'accepted' }>;
 /** What the rules of a pair say of an accepted text: the same for a creation and a preflight (C17). */
 export interface Judgement {
   /** The workflow policy a creation would be stored with. */
-  matched: WorkflowConfig | null;
+  matched: WorkflowPolicy | null;
   review: Review & { policyId: string };
   risk: Risk;
   /** Whether an agent can hold it to a number of rows (HD-25). */

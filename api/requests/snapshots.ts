@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/client.js';
-import { findSnapshot, findSnapshotTime, type SnapshotTime } from '../../db/schemas.js';
+import { findSnapshot, findSnapshotTime, type SnapshotTime } from '../../db/snapshots.js';
 import type { Pair } from '../../domain/caller.js';
-import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
+import type { SchemaSnapshot } from '../../domain/snapshot.js';
 
 export interface KnownSnapshot extends SnapshotTime {
   snapshot: SchemaSnapshot;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { SYNC_STATUSES } from '../../domain/schema-sync.js';
-import { schemaSyncBody, schemaTable } from '../agent/schema-body.js';
-import { syncSchema } from '../agent/schema-sync.js';
+import { SYNC_STATUSES } from '../../domain/snapshot-sync.js';
+import { schemaSyncBody, schemaTable } from '../agent/snapshot-body.js';
+import { syncSchema } from '../agent/snapshot-sync.js';
 import { booleanParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
 import { showSchema } from './show.js';

@@ -1,9 +1,9 @@
 import { iso } from '../../db/row-types.js';
-import { findSnapshot, findTables, listSnapshotHeads, listTableSummaries, type SnapshotHead } from '../../db/schemas.js';
+import { findSnapshot, findTables, listSnapshotHeads, listTableSummaries, type SnapshotHead } from '../../db/snapshots.js';
 import type { Caller, Pair } from '../../domain/caller.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { can, canInDatabase } from '../../domain/permissions.js';
-import type { SnapshotTable } from '../../domain/schema-snapshot.js';
+import type { SnapshotTable } from '../../domain/snapshot.js';
 import type { Generation, Services } from '../context.js';
 import { type Reply, reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';

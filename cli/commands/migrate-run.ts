@@ -7,8 +7,8 @@ import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions, submit } from '../follow/submit.js';
+import { describePlan } from '../migrations/confirm-text.js';
 import { type LocalMigration, type MigrationDirectory, readMigrations } from '../migrations/directory.js';
-import { describePlan } from '../migrations/plan.js';
 import { findingLines } from '../output/findings.js';
 import type { Answer } from '../output/output.js';
 

@@ -4,7 +4,7 @@ import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { findingLines, findingsOf } from '../output/findings.js';
 import type { Answer } from '../output/output.js';
-import { planLines } from '../output/plan.js';
+import { planLines } from '../output/query-plan.js';
 import { riskText } from '../output/risk.js';
 import type { Style } from '../output/style.js';
 import { visible } from '../output/visible.js';

@@ -5,7 +5,7 @@ import { describeQueueHint, viewRequest } from '../follow/request-view.js';
 import { showDuration, showInstant } from '../output/instant.js';
 import { migrationDetailLines } from '../output/migration-detail.js';
 import type { Answer } from '../output/output.js';
-import { explainLines } from '../output/plan.js';
+import { explainLines } from '../output/query-plan.js';
 import { approvalLines, contextLines, traceLines } from '../output/request-parts.js';
 import { highlightSql } from '../output/sql.js';
 import { paintStatus, type Style } from '../output/style.js';

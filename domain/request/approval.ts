@@ -1,4 +1,4 @@
-import type { WorkflowSnapshot } from '../workflow-policy.js';
+import type { PolicySnapshot } from '../workflow-policy.js';
 import type { Decision, StoredRequest } from './types.js';
 
 export interface StepProgress {
@@ -9,7 +9,7 @@ export interface StepProgress {
 }
 
 /** How far each step is by the approvals given (AV-10): an entry needs `min` users, a step every entry (`all`) or one (`any`). */
-export function stepProgress(workflow: WorkflowSnapshot, decisions: readonly Decision[]): StepProgress[] {
+export function stepProgress(workflow: PolicySnapshot, decisions: readonly Decision[]): StepProgress[] {
   return workflow.steps.map((step, index) => {
     const approvals = decisions.filter((decision) => decision.action === 'approve' && decision.step === index);
     const entries = step.approvers.map(({ selector, min }) => {

@@ -1,6 +1,6 @@
 import type { Actor, AuditDraft } from '../audit.js';
 import type { Operation } from '../policies.js';
-import type { AutoApproval, RiskLevel, WorkflowSnapshot } from '../workflow-policy.js';
+import type { AutoApproval, PolicySnapshot, RiskLevel } from '../workflow-policy.js';
 import type { CollectedContext } from './context.js';
 import { dispatchedState } from './judge-resume.js';
 import { type Instant, isMutating, type StoredRequest } from './types.js';
@@ -48,7 +48,7 @@ export interface Creation {
   context: CollectedContext;
   /** The statements that agents are asked to explain (AG-65), and those that they are not, with the reason. */
   explain: readonly Explainable[];
-  workflow: WorkflowSnapshot | null;
+  workflow: PolicySnapshot | null;
   approval: AutoApproval;
   policyRevision: string;
   approvalDigest: string;

@@ -1,9 +1,9 @@
-import type { ExecutionPolicyConfig, Operation } from '../policies.js';
+import type { ExecutionPolicy, Operation } from '../policies.js';
 import { effectiveStatementTimeoutSecs } from '../workflow-policy.js';
 import { isMutatingMigration } from './types.js';
 
 type Limits = Pick<
-  ExecutionPolicyConfig,
+  ExecutionPolicy,
   'statementTimeoutSecs' | 'maxStatementTimeoutSecs' | 'migrationStatementTimeoutSecs' | 'migrationLeaseDurationSecs'
 >;
 

@@ -1,6 +1,6 @@
 import { indexCascades } from '../cascade.js';
 import type { Operation } from '../policies.js';
-import { indexTables, type SchemaSnapshot, type SnapshotTable, shownName } from '../schema-snapshot.js';
+import { indexTables, type SchemaSnapshot, type SnapshotTable, shownName } from '../snapshot.js';
 import type { StatementFacts } from '../statement.js';
 
 /** What a DELETE of the text would take along (SQ-94). */

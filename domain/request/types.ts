@@ -1,6 +1,6 @@
 import type { Operation } from '../policies.js';
 import type { Dialect } from '../statement.js';
-import type { WorkflowSnapshot } from '../workflow-policy.js';
+import type { PolicySnapshot } from '../workflow-policy.js';
 
 /** The ten statuses that are stored and shown (D23). */
 export const STATUSES = [
@@ -93,7 +93,7 @@ export interface StoredRequest {
   /** The schemas by which the names of its tables were resolved (HD-31); null where that was not known. */
   searchPath: readonly string[] | null;
   shareSelectors: string[];
-  workflow: WorkflowSnapshot | null;
+  workflow: PolicySnapshot | null;
   policyRevision: string;
   approvalDigest: string;
   currentStep: number;

@@ -8,7 +8,7 @@ import { schemaVersion } from '../../db/migrate.js';
 import { findCurrentKey } from '../../db/signing-keys.js';
 import { countActiveUsers, countMembersExcept } from '../../db/users.js';
 import { compareGeneration } from '../generation.js';
-import { planLimits } from '../plan.js';
+import { planLimits } from '../license-limits.js';
 import { requireAdmin } from '../reload.js';
 import { loadExistingSecretKey } from '../secret-key.js';
 import { openKey } from '../signing-keys.js';

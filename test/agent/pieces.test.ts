@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readArray } from '../../agent/drivers/postgres/array.js';
-import { planProblem } from '../../agent/drivers/postgres/plan.js';
+import { planProblem } from '../../agent/drivers/postgres/read-plan.js';
 import { effectiveTimeout } from '../../agent/execute.js';
 import { createLog } from '../../agent/log.js';
 import { decideByMarkers, laterFence, type MarkerRow, sortMarkers } from '../../agent/marker.js';

@@ -8,7 +8,7 @@ import type { Driver } from '../../agent/drivers/driver.js';
 import { Interrupted } from '../../agent/drivers/faults.js';
 import { createPostgresDriver } from '../../agent/drivers/postgres/postgres.js';
 import { defaultTimings } from '../../agent/timings.js';
-import type { SnapshotTable } from '../../domain/schema-snapshot.js';
+import type { SnapshotTable } from '../../domain/snapshot.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 

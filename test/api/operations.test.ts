@@ -71,7 +71,7 @@ describe('the log (operations section 10)', () => {
   it('has one line per call with the id of the answer, and no credential (OP-90, OP-91, OP-92)', async () => {
     const answer = await api.call('GET', '/api/me', { token: api.tokens.admin });
     const lines = api.logged.map((line) => JSON.parse(line));
-    const line = lines.find((entry) => entry.request_id === answer.headers.get('x-request-id'));
+    const line = lines.find((entry) => entry.call_id === answer.headers.get('x-request-id'));
     expect(line).toMatchObject({
       level: 'info',
       process: 'server',
@@ -98,7 +98,7 @@ describe('the log (operations section 10)', () => {
       500,
       { error: 'internal server error', code: 'internal', hint: `request id ${id}` },
     ]);
-    const line = api.logged.map((text) => JSON.parse(text)).find((entry) => entry.request_id === id && entry.level === 'error');
+    const line = api.logged.map((text) => JSON.parse(text)).find((entry) => entry.call_id === id && entry.level === 'error');
     expect(line.error).toContain('does not exist');
     expect(line.stack).toContain('at ');
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { SnapshotConstraint } from '../../domain/schema-snapshot.js';
+import type { SnapshotConstraint } from '../../domain/snapshot.js';
 import type { TestApi } from '../support/api.js';
 import { noUserCode, table } from '../support/snapshots.js';
 import { databaseToml, dbaTeamToml, needsDbaToml, passesToml, roleToml } from '../support/toml.js';

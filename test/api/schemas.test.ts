@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
 import { createDatabases } from '../../agent/databases.js';
 import { createGatewayClient } from '../../agent/gateway-client.js';
-import { createSchemaSync } from '../../agent/schema-sync.js';
+import { createSchemaSync } from '../../agent/snapshot-sync.js';
 import { defaultTimings } from '../../agent/timings.js';
 import type { TestApi } from '../support/api.js';
 import { table } from '../support/snapshots.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { fixedTables } from '../../domain/fixed-rows.js';
-import { indexTables } from '../../domain/schema-snapshot.js';
+import { indexTables } from '../../domain/snapshot.js';
 import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
 import { table } from '../support/snapshots.js';
 

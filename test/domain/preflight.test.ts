@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AutoApproveConfig, WorkflowConfig } from '../../domain/policies.js';
+import type { AutoApproveRule, WorkflowPolicy } from '../../domain/policies.js';
 import { blockedAnswer, type PreflightFacts, preflightAnswer } from '../../domain/preflight.js';
 import type { Finding } from '../../domain/request/context.js';
 import { decideAutoApproval, type RiskLevel } from '../../domain/workflow-policy.js';
@@ -7,11 +7,11 @@ import { decideAutoApproval, type RiskLevel } from '../../domain/workflow-policy
 const finding = (code: string, action: Finding['action'], statementIndex = 0): Finding => ({
   ...{ code, action, message: `about ${code}`, statementIndex },
 });
-const always: AutoApproveConfig = { mode: 'always', risk: null, allowReadOnly: true, allowSafeDdl: true, maxEstimatedRows: 1000 };
-const upTo = (risk: 'low' | 'medium' | 'high'): AutoApproveConfig => ({ ...always, mode: 'risk_based', risk });
+const always: AutoApproveRule = { mode: 'always', risk: null, allowReadOnly: true, allowSafeDdl: true, maxEstimatedRows: 1000 };
+const upTo = (risk: 'low' | 'medium' | 'high'): AutoApproveRule => ({ ...always, mode: 'risk_based', risk });
 
 interface Case {
-  autoApprove?: AutoApproveConfig | null;
+  autoApprove?: AutoApproveRule | null;
   level?: RiskLevel;
   findings?: Finding[];
   canSubmit?: boolean;
@@ -21,7 +21,7 @@ interface Case {
 }
 
 function answerOf({ autoApprove = always, level = 'low', findings = [], write = false, ddl = false, ...rights }: Case) {
-  const workflow: WorkflowConfig = {
+  const workflow: WorkflowPolicy = {
     ...{ id: 'wf:*:staging:e3b0c44298fc', database: '*', environment: 'staging', operations: [], autoApprove },
     steps: [
       { mode: 'all', approvers: [{ selector: 'group:leads', min: 2 }] },

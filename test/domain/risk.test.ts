@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ReviewRule } from '../../domain/policies.js';
 import { assessRisk, type RiskInput } from '../../domain/risk.js';
-import type { SchemaSnapshot, SnapshotTable } from '../../domain/schema-snapshot.js';
+import type { SchemaSnapshot, SnapshotTable } from '../../domain/snapshot.js';
 import type { StatementFacts } from '../../domain/statement.js';
 import { noFacts } from '../../sql/facts.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AutoApproveConfig, WorkflowConfig } from '../../domain/policies.js';
+import type { AutoApproveRule, WorkflowPolicy } from '../../domain/policies.js';
 import { OPERATIONS, type Operation } from '../../domain/policies.js';
 import {
   DEFAULT_EXECUTION_POLICY,
@@ -14,7 +14,7 @@ import {
   snapshotWorkflow,
 } from '../../domain/workflow-policy.js';
 
-function workflow(database: string, environment: string, operations: Operation[] = []): WorkflowConfig {
+function workflow(database: string, environment: string, operations: Operation[] = []): WorkflowPolicy {
   return {
     id: `wf:${database}:${environment}:${operations.join()}`,
     database,
@@ -82,7 +82,7 @@ it('keeps a copy of the workflow with its clocks resolved (WF-3, TT-1, TT-2)', (
   expect(snapshot.steps).not.toBe(source.steps);
 });
 
-const rule = (mode: AutoApproveConfig['mode'], risk: AutoApproveConfig['risk']): AutoApproveConfig => ({
+const rule = (mode: AutoApproveRule['mode'], risk: AutoApproveRule['risk']): AutoApproveRule => ({
   mode,
   risk,
   allowReadOnly: true,
@@ -94,7 +94,7 @@ const usual = { emergency: false, requireApproval: false, bounded: true };
 const medium = rule('risk_based', 'medium');
 
 describe('auto-approval (requests.md 8)', () => {
-  it.each<[string, AutoApproveConfig | null, RiskLevel, string, string]>([
+  it.each<[string, AutoApproveRule | null, RiskLevel, string, string]>([
     ['always', rule('always', null), 'critical', 'auto_approved', 'explicit_always'],
     ['below the threshold', medium, 'low', 'auto_approved', 'risk_below_threshold'],
     ['at the threshold', medium, 'medium', 'auto_approved', 'risk_below_threshold'],
@@ -165,7 +165,7 @@ it('has the documented defaults (RS-58) and six operations (PO-3)', () => {
 });
 
 describe('what is known of a creation before its text (PO-2)', () => {
-  const ruled = (mode: AutoApproveConfig['mode'] | null) => ({ autoApprove: mode === null ? null : rule(mode, 'low') });
+  const ruled = (mode: AutoApproveRule['mode'] | null) => ({ autoApprove: mode === null ? null : rule(mode, 'low') });
   it.each([
     [null, 'execute_select', 'deny', 'no_matching_workflow'],
     [null, 'migrate_up', 'deny', 'no_matching_workflow'],

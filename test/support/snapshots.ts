@@ -1,4 +1,4 @@
-import type { SnapshotTable, UserCode } from '../../domain/schema-snapshot.js';
+import type { SnapshotTable, UserCode } from '../../domain/snapshot.js';
 
 /** A table of a snapshot with one key column. */
 export function table(name: string, over: Partial<SnapshotTable> = {}): SnapshotTable {

@@ -11,13 +11,13 @@ import {
   type StoredRequest,
   type UnresolvedAttempt,
 } from '../../domain/request/types.js';
-import type { WorkflowSnapshot } from '../../domain/workflow-policy.js';
+import type { PolicySnapshot } from '../../domain/workflow-policy.js';
 
 /** "Now" of rule tests; requests of this file were created one minute before it, and no clock of theirs is reached at it. */
 export const now = Date.UTC(2026, 4, 1, 9, 15, 30);
 
 /** A workflow snapshot with one step, one approval by group `reviewers`; nobody approves their own. */
-export function workflowSnapshot(over: Partial<WorkflowSnapshot> = {}): WorkflowSnapshot {
+export function workflowSnapshot(over: Partial<PolicySnapshot> = {}): PolicySnapshot {
   return {
     id: 'wf:app:production:e3b0c44298fc',
     database: 'app',
@@ -36,7 +36,7 @@ export function workflowSnapshot(over: Partial<WorkflowSnapshot> = {}): Workflow
 }
 
 /** Steps of one selector each: `steps('group:a', 'group:b')` is a path of two approvals. */
-export const steps = (...selectors: string[]): WorkflowSnapshot['steps'] =>
+export const steps = (...selectors: string[]): PolicySnapshot['steps'] =>
   selectors.map((selector) => ({ mode: 'all', approvers: [{ selector, min: 1 }] }));
 
 /** An attempt whose outcome nobody knows; the first one has the id of `storedExecution`. */

@@ -3,8 +3,8 @@ import type { StatementFacts } from '../../../domain/statement.js';
 import type { ExplainReport, ExplainRun } from '../driver.js';
 import { asMysqlError } from './errors.js';
 import { limitTime } from './limits.js';
-import { explainMysql } from './plan.js';
 import { whyNotPlannable } from './plannable.js';
+import { explainMysql } from './read-plan.js';
 import type { MysqlSession } from './session.js';
 
 /**

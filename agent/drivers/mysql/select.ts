@@ -6,7 +6,7 @@ import { checkFlag, failedRun, interruptible } from '../guard.js';
 import type { MysqlTarget } from './engine.js';
 import { mysqlErrors } from './errors.js';
 import { limitTime } from './limits.js';
-import { checkPlan } from './plan.js';
+import { checkPlan } from './read-plan.js';
 import { readMysqlRows } from './rows.js';
 import type { MysqlSession } from './session.js';
 

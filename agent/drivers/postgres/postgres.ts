@@ -1,6 +1,6 @@
 import type { AgentConfig, DatabaseConfig } from '../../config-values.js';
 import { migrateInPool } from '../../migrations/migrate.js';
-import { collectPostgresSchema } from '../../schema/postgres.js';
+import { collectPostgresSchema } from '../../snapshot/postgres.js';
 import type { Timings } from '../../timings.js';
 import type { Driver } from '../driver.js';
 import { explainInPool, runInPool, snapshotInPool } from '../pooled.js';

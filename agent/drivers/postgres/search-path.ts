@@ -1,4 +1,4 @@
-import { endAfter } from '../../schema/end-after.js';
+import { endAfter } from '../../snapshot/end-after.js';
 import type { SessionPool } from '../session.js';
 import type { PostgresSession } from './session.js';
 

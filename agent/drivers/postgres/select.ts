@@ -6,7 +6,7 @@ import { checkFlag, failedRun, interruptible } from '../guard.js';
 import { refuseOtherPath } from '../search-path.js';
 import type { PostgresTarget } from './engine.js';
 import type { Step } from './exchange.js';
-import { planProblem } from './plan.js';
+import { planProblem } from './read-plan.js';
 import { fetchRows, PREPARED } from './rows.js';
 import { SEARCHED } from './search-path.js';
 import type { PostgresSession } from './session.js';

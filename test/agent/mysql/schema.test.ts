@@ -6,9 +6,9 @@ import { loadAgentConfig } from '../../../agent/config.js';
 import { createDriver } from '../../../agent/drivers/create.js';
 import type { Driver } from '../../../agent/drivers/driver.js';
 import { Interrupted } from '../../../agent/drivers/faults.js';
-import { NoDatabaseNamed } from '../../../agent/schema/no-snapshot.js';
+import { NoDatabaseNamed } from '../../../agent/snapshot/no-snapshot.js';
 import { defaultTimings } from '../../../agent/timings.js';
-import type { SnapshotTable } from '../../../domain/schema-snapshot.js';
+import type { SnapshotTable } from '../../../domain/snapshot.js';
 import { findMysql, type MysqlDatabase, withMysql } from '../../support/mysql.js';
 import { eventually } from '../../support/processes.js';
 

@@ -7,7 +7,7 @@ import { createDriver } from '../../../agent/drivers/create.js';
 import type { Driver } from '../../../agent/drivers/driver.js';
 import { writingRights } from '../../../agent/drivers/mysql/grants.js';
 import { packetMeter } from '../../../agent/drivers/mysql/packets.js';
-import { mysqlPlanProblem } from '../../../agent/drivers/mysql/plan.js';
+import { mysqlPlanProblem } from '../../../agent/drivers/mysql/read-plan.js';
 import { readMysqlUrl } from '../../../agent/drivers/mysql/url.js';
 import { mysqlMarkerDdl } from '../../../agent/marker.js';
 import { defaultTimings } from '../../../agent/timings.js';

@@ -3,7 +3,7 @@ import type { Operation } from '../../../domain/policies.js';
 import type { Move } from '../../../domain/request/moves.js';
 import type { Outcome } from '../../../domain/request/types.js';
 import { clockOf } from '../../../domain/request/view.js';
-import type { WorkflowSnapshot } from '../../../domain/workflow-policy.js';
+import type { PolicySnapshot } from '../../../domain/workflow-policy.js';
 import {
   builtinRole,
   storedExecution,
@@ -30,7 +30,7 @@ const step = fc.record({
 });
 
 /** Workflow snapshots of one to three steps over three groups and two users. */
-export const workflows: fc.Arbitrary<WorkflowSnapshot> = fc
+export const workflows: fc.Arbitrary<PolicySnapshot> = fc
   .record({
     steps: fc.array(step, { minLength: 1, maxLength: 3 }),
     allowSelfApprove: fc.boolean(),

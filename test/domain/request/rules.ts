@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Move } from '../../../domain/request/moves.js';
 import type { Status } from '../../../domain/request/types.js';
 import type { Verdict } from '../../../domain/request/verdict.js';
-import type { WorkflowSnapshot } from '../../../domain/workflow-policy.js';
+import type { PolicySnapshot } from '../../../domain/workflow-policy.js';
 import { endOfPath, transitions } from './transitions.js';
 import { make, typesOf, type World } from './world.js';
 
@@ -26,7 +26,7 @@ export interface Step {
 }
 
 /** The tests' own reading of AV-10: different users per entry; all entries or one of them. */
-function satisfied(workflow: WorkflowSnapshot, given: Given[], index: number): boolean {
+function satisfied(workflow: PolicySnapshot, given: Given[], index: number): boolean {
   const { mode, approvers } = workflow.steps[index]!;
   const here = given.filter((one) => one.step === index && one.matched);
   const enough = approvers.map(
@@ -36,7 +36,7 @@ function satisfied(workflow: WorkflowSnapshot, given: Given[], index: number): b
 }
 
 const overdue = (instant: number | null, at: number) => instant !== null && instant <= at;
-const first = (workflow: WorkflowSnapshot, given: Given[]) =>
+const first = (workflow: PolicySnapshot, given: Given[]) =>
   workflow.steps.findIndex((_, index) => !satisfied(workflow, given, index));
 
 /** Every rule that must hold after every single move; each throws when it does not. */

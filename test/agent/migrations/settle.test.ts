@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { MarkerRow } from '../../../agent/marker.js';
-import { outOfOrder, planRun, settleAttempts } from '../../../agent/migrations/plan.js';
 import { failed, failedOutcome, ranOutcome, statusOutcome } from '../../../agent/migrations/results.js';
+import { outOfOrder, planRun, settleAttempts } from '../../../agent/migrations/settle.js';
 import type { Migration } from '../../../agent/migrations/task.js';
 import { compareVersions } from '../../../domain/migration/version.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { SchemaSnapshot } from '../../domain/schema-snapshot.js';
-import { SYNC_STATUSES } from '../../domain/schema-sync.js';
+import type { SchemaSnapshot } from '../../domain/snapshot.js';
+import { SYNC_STATUSES } from '../../domain/snapshot-sync.js';
 
 const names = z.array(z.string());
 

@@ -1,4 +1,4 @@
-import type { SnapshotTable, UserCode } from '../../domain/schema-snapshot.js';
+import type { SnapshotTable, UserCode } from '../../domain/snapshot.js';
 import { isListedCall } from '../../sql/listed-calls.js';
 import { byTable, type Row, text } from './rows.js';
 

@@ -1,6 +1,6 @@
 import type { Pair } from '../domain/caller.js';
-import type { SchemaSnapshot, SnapshotTable } from '../domain/schema-snapshot.js';
-import type { SyncStatus, TableSummary } from '../domain/schema-sync.js';
+import type { SchemaSnapshot, SnapshotTable } from '../domain/snapshot.js';
+import type { SyncStatus, TableSummary } from '../domain/snapshot-sync.js';
 import type { Dialect } from '../domain/statement.js';
 import type { Queryable, Transaction } from './client.js';
 

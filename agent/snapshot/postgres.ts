@@ -1,4 +1,4 @@
-import type { SchemaSnapshot, SearchPaths, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
+import type { SchemaSnapshot, SearchPaths, SnapshotConstraint, SnapshotTable } from '../../domain/snapshot.js';
 import type { Step } from '../drivers/postgres/exchange.js';
 import { SEARCHED } from '../drivers/postgres/search-path.js';
 import type { PostgresSession } from '../drivers/postgres/session.js';

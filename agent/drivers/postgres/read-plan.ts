@@ -1,4 +1,4 @@
-import { problemInPlan } from '../plan.js';
+import { problemInPlan } from '../read-plan.js';
 
 /**
  * Why the plan of a read would write, or null (AP-28): a node that modifies or locks rows, or a foreign scan that does not only select.

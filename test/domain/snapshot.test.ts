@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { indexTables, type SearchPaths, searchPathOf } from '../../domain/schema-snapshot.js';
+import { indexTables, type SearchPaths, searchPathOf } from '../../domain/snapshot.js';
 import { table } from '../support/snapshots.js';
 
 const tables = ['app', 'public', 'old'].map((schema) => table('items', { schema_name: schema }));

@@ -5,7 +5,7 @@ import { Interrupted } from './drivers/faults.js';
 import type { GatewayClient } from './gateway-client.js';
 import type { Log } from './log.js';
 import { cutErrorText } from './outcome.js';
-import { NoSnapshot, SnapshotTooLarge } from './schema/no-snapshot.js';
+import { NoSnapshot, SnapshotTooLarge } from './snapshot/no-snapshot.js';
 import type { Timings } from './timings.js';
 
 export interface SchemaSync {

@@ -1,4 +1,4 @@
-import { problemInPlan } from '../plan.js';
+import { problemInPlan } from '../read-plan.js';
 import { asMysqlError } from './errors.js';
 import type { MysqlSession } from './session.js';
 

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { findScopes } from '../../db/agents.js';
 import { insertAuditEvents } from '../../db/audit.js';
-import { recordSync } from '../../db/schemas.js';
+import { recordSync } from '../../db/snapshots.js';
 import type { AuditDraft } from '../../domain/audit.js';
 import { forbidden, invalid } from '../../domain/errors.js';
 import type { Dialect } from '../../domain/statement.js';
@@ -10,7 +10,7 @@ import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { registered } from '../requests/facts.js';
 import { requireServed } from './caller.js';
-import { inOrder, type schemaSyncBody } from './schema-body.js';
+import { inOrder, type schemaSyncBody } from './snapshot-body.js';
 
 type SyncCall = Call<undefined, undefined, z.output<typeof schemaSyncBody>>;
 

@@ -1,4 +1,4 @@
-import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/schema-snapshot.js';
+import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/snapshot.js';
 import { lexMysql } from '../../sql/mysql/lexer.js';
 import { nameOf } from '../../sql/mysql/statement.js';
 import { limitTime } from '../drivers/mysql/limits.js';

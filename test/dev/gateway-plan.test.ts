@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { planGiven, readGivenConfig } from '../../dev/plan.js';
+import { planGiven, readGivenConfig } from '../../dev/gateway-plan.js';
 
 let folder: string;
 let file: string;
