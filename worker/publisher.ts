@@ -90,7 +90,7 @@ async function publish(
     }
   } catch (error) {
     failure = describeError(error);
-    log.warn({ change_request_id: taken.requestId, error: failure }, 'Temporal did not take the news of a request');
+    log.warn({ request_id: taken.requestId, error: failure }, 'Temporal did not take the news of a request');
   }
   const left = waiting.map(({ id }) => id);
   await Promise.all([

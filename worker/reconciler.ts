@@ -105,7 +105,7 @@ async function moveAndReplace(options: ReconcilerOptions, { id, clock }: Overdue
   if (!moved.changed) return;
   onMoved(moved);
   metrics.workflowRepairs.inc();
-  log.warn({ change_request_id: id, clock }, 'a request stayed overdue and was moved without its workflow');
+  log.warn({ request_id: id, clock }, 'a request stayed overdue and was moved without its workflow');
   const usable = await temporal.find();
   if (usable === null) return;
   const about = (await findAbout(database, id)) ?? null;
