@@ -1,5 +1,16 @@
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, type Stats, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { waitUntil } from '../../lib/deadline.js';
 import { failure } from '../failure.js';
 import { configDirectory } from './layers.js';
@@ -45,8 +56,8 @@ export async function changeTrusted(file: string, change: (entries: TrustEntry[]
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     await underLock(`${file}.lock`, () => {
       const text = `${JSON.stringify({ version: 1, trusted: change(readTrusted(file)) }, null, 2)}\n`;
+      removeUnfinished(file);
       const unfinished = `${file}.${process.pid}.new`;
-      rmSync(unfinished, { force: true });
       writeFileSync(unfinished, text, { mode: 0o600, flag: 'wx', flush: true });
       renameSync(unfinished, file);
     });
@@ -55,6 +66,13 @@ export async function changeTrusted(file: string, change: (entries: TrustEntry[]
     if (code === 'config_error') throw error;
     throw failure('config_error', `${file}: it cannot be written (${code ?? (error as Error).message})`);
   }
+}
+
+/** What processes that were killed have left; nobody else writes while the lock is held. */
+function removeUnfinished(file: string): void {
+  const [folder, start] = [dirname(file), `${basename(file)}.`];
+  for (const name of readdirSync(folder))
+    if (name.startsWith(start) && name.endsWith('.new')) rmSync(join(folder, name), { force: true });
 }
 
 function readOwn(file: string): string | null {
