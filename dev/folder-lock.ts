@@ -31,8 +31,8 @@ export async function resetFolder(layout: Layout): Promise<void> {
 /** Also where PostgreSQL runs as another user and its data lie elsewhere (DV-4). */
 export function removeCluster(layout: Layout): void {
   const [usual, elsewhere] = possibleDataDirs(clone, layout.postgres) as [string, string];
-  remove(usual);
-  remove(elsewhere);
+  for (const place of [usual, elsewhere])
+    for (const name of [place, `${place}.new`, `${place}.moved`, `${place}.password`]) remove(name);
   // Stays when it also holds a copy of the programs.
   if (existsSync(dirname(elsewhere)) && readdirSync(dirname(elsewhere)).length === 0) remove(dirname(elsewhere));
 }

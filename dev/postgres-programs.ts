@@ -1,6 +1,17 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 
@@ -43,26 +54,6 @@ export function placePostgres(clone: string, dataDir: string, fallbackBase = def
     place.movedTo ??= dirname(programs);
   }
   return place;
-}
-
-/**
- * Moves the data of an earlier version, which lay where their user could enter, to where it can now: whole or not at all. Nobody else may use
- * them meanwhile.
- */
-export function moveCluster(from: string, to: string): boolean {
-  if (!existsSync(join(from, 'PG_VERSION')) || existsSync(join(to, 'PG_VERSION'))) return false;
-  try {
-    renameSync(from, to);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error;
-    const unfinished = `${to}.moved`;
-    rmSync(unfinished, { recursive: true, force: true });
-    const copied = spawnSync('cp', ['-a', from, unfinished], { encoding: 'utf8' });
-    if (copied.status !== 0) throw new Error(`${from} cannot be copied to ${to}: ${copied.stderr.trim()}`);
-    renameSync(unfinished, to);
-    rmSync(from, { recursive: true, force: true });
-  }
-  return true;
 }
 
 /** Every folder that may hold the data of a cluster wanted at `dataDir`. */
@@ -118,23 +109,23 @@ export function canReach(user: User, path: string): boolean {
   return spawnSync('/usr/bin/env', ['test', '-x', path], { uid: user.uid, gid: user.gid, cwd: '/', timeout: 5000 }).status === 0;
 }
 
-/** Makes a folder that everybody may enter, whatever the umask. */
+/** Makes a folder that everybody may enter, whatever the umask; also where a start was killed before it could let them in. */
 function openFolder(folder: string): string {
   for (const path of [dirname(folder), folder]) {
-    if (existsSync(path)) continue;
-    mkdirSync(path);
-    chmodSync(path, 0o755);
+    mkdirSync(path, { recursive: true });
+    if ((statSync(path).mode & 0o755) !== 0o755) chmodSync(path, 0o755);
   }
   return folder;
 }
 
-/** 60 MB, copied once per version; a copy that was cut short is never taken for a whole one. */
+/** 60 MB, copied once per version; a copy that was cut short is never taken for a whole one, and goes with the next. */
 function copyPrograms(native: string, folder: string): string {
   const { version } = JSON.parse(readFileSync(join(native, '..', 'package.json'), 'utf8')) as { version: string };
   const target = join(folder, `postgresql-${version}`);
   if (existsSync(target)) return target;
   const unfinished = `${target}.${process.pid}`;
   openFolder(folder);
+  removeCutShort(folder, `postgresql-${version}.`);
   cpSync(native, unfinished, { recursive: true, verbatimSymlinks: true });
   spawnSync('chmod', ['-R', 'a+rX', unfinished]);
   try {
@@ -144,4 +135,20 @@ function copyPrograms(native: string, folder: string): string {
     if (!existsSync(target)) throw error;
   }
   return target;
+}
+
+/** What ends in the number of a process that is gone. */
+function removeCutShort(folder: string, start: string): void {
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith(start) && !isAlive(Number(name.slice(start.length))))
+      rmSync(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }

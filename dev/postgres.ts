@@ -1,10 +1,11 @@
-import { chownSync, existsSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { waitUntil } from '../lib/deadline.js';
 import { type Child, lastLines, startChild, waitUntilReady } from './child.js';
+import { holdsCluster, moveCluster, stayCluster } from './move-cluster.js';
 import { freePort } from './ports.js';
-import { moveCluster, type PostgresPlace, placePostgres } from './postgres-programs.js';
+import { type PostgresPlace, placePostgres } from './postgres-programs.js';
 
 export interface PostgresOptions {
   /** Root of the clone; names the folder of DV-4. */
@@ -39,9 +40,14 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   }
   if (place.dataDir !== options.dataDir) {
     await waitForFormerServer(options.dataDir);
-    if (moveCluster(options.dataDir, place.dataDir)) options.report?.(`its data were moved there from ${options.dataDir}`);
+    if (await moveCluster(options.dataDir, place.dataDir, options.logFile))
+      options.report?.(`its data were moved there from ${options.dataDir}`);
+  } else stayCluster(options.dataDir);
+  try {
+    if (!holdsCluster(place.dataDir)) await makeCluster(place, options);
+  } finally {
+    rmSync(passwordFileOf(place), { force: true });
   }
-  if (!existsSync(join(place.dataDir, 'PG_VERSION'))) await makeCluster(place, options);
   checkVersion(place.dataDir);
   await waitForFormerServer(place.dataDir);
   return launch(place, options, await freePort());
@@ -91,22 +97,20 @@ function settings(durable: boolean): string[] {
   ];
 }
 
+const passwordFileOf = ({ dataDir }: PostgresPlace): string => `${dataDir}.password`;
+
 /** Made beside its place and renamed, so that a cluster whose making was cut short is never started. */
 async function makeCluster(place: PostgresPlace, options: PostgresOptions): Promise<void> {
   const unfinished = `${place.dataDir}.new`;
-  const passwordFile = `${place.dataDir}.password`;
-  rmSync(unfinished, { recursive: true, force: true });
+  const passwordFile = passwordFileOf(place);
+  // Programs of a killed initdb may need a moment to notice.
+  rmSync(unfinished, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   mkdirSync(unfinished, { recursive: true, mode: 0o700 });
   writeFileSync(passwordFile, options.password, { mode: 0o600 });
   if (place.user !== null) for (const path of [unfinished, passwordFile]) chownSync(path, place.user.uid, place.user.gid);
-  try {
-    const how = await initdb(place, options, unfinished, passwordFile);
-    if (how !== 'exit code 0')
-      throw new Error(`PostgreSQL could not make its files (${how}):\n${lastLines(options.logFile, 15)}`);
-    renameSync(unfinished, place.dataDir);
-  } finally {
-    rmSync(passwordFile, { force: true });
-  }
+  const how = await initdb(place, options, unfinished, passwordFile);
+  if (how !== 'exit code 0') throw new Error(`PostgreSQL could not make its files (${how}):\n${lastLines(options.logFile, 15)}`);
+  renameSync(unfinished, place.dataDir);
 }
 
 async function initdb(place: PostgresPlace, options: PostgresOptions, folder: string, passwordFile: string): Promise<string> {
