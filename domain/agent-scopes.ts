@@ -1,7 +1,7 @@
 import type { AgentScopes } from './caller.js';
 import { isName } from './selectors.js';
 
-/** More would only make every poll of the token dearer. */
+/** Every poll checks all scopes, so a longer list makes each poll slower. */
 export const maxAgentScopes = 100;
 
 /** Whether the text is `<database>/<environment>`, either a name or `*`. */
@@ -15,7 +15,6 @@ export function servesPair(scopes: AgentScopes, { database, environment }: { dat
   return scopes === null || patternsOf(database, environment).some((pattern) => scopes.includes(pattern));
 }
 
-/** Splits the pairs of a poll into those the token may serve and those it may not. */
 export function splitByScopes<P extends { database: string; environment: string }>(
   scopes: AgentScopes,
   pairs: readonly P[],
@@ -27,8 +26,8 @@ export function splitByScopes<P extends { database: string; environment: string 
 }
 
 /**
- * HD-11: whether a token of the execution's own agent may report on it. The token that claimed it may, also when it was narrowed since: what was
- * committed must be told, or the request is lost though its change is real. Another token of that agent may where it serves the pair.
+ * HD-11: whether a token of the execution's own agent may report on it. The token that claimed it always may, even if it was narrowed since: a
+ * committed change must be reported, or its request is lost. Another token of that agent may only if it serves the pair.
  */
 export function mayReport(
   token: { tokenId: string; agentScopes: AgentScopes },

@@ -1,6 +1,6 @@
 export type AgentStatus = 'offline' | 'draining' | 'saturated' | 'healthy';
 
-/** What an agent is, first that applies (AG-14); `seenMsAgo` is null for one that has never polled. */
+/** The first status that applies (AG-14); `seenMsAgo` is null for an agent that has never polled. */
 export function agentStatus(agent: {
   seenMsAgo: number | null;
   draining: boolean;

@@ -10,7 +10,6 @@ export type AuditCategory =
   | 'request'
   | 'preflight';
 
-/** Category of each event type this version writes (audit section 3). */
 export const auditCategory = {
   'auth.failure': 'auth',
   'token.created': 'token',
@@ -61,7 +60,6 @@ export const auditCategory = {
 
 export type AuditType = keyof typeof auditCategory;
 
-/** Whoever acts: a user or agent by credential, or the system by a clock. */
 export interface Actor {
   id: string;
   type: 'user' | 'agent' | 'system';
@@ -80,7 +78,7 @@ export const systemActor: Actor = {
   clientIpSource: null,
 };
 
-/** The part of an event that a rule decides; the writer adds ids, times and, for requests, what they are about. */
+/** The part of an event that a rule decides. The writer adds ids and times and, for requests, the subject. */
 export interface AuditDraft {
   type: AuditType;
   outcome: AuditOutcome;
@@ -92,7 +90,7 @@ export interface AuditDraft {
   metadata: Record<string, unknown>;
 }
 
-/** What an event is about: a request (audit section 3, first sentence), or a pair alone. */
+/** The subject of an event: a request (audit section 3, first sentence), or a pair alone. */
 export interface AuditSubject {
   requestId: string | null;
   operation: string | null;
@@ -102,7 +100,7 @@ export interface AuditSubject {
   detailRaw: string | null;
 }
 
-/** The stored text of an event's metadata: the rule's keys, then the token of the caller (AU-21). */
+/** The stored text of an event's metadata: the rule's keys, then the caller's token (AU-21). */
 export function metadataJson(draft: AuditDraft): string {
   const tokenId = draft.actor.tokenId;
   return JSON.stringify(tokenId === null ? draft.metadata : { ...draft.metadata, auth_token_id: tokenId });

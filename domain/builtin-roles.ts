@@ -25,7 +25,7 @@ const DBA: Permission[] = [
   'metrics.view',
 ];
 
-/** The roles of identity.md 4.2, whose names no custom role may take. */
+/** The roles of identity.md 4.2. No custom role may take one of these names. */
 export const BUILTIN_ROLES: readonly EffectiveRole[] = [
   builtin('requester', REQUESTER),
   builtin('approver', APPROVER),

@@ -16,15 +16,15 @@ export interface EffectiveRole {
   environments: string[];
 }
 
-/** Who calls, as resolved for this call: `roles` after the ceiling; `tokenId` null for a JWT. */
+/** The caller as resolved for this call: `roles` are those left after the ceiling; `tokenId` is null for a JWT. */
 export type Caller =
   | {
       kind: 'user';
       id: string;
       roles: EffectiveRole[];
-      /** Those that selectors see (HD-71). */
+      /** The groups that selectors see (HD-71). */
       groups: string[];
-      /** All, stored and from the JWT (IM-52). */
+      /** All groups, stored and from the JWT (IM-52). */
       memberOf: string[];
       origins: CallerOrigins;
       tokenId: string | null;
@@ -32,18 +32,18 @@ export type Caller =
   | { kind: 'agent'; id: string; tokenId: string; agentScopes: AgentScopes };
 
 /**
- * Whom something goes back to (HD-70): every user who made it, or who made the account or issued the token it was made with. Empty: the gateway itself,
- * or nobody knows any more. A lone `*`: more people than are kept, so it may be anybody.
+ * The users behind something (HD-70): everyone who made it, and everyone who created the account or issued the token it was made with. Empty: the
+ * gateway itself, or unknown. A lone `*`: more people than are kept, so it may be anybody.
  */
 export type Origins = readonly string[];
 
-/** Whom all that a caller approves with goes back to. */
+/** The users behind everything that a caller approves with. */
 export interface CallerOrigins {
   account: Origins;
   credential: Origins;
-  /** Of each membership; a group that is missing was granted by nobody we know. */
+  /** Of each membership; a group that is missing was granted by nobody known. */
   groups: ReadonlyMap<string, Origins>;
-  /** Of each role every way by which it is held: directly, or by a group. */
+  /** For each role, one entry per way of holding it: directly, or through a group. */
   roles: ReadonlyMap<string, readonly Origins[]>;
 }
 

@@ -9,13 +9,13 @@ export type Json =
   | { kind: 'scalar'; value: string | boolean | null }
   | { kind: 'number'; text: string };
 
-/** Canonical form of a JSON text; a text that is no JSON, or nests more than 200 levels, is given back as it is (ET-09). */
+/** Canonical form of a JSON text. Returns the text unchanged if it is not JSON or nests more than 200 levels (ET-09). */
 export function canonicalJson(text: string): string {
   const value = readJson(text);
   return value === null ? text : canonical(value);
 }
 
-/** A JSON text as a tree; null when it is no JSON or nests more than 200 levels. */
+/** A JSON text as a tree; null if it is not JSON or nests more than 200 levels. */
 export function readJson(text: string): Json | null {
   if (isNestedDeeper(new TextEncoder().encode(text), MAX_DEPTH)) return null;
   try {
@@ -97,5 +97,5 @@ export function compareCodePoints(a: string, b: string): number {
   return at === shorter ? a.length - b.length : rank(a.charCodeAt(at)) - rank(b.charCodeAt(at));
 }
 
-/** Surrogates stand for what comes after all other units. */
+/** Ranks surrogates above all other units. */
 const rank = (unit: number) => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800);

@@ -9,13 +9,13 @@ export interface CascadeChild {
 export interface Cascade {
   /** Sorted by schema and name, each once at its smallest depth. */
   readonly children: readonly CascadeChild[];
-  /** Further children lie below the last depth. */
+  /** There are further children below the maximum depth. */
   readonly truncated: boolean;
 }
 
 const maxDepth = 3;
 
-/** Reads a snapshot once; the answer gives the tables whose rows a DELETE on a target may delete with it (SQ-94). */
+/** Indexes a snapshot once. The returned function lists the tables whose rows a DELETE on a target may also delete (SQ-94). */
 export function indexCascades(snapshot: SchemaSnapshot): (target: SnapshotTable) => Cascade {
   const inbound = inbounds.get(snapshot) ?? indexInbound(snapshot);
   inbounds.set(snapshot, inbound);
@@ -24,7 +24,6 @@ export function indexCascades(snapshot: SchemaSnapshot): (target: SnapshotTable)
 
 const inbounds = new WeakMap<SchemaSnapshot, Inbound>();
 
-/** Breadth first. */
 function walkCascade(inbound: Inbound, target: SnapshotTable): Cascade {
   const childrenOf = (table: SnapshotTable): readonly SnapshotTable[] => inbound.get(keyOf(table.schema_name, table.name)) ?? [];
   const found = new Map<SnapshotTable, number>();
@@ -43,7 +42,7 @@ function walkCascade(inbound: Inbound, target: SnapshotTable): Cascade {
   };
 }
 
-/** By the referenced table, the tables with a foreign key ON DELETE CASCADE to it. */
+/** Keyed by the referenced table: the tables with an ON DELETE CASCADE foreign key to it. */
 type Inbound = ReadonlyMap<string, readonly SnapshotTable[]>;
 
 function indexInbound(snapshot: SchemaSnapshot): Inbound {

@@ -1,4 +1,4 @@
-/** Resources of HT-95; each has its own not_found, conflict and gone codes. */
+/** Resources of HT-95. Each has its own not_found, conflict and gone codes. */
 export type Resource =
   | 'request'
   | 'execution'
@@ -51,7 +51,7 @@ export type FixedCode =
 
 export type ErrorCode = FixedCode | `${Resource}.${'not_found' | 'conflict' | 'gone'}`;
 
-/** What a code with several meanings means here (HT-90): programs decide by it, the text is for people. */
+/** What a code with several meanings means here (HT-90). Programs decide by the reason; the text is for people. */
 export const reasons = [
   'reason_required',
   'not_registered',
@@ -76,13 +76,13 @@ export const reasons = [
 
 export type Reason = (typeof reasons)[number];
 
-/** A refusal that a caller may see: a closed code, one line of text, optional advice (HT-90). Anything else thrown is a bug. */
+/** A refusal that a caller may see: a closed code, one line of text, optional advice (HT-90). Any other error is a bug. */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | null;
   readonly reason: Reason | null;
 
-  /** `cause` is for the log alone. */
+  /** `cause` goes to the log only. */
   constructor(code: ErrorCode, message: string, hint: string | null, options: { cause?: unknown; reason?: Reason | null } = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : {});
     this.name = 'GatewayError';
@@ -92,7 +92,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** Makes the refusal to throw; `hint` is the place of the offending value (HT-91) or advice. */
+/** Returns the error for the caller to throw. `hint` is the place of the offending value (HT-91) or advice. */
 export function refusal(
   code: ErrorCode,
   message: string,
@@ -102,7 +102,9 @@ export function refusal(
   return new GatewayError(code, message, hint, { reason });
 }
 
-/** The one text of every refusal by permission, and the hint that says nothing (HT-93, HT-I6); a reason only for who may know of the object (HD-70). */
+/**
+ * All permission refusals share one text and give no hint (HT-93, HT-I6). Pass a reason only to callers who may know that the object exists (HD-70).
+ */
 export const forbidden = (reason: string | null = null) => refusal('auth.forbidden', 'forbidden', reason);
 
 /** 404 of a resource with the text of the catalogue (HT-97). */

@@ -24,7 +24,7 @@ export interface FirstFields {
 export type TokenValue = string | number | boolean | null;
 export type TokenFields = ReadonlyMap<string, TokenValue>;
 
-/** The role that stands in a token for all that the requester's credential could activate (ET-06): names are ASCII, so that this is their byte order. */
+/** The role that a token names for everything the requester's credential could activate (ET-06). Names are ASCII, so this sorts by bytes. */
 export function requesterRole(roles: readonly { name: string }[]): string {
   return roles.map(({ name }) => name).sort()[0] ?? 'unknown';
 }
@@ -44,7 +44,7 @@ export function secondMessage(fields: TokenFields): string {
   return `svc-execution-token-v2\n${signedFields(fields, 'claim_signature')}`;
 }
 
-/** Canonical form of a token's fields without its signature (ET-09, ET-14); keys that a reader does not know are part of it. */
+/** Canonical form of a token's fields without its signature (ET-09, ET-14). It includes keys that the reader does not know. */
 export function signedFields(fields: TokenFields, signature: string): string {
   const signed = [...fields].filter(([key]) => key !== signature);
   const members = signed.sort(([a], [b]) => compareCodePoints(a, b)).map(([key, value]) => `${quoted(key)}:${scalar(value)}`);
@@ -62,7 +62,7 @@ export function detailMessage(operation: string, detail: string): string {
   return canonicalOperations.has(operation) ? canonicalJson(detail) : detail;
 }
 
-/** The fields of a token text, or why it breaks ET-01. */
+/** The fields of a token text, or the reason why it breaks ET-01. */
 export function readTokenFields(text: string): { fields: TokenFields } | { why: string } {
   const value = readJson(text);
   if (value === null) return { why: 'not a JSON text' };

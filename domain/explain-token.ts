@@ -2,7 +2,7 @@ import { signedFields, type TokenFields } from './execution-token.js';
 
 export type ExplainKind = 'dry_run' | 'preflight';
 
-/** What an explain token says of the job it is for (HD-81). */
+/** What an explain token says about its job (HD-81). */
 export interface ExplainFields {
   jobId: string;
   kind: ExplainKind;
@@ -12,10 +12,10 @@ export interface ExplainFields {
   agentId: string;
 }
 
-/** Bytes of an explain token's signature, as text: its first line keeps it apart from every other text that is signed with the same key. */
+/** Bytes of an explain token's signature, as text. The first line separates it from every other text signed with the same key. */
 export const explainMessage = (fields: TokenFields): string => `svc-explain-token-v1\n${signedFields(fields, 'signature')}`;
 
-/** The members of a token that must be those of its job. */
+/** The token members that must equal those of its job. */
 export const explainMembers = (f: ExplainFields): [string, string][] => [
   ['job_id', f.jobId],
   ['kind', f.kind],

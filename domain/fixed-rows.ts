@@ -2,8 +2,8 @@ import type { SnapshotTable, TableLookup } from './snapshot.js';
 import type { FixedColumn, StatementFacts } from './statement.js';
 
 /**
- * The tables of which a text of one statement writes rows that it tells one by one (HD-96): an INSERT … VALUES, or an UPDATE or DELETE that compares all
- * columns of a key with constants.
+ * The tables whose written rows a one-statement text lists one by one (HD-96): an INSERT … VALUES, or an UPDATE or DELETE that compares all columns
+ * of a key with constants.
  */
 export function fixedTables(facts: readonly StatementFacts[], lookup: TableLookup): ReadonlySet<SnapshotTable> {
   const [only] = facts;
@@ -24,12 +24,12 @@ function holdsKey({ keys, columns }: SnapshotTable, fixed: readonly FixedColumn[
   return (keys ?? []).some((key) => key.length > 0 && key.every(isFixed));
 }
 
-/** MySQL compares the names of columns without case; two columns of a table never differ in case only there. */
+/** MySQL compares column names without case; no two columns of a table differ only in case there. */
 const isNamed = (written: string, name: string): boolean => written === name || written === name.toLowerCase();
 
 /**
- * Whether at most one value of the column equals such a constant. MySQL compares a text with a number as floating-point numbers, by which many
- * are equal: there a text is told apart from one without a type.
+ * Whether at most one value of the column equals a constant of this kind. MySQL compares a text with a number as floating-point numbers, and many
+ * of those are equal; so a string constant is `text` in MySQL, never `untyped`.
  */
 function fits(type: string, as: string): boolean {
   if (as === 'integer' || as === 'number') return (as === 'integer' ? whole : exact).test(type);

@@ -1,6 +1,6 @@
 import type { Caller, CallerOrigins, Origins } from './caller.js';
 
-/** Who granted something, as it is stored beside what was granted. */
+/** Who granted something; stored beside what was granted. */
 export interface Grant {
   by: string;
   /** The id of the API token that was used; null for the gateway itself and for a JWT. */
@@ -8,7 +8,7 @@ export interface Grant {
   origins: Origins;
 }
 
-/** Of a caller whom nobody we know has made or granted anything. */
+/** For callers with no known creator and no known grants. */
 export const noOrigins: CallerOrigins = { account: [], credential: [], groups: new Map(), roles: new Map() };
 
 type User = Extract<Caller, { kind: 'user' }>;
@@ -18,7 +18,9 @@ const maxOrigins = 64;
 
 export const systemGrant: Grant = { by: 'system', token: null, origins: [] };
 
-/** What a caller who grants, creates or issues leaves behind. All is kept flat, so that no later change of accounts or tokens makes it forgotten. */
+/**
+ * What a caller who grants, creates or issues leaves behind. All origins are copied flat, so that later changes to accounts or tokens erase nothing.
+ */
 export function grantBy(caller: Caller): Grant {
   const own = caller.kind === 'agent' ? [] : [caller.id, ...caller.origins.account, ...caller.origins.credential];
   return { by: caller.id, token: caller.tokenId, origins: bounded([...new Set(own)]) };
@@ -28,10 +30,10 @@ const bounded = (origins: Origins): Origins => (origins.length > maxOrigins || o
 
 const goesBackTo = (origins: Origins, id: string) => origins.includes(id) || origins.includes(anybody);
 
-/** Requesters of whom the caller approves nothing, whatever the selector: those whom the account or the credential goes back to. */
+/** Requesters whose requests the caller never approves, whatever the selector: those behind the caller's account or credential. */
 export const callerTies = ({ origins }: User): Origins => bounded([...new Set([...origins.account, ...origins.credential])]);
 
-/** Requesters for whom a selector that matches the caller does not count: those whom every way by which it matches goes back to. */
+/** Requesters for whom a selector that matches the caller does not count: those who are behind every way by which it matches. */
 export function selectorTies({ origins }: User, selector: string): Origins {
   const [kind, name] = [selector.slice(0, selector.indexOf(':')), selector.slice(selector.indexOf(':') + 1)];
   const ways = { group: [origins.groups.get(name) ?? []], role: origins.roles.get(name) ?? [] }[kind] ?? [];
@@ -43,7 +45,7 @@ function common(a: Origins, b: Origins): Origins {
   return b.includes(anybody) ? a : a.filter((id) => b.includes(id));
 }
 
-/** Why the caller approves nothing of this requester; null when nothing ties them. */
+/** Why the caller may not approve requests of this requester; null when nothing ties them. */
 export function tieToRequester({ origins }: User, requester: string): string | null {
   if (goesBackTo(origins.account, requester)) return 'the requester created your account, directly or through others';
   if (goesBackTo(origins.credential, requester))
@@ -51,6 +53,6 @@ export function tieToRequester({ origins }: User, requester: string): string | n
   return null;
 }
 
-/** Whether a selector that matches the caller was granted by anybody but the requester. */
+/** Whether anybody but the requester granted a selector that matches the caller. */
 export const countsFor = (caller: User, selector: string, requester: string): boolean =>
   !goesBackTo(selectorTies(caller, selector), requester);

@@ -1,7 +1,7 @@
 const form = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/;
 const daysIn = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-/** HT-74: an RFC 3339 time with an offset as milliseconds since the epoch, cut below the millisecond; null for anything else. */
+/** HT-74: an RFC 3339 time with an offset, as milliseconds since the epoch, truncated to the millisecond; null for anything else. */
 export function parseInstant(text: string): number | null {
   const parts = form.exec(text);
   if (parts === null) return null;
@@ -24,7 +24,10 @@ export function parseInstant(text: string): number | null {
   return whole - offsetMinutes * 60_000;
 }
 
-/** The same time in UTC with six fraction digits, as audit events write theirs (AU-1), so that both compare as texts; null for anything else. */
+/**
+ * The same time in UTC with six fraction digits, the form that audit events are written in (AU-1), so that both compare as texts; null for anything
+ * else.
+ */
 export function parseInstantText(text: string): string | null {
   const ms = parseInstant(text);
   if (ms === null) return null;

@@ -9,7 +9,7 @@ interface Holder {
 
 type AuthConfig = Parameters<typeof resolveRoles>[0]['config'];
 
-/** IM-64: whether one of the active users holds `*` on everything, by a direct role or by one of a stored group; defaults and JWTs do not count. */
+/** IM-64: whether any active user holds `*` on everything, through a direct role or a stored group. The default role and JWTs do not count. */
 export function hasAdmin(activeUsers: readonly Holder[], config: AuthConfig): boolean {
   const withoutDefault = { ...config, defaultRole: null };
   return activeUsers.some(({ roles, groups }) =>

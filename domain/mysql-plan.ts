@@ -3,8 +3,8 @@ import { notPlanned } from './plan-error.js';
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /**
- * What of a plan of MySQL or MariaDB is passed on (HD-2): for each table its name, how it is read, its keys, rows, filtered and cost, and how they are
- * joined. Messages, conditions, sort keys and what later versions add are left out: they can hold values. Total for any JSON.
+ * The part of a MySQL or MariaDB plan that is passed on (HD-2): for each table its name, access type, keys, rows, filtered and cost, and how tables
+ * are joined. Messages, conditions, sort keys and fields of later versions are dropped, since they can hold values. Total for any JSON.
  */
 export function reducedMysqlPlan(plan: unknown): Json {
   const node = objectOf(plan);
@@ -21,8 +21,8 @@ export function reducedMysqlPlan(plan: unknown): Json {
 }
 
 /**
- * Whether the server read rows to make the plan: it does so for a table of which one row at most can match, and puts the values of that row into everything
- * else, estimates included; or it answers from an index and leaves a message in the table's place.
+ * Whether the server read rows to make the plan. It reads a table that can match at most one row and puts that row's values into everything else,
+ * estimates included; or it answers from an index and leaves a message in place of the table.
  */
 export function readsRowsToPlan(plan: unknown): boolean {
   const open: unknown[] = [plan];
@@ -34,14 +34,14 @@ export function readsRowsToPlan(plan: unknown): boolean {
     if (node === null) continue;
     if (reading.test(String(node.message ?? ''))) return true;
     oneRow ||= node.access_type === 'const' || node.access_type === 'system';
-    // The result of a subquery in FROM is called `<derived2>`; made of constants it tells nothing.
+    // The result of a subquery in FROM is named `<derived2>`; if it is made of constants, it reveals nothing.
     isStored ||= typeof node.table_name === 'string' && !node.table_name.startsWith('<');
     open.push(...Object.values(node));
   }
   return oneRow && isStored;
 }
 
-/** The plan as people may see it: that of PostgreSQL, a list, as it is; an object, as MySQL and MariaDB give it, reduced. */
+/** The plan as people may see it: PostgreSQL's, a list, unchanged; MySQL's and MariaDB's, an object, reduced. */
 export function shownPlan(text: string): { plan: string } | { error: string } {
   const plan: unknown = JSON.parse(text);
   if (objectOf(plan) === null) return { plan: text };
@@ -50,7 +50,7 @@ export function shownPlan(text: string): { plan: string } | { error: string } {
 
 export const readsRows = notPlanned('the server reads rows while it plans this');
 
-/** In the place of a plan that is the same whether there is such a row or not. */
+/** Stands in for a plan, the same whether or not the row exists. */
 export const alikePlan = (table: string): object => ({
   query_block: { select_id: 1, table: { table_name: table, access_type: 'const', rows: 1 } },
 });
@@ -60,7 +60,7 @@ const isAlike = (plan: unknown): boolean => {
   return typeof name === 'string' && JSON.stringify(plan) === JSON.stringify(alikePlan(name));
 };
 
-/** All but what a plan says of statements without tables, without a condition, and of conditions that are false by themselves. */
+/** Matches every plan message except those for statements without tables or conditions, and for conditions that are false in themselves. */
 const reading =
   /^(?!$|No tables used$|Impossible (WHERE|HAVING)$|Zero limit$|Deleting all rows$|No matching rows after partition pruning$)/i;
 

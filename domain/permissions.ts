@@ -4,21 +4,21 @@ import { PERMISSIONS, type Permission, type PermissionClass } from './permission
 import { coversPair } from './selectors.js';
 
 /**
- * Where a permission must hold: a pair (a `*` in it is a policy row, IM-40), `somewhere` = in any role, `everywhere` = in a role without limits.
- * The class wins: `self` never looks at the scope, `global` always wants `everywhere`.
+ * Where a permission must hold: a pair (a `*` in it is a policy row, IM-40), `somewhere` = in any role, `everywhere` = in a role without limits. The
+ * permission's class wins: `self` ignores the scope, `global` always needs `everywhere`.
  */
 export type Scope = Pair | 'somewhere' | 'everywhere';
 
 /**
- * IM-40, IM-41, IM-43: may the caller do this kind of thing there? `any` asks for the right over objects of others, `own` is satisfied by both.
- * Whose object it is, is for the calling code to look at (RQ-2 to RQ-7).
+ * IM-40, IM-41, IM-43: may the caller do this kind of thing there? `any` asks for the right over other users' objects; both ownerships satisfy `own`.
+ * The calling code checks whose object it is (RQ-2 to RQ-7).
  */
 export function can(caller: Caller, permission: Permission, scope: Scope, ownership: Ownership = 'own'): boolean {
   if (caller.kind === 'agent') return permission === 'agent.operate';
   return caller.roles.some((held) => grants(held, permission, ownership) && coversScope(held, permission, scope));
 }
 
-/** Whether any role that covers the database, in whatever environment, holds the permission (SC-4). */
+/** Whether any role that covers the database, in any environment, holds the permission (SC-4). */
 export function canInDatabase(caller: Caller, permission: Permission, database: string): boolean {
   if (caller.kind === 'agent') return false;
   return caller.roles.some((held) => grants(held, permission, 'own') && reaches(held.databases, database));
@@ -41,7 +41,7 @@ export function coversRoles(caller: Caller, granted: readonly EffectiveRole[]): 
   );
 }
 
-/** Reads `perm`, `perm:own` or `perm:any` of a custom role (IM-50); a text says what is wrong with it. */
+/** Parses `perm`, `perm:own` or `perm:any` of a custom role (IM-50). Returns a text that says what is wrong if it cannot. */
 export function parsePermission(text: string): { perm: Permission | '*'; ownership: Ownership } | string {
   if (text === '*') return { perm: '*', ownership: 'any' };
   const [name = '', suffix, ...rest] = text.split(':');
@@ -55,7 +55,7 @@ export function parsePermission(text: string): { perm: Permission | '*'; ownersh
 
 export const isPermission = (text: string): text is Permission => Object.hasOwn(PERMISSIONS, text);
 
-/** What identity providers add to a user for one call (IM-51); `defaultRole` is `[auth.oidc].default_role`, null = switched off. */
+/** What an identity provider adds to a user for one call (IM-51). `defaultRole` is `[auth.oidc].default_role`; null = off. */
 export interface JwtParts {
   groups: string[];
   mappedRoles: string[];
@@ -75,7 +75,7 @@ interface RoleSources {
 }
 
 /**
- * IM-51: the roles of a user before any ceiling, in the order direct, groups, mapped, without repeats; unknown names are dropped. A default is used
+ * IM-51: the roles of a user before any ceiling, in the order direct, groups, mapped, without repeats. Unknown names are dropped. The default applies
  * only when nothing else resolves. Empty = `auth.no_roles_resolved`.
  */
 export function resolveRoles({ direct, groups, config, jwt }: RoleSources): EffectiveRole[] {
@@ -89,12 +89,11 @@ export function resolveRoles({ direct, groups, config, jwt }: RoleSources): Effe
   return [];
 }
 
-/** A built-in role or a custom one of the configuration. */
 export function findRole(name: string, custom: readonly EffectiveRole[]): EffectiveRole | undefined {
   return BUILTIN_ROLES.find((known) => known.name === name) ?? custom.find((known) => known.name === name);
 }
 
-/** IM-20: effective roles of a credential; empty means 403 `auth.insufficient_scope`. An agent has exactly `agent-default`, a JWT no ceiling. */
+/** IM-20: effective roles of a credential; empty means 403 `auth.insufficient_scope`. An agent has exactly `agent-default`; a JWT has no ceiling. */
 export function applyCeiling(
   subject: 'user' | 'agent' | 'jwt',
   resolved: readonly EffectiveRole[],

@@ -1,13 +1,13 @@
-/** Why a statement is not planned before somebody approved it (HD-1). */
+/** Why a statement is not planned before approval (HD-1). */
 export const notPlanned = (reason: string): string => `not planned before approval: ${reason}`;
 
 const refused = 'the database refused the plan';
 const missingRight = ': a right is missing';
 
 /**
- * The error text of an EXPLAIN as people may see it (HD-2): a database's own words only when they tell names and types, never data. Texts of agents of
- * every version come here, and texts that were here before: what is shown stays as it is. Without a code nothing is known of a text, so that only
- * sentences of the gateway and the agent pass, and a refused permission of the plainest form.
+ * The error text of an EXPLAIN as people may see it (HD-2): the database's own words pass only when they give names and types, never data. The texts
+ * come from agents of every version and from old rows, so a text that is shown must stay as it is. A text without an error code is unknown, so only
+ * sentences of the gateway and the agent pass, and the plainest form of a permission refusal.
  */
 export function shownPlanError(text: string): string {
   if (ours.some((one) => one.test(text)) || tellsNames(text)) return text;
@@ -15,10 +15,10 @@ export function shownPlanError(text: string): string {
   return `${refused}${code === undefined ? '' : ` (SQLSTATE ${code})`}${isPermissionError(text) ? missingRight : ''}`;
 }
 
-/** Whether it says, in whatever words, that the agent's role lacks a right (AG-69). */
+/** Whether the text says, in any wording, that the agent's role lacks a right (AG-69). */
 export const isPermissionError = (text: string): boolean => !echoes.test(text) && denied.test(text);
 
-/** Every code in the text counts: data could spell one, but cannot take the server's own away. */
+/** Every code in the text counts: data could contain a code, but cannot remove the server's own. */
 function tellsNames(text: string): boolean {
   const codes = [...text.matchAll(states)].map(([, code]) => code!);
   const numbers = [...text.matchAll(mysqlErrors)].map(([, number]) => number!);
@@ -28,10 +28,10 @@ function tellsNames(text: string): boolean {
 
 const states = /\bSQLSTATE ([0-9A-Z]{5})\b/g;
 const mysqlErrors = /\berror (\d+), SQLSTATE /g;
-/** No database, table or column of that name, a syntax error, a table or column that may not be used, no routine of that name. */
+/** Unknown database, table, column or routine, a syntax error, or a table or column that may not be used. */
 const nameErrors = new Set(['1046', '1049', '1051', '1054', '1064', '1109', '1142', '1143', '1146', '1305']);
 
-/** They repeat parts of the statement. */
+/** These repeat parts of the statement. */
 const echoes = /^(not planned before approval: |refused: )/;
 const ours = [
   echoes,

@@ -1,4 +1,4 @@
-/** The few numbers of an EXPLAIN that preflight shows; null where the plan does not say. */
+/** The few numbers of an EXPLAIN that preflight shows; null where the plan does not give one. */
 export interface PlanSummary {
   estimatedRows: number | null;
   estimatedCost: number | null;
@@ -21,7 +21,7 @@ export function summarisePlan(plan: unknown): PlanSummary {
   };
 }
 
-/** The rows of the last table that is read: MySQL counts what the join has produced so far, MariaDB only each table for itself. */
+/** Rows of the last table read: MySQL counts what the join has produced so far, MariaDB counts each table by itself. */
 function mysqlRows(block: Node): number | null {
   let node: Node | null = block;
   for (let depth = 0; node !== null && depth < maxWrappers; depth += 1) {
@@ -39,7 +39,7 @@ function mysqlRows(block: Node): number | null {
   return null;
 }
 
-/** What MySQL and MariaDB put between a query and its tables: sorting and grouping, which keep or lower the number of rows. */
+/** Nodes that MySQL and MariaDB put between a query and its tables. They sort and group, so they never raise the number of rows. */
 const wrappers = [
   'ordering_operation',
   'grouping_operation',

@@ -17,7 +17,7 @@ export interface AutoApproveRule {
   allowReadOnly: boolean;
   allowSafeDdl: boolean;
   maxEstimatedRows: number;
-  /** Absent in what was stored before the key existed: the default then. */
+  /** Absent in rows stored before the key existed; the default applies then. */
   maxSnapshotAgeSecs?: number;
 }
 
@@ -85,7 +85,7 @@ export interface ReviewPolicy {
   id: string;
   database: string;
   environment: string;
-  /** What a blocking finding in a migration does, off for no findings; absent in what was stored before the key existed: a warning then. */
+  /** What a blocking finding in a migration does; `off` suppresses findings. Absent in rows stored before the key existed; it is a warning then. */
   migrations?: ReviewAction;
   rules: Record<ReviewRule, ReviewAction>;
 }
@@ -101,7 +101,7 @@ export interface ResultPolicy {
   access: string[];
 }
 
-/** What is shared of a webhook: never its URL or secret (CF-31). */
+/** The shared part of a webhook: never its URL or secret (CF-31). */
 export interface SharedWebhook {
   id: string;
   /** Empty = all (NT-10). */
@@ -120,7 +120,7 @@ export interface NotificationPolicy {
   slackChannels: string[] | null;
 }
 
-/** The six operations, in the order of PO-3. */
+/** In the order of PO-3. */
 export const OPERATIONS = [
   'execute_select',
   'execute_dml',
@@ -136,7 +136,7 @@ export type Operation = (typeof OPERATIONS)[number];
 export interface SharedConfig {
   auth: {
     defaultRole: string | null;
-    /** Custom roles only, permissions parsed, empty scopes turned into `['*']` (IM-50). */
+    /** Custom roles only. Permissions are parsed and empty scopes replaced by `['*']` (IM-50). */
     roles: EffectiveRole[];
     groups: { name: string; roles: string[] }[];
   };

@@ -4,7 +4,7 @@ import type { AutoApproval, RiskLevel } from './workflow-policy.js';
 
 export type PreflightStatus = 'requestable' | 'blocked' | 'warning';
 
-/** Everything the verdict on an accepted text rests on; the caller's rights are those of RQ-21. */
+/** Everything that the verdict on an accepted text depends on. The caller's rights are those of RQ-21. */
 export interface PreflightFacts {
   classified: {
     operation: 'execute_select' | 'execute_dml' | 'migrate_up' | 'migrate_down';
@@ -62,7 +62,7 @@ export function preflightAnswer(facts: PreflightFacts) {
   };
 }
 
-/** PF-20: a text that is refused, or that no workflow policy takes; `reason` is told, nothing else is. */
+/** PF-20: for a text that is refused, or that no workflow policy takes. Only `reason` is disclosed. */
 export function blockedAnswer(code: 'parse_failure' | 'rejected', reason: string, hint: string | null) {
   return {
     status: 'blocked' as const,
@@ -96,7 +96,7 @@ export function blockedAnswer(code: 'parse_failure' | 'rejected', reason: string
   };
 }
 
-/** PF-15, first that applies. */
+/** PF-15: the first status that applies. */
 function statusOf({ review, canSubmit, workflow, approval }: PreflightFacts): PreflightStatus {
   if (review.blocked || !canSubmit) return 'blocked';
   const aboveRisk = workflow.autoApprove?.mode === 'risk_based' && approval.outcome !== 'auto_approved';

@@ -3,46 +3,45 @@ export const windowMs = 60_000;
 
 export type LimitKind = 'token' | 'address' | 'auth' | 'preflight';
 
-/** What is counted together, and how many of it may pass in a window. */
+/** Calls that are counted together, and how many of them may pass per window. */
 export interface Limit {
   kind: LimitKind;
-  /** Whose calls: a token's id, an address, a user. */
+  /** Whose calls these are: a token's id, an address or a user. */
   subject: string;
   perWindow: number;
 }
 
-/** What the counters say of one call. */
 export interface LimitVerdict {
   passes: boolean;
   perWindow: number;
   remaining: number;
-  /** Milliseconds to the end of the window. */
+  /** Milliseconds until the window ends. */
   resetMs: number;
 }
 
 const largestBlock = 500;
 
 /**
- * How many calls a process takes out of a shared window at once (OP-34): a fiftieth of the limit, so that other processes find enough, and
- * at most 500. A small limit is counted one by one.
+ * How many calls a process takes out of a shared window at a time (OP-34): a fiftieth of the limit, so that enough is left for other processes, and
+ * at most 500. A small limit is counted call by call.
  */
 export function blockOf(perWindow: number): number {
   return Math.min(largestBlock, Math.max(1, Math.floor(perWindow / 50)));
 }
 
-/** How many of `amount` calls may pass when `taken` calls of the window, these included, have been given out (OP-I2). */
+/** How many of `amount` calls may pass when `taken` calls of the window, including these, have been given out (OP-I2). */
 export function grantedOf(perWindow: number, amount: number, taken: number): number {
   return Math.max(0, Math.min(amount, perWindow - (taken - amount)));
 }
 
-/** The verdict that a caller meets first: a refusal, else the fewest calls left (OP-32). */
+/** The stricter verdict: a refusal, else the fewest calls left (OP-32). */
 export function tighter(one: LimitVerdict | null, other: LimitVerdict): LimitVerdict {
   if (one === null) return other;
   if (one.passes !== other.passes) return one.passes ? other : one;
   return other.remaining < one.remaining ? other : one;
 }
 
-/** What an address is counted as (OP-31): an IPv4 address itself, an IPv6 address in canonical form as its /64. */
+/** The form in which an address is counted (OP-31): an IPv4 address itself, an IPv6 address as its canonical /64. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;
   const [head = '', tail] = address.split('::');

@@ -1,13 +1,13 @@
 import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable, TableLookup, UserCode } from './snapshot.js';
 import type { StatementFacts, UsedName } from './statement.js';
 
-/** What runs with the writes of a text besides what it spells (HD-21). */
+/** What runs with the writes of a text besides what it spells out (HD-21). */
 export interface Reach {
-  /** Functions, operators and casts that are no built-ins without side effects, by the text and by its tables. */
+  /** Functions, operators and casts, from the text and its tables, that are not built-ins without side effects. */
   unlisted: string[];
   /** Tables with triggers or rules that fire. */
   triggered: readonly SnapshotTable[];
-  /** Of some table, or of the database, the snapshot does not tell it. */
+  /** The snapshot does not tell this for some table, or for the database. */
   isIncomplete: boolean;
 }
 
@@ -16,7 +16,7 @@ export function findReach(facts: readonly StatementFacts[], snapshot: SchemaSnap
     facts.flatMap(({ changesRows, ...one }) => (changesRows ? startsOf(one, lookup) : [])),
     snapshot,
   );
-  // ANALYZE and its like evaluate the expressions of indexes.
+  // ANALYZE and similar statements evaluate the expressions of indexes.
   const looked = facts.flatMap(({ changesRows, ddl, changed }) => (changesRows || ddl ? [] : changed.flatMap(lookup)));
   const tables = [...new Set([...reached, ...looked])];
   const isTold = snapshot.user_code != null && tables.every(({ triggers, code }) => triggers != null && code != null);
@@ -29,7 +29,7 @@ export function findReach(facts: readonly StatementFacts[], snapshot: SchemaSnap
   };
 }
 
-/** Names of a statement for which the database may take what a user made: overloads of built-ins, and casts that nobody writes. */
+/** Names in a statement that the database may resolve to user code: overloads of built-ins, and implicit casts. */
 export function shadowsIn({ uses, changesRows, changed }: StatementFacts, made: UserCode | null): string[] {
   if (made === null) return [];
   const isBare = ({ schema }: UsedName) => schema === null;
@@ -55,7 +55,7 @@ function startsOf({ changed, deletedFrom, insertedInto }: Omit<StatementFacts, '
   }));
 }
 
-/** The tables written, and those that foreign keys write with them. A delete follows the actions of an update too: MERGE may do both. */
+/** The tables written directly or through foreign keys. A delete also follows update actions, because MERGE may do both. */
 function walkActions(starts: readonly Start[], snapshot: SchemaSnapshot): SnapshotTable[] {
   const inbound = referencesIn(snapshot);
   const seen = new Map<SnapshotTable, Set<Effect>>();
@@ -80,7 +80,7 @@ const writes = (action: SnapshotConstraint['on_delete'] | undefined): boolean =>
 
 type References = ReadonlyMap<string, readonly { table: SnapshotTable; key: SnapshotConstraint }[]>;
 
-/** By the table that is referenced, the foreign keys to it. */
+/** Keyed by the referenced table: the foreign keys to it. */
 function referencesIn(snapshot: SchemaSnapshot): References {
   const known = references.get(snapshot);
   if (known !== undefined) return known;

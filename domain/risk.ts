@@ -35,25 +35,25 @@ export type RiskFactor =
 export interface Risk {
   level: RiskLevel;
   factors: RiskFactor[];
-  /** Whether a good snapshot was there; `unavailable` for migrations (RQ-44). */
+  /** Whether there was a good snapshot; `unavailable` for migrations (RQ-44). */
   schemaStatus: 'ready' | 'stale' | 'not_synced' | 'unavailable';
 }
 
 export interface RiskInput {
   operation: Operation;
-  /** One for each statement, settings included. */
+  /** One per statement, settings included. */
   facts: readonly StatementFacts[];
-  /** Lifted blocks included (SQ-95). */
+  /** Includes lifted blocks (SQ-95). */
   findings: readonly { readonly code: ReviewRule }[];
-  /** Of the matched workflow; null when it has none or none matches. */
+  /** The rule of the matched workflow; null when it has none or no workflow matches. */
   autoApprove: Pick<AutoApproveRule, 'allowReadOnly' | 'allowSafeDdl' | 'maxEstimatedRows' | 'maxSnapshotAgeSecs'> | null;
-  /** The newest good one. */
+  /** The newest good snapshot. */
   snapshot: SchemaSnapshot | null;
-  /** Since the gateway received it, by the clock of its database; negative when that clock was set back. */
+  /** Time since the gateway received it, by the clock of its database; negative if that clock was set back. */
   snapshotAgeMs: number;
 }
 
-/** The risk of a text by SQ-83 to SQ-92; a migration's is `unavailable`. */
+/** The risk of a text by SQ-83 to SQ-92; always `unavailable` for a migration. */
 export function assessRisk(input: RiskInput): Risk {
   const { operation, facts, findings, autoApprove, snapshot } = input;
   if (operation !== 'execute_select' && operation !== 'execute_dml')
@@ -70,7 +70,7 @@ export function assessRisk(input: RiskInput): Risk {
   const unresolved = findUnresolved(facts, lookup);
   const reach = findReach(facts, snapshot, lookup);
   const calls = operation === 'execute_dml' && reach.unlisted.length > 0;
-  // What does not say what it writes, because of a call, is told by the call.
+  // When only a call hides what is written, the factor about that call says so.
   if (unresolved !== null && !(calls && unresolved.length === 0))
     return end('unknown', { name: 'table_unresolved', tables: unresolved });
   if (calls) return end('unknown', { name: 'unlisted_function', names: reach.unlisted });
@@ -82,7 +82,7 @@ export function assessRisk(input: RiskInput): Risk {
   return { level, factors: raises.flatMap(({ factor }) => factor ?? []), schemaStatus };
 }
 
-/** SQ-85a. Nothing is known of the age of a snapshot that was received in the future. */
+/** SQ-85a. A snapshot received in the future has no known age and counts as stale. */
 function isStale({ autoApprove, snapshotAgeMs }: RiskInput): boolean {
   const limitSecs = autoApprove?.maxSnapshotAgeSecs ?? DEFAULT_SNAPSHOT_AGE_SECS;
   return !(snapshotAgeMs >= -clockToleranceMs && snapshotAgeMs <= limitSecs * 1000);
@@ -90,13 +90,13 @@ function isStale({ autoApprove, snapshotAgeMs }: RiskInput): boolean {
 
 const clockToleranceMs = 60_000;
 
-/** SQ-82: a single statement of a safe form, without findings and without calls of anything but built-ins. */
+/** SQ-82: a single statement of a safe form, without findings, that calls only built-ins. */
 export function isSafeDdl(facts: readonly StatementFacts[], findings: readonly unknown[]): boolean {
   const [only] = facts;
   return facts.length === 1 && findings.length === 0 && only?.safeForm === true && !only.listedCall && only.unlisted.length === 0;
 }
 
-/** A new column or index may call for each row what stands in for a built-in (HD-21). */
+/** A new column or index may call user code in place of a built-in, once per row (HD-21). */
 function mayRunUserCode(facts: readonly StatementFacts[], snapshot: SchemaSnapshot | null): boolean {
   const made = snapshot?.user_code ?? null;
   return facts.some((one) => {
@@ -105,7 +105,7 @@ function mayRunUserCode(facts: readonly StatementFacts[], snapshot: SchemaSnapsh
   });
 }
 
-/** SQ-86; null when all is known. Empty when the text does not say what it writes (SQ-I7). */
+/** SQ-86: null when every table is known; empty when the text does not say what it writes (SQ-I7). */
 function findUnresolved(facts: readonly StatementFacts[], lookup: TableLookup): string[] | null {
   const created = new Set<string>();
   const unresolved = new Set<string>();
@@ -130,7 +130,7 @@ interface Raise {
   factor: RiskFactor | null;
 }
 
-/** The steps SQ-84a and SQ-87 to SQ-91 that apply. */
+/** The steps of SQ-84a and SQ-87 to SQ-91 that apply. */
 function listRaises(
   { operation, facts, findings, autoApprove }: RiskInput,
   snapshot: SchemaSnapshot,
@@ -153,7 +153,7 @@ function listRaises(
   return raises;
 }
 
-/** SQ-90; names the tables that lose rows with those of the text. A child that was never analysed counts as large. */
+/** SQ-90: the factor names the tables that lose rows together with those of the text. A child that was never analysed counts as large. */
 function cascadeRaise(
   tables: readonly SnapshotTable[],
   snapshot: SchemaSnapshot,

@@ -6,7 +6,7 @@ export type SelectorKind = 'user' | 'group' | 'role';
 /** RQ-10: how many entries `share_with` may have. */
 const MAX_SHARE_WITH = 100;
 
-/** RQ-9: whether a selector (`user:`, `group:`, `role:`) names the caller on a concrete pair; agents match nothing, malformed text matches nobody. */
+/** RQ-9: whether a selector (`user:`, `group:`, `role:`) names the caller on a concrete pair. Agents match nothing; malformed text matches nobody. */
 export function matchesSelector(caller: Caller, selector: string, pair: Pair): boolean {
   const parsed = parseSelector(selector);
   if (caller.kind === 'agent' || parsed === null) return false;
@@ -22,7 +22,7 @@ export function selectorsOf(caller: Caller, pair: Pair): string[] {
   return [`user:${caller.id}`, ...caller.groups.map((group) => `group:${group}`), ...roles];
 }
 
-/** Splits at the first `:` and checks the name by the rule of its kind; null for anything that is no selector. */
+/** Splits at the first `:` and checks the name by the rule of its kind; null for anything that is not a selector. */
 export function parseSelector(text: string): { kind: SelectorKind; name: string } | null {
   const colon = text.indexOf(':');
   const kind = text.slice(0, Math.max(colon, 0));
@@ -34,8 +34,8 @@ export function parseSelector(text: string): { kind: SelectorKind; name: string 
 }
 
 /**
- * RQ-10: the selectors of `share_with` with bare ids as `user:<id>`, sorted and without repeats, so that equal meanings are equal (RQ-31); `requester`
- * stays. Throws `validation.failed` with the place of the first bad entry.
+ * RQ-10: the selectors of `share_with`, with bare ids as `user:<id>`, sorted and without repeats, so that equal meanings compare equal (RQ-31).
+ * `requester` stays. Throws `validation.failed` with the place of the first bad entry.
  */
 export function normaliseShareWith(entries: readonly string[]): string[] {
   if (entries.length > MAX_SHARE_WITH) throw invalid(`share_with has more than ${MAX_SHARE_WITH} entries`, 'body.share_with');
@@ -49,12 +49,12 @@ export function normaliseShareWith(entries: readonly string[]): string[] {
   return [...new Set(selectors)].sort();
 }
 
-/** IM-40: whether the role's databases and environments reach the pair, or for a policy row at least one pair it can apply to. */
+/** IM-40: whether the role's databases and environments cover the pair or, for a policy row, at least one pair it can apply to. */
 export function coversPair(held: Pick<EffectiveRole, 'databases' | 'environments'>, pair: Pair): boolean {
   return covers(held.databases, pair.database) && covers(held.environments, pair.environment);
 }
 
-/** HT-71, CF-6: a database or environment; a lone `*` is no name. */
+/** HT-71, CF-6: the name of a database or environment; a lone `*` is not a name. */
 export const isName = (text: string) => /^[a-z][a-z0-9_-]{0,62}$/.test(text);
 
 /** HT-72, IM-60: a user id or the id of an agent. */

@@ -1,4 +1,4 @@
-/** What a schema sync can come to (AG-72, AG-73). */
+/** The outcomes of a schema sync (AG-72, AG-73). */
 export const SYNC_STATUSES = ['ready', 'failed', 'partial'] as const;
 export type SyncStatus = (typeof SYNC_STATUSES)[number];
 

@@ -3,32 +3,35 @@ import type { Operation } from './policies.js';
 /** One database's schema as an agent sends it and as it is stored (AP-61, AP-62). */
 export interface SchemaSnapshot {
   readonly tables: readonly SnapshotTable[];
-  /** Null or absent where the agent did not tell: an older one, or more than it sends. */
+  /** Null or absent where the agent did not report it: it is too old, or there is more than it sends. */
   readonly user_code?: UserCode | null;
-  /** Null or absent where names have no path, or the agent did not tell. */
+  /** Null or absent where names have no path, or the agent did not report it. */
   readonly search_path?: SearchPaths | null;
 }
 
-/** The schemas in which unqualified names are looked for, in this order (HD-31). */
+/** The schemas searched for unqualified names, in this order (HD-31). */
 export interface SearchPaths {
-  /** Of the role that reads. */
+  /** The path of the role that reads. */
   readonly read: readonly string[];
-  /** Of the role that writes. */
+  /** The path of the role that writes. */
   readonly write: readonly string[];
-  /** Those of them whose tables the snapshot does not tell. */
+  /** Schemas on these paths whose tables the snapshot does not list. */
   readonly unseen: readonly string[];
 }
 
-/** The schemas in which a job of the operation looks for unqualified names; null where that is not known. */
+/** The schemas in which a job of the operation looks up unqualified names; null where unknown. */
 export function searchPathOf(snapshot: SchemaSnapshot | null, operation: Operation): readonly string[] | null {
   return snapshot?.search_path?.[operation === 'execute_select' ? 'read' : 'write'] ?? null;
 }
 
-/** What users made that may run where a text names a built-in, or nothing at all (HD-21); C and internal functions are a superuser's. */
+/**
+ * User-made code that may run where a text names a built-in, or names nothing at all (HD-21). C and internal functions need a superuser, so they are
+ * not listed.
+ */
 export interface UserCode {
-  /** Named like a built-in. */
+  /** Functions named like a built-in. */
   readonly functions: readonly string[];
-  /** That a field of a row may call. */
+  /** Functions that a field of a row may call. */
   readonly fields: readonly string[];
   readonly operators: readonly string[];
   /** `mood as integer` */
@@ -40,18 +43,18 @@ export interface SnapshotTable {
   readonly schema_name: string;
   /** -1 = never analysed. */
   readonly estimated_rows: number;
-  /** False where no ROLLBACK takes changes back; absent where they are, or where it is not known. */
+  /** False where ROLLBACK does not undo changes; absent where it does, or where this is unknown. */
   readonly transactional?: boolean | undefined;
   readonly columns: readonly SnapshotColumn[];
   readonly constraints: readonly SnapshotConstraint[];
   readonly indexes: readonly SnapshotIndex[];
-  /** Triggers and rules that its writes fire; null or absent where the agent cannot tell. */
+  /** Triggers and rules that writes to it fire; null or absent where the agent cannot tell. */
   readonly triggers?: readonly string[] | null;
-  /** Functions that its writes call: of defaults, checks, domains, indexes, policies. Null or absent where the agent cannot tell. */
+  /** Functions that writes to it call: in defaults, checks, domains, indexes and policies. Null or absent where the agent cannot tell. */
   readonly code?: readonly string[] | null;
-  /** Columns that at most one row has the same values of (HD-96). */
+  /** Column sets with unique values (HD-96). */
   readonly keys?: readonly (readonly string[])[] | null;
-  /** A view, foreign table or partition of another schema has its name. */
+  /** A view, foreign table or partition of another schema has the same name. */
   readonly has_namesakes?: boolean;
 }
 
@@ -84,16 +87,16 @@ interface SnapshotIndex {
   readonly index_type: string;
 }
 
-/** A table as a text names it; schema null when the text names none. */
+/** A table as a text names it; schema null when the text gives none. */
 export interface WrittenName {
   readonly schema: string | null;
   readonly name: string;
 }
 
-/** The tables that a name may mean: one when it is resolved, none or several when not (SQ-81). */
+/** The tables that a name may mean: one when it resolves, none or several when it does not (SQ-81). */
 export type TableLookup = (name: WrittenName) => readonly SnapshotTable[];
 
-/** What the names of a text mean to a job of the operation; reads a snapshot once, for any number of texts. */
+/** Resolves the names of a text as a job of the operation would. Indexes a snapshot once, for any number of texts. */
 export function indexTables(snapshot: SchemaSnapshot, operation: Operation): TableLookup {
   const known = byNames.get(snapshot) ?? groupByName(snapshot);
   byNames.set(snapshot, known);
@@ -105,13 +108,13 @@ export function indexTables(snapshot: SchemaSnapshot, operation: Operation): Tab
   };
 }
 
-/** A schema that the snapshot does not tell of may hide all that comes after it. */
+/** A schema missing from the snapshot may hide everything after it. */
 function firstOnPath(same: readonly SnapshotTable[], path: readonly string[], unseen: readonly string[]): SnapshotTable[] {
   const meant = path.find((schema) => unseen.includes(schema) || same.some((table) => table.schema_name === schema));
   return same.filter((table) => table.schema_name === meant);
 }
 
-/** A snapshot of thousands of tables is judged against again and again until the next sync replaces it. */
+/** Cached: a snapshot of thousands of tables is used for many texts until the next sync replaces it. */
 const byNames = new WeakMap<SchemaSnapshot, ReadonlyMap<string, SnapshotTable[]>>();
 
 function groupByName(snapshot: SchemaSnapshot): ReadonlyMap<string, SnapshotTable[]> {

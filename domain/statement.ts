@@ -31,34 +31,37 @@ export interface TableName {
 
 /** What review (section 8) and risk (section 9) need of one top-level statement. */
 export interface StatementFacts {
-  /** The rules that fire, in the order of SQ-75, `mixed_ddl_dml` apart; once for each DELETE, UPDATE and list, else once. */
+  /**
+   * The rules that fire, in the order of SQ-75, without `mixed_ddl_dml`. A rule appears once per DELETE, UPDATE or list it fires on, other rules
+   * once.
+   */
   hits: ReviewRule[];
   /** Runs INSERT, UPDATE, DELETE, MERGE or REPLACE at any depth. */
   changesRows: boolean;
-  /** Calls a listed function anywhere, in definitions too (SQ-44). */
+  /** Calls a listed function anywhere, definitions included (SQ-44). */
   listedCall: boolean;
   /** Changes the schema (SQ-23, SQ-24, SQ-41). */
   ddl: boolean;
   /** One of the forms of SQ-82. */
   safeForm: boolean;
-  /** `allow_ddl` may lift blocks of it (BG-3). */
+  /** `allow_ddl` may lift its blocks (BG-3). */
   bypassable: boolean;
   /** Tables that are written, altered or dropped. */
   changed: TableName[];
   created: TableName[];
-  /** Tables with a DELETE at any depth or TRUNCATE CASCADE (SQ-90); a MERGE or REPLACE that may delete counts. */
+  /** Tables with a DELETE at any depth or TRUNCATE CASCADE (SQ-90). A MERGE or REPLACE that may delete counts. */
   deletedFrom: TableName[];
-  /** Tables into which rows are only inserted, without an UPDATE of those in the way. */
+  /** Tables that are only inserted into, without updating conflicting rows. */
   insertedInto: TableName[];
-  /** Tables named once whose written rows the text tells one by one (HD-96). */
+  /** Tables named once whose written rows the text lists one by one (HD-96). */
   fixed: FixedTable[];
-  /** All tables that the text names, those above included. */
+  /** All tables that the text names, including those above. */
   named: TableName[];
-  /** Writes where the text does not say: a procedure, a listed function, a whole database. */
+  /** Writes that the text does not spell out: by a procedure, a listed function, or on a whole database. */
   writesUnknown: boolean;
   /** Functions, operators and types (HD-1, HD-21); none for a definition in MySQL. */
   uses: Uses;
-  /** Of `uses`, the names that are no built-ins without side effects (HD-21). */
+  /** The names in `uses` that are not built-ins without side effects (HD-21). */
   unlisted: string[];
 }
 
@@ -70,7 +73,7 @@ export interface FixedTable {
 
 export interface FixedColumn {
   name: string;
-  /** How the constant is written: `integer`, `number`, `text`, `untyped` (a text of PostgreSQL), or the type it is cast to. */
+  /** How the constant is written: `integer`, `number`, `text`, `untyped` (a PostgreSQL string literal), or the type it is cast to. */
   as: string;
 }
 
@@ -80,19 +83,22 @@ export interface UsedName {
   name: string;
 }
 
-/** What a statement uses besides tables, wherever it stands and whatever the spelling; each name once. */
+/** What a statement uses besides tables, wherever it stands and however it is spelled; each name once. */
 export interface Uses {
-  /** Calls, also those written as a field of a value (`(x).f`); a sampling method counts as one. Schema empty: a stored function of MySQL, for its spelling. */
+  /**
+   * Calls, including those written as a field of a value (`(x).f`); a sampling method counts as one. An empty schema means that MySQL parses the call
+   * as a stored function because of its spelling.
+   */
   functions: UsedName[];
-  /** Those that BETWEEN, IN, LIKE, USING and their like stand for included; those of ORDER BY, GROUP BY and DISTINCT come with the column's type. */
+  /** Includes those behind BETWEEN, IN, LIKE, USING and the like. Those of ORDER BY, GROUP BY and DISTINCT come with the column's type. */
   operators: UsedName[];
-  /** Types that are written: of casts, constants, columns of a function. */
+  /** Types that are written: in casts, constants and column definitions of a function. */
   types: UsedName[];
-  /** Fields of what may be a table (`t.f`): a column, or else a call of that name with the row. */
+  /** Fields of what may be a table (`t.f`): a column, or else a call of the function `f` with the row. */
   fields: string[];
-  /** The columns that may be used, of whatever table; null when they are not all written (`*`, by position, a row as a whole). */
+  /** The columns that may be used, of any table; null when not all are written out (`*`, by position, a whole row). */
   columns: string[] | null;
-  /** MySQL: a subquery stands elsewhere than in FROM; the server may run it while it plans. */
+  /** MySQL: a subquery stands outside FROM; the server may run it while planning. */
   valueQuery: boolean;
   /** MySQL: a query of one table that only compares columns with constants, so that no row can make it fail. */
   lookup: boolean;

@@ -4,21 +4,21 @@ import { applyCeiling, findRole, resolveRoles } from './permissions.js';
 
 type AuthConfig = Parameters<typeof resolveRoles>[0]['config'];
 
-/** What is stored of an API token of a user, and of the user. */
+/** What is stored of a user's API token and of the user. */
 export interface StoredUserToken {
   id: string;
   subjectId: string;
   scopeCeiling: readonly string[] | null;
-  /** Direct ones. */
+  /** Direct roles. */
   roles: readonly string[];
   roleGrants: Readonly<Record<string, Grant>>;
   memberships: readonly { group: string; origins: Origins | null }[];
-  /** Null from before it was recorded. */
+  /** Null for accounts older than this record. */
   accountOrigins: Origins | null;
   tokenOrigins: Origins | null;
 }
 
-/** Who calls with the token, or why nobody may: no role resolves, or none passes the ceiling (IM-13, IM-20). */
+/** The caller that the token resolves to, or why it is refused: no role resolves, or none passes the ceiling (IM-13, IM-20). */
 export function storedCaller(
   stored: StoredUserToken,
   config: AuthConfig,
@@ -45,8 +45,8 @@ export function storedCaller(
 }
 
 /**
- * HD-71: the groups whose selectors an API token matches. One that gives roles takes one of them in the token, one that gives none all roles of the user:
- * so a token that was narrowed to less than its owner's approvals gives none of them.
+ * HD-71: the groups whose selectors an API token matches. A group that gives roles counts if the token has one of them; a group that gives none
+ * counts if the token has all the user's roles. So a token narrowed to exclude its owner's approvals gives none.
  */
 export function groupsWithin(
   memberOf: readonly string[],
@@ -64,7 +64,7 @@ export function groupsWithin(
   });
 }
 
-/** Directly, and by each group that gives the role; a default role has no way, since nobody granted it. */
+/** One entry per way: directly, and through each group that gives the role. A default role has no way, since nobody granted it. */
 function waysTo(role: string, { roles, roleGrants, memberships }: StoredUserToken, config: AuthConfig): Origins[] {
   const grant = Object.hasOwn(roleGrants, role) ? roleGrants[role] : undefined;
   const direct = roles.includes(role) ? [grant?.origins ?? []] : [];

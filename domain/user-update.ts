@@ -1,31 +1,31 @@
-/** What a user has that `PATCH /api/users/{id}` may change. */
+/** The fields of a user that `PATCH /api/users/{id}` may change. */
 export interface UserParts {
-  /** Direct ones. */
+  /** Direct roles. */
   roles: readonly string[];
   /** Stored memberships, sorted. */
   groups: readonly string[];
   slackUserId: string | null;
 }
 
-/** The body of that call (IM-63); a list that is absent is empty, but `roles`, which replaces. */
+/** The body of that call (IM-63). An absent list is empty, except `roles`, which replaces all roles. */
 export interface UserPatch {
   roles?: readonly string[] | undefined;
   addRoles: readonly string[];
   rmRoles: readonly string[];
   addGroups: readonly string[];
   rmGroups: readonly string[];
-  /** undefined leaves it, null clears it. */
+  /** undefined keeps the value, null clears it. */
   slackUserId?: string | null | undefined;
 }
 
-/** Old and new value of each field that changed, in the order in which events show them. */
+/** Old and new value of each changed field, in the order in which events show them. */
 export interface UserChanges {
   roles?: [readonly string[], readonly string[]];
   groups?: [readonly string[], readonly string[]];
   slack_user_id?: [string | null, string | null];
 }
 
-/** The user as the patch leaves them: what stays keeps its order, what is new comes after it, groups are sorted. */
+/** The user after the patch: kept names keep their order, new names come after them, groups are sorted. */
 export function updatedUser(user: UserParts, patch: UserPatch): { after: UserParts; changes: UserChanges } {
   const roles = changedNames(user.roles, patch.roles ?? [...user.roles, ...patch.addRoles], patch.rmRoles);
   const groups = changedNames(user.groups, [...user.groups, ...patch.addGroups], patch.rmGroups).toSorted();
@@ -45,7 +45,7 @@ function changedNames(held: readonly string[], wanted: readonly string[], remove
   return [...held.filter((name) => keep.has(name)), ...[...keep].filter((name) => !old.has(name))];
 }
 
-/** In whatever order. */
+/** Ignores order. */
 function sameNames(a: readonly string[], b: readonly string[]): boolean {
   const names = new Set(a);
   return names.size === new Set(b).size && b.every((name) => names.has(name));

@@ -1,11 +1,14 @@
 import { canonicalJson } from './canonical-json.js';
 import type { Attempt, Decision, StoredRequest } from './request/types.js';
 
-/** What authentication codes are made over (HD-50): the first line names the kind of text and its version, each value has its length before it, as in ET-12. */
+/**
+ * The texts that authentication codes are computed over (HD-50). The first line names the kind of text and its version; each value is preceded by its
+ * length, as in ET-12.
+ */
 
 type Value = string | number | boolean | null;
 
-/** The parts of a request that never change after its creation; its text, pair, operation and policy revision are in the digest. */
+/** The parts of a request that never change after creation. Its text, pair, operation and policy revision are covered by the digest. */
 type Content = Pick<
   StoredRequest,
   | 'id'
@@ -38,12 +41,12 @@ export function requestText(r: Content): string {
     r.workflow === null ? null : canonicalJson(JSON.stringify(r.workflow)),
     r.shareSelectors.length,
     ...r.shareSelectors,
-    // Codes of requests without a path stay as they were before there were any.
+    // Requests without a path must keep the codes they had before paths existed.
     ...(r.searchPath === null ? [] : [r.searchPath.length, ...r.searchPath]),
   ]);
 }
 
-/** Where a request stands and which attempts it has had: what decides whether it may be dispatched and claimed. */
+/** The status and attempts of a request: what decides whether it may be dispatched and claimed. */
 type State = Pick<
   StoredRequest,
   | 'id'
@@ -94,12 +97,12 @@ export function decisionText(r: Pick<StoredRequest, 'id' | 'approvalDigest' | 'r
   ]);
 }
 
-/** `content` as it is stored, whatever the order of its keys. */
+/** `content` as stored, independent of the order of its keys. */
 export function generationText(g: { number: number; digest: string; content: unknown }): string {
   return vouchedText('svc-generation-mac-v1', [g.number, g.digest, canonicalJson(JSON.stringify(g.content))]);
 }
 
-/** No two lists of values give the same text: a length or `-` for null begins each line. */
+/** Different lists of values always give different texts: each line begins with a length, or `-` for null. */
 export function vouchedText(kind: string, values: readonly Value[]): string {
   return `${kind}\n${values.map(line).join('')}`;
 }

@@ -11,10 +11,10 @@ import type {
 
 export type RiskLevel = RiskThreshold | 'critical' | 'unknown' | 'unavailable';
 
-/** How old a schema snapshot may be where no workflow policy says otherwise (SQ-85a). */
+/** The maximum age of a schema snapshot where no workflow policy sets one (SQ-85a). */
 export const DEFAULT_SNAPSHOT_AGE_SECS = 86_400;
 
-/** WF-3: the copy of the matched workflow policy that is stored with a request; plain JSON, all TTLs in seconds and resolved. */
+/** WF-3: the copy of the matched workflow policy that is stored with a request: plain JSON, all TTLs resolved, in seconds. */
 export interface PolicySnapshot {
   id: string;
   database: string;
@@ -27,11 +27,11 @@ export interface PolicySnapshot {
   autoApprove: AutoApproveRule | null;
   pendingTtlSecs: number;
   approvalTtlSecs: number;
-  /** null = the execution policy's. */
+  /** null = use the execution policy's. */
   statementTimeoutSecs: number | null;
 }
 
-/** WF-1: the workflow policy that decides about a request, null when none matches. Score 4 environment, 2 database, 1 operation. */
+/** WF-1: the workflow policy that decides about a request, null when none matches. Score: 4 environment, 2 database, 1 operation. */
 export function matchWorkflow(
   workflows: readonly WorkflowPolicy[],
   request: Pair & { operation: Operation },
@@ -40,12 +40,12 @@ export function matchWorkflow(
   return best(candidates, request, (workflow) => (workflow.operations.length === 0 ? 0 : 1));
 }
 
-/** WF-2, NT-11, AG-38: the most specific policy of a pair, null when none matches (built-in defaults apply). Score 2 environment, 1 database. */
+/** WF-2, NT-11, AG-38: the most specific policy of a pair, null when none matches (built-in defaults apply). Score: 2 environment, 1 database. */
 export function matchPolicy<T extends Pair>(policies: readonly T[], pair: Pair): T | null {
   return best(policies, pair, () => 0);
 }
 
-/** Copies what a request keeps; `approvalTtlSecs` is `retention.approval_ttl_secs`, the default of both clocks (TT-1, TT-2). */
+/** Copies what a request keeps. `approvalTtlSecs` is `retention.approval_ttl_secs`, the default of both clocks (TT-1, TT-2). */
 export function snapshotWorkflow(workflow: WorkflowPolicy, approvalTtlSecs: number): PolicySnapshot {
   const { operations: _, ...kept } = structuredClone(workflow);
   return {
@@ -76,16 +76,19 @@ const RISK_RANK = { low: 1, medium: 2, high: 3, critical: 4, unknown: null, unav
   number | null
 >;
 
-/** What beside policy and risk decides whether a request passes by itself. */
+/** What decides, besides policy and risk, whether a request passes without approval. */
 export interface Passing {
   emergency: boolean;
-  /** The requester wants the steps (HD-26). */
+  /** The requester asks for the approval steps (HD-26). */
   requireApproval: boolean;
-  /** An agent can hold it to a number of rows, as it must for what passes by risk (HD-25). */
+  /** An agent can limit the rows it changes, which is required to pass by risk (HD-25). */
   bounded: boolean;
 }
 
-/** The table of requests.md 8: whether a creation is dispatched at once, and the reason for its trace. Total; a risk equal to the threshold passes. */
+/**
+ * The table of requests.md 8: whether a creation is dispatched immediately, and the reason for its trace. Total; a risk equal to the threshold
+ * passes.
+ */
 export function decideAutoApproval(
   rule: AutoApproveRule | null,
   risk: RiskLevel,
@@ -110,7 +113,9 @@ export type DecisionPreview =
   | { decision: 'needs_approval'; reason: 'no_auto_approve' }
   | { decision: 'break_glass_only'; reason: 'emergency_required' };
 
-/** What is known of a creation before its text is (preflight.md 2): an emergency needs no workflow policy (BG-1), so a repair is never denied. */
+/**
+ * The decision as far as it is known without the text (preflight.md 2). An emergency needs no workflow policy (BG-1), so a repair is never denied.
+ */
 export function previewDecision(workflow: Pick<WorkflowPolicy, 'autoApprove'> | null, operation: Operation): DecisionPreview {
   if (operation === 'migrate_repair') return { decision: 'break_glass_only', reason: 'emergency_required' };
   if (workflow === null) return { decision: 'deny', reason: 'no_matching_workflow' };
@@ -121,7 +126,7 @@ export function previewDecision(workflow: Pick<WorkflowPolicy, 'autoApprove'> | 
   return { decision: 'needs_approval', reason: 'no_auto_approve' };
 }
 
-/** The timeout of one statement in seconds: the workflow's own, else the policy's, never above the policy's maximum (requests.md 9). */
+/** The timeout of one statement in seconds: the workflow's own, else the policy's, capped at the policy's maximum (requests.md 9). */
 export function effectiveStatementTimeoutSecs(
   policy: Pick<ExecutionPolicy, 'statementTimeoutSecs' | 'maxStatementTimeoutSecs'>,
   workflow: { statementTimeoutSecs: number | null } | null,
@@ -129,7 +134,7 @@ export function effectiveStatementTimeoutSecs(
   return Math.min(workflow?.statementTimeoutSecs ?? policy.statementTimeoutSecs, policy.maxStatementTimeoutSecs);
 }
 
-/** The execution policy of a pair that no entry names; also the defaults of an entry (configuration.md 6). */
+/** The execution policy of a pair that no entry names; also the defaults for an entry (configuration.md 6). */
 export const DEFAULT_EXECUTION_POLICY: Readonly<Omit<ExecutionPolicy, 'id' | 'database' | 'environment'>> = {
   maxExecutions: 1,
   executionWindowSecs: 86_400,
@@ -146,11 +151,11 @@ export function defaultResultPolicy(resultTtlDays: number) {
   return { id: null, retentionDays: resultTtlDays, deliveryMode: 'both' as const, access: [] as string[] };
 }
 
-/** The result policy in force for a pair (RS-58). */
+/** RS-58. */
 export const resultPolicyOf = (policies: readonly ResultPolicy[], pair: Pair, resultTtlDays: number) =>
   matchPolicy(policies, pair) ?? defaultResultPolicy(resultTtlDays);
 
-/** Later entries lose against earlier ones of equal score; the configuration makes ties impossible. */
+/** Earlier entries win on equal scores; the configuration makes ties impossible. */
 function best<T extends Pair>(candidates: readonly T[], pair: Pair, bonus: (candidate: T) => number): T | null {
   let winner: { candidate: T; score: number } | null = null;
   for (const candidate of candidates) {

@@ -1,13 +1,13 @@
 import type { MigrationFile } from './file.js';
 import { compareVersions } from './version.js';
 
-/** Of the whole text (MI-13). */
+/** Size of the whole text (MI-13). */
 export const maxBundleBytes = 1_048_576;
 export const maxMigrations = 10_000;
 
 export type Direction = 'up' | 'down';
 
-/** The migrations that a request of this direction sends, in file order: those after a version, for `down` those with a down part (MI-10). */
+/** The migrations to send for this direction, in file order: those after a version; for `down`, those with a down part (MI-10). */
 export function chosenMigrations<M extends MigrationFile>(
   all: readonly M[],
   direction: Direction,

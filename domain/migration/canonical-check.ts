@@ -1,7 +1,7 @@
 import type { Json } from '../canonical-json.js';
 import { invalid } from '../errors.js';
 
-/** Refuses what JSON libraries do not all read and print alike, so that every hash of the canonical form agrees (MI-17, ET-10). */
+/** Refuses values that JSON libraries read or print differently, so that all of them compute the same hash of the canonical form (MI-17, ET-10). */
 export function checkCanonical(value: Json, path = ''): void {
   switch (value.kind) {
     case 'object':
@@ -29,7 +29,7 @@ function checkMembers(members: readonly [string, Json][], path: string): void {
   }
 }
 
-/** A hint is one short line. */
+/** Keeps hints to one short line. */
 const shown = (key: string) => (/^[\w-]{1,64}$/.test(key) ? key : '?');
 
 const isBroken = (text: string) => /\p{Surrogate}/u.test(text);

@@ -6,7 +6,7 @@ import { isVersion } from './version.js';
 
 export interface Migration {
   version: string;
-  /** Of a `down` bundle its down part (MI-10). */
+  /** In a `down` bundle, the down part (MI-10). */
   sql: string;
   transactional: boolean;
 }
@@ -14,7 +14,7 @@ export interface Migration {
 /** The detail of `migrate_up` or `migrate_down` (migrations.md section 2). */
 export interface MigrationBundle {
   direction: Direction;
-  /** In ascending file order, for both directions. */
+  /** In ascending file order, in both directions. */
   migrations: Migration[];
   dirSha256: string;
   /** Null = no cap. */
@@ -27,7 +27,10 @@ export interface MigrationRepair {
   version: string;
 }
 
-/** The checked bundle of a detail text; what breaks MI-15 or MI-17 is `validation.failed` with the path of the value as its hint, such as `migrations[3].sql`. */
+/**
+ * The checked bundle of a detail text. Throws `validation.failed` for a breach of MI-15 or MI-17; the hint is the path of the value, such as
+ * `migrations[3].sql`.
+ */
 export function readBundle(detail: string, direction: Direction): MigrationBundle {
   const members = readMembers(detail);
   if (stringOf(members.get('format'), 'format') !== 'v2') throw invalid('format must be v2', 'format');
@@ -42,7 +45,7 @@ export function readBundle(detail: string, direction: Direction): MigrationBundl
   return { direction, migrations, dirSha256, maxCount: maxCountOf(members.get('max_count'), direction) };
 }
 
-/** The checked detail of a repair, by the same rules. */
+/** The checked detail of a repair. Throws as `readBundle` does. */
 export function readRepair(detail: string): MigrationRepair {
   const members = readMembers(detail);
   const action = stringOf(members.get('action'), 'action');
@@ -50,7 +53,7 @@ export function readRepair(detail: string): MigrationRepair {
   return { action, version: versionOf(members.get('version'), 'version') };
 }
 
-/** `migrate_status` asks for nothing (MI-14). */
+/** `migrate_status` takes no parameters (MI-14). */
 export function checkStatusDetail(detail: string): void {
   if (detail !== '' && readMembers(detail).size > 0) throw invalid('detail of migrate_status must be empty or {}', whole);
 }
@@ -91,7 +94,7 @@ function transactionalOf(value: Json | undefined, path: string): boolean {
   return value.value;
 }
 
-/** Files stand in byte order of their names, in which a version is followed by `_` (MI-01, MI-02). */
+/** Checks that files are in byte order of their names, where `_` follows the version (MI-01, MI-02). */
 function checkOrder(migrations: readonly Migration[]): void {
   const seen = new Set<string>();
   for (const [index, { version }] of migrations.entries()) {
@@ -115,7 +118,7 @@ function checkVersions(value: Json | undefined, migrations: readonly Migration[]
     throw invalid('versions must be those of migrations, in the same order', `versions[${migrations.length}]`);
 }
 
-/** Larger numbers than JavaScript counts cap nothing, so they may be rounded. */
+/** A number too large for JavaScript to count exactly caps nothing, so rounding it is harmless. */
 function maxCountOf(value: Json | undefined, direction: Direction): number | null {
   const absent = value === undefined || (value.kind === 'scalar' && value.value === null);
   if (absent && direction === 'up') return null;

@@ -13,7 +13,7 @@ export interface MigrationFile {
   down: MigrationPart | null;
 }
 
-/** Why a file is none; lines count from 1. */
+/** Why a file is not a migration. Lines count from 1. */
 export interface FileProblem {
   line: number;
   reason: string;
@@ -51,12 +51,12 @@ interface Marker {
   direction: 'up' | 'down';
   transactional: boolean;
   line: number;
-  /** Where its line begins and ends in the text. */
+  /** Offsets of the marker's line in the text. */
   start: number;
   end: number;
 }
 
-/** The markers, up first; what looks like one and is none is a problem, because its part would run with the other. */
+/** The markers, up first. A line that only looks like a marker is a problem, because its part would run with the other one. */
 function findMarkers(text: string): Marker[] | FileProblem {
   const markers: Marker[] = [];
   let start = 0;
@@ -91,7 +91,7 @@ function readMarker(content: string, line: number, start: number, end: number): 
   };
 }
 
-/** The line of the first thing that is neither blank nor comment; null when there is none. */
+/** The line of the first thing that is neither blank nor comment, or null. */
 function strayLine(text: string): number | null {
   let at = afterBlanks(text, 0);
   while (at < text.length) {
@@ -118,7 +118,7 @@ function afterBlanks(text: string, from: number): number {
   return at;
 }
 
-/** Only what SQL takes for white space is cut. */
+/** Cuts only what SQL takes for white space. */
 function trimmed(text: string): string {
   const start = afterBlanks(text, 0);
   let end = text.length;

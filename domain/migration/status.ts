@@ -2,7 +2,7 @@ import { compareVersions } from './version.js';
 
 export type MigrationState = 'applied' | 'pending' | 'out of order' | 'missing file';
 
-/** What each known version is, in order of versions: the files joined with what the database has applied (MI-51). */
+/** The state of each known version, in version order: the files joined with what the database has applied (MI-51). */
 export function joinStatus(
   versions: readonly string[],
   applied: readonly string[],

@@ -1,12 +1,12 @@
-/** What a migration's result says was done: all of it, or before it failed (MI-40). */
+/** What a migration's result reports as done: all steps, or those before the failure (MI-40). */
 export interface Steps {
   key: 'applied' | 'reverted';
   count: number;
-  /** Null where the result tells their number only, because the list was above its limit (AP-40). */
+  /** Null where the result gives only the count, because the list exceeded its limit (AP-40). */
   versions: unknown[] | null;
 }
 
-/** The steps that the result text of a migration names; null when it names none. */
+/** The steps that a migration's result text names, or null if it names none. */
 export function readSteps(resultText: string): Steps | null {
   const told = parse(resultText);
   for (const key of ['applied', 'reverted'] as const) {
@@ -20,7 +20,7 @@ export function readSteps(resultText: string): Steps | null {
 
 const maxListBytes = 4096;
 
-/** What audit events and notifications tell of the steps: the versions, or their number when the list is long (MI-44). */
+/** The steps as audit events and notifications give them: the versions, or their number when the list is long (MI-44). */
 export function toldSteps(steps: Steps | null): Record<string, unknown> {
   if (steps === null) return {};
   const { key, count, versions } = steps;

@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.js';
 import type { Operation } from '../policies.js';
 import { readBundle, readRepair } from './detail.js';
 
-/** What audit events and notifications say of a migration's detail: its versions, never its SQL (AU-52). */
+/** What audit events and notifications say about a migration's detail: its versions, never its SQL (AU-52). */
 export function migrationSummary(operation: Operation, detail: string): string {
   try {
     return `${operation}: ${contentOf(operation, detail)}`;
@@ -20,7 +20,7 @@ function contentOf(operation: Operation, detail: string): string {
   return maxCount === null ? versions : `${versions} max_count=${maxCount}`;
 }
 
-/** What events say of `dir_sha256`, of which any string is accepted: a hash in any notation, else its length (MI-12). */
+/** `dir_sha256` as events show it. Any string is accepted there, so only a hash in some notation is shown, else its length (MI-12). */
 export function toldDirectory(dirSha256: string): string {
   return /^[\w+/=:.-]{1,128}$/.test(dirSha256) ? dirSha256 : `<invalid:${dirSha256.length}>`;
 }

@@ -3,11 +3,11 @@ export function isVersion(text: string): boolean {
   return /^[A-Za-z0-9.-]{1,255}$/.test(text);
 }
 
-/** The order of versions: by the bytes of UTF-8, whatever the database's collation (MI-22); its table may hold versions that no file could have. */
+/** Orders versions by their UTF-8 bytes, whatever the database's collation (MI-22). The database's table may hold versions that no file can have. */
 export function compareVersions(one: string, other: string): number {
   let at = 0;
   while (at < one.length && one[at] === other[at]) at += 1;
-  // Units of UTF-16 are out of that order only where one half of a pair stands against a character that is none.
+  // UTF-16 units sort differently only where one half of a surrogate pair meets another character.
   return rank(one, at) - rank(other, at);
 }
 
@@ -17,7 +17,7 @@ function rank(text: string, at: number): number {
   return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
 }
 
-/** The version of a new file: its UTC second as `yyyymmddhhmmss`, later by as many seconds as it takes to be free (MI-06). */
+/** The version of a new file: its UTC second as `yyyymmddhhmmss`, moved later by whole seconds until it is free (MI-06). */
 export function newVersion(now: number, taken: ReadonlySet<string>): string {
   for (let instant = now; ; instant += 1000) {
     const version = new Date(instant).toISOString().replace(/\D/g, '').slice(0, 14);
@@ -25,7 +25,7 @@ export function newVersion(now: number, taken: ReadonlySet<string>): string {
   }
 }
 
-/** The name of a new file as its file name holds it (MI-06). */
+/** The name of a new file (MI-06). */
 export function fileNameOf(version: string, name: string): string {
   return `${version}_${name.toLowerCase().replace(/[^a-z0-9_]/gu, '_')}.sql`;
 }

@@ -8,7 +8,7 @@ export interface StepProgress {
   entries: { selector: string; min: number; current: number }[];
 }
 
-/** How far each step is by the approvals given (AV-10): an entry needs `min` users, a step every entry (`all`) or one (`any`). */
+/** The progress of each step (AV-10): an entry needs `min` users, a step needs every entry (`all`) or one (`any`). */
 export function stepProgress(workflow: PolicySnapshot, decisions: readonly Decision[]): StepProgress[] {
   return workflow.steps.map((step, index) => {
     const approvals = decisions.filter((decision) => decision.action === 'approve' && decision.step === index);
@@ -29,7 +29,7 @@ export function firstOpenStep(steps: readonly StepProgress[]): number {
 
 type Approvable = Pick<StoredRequest, 'status' | 'workflow' | 'decisions'>;
 
-/** All selectors of the current step of a pending request, satisfied ones too; they decide who sees it (RQ-8). */
+/** All selectors of the current step of a pending request, satisfied ones included; they decide who sees it (RQ-8). */
 export function currentSelectors(request: Approvable): string[] {
   return currentEntries(request).map(({ selector }) => selector);
 }

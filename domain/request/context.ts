@@ -2,7 +2,7 @@ import { shownPlan } from '../mysql-plan.js';
 import { isPermissionError, shownPlanError } from '../plan-error.js';
 import type { Instant } from './types.js';
 
-/** What is known for approvers when a request is made, in the form in which it is shown (RQ-42, RQ-43); null = not collected. */
+/** What approvers are shown, collected when a request is made (RQ-42, RQ-43); null = not collected. */
 export interface CollectedContext {
   tables: unknown[] | null;
   sqlReview: { findings: unknown[]; blocked: boolean } | null;
@@ -16,14 +16,14 @@ export interface Finding {
   action: 'block' | 'warn';
   message: string;
   statementIndex: number;
-  /** The migration that it is in. */
+  /** The migration that the finding is in. */
   version?: string;
 }
 
-/** SQ-93: the name, and for some names more. */
+/** SQ-93: the name, and more fields for some names. */
 export type RiskFactor = { name: string } & Record<string, unknown>;
 
-/** The review and risk of a creation as its context shows them: names in camel case, levels capitalised (RQ-42). */
+/** The review and risk of a creation in the form its context shows: names in camel case, levels capitalised (RQ-42). */
 export function collectedContext(judged: {
   tables: unknown[] | null;
   review: { findings: readonly Finding[]; blocked: boolean };
@@ -38,7 +38,7 @@ export function collectedContext(judged: {
   };
 }
 
-/** A review as the context shows it; of a migration each finding with its version (HD-95). */
+/** A review as the context shows it. In a migration each finding carries its version (HD-95). */
 export function shownReview({ findings, blocked }: { findings: readonly Finding[]; blocked: boolean }) {
   const shown = findings.map(({ code, action, message, statementIndex, version }) => ({
     rule: capitalised(code),
@@ -52,7 +52,7 @@ export function shownReview({ findings, blocked }: { findings: readonly Finding[
 
 const capitalised = (name: string) => name.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-/** A statement of a request and how far its EXPLAIN is; `plan` is the agent's JSON text. */
+/** A statement of a request and the state of its EXPLAIN; `plan` is the agent's JSON text. */
 export interface DryRun {
   sql: string;
   state: 'pending' | 'claimed' | 'completed' | 'failed';
@@ -72,12 +72,12 @@ export interface ShownContext {
 
 type Explained = { sql: string; plan: unknown } | { sql: string; error: string; hint: string | null };
 
-/** TT-5: how long plans are waited for. */
+/** TT-5: how long to wait for plans. */
 const collectingMs = 300_000;
 
 const nothing = { tables: null, sql_review: null, risk: null, explain: null, schema_snapshot_collected_at: null } as const;
 
-/** The context as show answers it: of AG-69, counted from the jobs as they are now, so that a late plan still fills it in. */
+/** The context as `show` returns it (AG-69), computed from the jobs as they are now, so that a late plan still appears. */
 export function shownContext(
   request: { operation: string; createdAt: Instant },
   collected: CollectedContext | null,
@@ -102,7 +102,7 @@ export function shownContext(
 }
 
 function explained({ sql, state, plan, error }: DryRun): Explained {
-  // What was kept before there was HD-2 is as the agent sent it.
+  // Plans stored before HD-2 are as the agent sent them.
   const shown = state === 'completed' ? shownPlan(plan ?? '{}') : { error: shownPlanError(error ?? noPlan) };
   if ('plan' in shown) return { sql, plan: JSON.parse(shown.plan) as unknown };
   return { sql, error: shown.error, hint: isPermissionError(shown.error) ? permissionHint : null };

@@ -5,7 +5,7 @@ import type { CollectedContext } from './context.js';
 import { dispatchedState } from './judge-resume.js';
 import { type Instant, isMutating, type StoredRequest } from './types.js';
 
-/** A statement that EXPLAIN takes; with an error when no agent is asked to plan it. */
+/** A statement that EXPLAIN accepts; `error` is set when no agent is asked to plan it. */
 export interface Explainable {
   sql: string;
   error: string | null;
@@ -29,7 +29,7 @@ export interface CreationInput {
   shareSelectors: string[];
 }
 
-/** The same plus what the checks found out before the transaction. */
+/** The input plus the results of the checks made before the transaction. */
 export interface Creation {
   id: string;
   input: CreationInput;
@@ -40,24 +40,24 @@ export interface Creation {
   statementType: string;
   risk: { level: RiskLevel; factors: string[]; schemaStatus: string };
   review: { policyId: string | null; findingsCount: number; parseFailed: boolean };
-  /** What `allow_ddl` lifted (BG-3); null when nothing had to be. */
+  /** What `allow_ddl` lifted (BG-3); null when it lifted nothing. */
   bypass: { statementCount: number } | null;
-  /** The state of the directory that a bundle was made from, as events tell it (MI-12); null of other operations. */
+  /** The state of the directory that the bundle was made from, as events show it (MI-12); null for other operations. */
   dirSha256: string | null;
   searchPath: StoredRequest['searchPath'];
   context: CollectedContext;
-  /** The statements that agents are asked to explain (AG-65), and those that they are not, with the reason. */
+  /** The statements that agents are asked to explain (AG-65), and those they are not asked about, with the reason. */
   explain: readonly Explainable[];
   workflow: PolicySnapshot | null;
   approval: AutoApproval;
   policyRevision: string;
   approvalDigest: string;
-  /** TT-2 where no workflow sets it. */
+  /** Used for TT-2 where no workflow sets a time. */
   approvalTtlSecs: number;
   dispatchMs: number;
 }
 
-/** ST-1 to ST-3: the request as it is first stored, at Postgres's instant `now`, and the events of its creation (RQ-26). */
+/** ST-1 to ST-3: the request as it is first stored, at Postgres's instant `now`, and its creation events (RQ-26). */
 export function createdRequest(creation: Creation, actor: Actor, now: Instant): { request: StoredRequest; events: AuditDraft[] } {
   const { input, workflow } = creation;
   const dispatched = creation.approval.outcome === 'auto_approved';
@@ -113,7 +113,9 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
   return { request, events: creationEvents(creation, actor, dispatched) };
 }
 
-/** HD-25: a person who approves sees the text; what passes by risk may change as many rows as its risk was judged by. */
+/**
+ * HD-25: a person who approves sees the text, so no bound is needed. A write that passed by risk may change as many rows as its risk was judged on.
+ */
 function rowBound({ approval, operation, workflow }: Creation): number | null {
   const passed = approval.reason === 'risk_below_threshold' && isMutating(operation);
   return passed ? (workflow?.autoApprove?.maxEstimatedRows ?? 0) : null;
@@ -141,12 +143,12 @@ function creationEvents({ id, input, bypass, dirSha256, explain }: Creation, act
   ];
 }
 
-/** What the classifier refuses is never lifted, so that only the review can have been (SQ-I8). */
+/** A refusal by the classifier is never lifted, so only the review can have been bypassed (SQ-I8). */
 function bypassMetadata({ statementCount }: { statementCount: number }) {
   return { statement_count: statementCount, classifier_bypassed: false, reviewer_bypassed: true };
 }
 
-/** RQ-44, written once and never changed. */
+/** RQ-44: written once and never changed. */
 export function decisionTrace(creation: Creation) {
   const { risk, review, workflow, approval } = creation;
   return {

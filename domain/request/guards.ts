@@ -10,10 +10,10 @@ import { changed, type Verdict } from './verdict.js';
 export const conflict = (reason: Reason, text: string, hint: string | null = null) =>
   refusal('request.conflict', text, hint, reason);
 
-/** An instant that is reached counts as passed (TT-6). */
+/** An instant counts as passed once it is reached (TT-6). */
 export const reached = (now: Instant, instant: Instant | null) => instant !== null && now >= instant;
 
-/** The checks approve, reject and resume share, after the request was found: relation (403), then expiry (410). */
+/** The checks that approve, reject and resume share once the request is found: relation (403), then expiry (410). */
 export function commonRefusal(request: StoredRequest, caller: Caller, now: Instant): GatewayError | null {
   if (!mayMove(caller, request)) return forbidden();
   const over = request.status === 'expired' || (request.status === 'pending' && reached(now, request.expiresAt));
@@ -22,12 +22,12 @@ export function commonRefusal(request: StoredRequest, caller: Caller, now: Insta
 
 type Unfit = 'digest' | BrokenPart | 'steps';
 
-/** Why a request must not be approved: it is not as the gateway wrote it (ET-13, HD-50); null when it is. */
+/** Why a request must not be approved: it is not as the gateway wrote it (ET-13, HD-50). Null when it is intact. */
 export function unfitForApproval({ broken }: StoredRequest, { digestIntact }: Pick<DispatchFacts, 'digestIntact'>): Unfit | null {
   return digestIntact ? broken : 'digest';
 }
 
-/** The same for a dispatch and a claim, which also count the steps again: no status says that something was approved (HD-50). */
+/** The same for a dispatch and a claim. These also recount the steps, because a status alone does not prove an approval (HD-50). */
 export function unfitToRun(request: StoredRequest, facts: Pick<DispatchFacts, 'digestIntact'>): Unfit | null {
   return unfitForApproval(request, facts) ?? (mayPass(request) ? null : 'steps');
 }
@@ -37,7 +37,7 @@ function mayPass({ passedBy, workflow, decisions }: StoredRequest): boolean {
   return workflow !== null && workflow.steps.length > 0 && stepProgress(workflow, decisions).every(({ satisfied }) => satisfied);
 }
 
-/** ET-13, ST-23: the stored request is not what it was. The call is refused, and a request that waits ends `failed`. */
+/** ET-13, ST-23: the stored request was altered. The call is refused, and a waiting request ends `failed`. */
 export function integrityFailed(
   request: StoredRequest,
   noticedBy: 'approve' | 'resume' | 'claim',

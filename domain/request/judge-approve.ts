@@ -11,7 +11,7 @@ import { changed, refuse, type Verdict } from './verdict.js';
 
 type Approve = Extract<Move, { kind: 'approve' }>;
 
-/** ST-4, ST-5 by the checks RQ-50 to RQ-56, in their order. */
+/** ST-4, ST-5: runs the checks RQ-50 to RQ-56 in order. */
 export function judgeApprove(request: StoredRequest, move: Approve, now: Instant): Verdict {
   const early = commonRefusal(request, move.caller, now) ?? notPending(request) ?? notAllowed(request, move);
   if (early !== null) return refuse(early);
@@ -58,14 +58,14 @@ function notAllowed(request: StoredRequest, { caller }: Approve): GatewayError |
   return matching[0] === undefined ? forbidden() : grantedByRequester(matching[0]);
 }
 
-/** HD-70: a selector that the requester granted does not count for what they ask for. */
+/** HD-70: a selector that the requester granted does not count for the requester's own requests. */
 const counts = ({ workflow, requester }: StoredRequest, caller: Caller, selector: string) =>
   workflow!.allowSelfApprove || caller.kind === 'agent' || countsFor(caller, selector, requester);
 
 const grantedByRequester = (selector: string) =>
   forbidden(`the requester granted you ${selector}, directly or through others: somebody else must`);
 
-/** RQ-54, RQ-55: which of the caller's selectors this approval counts for. */
+/** RQ-54, RQ-55: the caller's selector that this approval counts for. */
 function chooseSelector(request: StoredRequest, { caller, selector }: Approve, step: StepProgress): string | GatewayError {
   const matched = step.entries.filter((entry) => matchesSelector(caller, entry.selector, request));
   const matching = matched.filter((entry) => counts(request, caller, entry.selector));

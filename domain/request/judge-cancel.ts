@@ -9,21 +9,20 @@ import { changed, nothing, refuse, type Verdict } from './verdict.js';
 
 type Cancel = Extract<Move, { kind: 'cancel' }>;
 
-/** ST-16 at once, or for a running request the wish that its agent hears of (RQ-70 to RQ-72, AG-61). */
+/** ST-16: cancels at once. For a running request it records the wish, which its agent is then told (RQ-70 to RQ-72, AG-61). */
 export function judgeCancel(request: StoredRequest, move: Cancel, now: Instant): Verdict {
   if (!mayMove(move.caller, request) || !mayCancel(request, move)) return refuse(forbidden());
   const wish = { by: move.caller.id, reason: move.reason, cause: 'requested' } as const;
   return cancelByWish(request, wish, move.actor, now) ?? refuse(conflict('wrong_status', `request is ${request.status}`));
 }
 
-/** Who wants a request cancelled, and why. */
 interface Wish {
   by: string;
   reason: string | null;
   cause: CancelCause;
 }
 
-/** What a wish does to a request, whoever may have it; null when there is nothing left to cancel. */
+/** Applies a wish to cancel, whoever made it. Null when there is nothing left to cancel. */
 export function cancelByWish(request: StoredRequest, wish: Wish, actor: AuditDraft['actor'], now: Instant): Verdict | null {
   const signal = { name: 'cancellation', actor: wish.by, step: null } as const;
   switch (request.status) {
@@ -43,7 +42,7 @@ export function cancelByWish(request: StoredRequest, wish: Wish, actor: AuditDra
 const mayCancel = (request: StoredRequest, { caller }: Cancel) =>
   can(caller, 'request.cancel', request, isOwner(caller, request) ? 'own' : 'any');
 
-/** The fields of a request that was cancelled while nothing of it ran; one that was lost may still prove a commit (ST-18). */
+/** Fields of a request cancelled while nothing of it ran. A lost one may still prove a commit later (ST-18). */
 export function cancelledState(request: StoredRequest, wish: Wish, now: Instant): Partial<StoredRequest> {
   return {
     status: 'cancelled',
@@ -58,7 +57,7 @@ export function cancelledState(request: StoredRequest, wish: Wish, now: Instant)
 
 const wishState = ({ by, reason, cause }: Wish) => ({ cancelledBy: by, cancelReason: reason, cancelCause: cause });
 
-/** The audit event of every way into `cancelled`. */
+/** The audit event for every path to `cancelled`. */
 export function cancelledEvent(
   request: StoredRequest,
   actor: AuditDraft['actor'],

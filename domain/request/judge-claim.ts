@@ -6,10 +6,10 @@ import { changed, refuse, type Verdict } from './verdict.js';
 
 type Claim = Extract<Move, { kind: 'claim' }>;
 
-// A read is over before this: its news then starts and ends the workflow in one task. A longer run is told after it.
+// A read finishes sooner than this, so its news starts and ends the workflow in one task. Longer runs are announced after it.
 const claimLingerMs = 2000;
 
-/** ST-10 by AG-30 and AG-32 to AG-35; a repeated claim (AG-31) is answered before, from the stored execution. */
+/** ST-10 by AG-30 and AG-32 to AG-35. A repeated claim (AG-31) is answered earlier, from the stored execution. */
 export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): Verdict {
   const { agent, facts, execution } = move;
   if (!agent.inScope) return refuse(forbidden());
@@ -78,5 +78,5 @@ export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): V
   );
 }
 
-/** 404 of a claim by an agent that has never polled (AG-28). */
+/** 404 for a claim by an agent that has never polled (AG-28). */
 export const neverPolled = () => refusal('agent.not_found', 'agent not found', 'poll once before claiming');

@@ -6,10 +6,10 @@ import { changed, nothing, type Verdict } from './verdict.js';
 import type { ClockKind } from './view.js';
 
 const signal = { name: 'change', actor: 'system', step: null } as const;
-// Mostly the workflow itself made this move and is about to end: news at the same moment would make its last task fail and run again.
+// Usually the workflow itself made this move and is about to end. News at that moment would make its last task fail and run again.
 const lingerMs = 1000;
 
-/** A clock fired: the move it stands for when its status still holds and its instant is reached, else nothing (ST-7, ST-8, ST-11, ST-14). */
+/** Makes the move that a clock stands for, if its status still holds and its instant is reached; otherwise nothing (ST-7, ST-8, ST-11, ST-14). */
 export function judgeClock(request: StoredRequest, clock: ClockKind, now: Instant): Verdict {
   switch (clock) {
     case 'pending':
@@ -26,7 +26,7 @@ export function judgeClock(request: StoredRequest, clock: ClockKind, now: Instan
   }
 }
 
-/** ST-11: nobody claimed it in time; TT-7: that does not extend `dispatch_by`. */
+/** ST-11: nobody claimed it in time. TT-7: this does not extend `dispatch_by`. */
 function dispatchTimedOut(request: StoredRequest, now: Instant): Verdict {
   const timeout: AuditDraft = { ...systemEvent(request), type: 'request.dispatch_timeout', outcome: 'failure', metadata: {} };
   const over = reached(now, request.dispatchBy);
@@ -38,7 +38,7 @@ function dispatchTimedOut(request: StoredRequest, now: Instant): Verdict {
   );
 }
 
-/** ST-14: the lease of the newest execution ended without a result (AG-51); AG-52: a cancelled read is simply cancelled. */
+/** ST-14: the lease of the newest execution ended without a result (AG-51). AG-52: a cancelled read becomes `cancelled`. */
 export function judgeLease(request: StoredRequest, executionId: string, now: Instant): Verdict {
   const execution = request.execution;
   if (request.status !== 'running' || execution === null || execution.id !== executionId) return nothing;
@@ -83,7 +83,7 @@ export function judgeLease(request: StoredRequest, executionId: string, now: Ins
   );
 }
 
-/** The event of every way into `execution_lost`. */
+/** The event for every path to `execution_lost`. */
 export function lostEvent(request: StoredRequest, fence: number, cause: 'lease_end' | 'unknown'): AuditDraft {
   return {
     ...systemEvent(request),

@@ -10,7 +10,7 @@ const reasons = { user_suspended: 'user suspended', user_deleted: 'user deleted'
   string
 >;
 
-/** ST-19: the owner is suspended or deleted, and whatever of theirs has not ended is cancelled; what has ended stays as it is. */
+/** ST-19: the owner was suspended or deleted, so all their unfinished requests are cancelled. Finished ones stay as they are. */
 export function judgeOwnerGone(request: StoredRequest, { actor, cause }: OwnerGone, now: Instant): Verdict {
   return cancelByWish(request, { by: actor.id, reason: reasons[cause], cause }, actor, now) ?? nothing;
 }

@@ -46,7 +46,7 @@ export function judgeReject(request: StoredRequest, move: Reject, now: Instant):
   );
 }
 
-/** The owner may always reject; anybody else needs a selector of the current step, the first in workflow order is recorded. */
+/** The owner may always reject. Anybody else needs a selector of the current step; the first match in workflow order is recorded. */
 function rejectingSelector(request: StoredRequest, { caller }: Reject): string | null {
   if (isOwner(caller, request)) return 'requester';
   const approvers = request.workflow?.steps[request.currentStep]?.approvers ?? [];

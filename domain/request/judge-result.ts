@@ -8,13 +8,16 @@ import { type Change, changed, nothing, refuse, type Verdict } from './verdict.j
 
 type Result = Extract<Move, { kind: 'result' }>;
 
-/** ST-12 to ST-18 by AG-42 to AG-45: the end of an execution as its agent reports it. Neither change nor refusal = the same submission again (AG-43). */
+/**
+ * ST-12 to ST-18 by AG-42 to AG-45: the end of an execution as its agent reports it. Neither change nor refusal means that the same submission came
+ * again (AG-43).
+ */
 export function judgeResult(request: StoredRequest, move: Result, now: Instant): Verdict {
   const { reported, submission } = move;
   if (reported.agentId !== move.agentId) return refuse(forbidden());
   if (submission.fence !== null && submission.fence !== reported.fence) return refuse(otherFence());
   const newest = request.execution;
-  // What is stored may be newer than what the endpoint read before the lock: the same submission may have come twice at once.
+  // The stored row may be newer than what the endpoint read before the lock: the same submission may have arrived twice at the same time.
   const known = newest?.id === reported.id ? newest.submission : reported.submission;
   if (known !== null && known === submission.text) return nothing;
   if (reported.fence < request.fence) return lateResult(move, known !== null);
@@ -24,14 +27,14 @@ export function judgeResult(request: StoredRequest, move: Result, now: Instant):
   return accepted(request, newest, { ...move, submission: proven(request, newest, submission) }, now);
 }
 
-/** 400 of a submission that names another fence than its execution's (AG-42). */
+/** 400 for a submission whose fence is not that of its execution (AG-42). */
 export const otherFence = () => invalid('fence is not the one of this execution', 'body.fence');
 
-/** AG-45: while it runs, while it is lost, and when it was cancelled while it was lost. */
+/** AG-45: results are accepted while running, while lost, and after a cancel while lost. */
 const accepts = ({ status, cancelledWhileLost }: StoredRequest) =>
   status === 'running' || status === 'execution_lost' || (status === 'cancelled' && cancelledWhileLost);
 
-/** AG-44: an older fence changes nothing but what is known of its own execution. */
+/** AG-44: a result with an older fence updates only its own execution. */
 function lateResult({ actor, reported, submission }: Result, hasResult: boolean): Verdict {
   const gone = refusal('execution.gone', 'a newer dispatch of this request exists', 'roll back');
   if (hasResult) return refuse(gone);
@@ -46,7 +49,7 @@ function lateResult({ actor, reported, submission }: Result, hasResult: boolean)
   return { ...verdict, refusal: gone };
 }
 
-/** HD-41: what was found applied must be an attempt that is known here, and one whose outcome is open; else nobody knows what happened. */
+/** HD-41: an `already_applied` result must name a known attempt whose outcome is open; otherwise the outcome is unknown. */
 function proven(request: StoredRequest, own: Execution, submission: Submission): Submission {
   if (submission.outcome !== 'already_applied' || submission.appliedFence === null) return submission;
   const attempts = [{ fence: own.fence, executionId: own.id }, ...request.unresolved];
@@ -109,7 +112,7 @@ function endOf(execution: Execution, submission: Submission): Change['execution'
   };
 }
 
-/** AG-59: success proves every attempt; a run that began under markers proves that no earlier one is applied. */
+/** AG-59: success proves every attempt. A run that started under markers proves that no earlier one is applied. */
 function settledFences(request: StoredRequest, execution: Execution, submission: Submission): number[] {
   const ran = execution.marker === 'required' && (submission.outcome === 'rolled_back' || submission.outcome === 'partial');
   return submission.success || ran ? request.unresolved.map(({ fence }) => fence) : [];
@@ -134,7 +137,7 @@ function events(request: StoredRequest, move: Result, status: Status): AuditDraf
       ];
     }
     case 'cancelled': {
-      // The wish is the user's; credential and addresses of this call are the agent's.
+      // The wish is the user's; the credential and addresses of this call are the agent's.
       const by = { ...systemActor, id: request.cancelledBy ?? 'system', type: 'user' } as const;
       return [
         { ...base, type: 'execution.cancelled', outcome: 'success', metadata: { ...facts, ...duration } },
@@ -158,7 +161,7 @@ function events(request: StoredRequest, move: Result, status: Status): AuditDraf
   }
 }
 
-/** One event however many rows there were: what an agent tells is bounded. */
+/** One event for any number of rows, so that an agent cannot flood the audit log. */
 function mismatchEvent(actor: Result['actor'], reported: Result['reported'], submission: Submission): AuditDraft[] {
   if (submission.markerMismatches.length === 0) return [];
   const metadata = { fence: reported.fence, rows: submission.markerMismatches };

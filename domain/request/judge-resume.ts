@@ -10,7 +10,7 @@ type Resume = Extract<Move, { kind: 'resume' }>;
 
 const resumable = new Set(['approved', 'executed', 'failed', 'execution_lost']);
 
-/** ST-9 by the checks RQ-80 to RQ-86, in their order; nothing runs again without it (RQ-87). */
+/** ST-9: runs the checks RQ-80 to RQ-86 in order. Nothing runs again without a resume (RQ-87). */
 export function judgeResume(request: StoredRequest, move: Resume, now: Instant): Verdict {
   const early =
     commonRefusal(request, move.caller, now) ??
@@ -23,7 +23,7 @@ export function judgeResume(request: StoredRequest, move: Resume, now: Instant):
     unproven(request) ??
     changedOutside(move);
   if (early !== null) return refuse(early);
-  // ST-23: it may never have been approved, so that its content fits again changes nothing.
+  // ST-23: the request may never have been approved, so it stays refused even if its content matches again.
   if (request.failureReason !== null) return refuse(conflict('content_changed', request.failureReason, 'create a new request'));
   const unfit = unfitToRun(request, move.facts);
   if (unfit !== null) return integrityFailed(request, 'resume', unfit, move.facts.foundDigest, now);
@@ -45,7 +45,7 @@ export function judgeResume(request: StoredRequest, move: Resume, now: Instant):
   );
 }
 
-/** The fields of a fresh dispatch. A cancel asked for in an earlier run does not hold for this one. */
+/** The fields of a fresh dispatch. A cancel asked for in an earlier run does not carry over. */
 export function dispatchedState(fence: number, now: Instant, dispatchMs: number): Partial<StoredRequest> {
   return {
     status: 'dispatched',
@@ -86,7 +86,7 @@ function usedUp(request: StoredRequest, { policy }: Resume): GatewayError | null
     : conflict('not_retried', 'the execution policy does not retry failed requests', 'create a new request');
 }
 
-/** RQ-85, AG-58: what may have happened and cannot be proven is never run again. */
+/** RQ-85, AG-58: a change that may have happened and cannot be proven is never run again. */
 function unproven(request: StoredRequest): GatewayError | null {
   const attempt = request.unresolved.find(({ provable }) => !provable);
   return attempt === undefined
@@ -97,7 +97,7 @@ function unproven(request: StoredRequest): GatewayError | null {
 const checkDatabase = (fence: number) =>
   `the outcome of attempt ${fence} cannot be proven; check the database and create a new request`;
 
-/** RQ-86 but for the digest. */
+/** RQ-86, except the digest. */
 function changedOutside({ facts }: Resume): GatewayError | null {
   if (!facts.ownerActive) return conflict('requester_not_active', 'the requester is not active');
   return facts.pairUnchanged

@@ -11,8 +11,8 @@ import type { Instant, StoredRequest } from './types.js';
 import type { Verdict } from './verdict.js';
 
 /**
- * The one rule of what may happen to a request: total over status, move and actor; `now` is Postgres's instant after the row's lock.
- * Nothing outside decides a move (requests.md section 7, ST-21).
+ * The only rule for what may happen to a request: total over status, move and actor. `now` is Postgres's instant after the row is locked. No other
+ * code decides a move (requests.md section 7, ST-21).
  */
 export function judge(request: StoredRequest, move: Move, now: Instant): Verdict {
   switch (move.kind) {

@@ -10,7 +10,7 @@ type Limits = Pick<
 const shortestLeaseSecs = 60;
 const migrationLeaseSecs = 600;
 
-/** The timeout of one statement (0 = none) and the lease of a run, by the policy in force at its claim (AG-37). */
+/** The statement timeout (0 = none) and the lease of a run, by the policy in force at its claim (AG-37). */
 export function runLimits(
   operation: Operation,
   policy: Limits,

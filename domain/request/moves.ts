@@ -4,13 +4,13 @@ import type { CancelCause, MarkerForm, Outcome } from './types.js';
 import type { ExecutionEnd } from './verdict.js';
 import type { ClockKind } from './view.js';
 
-/** What the process found out for a move, beside the stored rows. */
+/** What the process found out for a move, in addition to the stored rows. */
 export interface DispatchFacts {
   /** The recomputed digest equals the stored one (ET-13). */
   digestIntact: boolean;
   foundDigest: string;
   ownerActive: boolean;
-  /** The pair is registered now, with the dialect the SQL was judged under (RQ-86). */
+  /** The pair is still registered, with the dialect that the SQL was judged under (RQ-86). */
   pairUnchanged: boolean;
 }
 
@@ -24,18 +24,18 @@ export interface ResumePolicy {
   retryOnFailure: boolean;
 }
 
-/** What the agent says about itself in its last poll (AG-30, AG-33). */
+/** What the agent reported in its last poll (AG-30, AG-33). */
 export interface AgentFacts {
   id: string;
   inScope: boolean;
   fences: boolean;
-  /** It rolls a write back that changes more rows than its claim allows (HD-25). */
+  /** The agent rolls back a write that changes more rows than its claim allows (HD-25). */
   bounds: boolean;
   marker: boolean;
   markerForm: MarkerForm;
 }
 
-/** A row of the marker table that fits no attempt, as its agent found it; texts are cut. */
+/** A marker row that fits no attempt, as its agent found it. Texts are truncated. */
 export interface MarkerMismatch {
   fence: number;
   execution_id: string;
@@ -47,19 +47,19 @@ export interface Submission extends ExecutionEnd {
   fence: number | null;
   outcome: Outcome;
   cancelled: boolean | null;
-  /** With `already_applied`: whose marker was found; null from an agent that does not tell. */
+  /** Set with `already_applied`: the execution whose marker was found; null from an agent that does not report it. */
   appliedExecutionId: string | null;
   /** Marker rows of no attempt of this request (HD-41). */
   markerMismatches: MarkerMismatch[];
-  /** Canonical text of the fields that make two submissions the same (AG-43). */
+  /** Canonical text of the fields that decide whether two submissions are the same (AG-43). */
   text: string;
   /** What audit events may say of the error (AU-53). */
   auditError: { errorClass: string; errorMessage: string | null };
-  /** What they may say of the steps of a migration (MI-44). */
+  /** What audit events may say of a migration's steps (MI-44). */
   steps: Record<string, unknown>;
 }
 
-/** Every move of section 7 after creation; whoever makes it, `judge` decides. */
+/** Every move of section 7 after creation. `judge` decides all of them. */
 export type Move =
   | (ByCaller & { kind: 'approve'; selector: string | null; comment: string | null } & Pick<
         DispatchFacts,
@@ -80,7 +80,7 @@ export type Move =
     }
   | { kind: 'result'; actor: Actor; agentId: string; executionId: string; reported: ReportedExecution; submission: Submission };
 
-/** The execution that a result names; the newest one or an older one. */
+/** The execution that a result names, newest or older. */
 export interface ReportedExecution {
   id: string;
   agentId: string;

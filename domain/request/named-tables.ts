@@ -3,7 +3,7 @@ import type { Operation } from '../policies.js';
 import { indexTables, type SchemaSnapshot, type SnapshotTable, shownName } from '../snapshot.js';
 import type { StatementFacts } from '../statement.js';
 
-/** What a DELETE of the text would take along (SQ-94). */
+/** What a DELETE in the text would also delete (SQ-94). */
 interface Cascading {
   cascade_children: { schema_name: string; name: string; estimated_rows: number; depth: number }[];
   cascade_children_truncated: boolean;
@@ -11,7 +11,7 @@ interface Cascading {
 
 export type NamedTable = string | SnapshotTable | (SnapshotTable & Cascading);
 
-/** RQ-43: the tables that a text names, each once: those of the snapshot as they are there, any other by its name. */
+/** RQ-43: each table that a text names, once: as in the snapshot if it is there, else by its name. */
 export function namedTables(
   facts: readonly StatementFacts[],
   snapshot: SchemaSnapshot | null,

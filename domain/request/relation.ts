@@ -17,7 +17,7 @@ const isShared = (caller: Caller, request: Related) =>
     (selector) => matchesSelector(caller, selector, request) || (selector === 'requester' && isOwner(caller, request)),
   );
 
-/** Who may get any other answer than 403 to approve, reject, cancel or resume (requests.md section 6, first sentence). */
+/** Who may get an answer other than 403 to approve, reject, cancel or resume (requests.md section 6, first sentence). */
 export function mayMove(caller: Caller, request: Related): boolean {
   const anyStep = request.workflow?.steps.flatMap((step) => step.approvers.map(({ selector }) => selector)) ?? [];
   return (
@@ -28,7 +28,7 @@ export function mayMove(caller: Caller, request: Related): boolean {
   );
 }
 
-/** RQ-2: whether show, lists and executions open this request to the caller. The lists' SQL says the same (RQ-11). */
+/** RQ-2: whether show, lists and executions are open to the caller. The SQL of the lists must say the same (RQ-11). */
 export function maySee(caller: Caller, request: Related): boolean {
   if (!can(caller, 'request.view', request)) return false;
   return (
@@ -39,13 +39,13 @@ export function maySee(caller: Caller, request: Related): boolean {
   );
 }
 
-/** RS-1: whether results open to the caller; `access` is the list of the result policy in force now. */
+/** RS-1: whether the caller may read results. `access` is the list of the result policy in force now. */
 export function mayReadResult(caller: Caller, request: Related, access: readonly string[]): boolean {
   const reach = resultReach(caller, request, access);
   return reach === 'all' || (reach === 'related' && (isOwner(caller, request) || isShared(caller, request)));
 }
 
-/** RS-1 for a whole pair: every result of it opens, only those of own and shared requests, or none. */
+/** RS-1 for a whole pair: all its results, only those of own and shared requests, or none. */
 export function resultReach(caller: Caller, pair: Pair, access: readonly string[]): 'all' | 'related' | 'none' {
   if (!can(caller, 'result.view', pair)) return 'none';
   const all = can(caller, 'result.view', pair, 'any') || access.some((selector) => matchesSelector(caller, selector, pair));

@@ -2,7 +2,7 @@ import type { Operation } from '../policies.js';
 import type { Dialect } from '../statement.js';
 import type { PolicySnapshot } from '../workflow-policy.js';
 
-/** The ten statuses that are stored and shown (D23). */
+/** The ten statuses, as stored and shown (D23). */
 export const STATUSES = [
   'pending',
   'approved',
@@ -27,19 +27,19 @@ export interface Decision {
   selector: string;
   comment: string | null;
   at: Instant;
-  /** The API token it was made with; null for a sign-in. */
+  /** The API token that it was made with; null for a sign-in. */
   tokenId: string | null;
 }
 
-/** Why a request is cancelled: somebody asked for it, or its owner lost the account (ST-19). */
+/** Why a request is cancelled: somebody asked for it, or its owner's account was suspended or deleted (ST-19). */
 export type CancelCause = 'requested' | 'user_suspended' | 'user_deleted';
 
 export type Outcome = 'committed' | 'already_applied' | 'rolled_back' | 'not_started' | 'partial' | 'unknown';
 
-/** How an agent writes markers: 2 where each carries its execution id and lies in the markers' own schema (HD-40, HD-41). */
+/** How an agent writes markers. With 2, each marker carries its execution id and lives in the markers' own schema (HD-40, HD-41). */
 export type MarkerForm = 1 | 2;
 
-/** An attempt whose outcome nobody knows. */
+/** An attempt whose outcome is unknown. */
 export interface UnresolvedAttempt {
   fence: number;
   executionId: string;
@@ -47,7 +47,7 @@ export interface UnresolvedAttempt {
   markerForm: MarkerForm;
 }
 
-/** One claim of a dispatch by one agent, as far as rules look at it. */
+/** One claim of a dispatch by one agent, with the fields that rules need. */
 export interface Execution {
   id: string;
   fence: number;
@@ -62,17 +62,17 @@ export interface Execution {
   leaseExpiresAt: Instant;
   windowSecs: number;
   outcome: Outcome | null;
-  /** Canonical text of the accepted submission, null while there is none (AG-43). */
+  /** Canonical text of the accepted submission; null before there is one (AG-43). */
   submission: string | null;
 }
 
-/** What every attempt says of whether the request may run again. */
+/** The fields of an attempt that decide whether the request may run again. */
 export type Attempt = Pick<Execution, 'id' | 'fence' | 'mutating' | 'marker' | 'status' | 'lost' | 'unresolved'>;
 
-/** A part of a stored request whose authentication code does not fit (HD-50). */
+/** A part of a stored request whose authentication code does not match (HD-50). */
 export type BrokenPart = 'request' | 'state' | 'decision';
 
-/** A stored request with its decisions and newest execution: everything a move is judged on. */
+/** A stored request with its decisions and newest execution: everything that a move is judged on. */
 export interface StoredRequest {
   id: string;
   version: number;
@@ -85,12 +85,12 @@ export interface StoredRequest {
   dialect: Dialect | null;
   detail: string;
   emergency: boolean;
-  /** What let it pass without approvals; null when its steps have to be fulfilled. */
+  /** Why it passed without approvals; null when its steps must be fulfilled. */
   passedBy: 'policy' | 'break_glass' | null;
   noResultStore: boolean;
-  /** Rows that it may change, of a write that passed by risk; null of all others (HD-25). */
+  /** How many rows a write that passed by risk may change (HD-25); null for all others. */
   maxAffectedRows: number | null;
-  /** The schemas by which the names of its tables were resolved (HD-31); null where that was not known. */
+  /** The schemas used to resolve the names of its tables (HD-31); null where unknown. */
   searchPath: readonly string[] | null;
   shareSelectors: string[];
   workflow: PolicySnapshot | null;
@@ -117,19 +117,19 @@ export interface StoredRequest {
   failureReason: string | null;
   decisions: Decision[];
   execution: Execution | null;
-  /** Executions that completed or failed; lost ones do not count (RQ-83). */
+  /** Executions that completed or failed. Lost ones do not count (RQ-83). */
   finishedExecutions: number;
-  /** Fences of mutating attempts whose outcome nobody knows (AG-57), ascending. */
+  /** Fences of mutating attempts whose outcome is unknown (AG-57), ascending. */
   unresolved: UnresolvedAttempt[];
-  /** All of them, by fence. */
+  /** All attempts, by fence. */
   attempts: Attempt[];
-  /** Looked at under the lock of a move only. */
+  /** Checked only under the lock of a move. */
   broken: BrokenPart | null;
 }
 
 export const FINAL: ReadonlySet<Status> = new Set(['executed', 'failed', 'rejected', 'cancelled', 'expired', 'execution_lost']);
 
-/** Of these one runs at a time on a (database, environment) (MI-30). */
+/** Only one of these runs at a time on a (database, environment) (MI-30). */
 export const isMutatingMigration = (operation: Operation): boolean => isMutating(operation) && operation !== 'execute_dml';
 
 export const isMutating = (operation: Operation): boolean => operation !== 'execute_select' && operation !== 'migrate_status';

@@ -4,7 +4,7 @@ import type { Decision, Execution, StoredRequest } from './types.js';
 
 export type Signal = 'approval' | 'rejection' | 'cancellation' | 'resumption' | 'completion' | 'change';
 
-/** The reported end of an execution, written to its row. */
+/** The reported end of an execution, as written to its row. */
 export interface ExecutionEnd {
   success: boolean;
   appliedFence: number | null;
@@ -16,13 +16,13 @@ export interface ExecutionEnd {
   kept: 'object' | 'empty' | 'relay';
 }
 
-/** What a move writes: the fields it changes, and the rows that go with them in the same transaction. */
+/** What a move writes: the changed fields and the rows that go with them, in one transaction. */
 export interface Change {
   state: Partial<StoredRequest>;
   events: AuditDraft[];
   /** News for the workflow; null when nothing it shows has changed. */
   signal: { name: Signal; actor: string; step: number | null } | null;
-  /** How long the news may wait to be overtaken by newer ones of the same request. */
+  /** How long the news may wait for newer news of the same request to replace it. */
   lingerMs: number;
   decision: Decision | null;
   /** Changed fields of the newest execution, or of the older one that a late result names. */
@@ -35,7 +35,7 @@ export interface Change {
   settled: number[];
 }
 
-/** A change, a refusal, both (what a refusal notices is kept: ET-13, AG-44), or neither: the move finds nothing to do. */
+/** A change, a refusal, both (what a refusal finds out is kept: ET-13, AG-44), or neither: there is nothing to do. */
 export interface Verdict {
   change: Change | null;
   refusal: GatewayError | null;
@@ -44,7 +44,6 @@ export interface Verdict {
 export const refuse = (refusal: GatewayError): Verdict => ({ change: null, refusal });
 export const nothing: Verdict = { change: null, refusal: null };
 
-/** A change with the parts most moves leave empty. */
 export function changed(
   state: Partial<StoredRequest>,
   events: AuditDraft[],

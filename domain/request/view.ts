@@ -3,19 +3,19 @@ import { FINAL, type Instant, type Status, type StoredRequest } from './types.js
 
 export type ClockKind = 'pending' | 'approved' | 'dispatch' | 'lease';
 
-/** The one clock that runs in a status; at its instant it makes the move of requests.md section 9. */
+/** The one clock that runs in a status. At its instant it makes the move of requests.md section 9. */
 export interface Clock {
   kind: ClockKind;
   at: Instant;
 }
 
-/** What a workflow knows of a request: ids, names, enums and instants only, never text of users (architecture section 3). */
+/** What a workflow knows of a request: ids, names, enums and instants only, never users' text (architecture section 3). */
 export interface View {
   version: number;
   status: Status;
-  /** Whose turn it is: open selectors, `requester`, `agents`, an agent's id, or nobody. */
+  /** Who must act next: open selectors, `requester`, `agents`, an agent's id, or nobody. */
   turn: string;
-  /** `inMs` counts from the moment the view was made or sent, by Postgres's clock. */
+  /** `inMs` counts, by Postgres's clock, from the moment the view was made or sent. */
   clock: { kind: ClockKind; at: string; inMs: number } | null;
   final: boolean;
 }
@@ -38,7 +38,6 @@ export function clockOf(request: StoredRequest): Clock | null {
   return instant === null ? null : { kind: kinds[status], at: instant };
 }
 
-/** The view of a request at Postgres's instant `now`. */
 export function viewOf(request: StoredRequest, now: Instant): View {
   const clock = clockOf(request);
   return {
