@@ -18,18 +18,18 @@ export interface PublicKeyEntry {
   keyId: string;
   publicKeyHex: string;
   status: 'current' | 'next' | 'retiring';
-  /** Milliseconds since the epoch, set for `retiring`. */
+  /** Milliseconds since the epoch; set for `retiring` only. */
   notAfter: number | null;
 }
 
 export interface SigningKeys {
-  /** The key both signatures of an agent's tokens are made with; read by `db` when it is not open yet. */
+  /** The key for both signatures of an agent's tokens. `db` reads the key if it is not open yet. */
   signer(keyId: string, db: Queryable): Promise<SigningKey>;
-  /** Those that are published now, newest first (ET-18). */
+  /** All published keys, newest first (ET-18). */
   publicKeys(): Promise<PublicKeyEntry[]>;
 }
 
-/** What handlers work with; made once in `main.ts`. */
+/** What handlers work with; created once per process. */
 export interface Services {
   database: Database;
   notifications: Notifications;
@@ -42,7 +42,7 @@ export interface Services {
   log: Logger;
   limiter: RateLimiter;
   lifecycle: Lifecycle;
-  /** Of each requester's idempotency keys (RQ-30). */
+  /** One line per requester and idempotency key (RQ-30). */
   keyLines: KeyLines;
   temporal: TemporalReader;
   /** `MAJOR.MINOR.PATCH`, the value of `x-svc-version`. */

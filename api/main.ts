@@ -7,14 +7,13 @@ import { version } from '../runtime/version.js';
 import { createServer } from './server.js';
 
 export interface ServerOptions {
-  /** Path of `server.toml`. */
   config: string;
-  /** Over `server.listen`. */
+  /** Overrides `server.listen`. */
   listen: string | null;
   forceBootstrap: boolean;
 }
 
-/** `svc server` (OP-50 to OP-64): serves until a signal; the exit code is 0 after a clean stop and 1 for an error, told on stderr line by line. */
+/** `svc server` (OP-50 to OP-64): serves until a signal. The exit code is 0 after a clean stop, or 1 for an error, printed to stderr. */
 export async function runServer(options: ServerOptions): Promise<number> {
   const loaded = loadConfig(options.config, process.env);
   for (const warning of loaded.warnings) tell(`warning: ${formatProblem(warning)}`);
@@ -36,7 +35,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
     return 0;
   } catch (error) {
     if (error instanceof StartError) return fail(error.lines);
-    // A signal during the start ends it without a server.
+    // A signal during the start stops it before it serves.
     if (stop.signal.aborted) return 0;
     log.error({ error: String(error), stack: error instanceof Error ? error.stack : undefined }, 'the server failed');
     return 1;

@@ -2,10 +2,10 @@ import { writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { allRoutes, defaultTimes, openApiText } from './routes.js';
 
-/** The committed document: `npx tsx api/openapi-file.ts` writes it again after a change of routes. */
+/** The committed document. Run `npx tsx api/openapi-file.ts` after changing routes. */
 export const openApiFile = new URL('../docs/openapi.json', import.meta.url);
 
-/** The text that the file must hold; the routes are only described, never called. */
+/** The text that the file must hold. The routes are described, never called. */
 export function currentOpenApiText(): string {
   const unused = () => Promise.reject(new Error('not served here'));
   return openApiText(allRoutes(unused, defaultTimes));

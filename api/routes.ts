@@ -38,7 +38,7 @@ export const defaultTimes: RouteTimes = {
   leaseFloorMs: 60_000,
 };
 
-/** Every route of the server; the document, the router and the tests read this one list. */
+/** The document, the router and the tests all read this one list. */
 export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): Route[] {
   let known: string | null = null;
   const document = () => {
@@ -67,6 +67,6 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
   return routes;
 }
 
-/** The document as it is served and committed. */
+/** The document as served and committed. */
 export const openApiText = (routes: readonly Route[]) =>
   `${JSON.stringify(openApiDocument(routes, readOnlyPaths, version), null, 2)}\n`;

@@ -18,7 +18,7 @@ import { openServices, type ServicesOptions } from './services.js';
 const callsInProgressMs = 5000;
 
 export interface StartOptions extends ServicesOptions {
-  /** Over `server.listen`. */
+  /** Overrides `server.listen`. */
   listen: string | null;
   times?: RouteTimes;
 }
@@ -28,11 +28,11 @@ export interface RunningServer {
   services: Services;
   /** Reads `server.toml` again (CF-40). */
   reload(): void;
-  /** Resolves when everything is released after `signal`. */
+  /** Resolves after `signal`, once everything is released. */
   stopped: Promise<void>;
 }
 
-/** Starts one API process (OP-50); what was opened is released in reverse order, also when a later step fails. Aborting `signal` drains and stops it. */
+/** Starts one API process (OP-50). Aborting `signal` drains and stops it. Releases in reverse order, also if a later step of the start fails. */
 export async function createServer(options: StartOptions): Promise<RunningServer> {
   const { config, log, signal } = options;
   const releases = createReleases((error) => log.error({ error: String(error) }, 'not closed cleanly'));
@@ -74,7 +74,7 @@ function httpServerOf(services: Services, failures: AuthFailureLog, times: Route
   return createHttpServer((request, response) => void handle(request, response), services.version);
 }
 
-/** `svc server reload` finds the process by it (OP-52). */
+/** `svc server reload` finds the process through this file (OP-52). */
 async function writePidFile(stateDir: string): Promise<() => Promise<void>> {
   const path = join(stateDir, 'server.pid');
   await writePrivateFile(path, String(process.pid));
@@ -83,7 +83,7 @@ async function writePidFile(stateDir: string): Promise<() => Promise<void>> {
   };
 }
 
-/** The listener closes, calls in progress get 5 s (OP-62). */
+/** Closes the listener and gives calls in progress 5 s (OP-62). */
 async function closeHttp(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   await stopAfter(

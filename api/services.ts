@@ -31,7 +31,7 @@ export interface OpenedServices {
   drain(): void;
 }
 
-/** Opens what handlers work with, in the order of OP-50 up to the listening. */
+/** Opens what handlers need, in the order of OP-50, up to but not including the listener. */
 export async function openServices(options: ServicesOptions, releases: Releases): Promise<OpenedServices> {
   const { config, log } = options;
   const gateway = await openGatewayDatabase(config, log, 'server', options.signal);

@@ -6,25 +6,25 @@ import { type RequestState, requestWorkflowId, stateQuery } from '../workflows/m
 
 /** What OP-74 shows of a request's workflow. */
 export interface RequestWorkflow {
-  /** Of the newest run, ended ones too; null when there is none or Temporal is away. */
+  /** The newest run, even if it ended; null if there is none or Temporal is unreachable. */
   runId: string | null;
   live: { version: number; status: string; deadline: string | null } | null;
   liveError: null | 'not_running' | 'unavailable';
 }
 
 export interface TemporalReader {
-  /** Whether the namespace can be reached, known within 2 s (OP-10). */
+  /** Whether the namespace is reachable, known within 2 s (OP-10). */
   reachable(): Promise<boolean>;
-  /** Never rejects; within 2 s (OP-74). */
+  /** Never rejects; answers within 2 s (OP-74). */
   requestWorkflow(id: string): Promise<RequestWorkflow>;
   close(): Promise<void>;
 }
 
 const deadlineMs = 1900;
-/** The library would wait up to two minutes before it looks for a server that was away. */
+/** By default the library waits up to two minutes before it retries an unreachable server. */
 const channelArgs = { 'grpc.initial_reconnect_backoff_ms': 200, 'grpc.max_reconnect_backoff_ms': 1000 };
 
-/** Reads Temporal for `/ready` and for operators; connects with the first question and again by itself after an outage. */
+/** Reads Temporal for `/ready` and for operators. Connects on the first question and reconnects by itself after an outage. */
 export function createTemporalReader(
   config: Pick<Config, 'temporal'>,
   { temporalErrors }: Pick<Metrics, 'temporalErrors'>,
@@ -54,7 +54,7 @@ export function createTemporalReader(
       return found;
     },
     close: async () => {
-      // The library throws, where nobody can catch it, when it tries a call again on a closed connection.
+      // If the library retries a call on a closed connection, it throws where nothing can catch it.
       await Promise.allSettled(asking);
       await connection.close();
     },

@@ -4,13 +4,12 @@ import { forbidden, refusal } from '../../domain/errors.js';
 
 export type AgentCaller = Extract<Caller, { kind: 'agent' }>;
 
-/** The agent behind a call of a route for agents. */
 export function agentOf(caller: Caller): AgentCaller {
   if (caller.kind !== 'agent') throw forbidden();
   return caller;
 }
 
-/** HD-11: 403 unless the token of this very call may serve the pair, whatever was recorded with another token of the same agent. */
+/** HD-11: 403 unless this call's own token may serve the pair, whatever the agent's other tokens may serve. */
 export function requireServed(caller: Caller, pair: Pair): void {
   if (!servesPair(agentOf(caller).agentScopes, pair)) throw outsideScopes(pair);
 }

@@ -36,7 +36,7 @@ export async function claimDryRunJob(call: Call<{ id: string }, undefined, unkno
   return { claim_token: claimed.claimToken, explain_token: signExplainToken(terms, signer, new Date(claimed.now)) };
 }
 
-/** `POST /api/agent/dry-run/{id}/result` (AG-67): the plan and the error are kept as people may see them (HD-2). */
+/** `POST /api/agent/dry-run/{id}/result` (AG-67). Stores the plan and the error redacted for people (HD-2). */
 export async function submitDryRun(call: Call<{ id: string }, undefined, z.output<typeof dryRunResultBody>>, services: Services) {
   const { id } = call.params;
   const { claim_token: claimToken, result, error } = call.body;

@@ -5,7 +5,7 @@ import { preflightResultBody, submitPreflight } from './preflight-result.js';
 
 const params = z.object({ id: z.string() });
 
-/** The routes by which agents explain statements (agent.md 10 and 11). */
+/** Agents explain statements through these routes (agent.md 10 and 11). */
 export const explainRoutes: Route[] = [
   route({
     operationId: 'claimDryRunJob',

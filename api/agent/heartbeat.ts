@@ -7,7 +7,7 @@ import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { agentOf } from './caller.js';
 
-/** `POST /api/agent/jobs/{execution id}/heartbeat` (agent.md section 5): extends the lease and tells of a cancel. */
+/** `POST /api/agent/jobs/{execution id}/heartbeat` (agent.md section 5): extends the lease and reports a cancel. */
 export async function heartbeat(call: Call<{ id: string }, undefined, unknown>, services: Services) {
   const { id } = call.params;
   if (!isUuid(id)) throw notFound('execution');

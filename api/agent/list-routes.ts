@@ -1,7 +1,7 @@
 import { type Route, route } from '../http/route.js';
 import { agentList, showAgents } from './list.js';
 
-/** The agents that operators see (agent.md section 13). */
+/** What operators see of agents (agent.md section 13). */
 export const agentListRoutes: Route[] = [
   route({
     operationId: 'listAgents',

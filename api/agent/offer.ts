@@ -6,7 +6,7 @@ import { claimPreflightJobs, type PreflightClaim } from '../../db/preflight-jobs
 import { isMutatingMigration } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
 
-/** What a poll asks for, after the maxima of the protocol. */
+/** What a poll asks for, capped at the protocol's maxima. */
 export interface Wanted {
   jobs: number;
   explains: number;
@@ -24,9 +24,7 @@ export interface SignedPreflight extends PreflightClaim {
 
 export const nothingOffered: Offer = { jobs: [], dryRuns: [], preflights: [] };
 
-/**
- * What the agent could do now (AG-17 to AG-22), null when there is nothing. Preflight jobs are claimed by this, so `mayClaim` is asked right before.
- */
+/** Work that the agent could take now (AG-17 to AG-22), or null if there is none. This claims preflight jobs, so it asks `mayClaim` right before. */
 export async function offer(
   services: Services,
   report: AgentReport,
@@ -46,7 +44,7 @@ export async function offer(
   return { jobs, dryRuns: explains.dryRuns, preflights };
 }
 
-/** A migration that is offered begins to count the time in which it holds back the next (AG-17). */
+/** Offering a migration starts the period in which it holds back the next one (AG-17). */
 async function findJobs(services: Services, report: AgentReport, limit: number): Promise<Job[]> {
   const jobs = await listJobs(services.database, report, limit);
   const migrations = jobs.filter(({ operation }) => isMutatingMigration(operation)).map(({ id }) => id);
@@ -59,7 +57,7 @@ const nothingToExplain = { dryRuns: [] as DryRunOffer[], preflightWaits: false }
 const findExplains = (services: Services, report: AgentReport, wanted: Wanted) =>
   listExplainJobs(services.database, report.scopes, wanted.explains);
 
-/** Each with a token for this agent (HD-81). */
+/** Claims preflight jobs and signs a token for this agent with each (HD-81). */
 async function takePreflights(services: Services, report: AgentReport, room: number): Promise<SignedPreflight[]> {
   const claimed = await claimPreflightJobs(services.database, report, room);
   return Promise.all(
@@ -78,7 +76,7 @@ function roomForPreflight(report: AgentReport, wanted: Wanted, jobs: Job[], dryR
   return Math.min(wanted.explains - dryRuns.length, slots);
 }
 
-/** AG-22: EXPLAIN never keeps an agent from its jobs. */
+/** AG-22: a failed EXPLAIN query must not keep an agent from its jobs. */
 async function quietly<T>(services: Services, otherwise: T, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

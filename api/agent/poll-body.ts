@@ -4,7 +4,7 @@ import { isName } from '../../domain/selectors.js';
 
 const name = z.string().refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -');
 const count = z.number().int().min(0);
-/** What the agent record's columns hold. */
+/** The range of the agent record's integer columns. */
 const load = count.max(2_147_483_647);
 const aliases = new Map([
   ['execute_query', 'execute_select'],
@@ -14,7 +14,7 @@ const aliases = new Map([
 const known: ReadonlySet<string> = new Set(OPERATIONS);
 const maxScopes = 1000;
 
-/** Unknown names are ignored, but a list with only unknown names matches nothing: it then holds a name no request has. */
+/** Ignores unknown names. A list with only unknown names must match nothing, so it becomes a name that no request has. */
 const operations = z.array(z.string()).transform((names) => {
   const understood = [...new Set(names.map((text) => aliases.get(text) ?? text).filter((text) => known.has(text)))];
   return names.length > 0 && understood.length === 0 ? ['none'] : understood;

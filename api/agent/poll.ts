@@ -21,7 +21,7 @@ export type WaitingPolls = Map<string, (() => void)[]>;
 
 const maxWaitingPolls = 4;
 
-/** `POST /api/agent/poll`: records what the agent says of itself, then offers jobs, waiting for one when asked to (AG-12 to AG-26). */
+/** `POST /api/agent/poll` (AG-12 to AG-26): records what the agent reports, then offers jobs, waiting for one if the agent asks for it. */
 export async function pollJobs(call: PollCall, services: Services, waiting: WaitingPolls, asks: SchemaAsks) {
   const { served, refused } = splitByScopes(agentOf(call.caller).agentScopes, call.body.capabilities.scopes);
   const report = agentReport(call, served);
@@ -30,7 +30,7 @@ export async function pollJobs(call: PollCall, services: Services, waiting: Wait
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
   const none = upgradeRequired || services.lifecycle.draining || report.draining;
   const schemas = none ? [] : takeAsks(asks, stale, performance.now());
-  // Who is asked for a schema is answered at once.
+  // An agent that must send a schema gets its answer immediately.
   const waitMs = schemas.length > 0 ? 0 : Math.min(call.body.wait_ms, 30_000);
   const { jobs, dryRuns, preflights } = none ? nothingOffered : await waitForOffer(call, services, report, waiting, waitMs);
   return {
@@ -64,7 +64,7 @@ function agentReport(call: PollCall, scopes: AgentReport['scopes']): AgentReport
   };
 }
 
-/** Answers the pairs of the agent whose schema is to be sent again. */
+/** Returns the agent's pairs whose schema must be sent again. */
 async function record(call: PollCall, services: Services, report: AgentReport): Promise<StaleSchema[]> {
   const known = await updateAgent(services.database, report, wantedSchemas(call.generation, report));
   if (known !== null) return known.stale;
@@ -103,9 +103,9 @@ async function waitForOffer(
     const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
     const topics = report.scopes.map(({ database, environment }) => topic.jobs(database, environment));
     const offered = await longPoll(waiter, services, { topics, ms: waitMs }, async () => {
-      // A token that was narrowed meanwhile polls anew.
+      // If the token was narrowed during the wait, the agent must poll again.
       const mayTake = (waited ? call.recheck() : Promise.resolve(call.caller)).then((now) => sameScopes(now, call.caller));
-      // What is handed out is lost when nobody is there to take it, or nobody may (HT-104).
+      // A claimed job is lost if the client is gone or may no longer take it (HT-104).
       const mayClaim = () => mayTake.then((may) => may && !waiter.signal.aborted && !services.lifecycle.draining);
       const [found, may] = await Promise.all([offer(services, report, wanted, mayClaim), mayTake]);
       waited = true;
@@ -122,7 +122,7 @@ async function waitForOffer(
 const sameScopes = (now: Caller, before: Caller) =>
   JSON.stringify(agentOf(now).agentScopes) === JSON.stringify(agentOf(before).agentScopes);
 
-/** A fifth waiting poll of a token ends the oldest, which answers with empty lists. */
+/** A token's fifth waiting poll ends its oldest, which answers with empty lists. */
 function takePlace(waiting: WaitingPolls, agentId: string, end: () => void): () => void {
   const places = waiting.get(agentId) ?? [];
   waiting.set(agentId, places);
@@ -135,7 +135,7 @@ function takePlace(waiting: WaitingPolls, agentId: string, end: () => void): () 
   };
 }
 
-/** Beside the answer: an agent's next poll says the same within milliseconds. */
+/** The answer does not wait for this write: the agent's next poll repeats it within milliseconds. */
 function touchLater(services: Services, agentId: string): void {
   touchAgent(services.database, agentId).catch((error: unknown) =>
     services.log.debug({ error: String(error) }, 'agent record not touched'),

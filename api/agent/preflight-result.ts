@@ -18,7 +18,10 @@ export const preflightResultBody = z.object({
   error: z.string().nullish(),
 });
 
-/** `POST /api/agent/preflight-result` (AG-70): wakes the caller who waits, on whatever process; the plan is kept as people may see it (HD-2), an error's text not at all. */
+/**
+ * `POST /api/agent/preflight-result` (AG-70): wakes the waiting caller, on any process. Stores the plan redacted for people (HD-2) and
+ * never the error's text.
+ */
 export async function submitPreflight(
   call: Call<undefined, undefined, z.output<typeof preflightResultBody>>,
   services: Services,

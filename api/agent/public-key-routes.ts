@@ -48,7 +48,7 @@ export const publicKeyRoutes: Route[] = [
   }),
 ];
 
-/** ET-19, HD-80: an agent that pins keys is signed for with the newest one that it trusts and that may still sign; else with the current one. */
+/** ET-19, HD-80: an agent that pins keys gets the newest key that it trusts and that may still sign, otherwise the current one. */
 function signingKeyFor(keys: readonly PublicKeyEntry[], current: PublicKeyEntry, trusted: string | undefined): PublicKeyEntry {
   const ids = trusted?.split(',') ?? [current.keyId];
   if (ids.includes(current.keyId)) return current;

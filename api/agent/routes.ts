@@ -37,7 +37,7 @@ const claimAnswer = z.object({
   server_time: text,
 });
 
-/** The routes of the agent protocol (agent.md 3 to 6); `leaseFloorMs` is the shortest lease of AG-37. */
+/** The agent protocol (agent.md 3 to 6). `leaseFloorMs` is the shortest lease (AG-37). */
 export function agentRoutes(times: { leaseFloorMs: number }): Route[] {
   const waiting: WaitingPolls = new Map();
   const asks: SchemaAsks = new Map();

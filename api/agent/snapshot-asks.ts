@@ -4,18 +4,21 @@ import { DEFAULT_SNAPSHOT_AGE_SECS, matchWorkflow } from '../../domain/workflow-
 import type { Generation } from '../context.js';
 import { registered } from '../requests/facts.js';
 
-/** How old the snapshot of a pair may become before an agent is asked for the next. */
+/** `maxAgeSecs`: the snapshot's age from which an agent is asked for the next one. */
 export interface WantedSchema extends Pair {
   maxAgeSecs: number;
 }
 
-/** When this process last asked for the schema of a pair, and which sync was then the last; holds registered pairs only. */
+/** When this process last asked for a pair's schema, and the latest sync at that time. Holds registered pairs only. */
 export type SchemaAsks = Map<string, { at: number; syncedAt: string | null }>;
 
-/** An agent that does not send what it was asked for is asked again after this. */
+/** An agent that does not send the schema is asked again after this. */
 const askAgainMs = 60_000;
 
-/** Asked for from half of the age on at which risk does not trust it any more (SQ-85a), so that it is there before somebody meets a stale one. */
+/**
+ * Agents are asked at half the age at which risk stops trusting the snapshot (SQ-85a), so the next one arrives before any reader meets a
+ * stale one.
+ */
 export function wantedSchemas(generation: Generation, report: AgentReport): WantedSchema[] {
   if (!report.features.includes('schema_sync') || report.draining) return [];
   return report.scopes
@@ -30,7 +33,7 @@ export function wantedSchemas(generation: Generation, report: AgentReport): Want
     });
 }
 
-/** Those of the stale pairs that nobody was asked for lately; they count as asked for now. */
+/** Stale pairs that were not asked for lately. Records them as asked now. */
 export function takeAsks(asks: SchemaAsks, stale: readonly StaleSchema[], now: number): Pair[] {
   return stale.flatMap(({ database, environment, syncedAt }) => {
     const key = `${database}/${environment}`;

@@ -4,7 +4,7 @@ import { SYNC_STATUSES } from '../../domain/snapshot-sync.js';
 
 const names = z.array(z.string());
 
-// What an agent may leave out has the value that claims nothing: unknown, none, null.
+// Fields that an agent omits default to the value that claims nothing: unknown, none or null.
 const column = z.object({
   name: z.string(),
   data_type: z.string().default(''),
@@ -33,7 +33,7 @@ const index = z.object({
   index_type: z.string().default(''),
 });
 
-/** A table as agents report it and answers show it in full (AP-61, SC-3). */
+/** A table as agents report it and as answers show it in full (AP-61, SC-3). */
 export const schemaTable = z.object({
   name: z.string(),
   schema_name: z.string().default(''),
@@ -78,7 +78,7 @@ export const schemaSyncBody = z
     message: 'is required when status is ready',
   });
 
-/** Tables by schema and name (AP-61), whatever order an agent sends. */
+/** Sorts tables by schema and name (AP-61), because agents send any order. */
 export const inOrder = (snapshot: SchemaSnapshot): SchemaSnapshot => ({
   ...snapshot,
   tables: snapshot.tables.toSorted((a, b) => compare(a.schema_name, b.schema_name) || compare(a.name, b.name)),

@@ -16,7 +16,7 @@ type SyncCall = Call<undefined, undefined, z.output<typeof schemaSyncBody>>;
 
 const maxErrorBytes = 4096;
 
-/** `POST /api/agent/schema-sync` (AG-72 to AG-74): records what an agent saw; what was not ready leaves the last good snapshot alone. */
+/** `POST /api/agent/schema-sync` (AG-72 to AG-74). A sync that is not ready keeps the last good snapshot. */
 export async function syncSchema(call: SyncCall, services: Services): Promise<Record<string, never>> {
   const { database, environment, dialect, status, snapshot, error_message: error } = call.body;
   requireServed(call.caller, { database, environment });

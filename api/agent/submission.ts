@@ -24,7 +24,7 @@ const OUTCOMES = [
 const succeeded: ReadonlySet<Outcome> = new Set(['committed', 'already_applied']);
 const maxErrorBytes = 4096;
 const maxFence = 2_147_483_647;
-// A number that JSON.parse has rounded is still a count: the outcome of the SQL is never lost for it (AG-50a).
+// Accepts counts that JSON.parse rounded: a count must never cost us the outcome of the SQL (AG-50a).
 const count = z.number().refine((value) => Number.isInteger(value) && value >= 0, 'must be an integer of at least 0');
 
 /** A marker row that the agent cannot match with an attempt (HD-41). */
@@ -55,28 +55,29 @@ export const resultBody = z.object({
 export type ResultBody = z.output<typeof resultBody>;
 export type ResultCall = Call<{ id: string }, undefined, ResultBody>;
 
-/** What was submitted, and the text that is to be kept of it, in UTF-8. */
+/** `data` is the text to store, in UTF-8. */
 export interface Submitted {
   submission: Submission;
   data: Uint8Array | null;
-  /** The agent is told 413 (AG-47). */
+  /** Answered with 413 (AG-47). */
   tooLarge: boolean;
 }
 
-/** The submission as rules judge it, with the size rule applied (AG-47, RS-55): too large is told apart by `tooLarge`. */
+/** Applies the size rule (AG-47, RS-55). The rules then judge the submission; `tooLarge` marks one that was cut. */
 export function readSubmission(
   { body, bodyBytes, taken: sent }: Pick<ResultCall, 'body' | 'bodyBytes' | 'taken'>,
   execution: FoundExecution,
   services: Services,
   attempts: readonly { fence: number; id: string }[] = [],
 ): Submitted {
-  // Of a failure only what tells of applied migrations is kept (RS-13); where a part of the first one stays, the list is empty and names it.
+  // A failure keeps only its report of applied migrations (RS-13). If part of the first one remains, the list is empty and names it.
   const steps = stepsOf(execution.operation, sent);
   const isPartial = steps !== null && (steps.count > 0 || body.outcome === 'partial');
   const data = body.success || isPartial ? sent : null;
   const outcome = body.outcome ?? (body.success ? 'committed' : data === null ? 'rolled_back' : 'partial');
   if (succeeded.has(outcome) !== body.success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
-  // Also judged under the lock; here it keeps the data of a refused call out of the store, which takes one text per execution.
+  // The move checks the fence again under the lock. Checking here keeps a refused call's data out of the store, which takes one text per
+  // execution.
   if (body.fence != null && body.fence !== execution.fence) throw otherFence();
   const errorMessage = body.error_message == null ? null : cutBytes(wellFormed(body.error_message), maxErrorBytes);
   const rowsAffected = body.rows_affected == null ? null : exactDigits(body.rows_affected, bodyBytes);
@@ -93,7 +94,7 @@ export function readSubmission(
     truncated: body.truncated ?? null,
     errorMessage: body.success ? null : (errorMessage ?? 'the agent gave no reason'),
     kept: data === null ? 'empty' : 'object',
-    // The hash of the data stands for it: a copy of it with escapes would be the largest thing in memory.
+    // A hash stands for the data: an escaped copy would be the largest object in memory.
     text: sha256Hex(
       JSON.stringify([
         body.success,
@@ -114,7 +115,7 @@ export function readSubmission(
   return replaceTooLarge(submission, execution.mutating, bytes, maxPersistBytes, services);
 }
 
-/** The rows that fit no attempt of the request: an agent knows only those whose outcome is open. */
+/** Rows that match no attempt of the request. The agent knows only the attempts whose outcome is open. */
 function strangers(rows: readonly MarkerMismatch[], attempts: readonly { fence: number; id: string }[]): MarkerMismatch[] {
   const known = new Set(attempts.map(({ fence, id }) => `${fence}:${id}`));
   return rows
@@ -127,7 +128,7 @@ function strangers(rows: readonly MarkerMismatch[], attempts: readonly { fence: 
     }));
 }
 
-/** AG-47: a read fails; a change that is real is kept with its row count. A failure keeps its own outcome and loses its data. */
+/** AG-47: a read fails; a real change is kept with its row count. A failure keeps its own outcome and loses its data. */
 export function replaceTooLarge(
   submission: Submission,
   mutating: boolean,
@@ -153,21 +154,21 @@ export function replaceTooLarge(
   };
 }
 
-/** What the data of a migration says was done (MI-40). */
+/** Which steps a migration reports as done (MI-40). */
 function stepsOf(operation: string, data: Uint8Array | null): Steps | null {
   return data !== null && (operation === 'migrate_up' || operation === 'migrate_down') ? readSteps(utf8.decode(data)) : null;
 }
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** The digits as sent: JSON numbers hold no count above 2^53 - 1 exactly (AG-50a). */
+/** The digits as sent, because JSON numbers above 2^53 - 1 are not exact (AG-50a). */
 function exactDigits(rows: number, body: Uint8Array): string {
   if (Number.isSafeInteger(rows)) return String(rows);
   const sent = memberText(body, 'rows_affected') ?? '';
   return /^\d+$/.test(sent) ? sent : BigInt(rows).toString();
 }
 
-/** U+0000 and unpaired surrogates become U+FFFD (AG-50a). */
+/** Replaces U+0000 and unpaired surrogates with U+FFFD (AG-50a). */
 function wellFormed(text: string): string {
   return text.replaceAll('\0', '\uFFFD').replace(/\p{Surrogate}/gu, '\uFFFD');
 }

@@ -33,7 +33,7 @@ const event = z.object({
   seq: z.number().int().nullable(),
 });
 
-/** The routes of the audit log (audit.md section 7). */
+/** The audit log (audit.md section 7). */
 export const auditRoutes: Route[] = [
   route({
     operationId: 'searchAuditEvents',

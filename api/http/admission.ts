@@ -9,13 +9,12 @@ import { createMeter, type Meter } from '../../runtime/rate-limits/meter.js';
 import type { Generation, Services } from '../context.js';
 import type { Trace } from './send.js';
 
-/** Who sends a call, as far as it is known before its credential is checked. */
+/** The sender of a call, before its credential is checked. */
 export interface AdmittedSender extends Sender {
   meter: Meter;
   trace: Trace;
 }
 
-/** The sender of a call with the meter of its limits. */
 export function senderOf(ctx: Koa.Context, services: Services): AdmittedSender {
   const { limiter } = services;
   const config = services.config();
@@ -26,13 +25,13 @@ export function senderOf(ctx: Koa.Context, services: Services): AdmittedSender {
   return { request: ctx.req, address, meter, trace };
 }
 
-/** Whoever calls a public route. */
+/** The caller of a public route. */
 const stranger: Authenticated = {
   caller: { kind: 'user', id: 'anonymous', roles: [], groups: [], memberOf: [], origins: noOrigins, tokenId: null },
   actor: { id: 'anonymous', type: 'user', tokenId: null, peerIp: null, clientIp: null, clientIpSource: null } satisfies Actor,
 };
 
-/** Steps HT-3 to HT-7: the limit of the address, the credential, its limit, and the paths it may call. */
+/** Steps HT-3 to HT-7: the address limit, the credential, its limit, and the paths that it may call. */
 export async function admit(
   authenticate: Authenticate,
   sender: AdmittedSender,
@@ -47,7 +46,7 @@ export async function admit(
   return who;
 }
 
-/** HT-11: agents and users have paths of their own. */
+/** HT-11: agents and users have separate paths. */
 function checkFence(caller: Caller, segments: readonly (string | null)[]): void {
   const forAgents =
     segments[0] === 'api' &&

@@ -13,9 +13,9 @@ import { createRouter, type Match, type Router, splitPath } from './router.js';
 import { HeadersTooLarge, send, sendError, type Trace } from './send.js';
 
 const maxHeaders = 100;
-/** For all database work of one call (OP-70); the time its body takes to arrive does not count. */
+/** All database work of one call (OP-70). The time to receive its body does not count. */
 const databaseWorkMs = 4000;
-/** Below this an answer is sent as it is: compressing costs more than it saves. */
+/** Smaller answers are not compressed: it would cost more than it saves. */
 const compressFromBytes = 4096;
 
 export interface AppOptions {
@@ -25,7 +25,7 @@ export interface AppOptions {
   readOnlyPaths: readonly string[];
 }
 
-/** The whole HTTP surface: every answer passes here and carries the headers of HT-21 to HT-24. */
+/** The whole HTTP surface. Every answer leaves through here and carries the headers of HT-21 to HT-24. */
 export function createApp(options: AppOptions): Koa {
   const { services } = options;
   const router = createRouter(options.routes, options.readOnlyPaths);
@@ -56,7 +56,7 @@ export function createApp(options: AppOptions): Koa {
   return app;
 }
 
-/** HT-29. The library refuses a caller who takes no encoding at all; ours is then answered plainly. */
+/** HT-29. The library refuses a caller who accepts no encoding; that caller gets an uncompressed answer instead. */
 function wantsCompression(ctx: Koa.Context): boolean {
   if (ctx.headers['accept-encoding'] === undefined) return false;
   const chosen = ctx.acceptsEncodings(['gzip', 'br', 'deflate', 'identity']);
@@ -71,7 +71,7 @@ async function answer(ctx: Koa.Context, options: AppOptions, router: Router): Pr
   }
 }
 
-/** Steps HT-1 to HT-8; the rest is `perform`. */
+/** Steps HT-1 to HT-8; `perform` does the rest. */
 async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): Promise<Reply> {
   const { services, authenticate } = options;
   const trace = ctx.state as Trace;
@@ -112,7 +112,7 @@ function splitTarget(url: string): { path: string; search: string } {
   return mark < 0 ? { path: local, search: '' } : { path: local.slice(0, mark), search: local.slice(mark + 1) };
 }
 
-/** `GET http://host/path` is what a client sends to a proxy; anything else that begins without `/` is an unknown path. */
+/** Clients send `GET http://host/path` to proxies. Any other target without a leading `/` is an unknown path. */
 function pathOfAbsolute(url: string): string {
   const slash = /^https?:\/\/[^/?]*/i.exec(url)?.[0].length;
   return slash === undefined ? `/${url}` : url.slice(slash) || '/';

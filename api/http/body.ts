@@ -9,9 +9,9 @@ const maxDepth = 64;
 export interface JsonBody {
   /** A JSON object; `{}` when an optional body is absent (HT-47). */
   value: Record<string, unknown>;
-  /** As received, but for `taken`: what must not lose digits is read from here. */
+  /** As received, except for `taken`. Read values that must not lose digits from here. */
   bytes: Uint8Array;
-  /** The text of the string member that was asked for as bytes, in UTF-8; `value` has `''` in its place. Null when it is no string. */
+  /** UTF-8 text of the member named by `take`; `value` holds `''` in its place. Null if the member is not a string. */
   taken: Uint8Array | null;
 }
 
@@ -19,11 +19,11 @@ interface BodyOptions {
   limitBytes: number;
   optional: boolean;
   anyText: boolean;
-  /** A member to be taken as bytes when it is a string. */
+  /** A string member to be taken as bytes. */
   take: string | null;
 }
 
-/** Reads a JSON object by HT-40 to HT-49; refuses with 415, 413 or 400. */
+/** Reads a JSON object (HT-40 to HT-49). Refuses with 415, 413 or 400. */
 export async function readJsonBody(request: IncomingMessage, options: BodyOptions): Promise<JsonBody> {
   const bytes = await readBytes(request, options.limitBytes);
   if (bytes.length === 0) {
@@ -40,7 +40,7 @@ async function readBytes(request: IncomingMessage, limitBytes: number): Promise<
   const media = mediaProblem(request);
   if (media !== null && !chunked) throw media;
   if (declared > limitBytes) throw tooLarge(limitBytes);
-  // Of a chunked body of the wrong type only its being there matters: zero bytes count as no body.
+  // A chunked body of the wrong type is read only to see whether it is empty: zero bytes count as no body.
   if (chunked) return collectChunked(request, media === null ? limitBytes : 0, () => media ?? tooLarge(limitBytes));
   return collectDeclared(request, declared);
 }
@@ -65,7 +65,7 @@ function isJsonType(header: string): boolean {
 
 const tooLarge = (limitBytes: number) => refusal('payload.too_large', `the body has more than ${limitBytes} bytes`);
 
-/** Straight into one piece of memory of the declared length, which Node sees to. */
+/** Reads into one buffer of the declared length; Node enforces the length. */
 async function collectDeclared(request: IncomingMessage, declared: number): Promise<Uint8Array> {
   const body = new Uint8Array(declared);
   let length = 0;
@@ -88,7 +88,7 @@ async function collectChunked(request: IncomingMessage, limitBytes: number, over
   return joined(chunks, length);
 }
 
-/** Gives each piece of the body to `take`, whose refusal ends it. */
+/** Passes each chunk to `take`. If `take` throws, the body is refused. */
 function collect(request: IncomingMessage, take: (chunk: Uint8Array) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (act: () => void) => {
@@ -99,7 +99,7 @@ function collect(request: IncomingMessage, take: (chunk: Uint8Array) => void): P
       try {
         take(chunk);
       } catch (refused) {
-        // What still comes is read and dropped, or the client could not read the answer while it sends.
+        // Drains the rest: otherwise the client could not read the answer while it is still sending.
         stop(() => reject(request.resume() && refused));
       }
     };
@@ -124,7 +124,7 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 function parseJsonObject(bytes: Uint8Array, { anyText, take }: BodyOptions): JsonBody {
   if (!isUtf8(bytes)) throw invalid('the body is not valid UTF-8', 'body');
-  // Before anything is built of it: a few MiB of brackets would hold everybody up (HD-90).
+  // Checked before parsing: a few MiB of brackets would block the event loop (HD-90).
   if (isNestedDeeper(bytes, maxDepth)) throw invalid(`the body is nested deeper than ${maxDepth}`, 'body');
   const { rest, taken } = take === null ? { rest: bytes, taken: null } : takeString(bytes, take);
   const text = utf8.decode(rest);
@@ -143,11 +143,11 @@ function parseJson(text: string): unknown {
   }
 }
 
-// Valid UTF-8 holds no surrogates and JSON no bare control characters, so both can only come from escapes.
+// Valid UTF-8 holds no surrogates and JSON no bare control characters, so both can come only from escapes.
 const unpairedSurrogate = /\p{Surrogate}/u;
 const mayHoldBadText = /\\u(0000|[dD][89a-fA-F])/;
 
-/** U+0000 and unpaired surrogates in values and keys (HT-45). */
+/** Refuses U+0000 and unpaired surrogates in values and keys (HT-45). */
 function refuseBadText(value: unknown, place: string): void {
   if (typeof value === 'string') {
     if (value.includes('\0') || unpairedSurrogate.test(value))

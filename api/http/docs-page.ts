@@ -6,7 +6,7 @@ import { type Reply, text } from './reply.js';
 
 const script = 'text/javascript; charset=utf-8';
 
-/** What the page is made of; nothing else is served, and nothing comes from elsewhere (HT-98). */
+/** The page's files. Nothing else is served, and the page loads nothing from elsewhere (HT-98). */
 const files: Record<string, string> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': script,
@@ -25,10 +25,10 @@ const html = `<!doctype html>
 </html>
 `;
 
-// The validator badge is the one thing the page would fetch from elsewhere.
+// Without `validatorUrl: null` the page would fetch a badge from elsewhere.
 const start = `window.ui = SwaggerUIBundle({ url: 'openapi.json', dom_id: '#page', validatorUrl: null, deepLinking: true });\n`;
 
-/** A file of the API page; 404 for any other name. */
+/** 404 for any unlisted name. */
 export async function docsFile(name: string): Promise<Reply> {
   if (name === 'index.html') return text(200, 'text/html; charset=utf-8', html);
   if (name === 'start.js') return text(200, script, start);

@@ -6,26 +6,26 @@ import { errorBody } from '../../runtime/http-errors.js';
 
 const maxHeaderBytes = 16 * 1024;
 
-/** An HTTP server whose own refusals (HT-1) have the form of all others (HT-90, HT-I1). */
+/** The server's own refusals (HT-1) have the same form as all others (HT-90, HT-I1). */
 export function createHttpServer(handle: (request: IncomingMessage, response: ServerResponse) => void, version: string): Server {
   const server = createServer(
     {
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: 15_000,
       requestTimeout: 120_000,
-      // Longer than clients keep an idle connection, so that they close first and lose no call to a race.
+      // Longer than clients keep idle connections, so they close first and lose no call to a race.
       keepAliveTimeout: 75_000,
       connectionsCheckingInterval: 1000,
       noDelay: true,
-      // Node refuses a missing or empty host header by itself, and not in our form.
+      // Node's own refusal of a missing or empty host header would not have our form.
       requireHostHeader: false,
     },
     handle,
   );
-  // 0 = as many as fit in the header block: Node would drop the rest in silence; the app refuses more than 100.
+  // 0 = as many as fit in the header block. Node would drop the rest silently; the app refuses more than 100.
   server.maxHeadersCount = 0;
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(socket, error.code ?? '', version));
-  // What Node would answer by itself with 417 is an ordinary call.
+  // Handles these as ordinary calls; Node's default is 417.
   server.on('checkExpectation', handle);
   server.on('connect', (_request: IncomingMessage, socket: Socket) => refuse(socket, 'CONNECT', version));
   return server;

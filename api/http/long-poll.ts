@@ -4,16 +4,18 @@ import { createPermits } from '../../lib/permits.js';
 import type { Services } from '../context.js';
 import type { Call } from './route.js';
 
-/** What one look of a waiter may spend on our database (OP-70). */
+/** Database limit of each look (OP-70). */
 const lookTimeoutMs = 4000;
-/** Thousands may wait for one commit: they look a few at a time, or all would stand in line for our connections, other calls among them (HT-101). */
+/** Thousands may wait for one commit. They look a few at a time: otherwise they would take all connections from other calls (HT-101). */
 const atOnce = createPermits(5);
 
 /**
- * Asks `look` until it gives something else than null: first at once, then at each wake-up of a topic (HT-100). null = the time is up, the process
- * drains (HT-105) or the client has gone (HT-104). Each look has its own database limit; between looks nothing is held (HT-101). `woken` tells a look
- * that a topic rang, so that it will most likely find something. Nobody looks unrung, at the end neither: the listener makes good what it missed (HT-102),
- * and looks of thousands of waiters are what waiting costs.
+ * Calls `look` immediately, then after each notification of a topic, until it returns non-null (HT-100). Returns null when the time is up,
+ * the process drains (HT-105) or the client has gone (HT-104).
+ * Each look has its own database limit; nothing is held between looks (HT-101). `woken` tells a look that a topic was notified, so it will
+ * most likely find something.
+ * Waiters query only when notified; the listener's probe covers lost notifications (HT-102). Queries of thousands of waiters are the cost
+ * of waiting.
  */
 export async function longPoll<T>(
   call: Pick<Call<unknown, unknown, unknown>, 'signal' | 'whileWaiting'>,

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { OPERATIONS, type Operation } from '../../domain/policies.js';
 import { isName } from '../../domain/selectors.js';
 
-/** A database or an environment in a call (HT-71). */
+/** A database or environment name (HT-71). */
 export const pairName = z.string().refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -');
 
 const known = new Map<string, Operation>(OPERATIONS.map((name) => [name, name]));
 for (const alias of ['execute_query', 'execute', 'query', '']) known.set(alias, 'execute_select');
 
-/** An operation by its name or an alias, in exact lower case (requests.md section 2). */
+/** Accepts a name or an alias, in exact lower case (requests.md section 2). */
 export const operationName = z.string().transform((text, context) => {
   const operation = known.get(text);
   if (operation === undefined) context.addIssue({ code: 'custom', message: `must be one of ${OPERATIONS.join(', ')}` });

@@ -5,7 +5,7 @@ import type { Route } from './route.js';
 
 type Json = Record<string, unknown>;
 
-/** Codes that any call with a credential can get (HT-3 to HT-8, section 9), beside those its route declares. */
+/** Codes that any call with a credential can get (HT-3 to HT-8, section 9), in addition to those that its route declares. */
 const credentialErrors: readonly ErrorCode[] = [
   'auth.missing_token',
   'auth.invalid_token',
@@ -19,7 +19,7 @@ const credentialErrors: readonly ErrorCode[] = [
 const bodyErrors: readonly ErrorCode[] = ['validation.failed', 'validation.unsupported_media_type', 'payload.too_large'];
 const anyErrors: readonly ErrorCode[] = ['service.unavailable', 'internal'];
 
-/** The OpenAPI 3.1 document of the routes as they are mounted (HT-98). */
+/** The OpenAPI 3.1 document of the mounted routes (HT-98). */
 export function openApiDocument(routes: readonly Route[], readOnlyPaths: readonly string[], version: string): Json {
   const paths: Record<string, Json> = {};
   for (const route of routes) pathItem(paths, route.path)[route.method] = operation(route);
@@ -134,7 +134,7 @@ function errorsOf(route: Route): ErrorCode[] {
   return [...codes];
 }
 
-/** One answer for each status, which lists its codes. */
+/** One entry per status, listing its codes. */
 function failures(codes: readonly ErrorCode[]): Json {
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of codes) byStatus.set(httpStatus(code), [...(byStatus.get(httpStatus(code)) ?? []), code]);

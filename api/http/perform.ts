@@ -13,7 +13,7 @@ import { Reply } from './reply.js';
 import type { Call, Route } from './route.js';
 import { parsePart } from './shape.js';
 
-/** What is known of a call before its route's own rules are applied. */
+/** What is known of a call before its route's own rules apply. */
 export interface Incoming extends AdmittedSender {
   callId: string;
   search: string;
@@ -21,17 +21,17 @@ export interface Incoming extends AdmittedSender {
   params: Record<string, string | null>;
   generation: Generation;
   signal: AbortSignal;
-  /** What is left of the time for database work. */
+  /** Time left for database work. */
   databaseMs: number;
   whileWaiting: Call<unknown, unknown, unknown>['whileWaiting'];
 }
 
-/** With the time for database work, 24 s since the call came, the arrival of its body apart: below the 25 of HT-131. */
+/** Together with the 4 s for database work, a call takes 24 s, not counting the arrival of its body: below the 25 s of HT-131. */
 const workMs = 20_000;
 const defaultBodyLimitBytes = 2 * 1024 * 1024;
 const noBytes = new Uint8Array();
 
-/** Steps HT-9 to HT-12 of a call whose route is found: permission, body, path, query, shapes, handler, shape of the answer. */
+/** Steps HT-9 to HT-12: permission, body, path, query, schemas, handler, schema of the answer. */
 export async function perform(
   services: Services,
   authenticate: Authenticate,
@@ -68,7 +68,7 @@ export async function perform(
   return toReply(route, await (isLongPoll(route) ? handle() : answerWithin(workMs + incoming.databaseMs, handle)));
 }
 
-/** A preflight waits for its plan, but clients give it no longer than any other call (HT-131). */
+/** A preflight waits for its plan, but clients allow it no more time than other calls (HT-131). */
 const isLongPoll = ({ longPoll }: Route) => longPoll !== undefined && longPoll !== 'preflight';
 
 function checkAccess({ access }: Route, caller: Caller): void {
@@ -81,7 +81,7 @@ function checkAccess({ access }: Route, caller: Caller): void {
   if (!can(caller, access, scope)) throw forbidden();
 }
 
-/** HD-11: with `agents.require_scopes` an agent token must say what it may serve. */
+/** HD-11: with `agents.require_scopes`, an agent token must have scopes. */
 function checkScopes(services: Services, { access, evenUnscoped }: Route, caller: Caller): void {
   if (access !== 'agent' || evenUnscoped || caller.kind !== 'agent' || caller.agentScopes !== null) return;
   if (!services.config().agents.requireScopes) return;
@@ -124,7 +124,7 @@ function parseQuery(query: z.ZodType, search: string): unknown {
   return parsePart('query', query, parseQueryString(search, query instanceof z.ZodObject ? Object.keys(query.shape) : []));
 }
 
-/** The answer as it will be sent; a value that its own schema refuses, or a status that was not declared, is a bug. */
+/** Throws if the answer breaks its own schema or the status was not declared: both are bugs. */
 function toReply(route: Route, outcome: unknown): Reply {
   const reply = outcome instanceof Reply ? outcome : new Reply(route.status, { kind: 'value', value: outcome });
   if (reply.status !== route.status && reply.status < 400 && !route.alsoStatuses?.includes(reply.status as 200))

@@ -14,14 +14,14 @@ const integerText = z
 export const integerParam = (fallback: number) =>
   integerText.default(fallback).meta({ type: 'integer', minimum: 0, default: fallback });
 
-/** A page size: above the maximum it is the maximum, 0 is honoured (HT-80). */
+/** A page size. Values above the maximum become the maximum; 0 is honoured (HT-80). */
 export const limitParam = (fallback: number, maximum: number) =>
   integerText
     .transform((limit) => Math.min(limit, maximum))
     .default(fallback)
     .meta({ type: 'integer', minimum: 0, maximum, default: fallback });
 
-/** Counts items of the filtered set (HT-81). */
+/** Skips items of the filtered set (HT-81). */
 export const offsetParam = integerParam(0);
 
 /** Exactly `true` or `false` (HT-63). */
@@ -33,10 +33,10 @@ export const booleanParam = (fallback: boolean) =>
     .default(fallback)
     .meta({ type: 'boolean', default: fallback });
 
-/** A filter: any text, absent = no filter. */
+/** Any text; no filter if absent. */
 export const textParam = z.string().optional();
 
-/** RFC 3339 with an offset (HT-74), as UTC text with six fraction digits: the precision of audit events. */
+/** RFC 3339 with an offset (HT-74), as UTC text with six fraction digits, which is the precision of audit events. */
 export const instantParam = z
   .string()
   .transform((text, context) => {
@@ -47,10 +47,10 @@ export const instantParam = z
   .meta({ type: 'string', format: 'date-time' })
   .optional();
 
-/** The known parameters of a raw query string; twice is 400 (HT-62), unknown ones are ignored, U+0000 anywhere is 400 (HT-45). */
+/** Parses the known parameters. A repeated one is 400 (HT-62), unknown ones are ignored, U+0000 anywhere is 400 (HT-45). */
 export function parseQueryString(search: string, known: Iterable<string>): Record<string, string> {
   const names = new Set(known);
-  // Without prototype, so that a parameter `__proto__` is an ordinary unknown one.
+  // No prototype, so `__proto__` is an ordinary unknown parameter.
   const values: Record<string, string> = Object.create(null) as Record<string, string>;
   for (const pair of search.split('&')) {
     if (pair === '') continue;

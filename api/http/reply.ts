@@ -1,4 +1,4 @@
-/** A part of an answer that is read while it is sent; `bytes` is its length. */
+/** Part of an answer that is read while it is sent; `bytes` is its length. */
 export interface StreamedChunk {
   bytes: number;
   read: () => AsyncIterable<Uint8Array>;
@@ -26,17 +26,17 @@ export class Reply {
 /** A value, parsed by the route's `response`, with another declared status. */
 export const reply = (status: SuccessStatus, value: unknown) => new Reply(status, { kind: 'value', value });
 
-/** JSON text that is passed through as stored, neither parsed nor printed again (C6); the chunks are sent one after the other. */
+/** JSON text passed through as stored, neither parsed nor reprinted (C6). Chunks are sent in order. */
 export const rawJson = (status: SuccessStatus, chunks: readonly JsonChunk[]) => new Reply(status, { kind: 'json', chunks });
 
-/** 204 without body and `Content-Type` (HT-30). */
+/** 204 without body or `Content-Type` (HT-30). */
 export const noContent = () => new Reply(204, { kind: 'empty' });
 
-/** Metrics, pages, exports: anything that is not JSON. */
+/** For anything that is not JSON: metrics, pages, exports. */
 export const text = (status: SuccessStatus, contentType: string, body: string | Uint8Array) =>
   new Reply(status, { kind: 'text', contentType, text: body });
 
-/** JSON of an operational endpoint whose status is not a success, such as 503 of `/ready` (HT-90). */
+/** JSON of an operational endpoint that may fail, such as 503 of `/ready` (HT-90). */
 export const probe = (status: 200 | 503, value: unknown) => new Reply(status, { kind: 'value', value });
 
 export type SuccessStatus = 200 | 201 | 202 | 204;

@@ -9,8 +9,8 @@ import type { Generation, Services } from '../context.js';
 import type { Reply, SuccessStatus } from './reply.js';
 
 /**
- * Who may call. A permission opens the call to any role that holds it (what depends on a row is for the handler to check); a permission of
- * class global is checked in full here. `agent` is an agent token, every other value but `public` a user credential.
+ * Who may call. A permission admits any role that holds it; the handler checks what depends on the row. Permissions of class global are
+ * checked in full here. `agent` means an agent token; every other value except `public` means a user credential.
  */
 type Access = Permission | 'authenticated' | 'agent' | 'public';
 
@@ -25,20 +25,20 @@ export interface Call<P, Q, B> {
   params: P;
   query: Q;
   body: B;
-  /** The body as received, but for `taken`, for values that JSON numbers cannot hold exactly (AG-50a); none without a body. */
+  /** The body as received, except for `taken`, for values that JSON numbers cannot hold exactly (AG-50a). Empty without a body. */
   bodyBytes: Uint8Array;
-  /** The text of the member that the route takes as bytes, in UTF-8; null when it is no string. */
+  /** UTF-8 text of the member named by `takeBytes`; null if it is not a string. */
   taken: Uint8Array | null;
   /** The value of `x-request-id`. */
   callId: string;
   generation: Generation;
-  /** Aborts when the client goes away. */
+  /** Aborts when the client disconnects. */
   signal: AbortSignal;
-  /** For limits of the route's own. */
+  /** For the route's own limits. */
   meter: Pick<Meter, 'preflight'>;
-  /** Authenticates the same credential again after a long wait (HT-103); throws its 401 or 403. */
+  /** Authenticates the same credential again after a long wait (HT-103). Throws its 401 or 403. */
   recheck(): Promise<Caller>;
-  /** For `longPoll`: runs a wait that is counted as waiting, not as work, in the metrics. */
+  /** For `longPoll`: metrics count the wait as waiting, not as work. */
   whileWaiting<T>(wait: () => Promise<T>): Promise<T>;
 }
 
@@ -52,42 +52,42 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   summary: string;
   tag: Tag;
   access: Access;
-  /** Open to agent tokens that `agents.require_scopes` refuses elsewhere: what has begun must be told (HD-11). */
+  /** Also admits agent tokens that `agents.require_scopes` refuses elsewhere, because work that has begun must be reported (HD-11). */
   evenUnscoped?: true;
-  /** Not counted by address (OP-31). */
+  /** Exempt from the address limit (OP-31). */
   unlimited?: true;
-  /** Opens the route to callers without credential while it answers true (HT-98). */
+  /** While true, callers need no credential (HT-98). */
   openWhen?: (config: Config) => boolean;
   params?: P;
-  /** Every value arrives as text: use the types of `query.ts`. */
+  /** Values arrive as text: use the types of `query.ts`. */
   query?: Q;
   body?: B;
-  /** What the document says of the body where the handler itself parses the rest of it (IM-59). */
+  /** Documents the part of the body that the handler parses itself (IM-59). */
   documentedBody?: z.ZodType;
-  /** Bytes; 2 MiB if absent (HT-50). */
+  /** Bytes; default 2 MiB (HT-50). */
   bodyLimit?: number | ((config: Config) => number);
-  /** No body, or one of zero bytes, counts as `{}` (HT-47). */
+  /** A missing or empty body counts as `{}` (HT-47). */
   bodyOptional?: boolean;
-  /** A member of the body that may be so large that it is never made a string: `call.taken` has it, `call.body` an empty string. */
+  /** A body member that may be too large for a string. `call.taken` holds it; `call.body` holds an empty string. */
   takeBytes?: string;
-  /** Lets U+0000 and unpaired surrogates through (HT-45, AG-50a). */
+  /** Allows U+0000 and unpaired surrogates (HT-45, AG-50a). */
   anyText?: boolean;
-  /** Told of a body above the limit, by its declared or read bytes, before the 413 is answered (AG-47). */
+  /** Called with the declared or read size of an oversized body, before the 413 is sent (AG-47). */
   onTooLarge?(call: Omit<Call<z.output<P>, z.output<Q>, z.output<B>>, 'body'>, services: Services, bytes: number): Promise<void>;
   status: SuccessStatus;
-  /** Further statuses that `reply`, `rawJson` and `noContent` may answer with. */
+  /** Other statuses that `reply`, `rawJson` and `noContent` may use. */
   alsoStatuses?: readonly SuccessStatus[];
   response: R;
   errors: readonly ErrorCode[];
   longPoll?: LongPollKind;
-  /** A value is parsed by `response`, so that nothing undeclared leaks; a `Reply` says more. */
+  /** A plain value is parsed by `response`, so nothing undeclared leaks. Return a `Reply` for anything else. */
   handle(call: Call<z.output<P>, z.output<Q>, z.output<B>>, services: Services): Promise<z.input<R> | Reply> | z.input<R> | Reply;
 }
 
-/** The parts of a call are matched by the definition's own schemas, so the list of all routes may forget their types. */
+/** Each definition types its own call, so the list of routes can drop those types. */
 export type Route = RouteDefinition<z.ZodType, z.ZodType, z.ZodType, z.ZodType>;
 
-/** Declares a route; its types follow from its schemas. */
+/** Infers the call's types from the schemas. */
 export function route<R extends z.ZodType, P extends z.ZodType = None, Q extends z.ZodType = None, B extends z.ZodType = None>(
   definition: RouteDefinition<P, Q, B, R>,
 ): Route {

@@ -7,20 +7,20 @@ export type Match =
   | { kind: 'none' };
 
 export interface Router {
-  /** `segments` as `splitPath` gives them; a parameter with a bad percent escape is null. */
+  /** `segments` come from `splitPath`. A parameter with a bad percent escape is null. */
   find(method: string, segments: readonly (string | null)[]): Match;
 }
 
-/** Percent-decodes a path once per segment; null stands for a segment with a bad escape. */
+/** Percent-decodes each segment once. A bad escape becomes null. */
 export function splitPath(path: string): (string | null)[] {
   return path.slice(1).split('/').map(decodeSegment);
 }
 
 const writing = ['POST', 'PUT', 'PATCH', 'DELETE'];
-// Never called: the order of checks (HT-1 to HT-12) is `dispatch`'s, the router only says which route a path names.
+// Never called: the router only finds the route; `dispatch` orders the checks (HT-1 to HT-12).
 const handledElsewhere = () => {};
 
-/** Finds the route of a path; `readOnlyPaths` refuse every writing method in their own way (HT-96). */
+/** Writing methods on `readOnlyPaths` get a refusal of their own (HT-96). */
 export function createRouter(routes: readonly Route[], readOnlyPaths: readonly string[]): Router {
   const table = new KoaRouter({ strict: true, sensitive: true });
   const routeOf = new Map<Layer, Route>();
@@ -43,7 +43,7 @@ function find(table: KoaRouter, routeOf: Map<Layer, Route>, readOnly: Set<Layer>
   const { path: layers, pathAndMethod } = table.match(path, method);
   const named = pathAndMethod[0];
   const route = named && routeOf.get(named);
-  // HEAD is GET without its body, on the probes alone (HT-26).
+  // HEAD is GET without the body, and only probes allow it (HT-26).
   if (named && route && (method !== 'HEAD' || route.access === 'public'))
     return { kind: 'route', route, params: paramsOf(named, path) };
   const first = layers[0];
@@ -67,7 +67,7 @@ function paramsOf(layer: Layer, path: string): Record<string, string | null> {
   return Object.fromEntries(layer.paramNames.map(({ name }, index) => [String(name), decodeSegment(captures[index] ?? '')]));
 }
 
-/** One spelling per path, so that an escaped letter matches like the letter (HT-60); a bad escape stays one. */
+/** One spelling per path: an escaped letter matches the letter itself (HT-60). A bad escape stays bad. */
 function encodePath(segments: readonly (string | null)[]): string {
   return `/${segments.map((segment) => (segment === null ? '%' : encodeURIComponent(segment))).join('/')}`;
 }

@@ -7,10 +7,10 @@ import type { Services } from '../context.js';
 import type { JsonChunk, Reply } from './reply.js';
 import type { LongPollKind } from './route.js';
 
-/** Above this the parts of an answer are sent one by one instead of being copied together. */
+/** Larger answers are sent part by part instead of being copied together. */
 const joinUpToBytes = 64 * 1024;
 
-/** What one call knows of itself, for its log line and its metrics. */
+/** What a call's log line and metrics need. */
 export interface Trace {
   callId: string;
   /** The route template, never the path itself (OP-21). */
@@ -21,17 +21,16 @@ export interface Trace {
   clientIp: string | null;
 }
 
-/** Of every page: no other one shows it inside its own (HD-93). */
+/** Sent with every page, so that no other page can frame it (HD-93). */
 const notFramed = { 'Content-Security-Policy': "frame-ancestors 'none'", 'X-Frame-Options': 'DENY' };
 
-/** The one 431 (HT-1). */
+/** HT-1: status 431. */
 export class HeadersTooLarge extends GatewayError {
   constructor(maxHeaders: number) {
     super('payload.too_large', `more than ${maxHeaders} headers`, null);
   }
 }
 
-/** Sends an answer as `perform` made it. */
 export function send(ctx: Koa.Context, { status, body }: Reply): void {
   ctx.status = status;
   if (body.kind === 'empty') ctx.body = null;
@@ -67,7 +66,7 @@ async function* inOrder(parts: readonly Exclude<JsonChunk, string>[]): AsyncGene
   }
 }
 
-/** Sends the error object of HT-90; what is no `GatewayError` is a fault of ours, and its cause only in the log (HT-94, AU-10). */
+/** Sends the error object of HT-90. Anything but a `GatewayError` is our bug, and only the log gets its cause (HT-94, AU-10). */
 export function sendError(ctx: Koa.Context, services: Services, error: unknown): void {
   const { status, body } = describe(ctx, services, error);
   for (const [name, value] of Object.entries(errorHeaders(status))) if (!ctx.res.hasHeader(name)) ctx.set(name, value);
@@ -78,7 +77,7 @@ export function sendError(ctx: Koa.Context, services: Services, error: unknown):
 function describe(ctx: Koa.Context, services: Services, error: unknown): { status: number; body: ErrorBody } {
   const { callId, template } = ctx.state as Trace;
   if (error instanceof GatewayError) {
-    // A code only: texts of the database may hold what no log may (OP-92).
+    // Only the code: database messages may hold what no log may (OP-92).
     const { code } = (error.cause ?? {}) as { code?: unknown };
     if (error.cause !== undefined)
       services.log.debug({ call_id: callId, path: template, reason: String(code ?? 'connection') }, error.message);

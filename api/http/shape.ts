@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import { invalid } from '../../domain/errors.js';
 
-/** Where a value was given: the first word of a place (HT-91). */
+/** The first word of a place: it says which part held the value (HT-91). */
 export type Part = 'params' | 'query' | 'body';
 
 const partName = { params: 'path', query: 'query', body: 'body' } as const satisfies Record<Part, string>;
 
-/** Parses a part of a call; the first issue becomes 400 with its place (HT-91). A schema's own message begins after the name: `must be …`. */
+/** The first issue becomes 400 with its place (HT-91). A schema's own message follows the name: `must be …`. */
 export function parsePart<S extends z.ZodType>(part: Part, schema: S, value: unknown): z.output<S> {
   const parsed = schema.safeParse(value, { error: describe });
   if (parsed.success) return parsed.data;
@@ -20,7 +20,7 @@ export function parsePart<S extends z.ZodType>(part: Part, schema: S, value: unk
   throw invalid(`${name} ${issue.message}`, place(part, issue.path));
 }
 
-/** `body.share_with[2]`, `query.limit`, `path.id`, or the part alone. */
+/** `body.share_with[2]`, `query.limit`, `path.id`, or only the part. */
 export function place(part: Part, path: readonly PropertyKey[]): string {
   return path.reduce<string>(
     (text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}.${clip(String(step))}`),
@@ -52,5 +52,5 @@ function describe(issue: Issue): string {
 const sizeVerb = (origin: string) => (origin === 'string' || origin === 'array' ? 'have' : 'be');
 const sizeUnit = (origin: string) => (origin === 'string' ? ' characters' : origin === 'array' ? ' entries' : '');
 
-/** Keys come from the caller: short, and on one line. */
+/** Callers choose the keys: keep them short and on one line. */
 const clip = (key: string) => (key.length > 100 ? `${key.slice(0, 100)}…` : key);

@@ -4,22 +4,21 @@ import { sha256Hex } from '../../crypto/hash.js';
 import { readIfThere, renameIfThere, syncFolder, writePrivateFile } from '../../runtime/private-files.js';
 import { StartError } from '../../runtime/start-error.js';
 
-/** The names under `state_dir` of the three tokens (IM-56). */
+/** File names under `state_dir` (IM-56). */
 export const tokenFiles = { admin: 'admin-token', requester: 'requester-token', agent: 'agent-token' } as const;
 const names = Object.values(tokenFiles);
 const listFile = 'bootstrap.json';
 const temporary = (name: string) => `${name}.tmp`;
 
 export interface BootstrapFiles {
-  /** Durable under temporary names, before the commit. */
+  /** Writes durable temporary files; call before the commit. */
   prepare(tokens: Record<(typeof names)[number], string>): Promise<void>;
-  /** After the commit, or after a crash that came in between: renames what belongs to stored tokens and removes the rest (IM-I10). */
+  /** After the commit, or after a crash in between: renames files whose tokens are stored and removes the rest (IM-I10). */
   finish(storedHashes: ReadonlySet<string>): Promise<void>;
-  /** A listed file that is gone stops the start (IM-57). */
+  /** Stops the start if a listed file is gone (IM-57). */
   check(): Promise<void>;
 }
 
-/** The token files of one state directory. */
 export function bootstrapFiles(stateDir: string): BootstrapFiles {
   const path = (name: string) => join(stateDir, name);
   return {
@@ -60,7 +59,7 @@ function listedNames(text: string, path: string): string[] {
     const { files } = JSON.parse(text) as { files: unknown };
     if (Array.isArray(files)) return files.filter((name) => names.includes(name));
   } catch {
-    // Told below, as for a list of another form.
+    // Reported below, like a list of another form.
   }
   throw new StartError(`${path} is not a list of token files; remove it together with the token files`);
 }

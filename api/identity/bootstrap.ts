@@ -21,7 +21,7 @@ export interface BootstrapOptions {
 
 const adminRoles = ['admin', 'requester'];
 
-/** IM-55 to IM-58: the first user and tokens on an empty database, and the files that hold them; a `StartError` when a listed file is gone. */
+/** IM-55 to IM-58: on an empty database, creates the first user and tokens, and the token files. Throws `StartError` if a listed file is gone. */
 export async function bootstrap({ database, config, force, warn }: BootstrapOptions): Promise<void> {
   const files = bootstrapFiles(config.stateDir);
   await database.transaction(async (tx) => {
@@ -61,7 +61,7 @@ async function makeFirst(
   );
 }
 
-/** HD-10: a bootstrap token that an older version made gets the scopes that it would be made with now, so that its agent goes on. */
+/** HD-10: gives a bootstrap token of an older version the scopes that it would get now, so its agent keeps working. */
 async function scopeBootstrapToken(tx: Transaction, scopes: readonly string[], warn: (text: string) => void): Promise<void> {
   if (scopes.length === 0) return;
   const scoped = await scopeProvisioned(tx, 'bootstrap', scopes);

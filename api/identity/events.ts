@@ -5,15 +5,14 @@ interface TokenFacts {
   id: string;
   subjectId: string;
   scopeCeiling: readonly string[] | null;
-  /** Of agent tokens. */
+  /** Agent tokens only. */
   agentScopes?: readonly string[] | null;
   provisioningKind: 'initial' | 'bootstrap' | null;
 }
 
-/** The ceiling as answers and events show it. */
 export const shownCeiling = (roles: readonly string[] | null) => (roles === null ? null : { roles: [...roles] });
 
-/** The scopes of an agent token as answers show them; a user's has none. */
+/** Empty for a user's token, which has no scopes. */
 export const shownScopes = ({ subjectType, agentScopes }: { subjectType: 'user' | 'agent'; agentScopes: string[] | null }) =>
   subjectType === 'agent' ? { agent_scopes: agentScopes } : {};
 
@@ -27,7 +26,7 @@ export function tokenCreated(actor: Actor, token: TokenFacts): AuditDraft {
   });
 }
 
-/** A token that had no scopes got some. */
+/** Recorded when a token without scopes gets some. */
 export const tokenScoped = (actor: Actor, token: { id: string; subjectId: string }, agentScopes: readonly string[]): AuditDraft =>
   success('token.scoped', actor, 'token', token.id, { issued_for: token.subjectId, agent_scopes: agentScopes });
 
@@ -48,7 +47,7 @@ export function tokenReissued(actor: Actor, userId: string, oldId: string | null
   });
 }
 
-/** The raw token went back in the answer, because there is nobody else to bring it. */
+/** The answer itself carried the raw token: there is no other way to deliver it. */
 export function tokenReturned(actor: Actor, tokenId: string): AuditDraft {
   return success('token.delivery', actor, 'token', tokenId, {
     delivery_status: 'not_configured',
@@ -57,7 +56,7 @@ export function tokenReturned(actor: Actor, tokenId: string): AuditDraft {
   });
 }
 
-/** `user.created` and one `group.member_added` for each group. */
+/** `user.created`, then `group.member_added` for each group. */
 export function userCreated(
   actor: Actor,
   user: { id: string; source: string; roles: readonly string[]; groups: readonly string[] },
@@ -69,7 +68,7 @@ export function userCreated(
   ];
 }
 
-/** `user.updated` with what changed, and one event for each membership that began or ended; none when nothing changed (IM-63). */
+/** `user.updated` with the changes, then one event per started or ended membership. Empty when nothing changed (IM-63). */
 export function userUpdated(actor: Actor, userId: string, changes: UserChanges): AuditDraft[] {
   if (Object.keys(changes).length === 0) return [];
   const [before, after] = changes.groups ?? [[], []];
@@ -82,7 +81,7 @@ export function userUpdated(actor: Actor, userId: string, changes: UserChanges):
   ];
 }
 
-/** A change of status, with the memberships that end by it. */
+/** Also lists the memberships that the change ends. */
 export function userStatusChanged(
   actor: Actor,
   userId: string,

@@ -11,15 +11,15 @@ import { planLimits } from '../../runtime/license-limits.js';
 import type { Generation } from '../context.js';
 
 interface Holder {
-  /** Direct ones. */
+  /** Direct roles only. */
   roles: readonly string[];
-  /** Stored memberships. */
+  /** Stored memberships only. */
   groups: readonly string[];
 }
 
 const suspended = () => refusal('auth.user_suspended', 'user suspended');
 
-/** Locks the user that the call names; a caller who was suspended since it was authenticated changes nothing more (IM-I4). */
+/** Locks the user that the call names. Refuses a caller who was suspended after authentication (IM-I4). */
 export async function lockTarget(tx: Transaction, call: { caller: Caller }, id: string): Promise<UserRow | undefined> {
   const { user, actingActive } = await lockUser(tx, id, call.caller.id);
   if (!actingActive) throw suspended();
@@ -31,11 +31,11 @@ export async function keepCaller(tx: Transaction, call: { caller: Caller }): Pro
   if (!(await lockActive(tx, call.caller.id))) throw suspended();
 }
 
-/** The roles of a user as stored (IM-51); what a JWT adds is not part of it. */
+/** Roles of a user as stored (IM-51), without what a JWT adds. */
 export const resolve = ({ shared }: Generation, { roles, groups }: Holder): EffectiveRole[] =>
   resolveRoles({ direct: roles, groups, config: shared.auth });
 
-/** Refuses names that no role has, and the one that only agents have; `key` is where the list stands in the body. */
+/** Refuses unknown roles and the role reserved for agents. `key` is the body member that holds the list. */
 export function requireKnown({ shared }: Generation, key: string, roles: readonly string[], held: readonly string[] = []): void {
   const unknown = (name: string) => findRole(name, shared.auth.roles) === undefined || name === 'agent-default';
   const place = roles.findIndex((name) => !held.includes(name) && unknown(name));
@@ -61,12 +61,12 @@ export async function keepKnownGroups(tx: Transaction, generation: Generation, g
   requireKnownGroups(latest?.content ?? generation.shared, groups);
 }
 
-/** Nobody grants what they lack (IM-53). */
+/** Callers can grant only what they hold (IM-53). */
 export function requireGrantable(caller: Caller, roles: readonly EffectiveRole[]): void {
   if (!coversRoles(caller, roles)) throw refusal('auth.insufficient_scope', 'insufficient permissions');
 }
 
-/** IM-69; `active` was counted under the lock that all who add one share. */
+/** IM-69. Count `active` under the lock that all user creations share. */
 export function refuseAboveLimit(active: number, config: Config): void {
   const { maxUsers } = planLimits(config, Date.now());
   if (maxUsers === null || active < maxUsers) return;
@@ -74,8 +74,8 @@ export function refuseAboveLimit(active: number, config: Config): void {
 }
 
 /**
- * IM-64, after a change of this user was written and before it commits: somebody must still be an admin, by the newest generation. Whoever takes an
- * admin away waits here for the others who do, and sees what they have left.
+ * IM-64: call after the change is written and before it commits. By the newest generation, at least one admin must remain. Concurrent
+ * removals wait for each other here, and each sees what the earlier ones left.
  */
 export async function requireAdminLeft(tx: Transaction, before: UserRow): Promise<void> {
   if (before.status !== 'active') return;

@@ -19,7 +19,7 @@ export const meRoutes: Route[] = [
     response: me,
     errors: [],
     handle: async ({ caller }, { database }) => {
-      // The fence lets no agent come here.
+      // Unreachable: HT-11 keeps agents out.
       if (caller.kind === 'agent') throw refusal('auth.forbidden', 'agent tokens cannot access this endpoint');
       const [user, token] = await Promise.all([
         findUser(database, caller.id),

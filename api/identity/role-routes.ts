@@ -50,7 +50,7 @@ export const roleRoutes: Route[] = [
   }),
 ];
 
-/** For roles `workflow.read` is of class global, elsewhere of class row (identity 4.1). */
+/** `workflow.read` is of class global for roles, and of class row elsewhere (identity 4.1). */
 function checkGlobal(caller: Caller): void {
   if (!can(caller, 'workflow.read', 'everywhere')) throw forbidden();
 }

@@ -36,10 +36,10 @@ export const userPatch = z
     if (group >= 0) refuse(['add_groups', group], 'has a name that rm_groups has too');
   });
 
-/** A body without fields (HT-47). */
+/** No fields; the body may be absent (HT-47). */
 export const noFields = z.object({});
 
-/** Any text: what names nothing is 404 (HT-61). */
+/** Any text, because an id that names nothing is 404 (HT-61). */
 export const idParams = z.object({ id: z.string() });
 
 const instant = z.string().meta({ format: 'date-time' });

@@ -14,7 +14,7 @@ import { shownCeiling, shownScopes, tokenRevoked } from './events.js';
 
 type TokenCall = Call<{ id: string }, undefined, undefined>;
 
-/** `DELETE /api/tokens/{id}` (IM-72): again is 200 with the first instant and no second event. */
+/** `DELETE /api/tokens/{id}` (IM-72). A repeated call is 200 with the first instant and no second event. */
 export async function revoke(call: TokenCall, { database }: Services) {
   const token = await readableToken(call, database, can(call.caller, 'token.revoke', 'somewhere'));
   const revokedAt = await database.transaction(async (tx) => {
@@ -65,7 +65,7 @@ export function shownToken(row: TokenRow) {
   };
 }
 
-/** IM-73: holders of `token.list` reach every token, others their own if they may; unknown and foreign ids look alike to them. */
+/** IM-73: holders of `token.list` reach every token; others reach their own, if allowed. To them, unknown and foreign ids look alike. */
 async function readableToken(call: TokenCall, database: Services['database'], ownAllowed: boolean): Promise<TokenRow> {
   const seesAll = can(call.caller, 'token.list', 'everywhere');
   const token = isUuid(call.params.id) ? await findToken(database, call.params.id) : undefined;

@@ -22,10 +22,10 @@ import { userId } from './schemas.js';
 
 const subject = { subject_id: userId, subject_type: z.enum(['user', 'agent']) };
 
-/** What decides about the permission, and is checked before it (IM-59). */
+/** Parsed before the permission check, which depends on it (IM-59). */
 export const tokenSubject = z.looseObject(subject);
 
-/** All of the body; unknown keys are refused, since a misspelt `scope_ceiling` must not widen a token. */
+/** Refuses unknown keys: a misspelt `scope_ceiling` must not widen a token. */
 export const tokenBody = z.strictObject({
   ...subject,
   name: z.string().max(128).optional(),
@@ -42,7 +42,7 @@ export const tokenBody = z.strictObject({
 
 type TokenBody = z.output<typeof tokenBody>;
 
-/** `POST /api/tokens` (IM-70): a token for oneself, or for an agent. */
+/** `POST /api/tokens` (IM-70): a token for the caller or for an agent. */
 export async function createToken(call: Call<undefined, undefined, z.output<typeof tokenSubject>>, services: Services) {
   checkPermission(call.caller, call.body);
   const body = parsePart('body', tokenBody, call.body);
@@ -51,7 +51,7 @@ export async function createToken(call: Call<undefined, undefined, z.output<type
   const { token, hash, prefix } = newApiToken();
   const facts = { id: randomUUID(), name: body.name ?? null, expiresAt };
   const { ceiling, effective } = await services.database.transaction(async (tx) => {
-    // Or a token made beside a suspension would live on after the activation.
+    // Without this lock, a token made during a suspension would survive it.
     await keepCaller(tx, call);
     const decided = body.subject_type === 'agent' ? agentCeiling(body) : await userCeiling(tx, call, body);
     await requireFuture(tx, expiresAt);
@@ -90,7 +90,7 @@ function checkPermission(caller: Caller, body: z.output<typeof tokenSubject>): v
   if (body.subject_id !== caller.id || !can(caller, 'token.create', 'somewhere')) throw forbidden();
 }
 
-/** HD-10: those of the body, else the configured ones, else null = every pair. */
+/** HD-10: the body's scopes, else the configured ones, else null = every pair. */
 function decideScopes({ subject_type: type, agent_scopes: given }: TokenBody, defaults: readonly string[]): string[] | null {
   if (type === 'agent') return given ?? (defaults.length > 0 ? [...defaults] : null);
   if (given !== undefined) throw invalid('agent_scopes are for tokens of agents', 'body.agent_scopes');
@@ -102,7 +102,7 @@ interface Decided {
   effective: EffectiveRole[];
 }
 
-/** IM-22: null, or exactly the role every agent has. */
+/** IM-22: null, or exactly the one role that every agent has. */
 function agentCeiling(body: TokenBody): Decided {
   const roles = body.scope_ceiling?.roles ?? null;
   if (roles !== null && (roles.length !== 1 || roles[0] !== 'agent-default'))
@@ -110,7 +110,7 @@ function agentCeiling(body: TokenBody): Decided {
   return { ceiling: roles, effective: applyCeiling('agent', [], null) };
 }
 
-/** IM-21 to IM-23: never wider than the credential that asks. */
+/** IM-21 to IM-23: never wider than the caller's own credential. */
 async function userCeiling(tx: Transaction, call: { caller: Caller; generation: Generation }, body: TokenBody): Promise<Decided> {
   const custom = call.generation.shared.auth;
   const user = await findUser(tx, body.subject_id);
@@ -135,14 +135,14 @@ function parseExpiry(text: string | null): number | null {
   return instant;
 }
 
-/** By the clock of Postgres, which also decides when a token has expired. */
+/** Uses the clock of Postgres, which also decides when a token expires. */
 async function requireFuture(tx: Transaction, expiresAt: number | null): Promise<void> {
   if (expiresAt === null) return;
   const [row] = await tx.query<{ now: number }>('select clock_timestamp() as now');
   if (expiresAt <= (row?.now ?? 0)) throw invalid('expires_at must be in the future', 'body.expires_at');
 }
 
-/** IM-16: count and insert are one step, whoever else creates at the same time. */
+/** IM-16: counts and inserts under one lock, so concurrent creations cannot exceed the limit. */
 async function requireRoom(tx: Transaction, body: TokenBody, maxActive: number): Promise<void> {
   if (maxActive === 0) return;
   await lockTokensOf(tx, body.subject_type, body.subject_id);

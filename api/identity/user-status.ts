@@ -15,7 +15,7 @@ import { requireThere } from './users.js';
 
 type StatusCall = Call<{ id: string }, undefined, unknown>;
 
-/** For all database work of a suspension or deletion (OP-70), whatever the user has open. */
+/** All database work of a suspension or deletion (OP-70), however much the user has open. */
 const endingMs = 20_000;
 
 interface Ended {
@@ -25,7 +25,7 @@ interface Ended {
 
 const nothingEnded: Ended = { revoked: 0, moved: [] };
 
-/** `POST /api/users/{id}/suspend` (IM-65): again it is 200 and nothing happens. */
+/** `POST /api/users/{id}/suspend` (IM-65). A repeated call is 200 and changes nothing. */
 export async function suspendUser(call: StatusCall, services: Services) {
   const { id } = call.params;
   const ended = await endUser(services, async (tx) => {
@@ -36,7 +36,7 @@ export async function suspendUser(call: StatusCall, services: Services) {
   return { id, ...ended };
 }
 
-/** `DELETE /api/users/{id}` (IM-67): the record stays, and nothing else of the user. */
+/** `DELETE /api/users/{id}` (IM-67): only the record stays. */
 export async function deleteUser(call: StatusCall, services: Services) {
   const { id } = call.params;
   const ended = await endUser(services, async (tx) => {
@@ -68,8 +68,8 @@ async function endUser({ database, metrics }: Services, work: (tx: Transaction) 
 }
 
 /**
- * Status, tokens, requests and their events, together. Create, resume and claim hold the owner's row for their whole transaction, so that each of them
- * has either committed before the lock and is found here, or finds the user not active.
+ * Changes status, tokens, requests and their events together. Create, resume and claim hold the owner's row for their whole transaction.
+ * Each of them therefore either committed before the lock and is found here, or sees that the user is not active.
  */
 async function end(
   tx: Transaction,
@@ -86,7 +86,7 @@ async function end(
     ...revoked.map((id) => tokenRevoked(actor, { id, subjectId: user.id }, cause)),
   ]);
   const moved = await moveAllOf(tx, user.id, (request, now) => judge(request, { kind: 'owner_gone', actor, cause }, now));
-  // Last, since it holds back reloads until the commit.
+  // Last, because it blocks reloads until the commit.
   await requireAdminLeft(tx, user);
   if (deleted) await deleteMemberships(tx, user.id, user.groups);
   return { revoked: revoked.length, moved };

@@ -25,7 +25,7 @@ import { requireThere } from './users.js';
 
 type PatchCall = Call<{ id: string }, undefined, z.output<typeof userPatch>>;
 
-/** `PATCH /api/users/{id}` (IM-63): all parts or none; nothing is written when nothing changes. */
+/** `PATCH /api/users/{id}` (IM-63): all parts or none. Writes nothing if nothing changes. */
 export async function updateUserParts(call: PatchCall, { database }: Services) {
   const { actor, params, body, generation } = call;
   const patch = patchOf(body);
@@ -71,13 +71,13 @@ function patchOf(body: z.output<typeof userPatch>): UserPatch {
   };
 }
 
-/** What the user has already may have left the configuration. */
+/** Allows what the user already has, even if it has left the configuration. */
 function requireNewlyNamedKnown(generation: Generation, body: z.output<typeof userPatch>, user: UserRow | undefined): void {
   for (const key of ['roles', 'add_roles'] as const) requireKnown(generation, key, body[key] ?? [], user?.roles);
   requireKnownGroups(generation.shared, body.add_groups ?? [], 'add_groups', user?.groups);
 }
 
-/** What the caller must hold: each role that is named anew, directly or by a group, and each that now resolves and did not (a default role too). */
+/** Roles that the caller must hold: each newly named one, direct or through a group, and each newly resolved one, default roles included. */
 function granted(generation: Generation, before: UserParts, after: UserParts): EffectiveRole[] {
   const { auth } = generation.shared;
   const newGroups = after.groups.filter((name) => !before.groups.includes(name));

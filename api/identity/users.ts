@@ -28,7 +28,7 @@ interface Acting {
   generation: Generation;
 }
 
-/** `POST /api/users` (IM-62): user, memberships, initial token and events, or nothing. */
+/** `POST /api/users` (IM-62): user, memberships, initial token and events, all or nothing. */
 export async function createUser(
   call: Acting & { body: { id: string; roles: string[]; groups: string[] } },
   { database, config }: Services,

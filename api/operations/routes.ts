@@ -9,7 +9,7 @@ const publicDocs = (config: { server: { publicDocs: boolean } }) => config.serve
 const page = z.string().meta({ description: 'not JSON' });
 const checks = z.record(z.string(), z.enum(['ok', 'unavailable', 'schema_mismatch', 'not_seen']));
 
-/** Health, metrics and the document of all routes; `document` gives its text when asked. */
+/** `document` returns the OpenAPI text when asked. */
 export function operationRoutes(ready: () => Promise<Readiness>, document: () => string): Route[] {
   return [...probeRoutes(ready), metricsRoute, ...documentRoutes(document)];
 }

@@ -10,12 +10,12 @@ export interface Times {
   updated_at: string;
 }
 
-/** What of a list of policies the caller may see, in the order of the file (IM-40): those that can apply to a pair a role with `workflow.read` covers. */
+/** Policies that may apply to a pair that one of the caller's `workflow.read` roles covers, in the order of the file (IM-40). */
 export function visiblePolicies<T extends Pair>(caller: Caller, policies: readonly T[]): T[] {
   return policies.filter((policy) => can(caller, 'workflow.read', policy));
 }
 
-/** Puts beside each item when its id first stood in the file and when it last changed (CF-71). */
+/** Adds to each item when its id first appeared in the file and when it last changed (CF-71). */
 export async function withTimes<T extends { id: string }>(
   { database }: Pick<Services, 'database'>,
   generation: Generation,
@@ -29,7 +29,7 @@ export async function withTimes<T extends { id: string }>(
 
 type Known = Map<keyof SharedConfig, Promise<Map<string, Times>>>;
 
-/** A generation never changes, so that its history is read once; it goes with the generation. */
+/** A generation never changes, so its history is read once and dropped with the generation. */
 const knownTimes = new WeakMap<Generation, Known>();
 
 function timesOf(database: Services['database'], generation: Generation, list: keyof SharedConfig): Promise<Map<string, Times>> {
@@ -37,7 +37,7 @@ function timesOf(database: Services['database'], generation: Generation, list: k
   knownTimes.set(generation, known);
   const reading = known.get(list) ?? readTimes(database, generation, list);
   known.set(list, reading);
-  // What could not be read is asked again by the next call.
+  // A failed read is forgotten, so the next call tries again.
   reading.catch(() => known.delete(list));
   return reading;
 }

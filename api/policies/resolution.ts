@@ -16,7 +16,7 @@ import { reviewSource, shownAutoApprove } from './shown.js';
 
 type ResolutionCall = Call<undefined, Pair & { operation?: string | undefined }, undefined>;
 
-/** `GET /api/policy-resolution`: what a creation at this moment would use (PO-1 to PO-4), with the same matching. */
+/** `GET /api/policy-resolution`: what a creation would use now (PO-1 to PO-4), found by the same matching. */
 export function resolvePolicies(call: ResolutionCall, services: Pick<Services, 'config'>): z.input<typeof resolution> {
   const { caller, generation, query } = call;
   const { database, environment } = query;
@@ -48,7 +48,7 @@ function oneOperation(generation: Generation, pair: Pair, operation: Operation) 
   };
 }
 
-/** PO-3: the timeout is the policy's, since a workflow policy may have its own per operation. */
+/** PO-3: shows the execution policy's timeout, because a workflow policy may set its own per operation. */
 function allOperations(generation: Generation, pair: Pair) {
   return {
     execution_policy: shownExecution(generation, pair, null),

@@ -14,13 +14,13 @@ import { shownExecutionPolicy, shownResultPolicy, shownReviewPolicy, shownWorkfl
 /** A list of policies of `server.toml` and its items (preflight.md section 3). */
 interface PolicyList<S extends z.ZodType> {
   path: `/api/${string}`;
-  /** The key of the list in its answer. */
+  /** The member of the answer that holds the list. */
   key: string;
   operationIds: { list: string; show: string };
-  /** Names one item in the error code and in the document. */
+  /** Names an item in the error code and in the document. */
   resource: Resource;
   item: S;
-  /** What the caller may see, in the order of the file. */
+  /** Only what the caller may see, in the order of the file. */
   visible(call: Call<unknown, unknown, unknown>, services: Services): z.input<S>[] | Promise<z.input<S>[]>;
 }
 
@@ -54,7 +54,7 @@ function listRoutes<S extends z.ZodType<unknown, { id: string }>>(list: PolicyLi
   ];
 }
 
-/** The items of a section of the file that the caller may see, as they are shown (PO-10). */
+/** Items of one section that the caller may see (PO-10). */
 function ofFile<K extends 'workflows' | 'executionPolicies' | 'resultPolicies', Item extends { id: string }>(
   section: K,
   show: (policy: SharedConfig[K][number]) => Item,
@@ -65,7 +65,7 @@ function ofFile<K extends 'workflows' | 'executionPolicies' | 'resultPolicies', 
   };
 }
 
-/** Effective policies of a pair, and the lists they are chosen from (preflight.md sections 2 and 3). */
+/** Effective policies of a pair, and the lists that they come from (preflight.md sections 2 and 3). */
 export const policyRoutes: Route[] = [
   route({
     operationId: 'resolvePolicies',

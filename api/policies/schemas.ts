@@ -16,7 +16,7 @@ const source = z.enum(['config', 'builtin']);
 const delivery = z.enum(['both', 'stream']);
 const actions = z.enum(['block', 'warn', 'off']);
 
-/** Parsed after the permission (PO-1). */
+/** Parsed after the permission check (PO-1). */
 export const operationQuery = z.object({ operation: operationName.optional() });
 
 const autoApprove = z
@@ -50,7 +50,7 @@ const matchedWorkflow = z.object({
   explain: flag,
 });
 
-/** The three forms of PO-1 to PO-3 in one object. */
+/** PO-1 to PO-3 in one object. */
 export const resolution = z.object({
   ...pair,
   registered: flag,

@@ -2,7 +2,6 @@ import { BUILTIN_REVIEW } from '../../config/shared.js';
 import type { AutoApproveRule, ExecutionPolicy, ResultPolicy, ReviewPolicy, WorkflowPolicy } from '../../domain/policies.js';
 import { DEFAULT_SNAPSHOT_AGE_SECS } from '../../domain/workflow-policy.js';
 
-/** `auto_approve` as every answer shows it. */
 export function shownAutoApprove(rule: AutoApproveRule | null) {
   if (rule === null) return null;
   return {
@@ -63,11 +62,10 @@ export function shownResultPolicy(policy: ResultPolicy) {
   };
 }
 
-/** An item of `GET /api/sql-review-policies`; where no entry is, the gateway's own rules are in force. */
+/** An item of `GET /api/sql-review-policies`. If the list is empty, the built-in rules apply. */
 export function shownReviewPolicy(policy: ReviewPolicy) {
   const { id, database, environment, migrations = 'warn', rules } = policy;
   return { id, database, environment, migrations, rules, source: reviewSource(policy) };
 }
 
-/** Whether a review policy stands in `server.toml`. */
 export const reviewSource = ({ id }: ReviewPolicy) => (id === BUILTIN_REVIEW.id ? ('builtin' as const) : ('config' as const));

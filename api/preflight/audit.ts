@@ -6,7 +6,7 @@ import { pairDialect } from '../requests/facts.js';
 import { redactedTexts } from '../requests/redaction.js';
 import type { PreflightCall } from './schemas.js';
 
-/** PF-12, AU-11: the event of an answer that is given; a failure to write it changes nothing. Nothing is written for a caller who has gone. */
+/** PF-12, AU-11: records an answer that is sent; nothing if the caller has gone. A failed write does not change the answer. */
 export async function auditPreflight(
   call: PreflightCall,
   services: Services,
@@ -38,7 +38,7 @@ export async function auditPreflight(
   }
 }
 
-/** A bundle is told by its versions (AU-52). */
+/** A bundle is identified by its versions (AU-52). */
 function migrationOf({ body: { operation } }: PreflightCall) {
   return operation === 'migrate_up' || operation === 'migrate_down' ? operation : null;
 }

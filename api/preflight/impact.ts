@@ -18,22 +18,22 @@ import { longPoll } from '../http/long-poll.js';
 import type { Accepted } from '../requests/judgement.js';
 import type { PreflightCall } from './schemas.js';
 
-/** `impact` of the answer; `plan` is JSON text, as the agent sent it. */
+/** `plan` is JSON text as the agent sent it. */
 export interface Impact {
   status: 'skipped' | 'disabled_by_policy' | 'not_available' | 'completed' | 'error' | 'timeout';
   plan?: string;
   estimated_rows?: number | null;
   estimated_cost?: number | null;
   index_used?: boolean | null;
-  /** Statements that an agent was asked to plan. */
+  /** How many statements an agent was asked to plan. */
   planned?: number;
 }
 
 const closingMs = 4000;
-/** What is kept of the call's time for what comes after the wait (HT-131): only a call that was slow before waits for less than it asked. */
+/** Reserved for the work after the wait (HT-131). The wait is cut short only if the call was already slow. */
 const afterWaitMs = 3000;
 
-/** PF-17a to PF-17e: asks an agent for the plan and waits for it, on whatever process the agent answers (AG-71). */
+/** PF-17a to PF-17e: asks an agent for the plan and waits for it. The agent may answer on any process (AG-71). */
 export async function findImpact(
   call: PreflightCall,
   services: Services,
@@ -46,7 +46,7 @@ export async function findImpact(
   if (!body.include_explain || !explainable || !can(caller, 'request.preflight_explain', body)) return { status: 'skipped' };
   if (!workflow.explain) return { status: 'disabled_by_policy' };
   if (!(await hasHealthyAgent(services.database, body))) return { status: 'not_available' };
-  // What no agent may plan before approval is not asked for (HD-1).
+  // Do not ask for a plan that no agent may make before approval (HD-1).
   if (neverPlanned(dialect, verdict.facts[0]!) !== null) return { status: 'error' };
   const askedMs = Math.min(body.explain_timeout_ms, services.config().preflight.maxExplainTimeoutMs);
   const timeoutMs = Math.min(askedMs, Math.floor(leftToAnswerMs()) - afterWaitMs);
@@ -58,7 +58,7 @@ export async function findImpact(
   return { ...(end.state === 'error' ? { status: 'error' as const } : completed(end.plan)), planned: 1 };
 }
 
-/** PF-11, PF-9: refused while draining, and beyond the user's limit. */
+/** PF-11, PF-9: refuses while draining, and above the user's limit. */
 async function addJob(call: PreflightCall, services: Services, sql: string, timeoutMs: number): Promise<string> {
   if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
   const { database, environment } = call.body;
@@ -74,7 +74,7 @@ async function addJob(call: PreflightCall, services: Services, sql: string, time
   );
 }
 
-/** Whatever ends the wait, the job does not outlive it. */
+/** A job without an answer expires when the wait ends, however it ends. */
 async function waitForEnd(call: PreflightCall, services: Services, id: string, timeoutMs: number): Promise<PreflightEnd | null> {
   let end: PreflightEnd | null = null;
   try {
@@ -86,7 +86,7 @@ async function waitForEnd(call: PreflightCall, services: Services, id: string, t
   }
 }
 
-/** HT-103: what the caller may not see any more is not answered. */
+/** HT-103: checks that the caller may still see the answer. */
 async function recheck(call: PreflightCall): Promise<void> {
   if (!can(await call.recheck(), 'request.preflight', call.body)) throw forbidden();
 }

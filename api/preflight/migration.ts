@@ -6,7 +6,7 @@ import { judgeBundle, mayMigrate } from '../requests/migration-judgement.js';
 import { parserWords } from '../requests/parser-words.js';
 import type { PreflightCall } from './schemas.js';
 
-/** What creating this bundle would come to (HD-95); without a plan, since only the agent knows which of it is applied. */
+/** What creating this bundle would result in (HD-95). No plan: only the agent knows which migrations are applied. */
 export async function migrationPreflight(
   { caller, generation, body }: PreflightCall,
   services: Services,

@@ -15,10 +15,10 @@ import { findImpact, type Impact } from './impact.js';
 import { migrationPreflight } from './migration.js';
 import { type PreflightCall, preflightResponse } from './schemas.js';
 
-/** What the work after a wait may spend on our database. */
+/** Database limit of the work after the wait. */
 const afterWaitMs = 4000;
 
-/** `POST /api/preflight` by the checks PF-1 to PF-12, in their order: what creating this text would come to, and its plan. */
+/** `POST /api/preflight`: runs the checks PF-1 to PF-12 in order. Answers what creating this text would result in, with its plan. */
 export async function preflight(call: PreflightCall, services: Services): Promise<Reply> {
   const { caller, generation, body } = call;
   if (!can(caller, 'request.preflight', body)) throw forbidden();
@@ -63,7 +63,7 @@ function factsOf({ caller, body }: PreflightCall, verdict: Accepted, judged: Jud
   };
 }
 
-/** Audits and answers; the plan goes out as the agent sent it. */
+/** Audits, then answers. The plan goes out as the agent sent it. */
 async function answer(call: PreflightCall, services: Services, found: PreflightAnswer, impact: Impact): Promise<Reply> {
   const { plan, planned = 0, ...shown } = impact;
   await auditPreflight(call, services, found, { status: impact.status, planned });

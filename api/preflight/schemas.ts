@@ -4,10 +4,9 @@ import type { Call } from '../http/route.js';
 
 const maxSqlBytes = 1_048_576;
 
-/** Any integer: what is above the configured limit is cut down to it, also where JSON's digits are no longer exact. */
+/** Any integer. Values above the configured limit are reduced to it, even where JSON numbers are no longer exact. */
 const timeoutMs = z.number().min(0).refine(Number.isInteger, 'must be an integer').meta({ type: 'integer' });
 
-/** The body of `POST /api/preflight`. */
 export const preflightBody = z.object({
   database: pairName,
   environment: pairName,
@@ -21,7 +20,7 @@ const text = z.string();
 const count = z.number().int();
 const level = z.enum(['low', 'medium', 'high', 'critical', 'unknown', 'unavailable']);
 
-/** The answer; `explain_plan` is put in as text. */
+/** `explain_plan` is added later, as text. */
 export const preflightResponse = z.object({
   status: z.enum(['requestable', 'blocked', 'warning']),
   risk: level,

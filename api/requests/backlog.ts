@@ -5,7 +5,7 @@ import type { Services } from '../context.js';
 const freshMs = 1000;
 const counted = new WeakMap<Services, { at: number; backlog: Promise<number> }>();
 
-/** OP-72: creation stops while too much news waits for Temporal; counted at most once a second per process. */
+/** OP-72: refuses creations while too many messages wait for Temporal. Each process counts at most once a second. */
 export async function refuseAboveBacklog(services: Services): Promise<void> {
   let last = counted.get(services);
   if (last === undefined || performance.now() - last.at > freshMs) {

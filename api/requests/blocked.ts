@@ -16,7 +16,7 @@ interface Reviewed {
   review: Review;
 }
 
-/** Audits and throws 400 when the review blocks a creation and `allow_ddl` does not lift it (RQ-20, SQ-76, BG-2, BG-3). */
+/** If the review blocks a creation and `allow_ddl` does not lift it, audits the refusal and throws 400 (RQ-20, SQ-76, BG-2, BG-3). */
 export async function refuseBlocked(
   call: { actor: Actor; caller: Caller },
   services: Services,
@@ -34,11 +34,11 @@ export async function refuseBlocked(
   throw invalid(messages, review.rulesBypassable ? bypassHint : 'body.detail');
 }
 
-/** A text may hold thousands of blocked statements. */
+/** A text may contain thousands of blocked statements. */
 const maxMessage = 500;
 const bypassHint = 'in an emergency, allow_ddl lifts this when every statement creates, alters or drops';
 
-/** AU-11: in its own transaction; a failure to write it changes nothing. */
+/** AU-11: uses its own transaction. A failed write does not change the answer. */
 async function auditBlocked(
   { actor, caller }: { actor: Actor; caller: Caller },
   services: Services,

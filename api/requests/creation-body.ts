@@ -14,7 +14,7 @@ const bytes = (text: string) => Buffer.byteLength(text);
 const metadataBytes = 65_536;
 const detailBytes = 100_000;
 
-/** A note of up to 1024 bytes; only white space counts as none. */
+/** A note of up to 1024 bytes. White space alone counts as none. */
 export const note = z
   .string()
   .refine((text) => bytes(text) <= 1024, 'must be at most 1024 bytes')
@@ -43,7 +43,7 @@ export const creationBody = z.object({
 
 export type CreationBody = z.output<typeof creationBody>;
 
-/** Defaults and aliases applied, sizes and selectors checked (RQ-12); `metadata` is taken from the text of the body, so that no digit is lost. */
+/** Applies defaults and aliases, checks sizes and selectors (RQ-12). Reads `metadata` from the raw body, so no digit is lost. */
 export function creationInput(body: CreationBody, bodyBytes: Uint8Array): CreationInput & { asked: Operation } {
   const asked = body.operation;
   const limit = asked === 'migrate_up' || asked === 'migrate_down' ? maxBundleBytes : detailBytes;
@@ -67,7 +67,7 @@ export function creationInput(body: CreationBody, bodyBytes: Uint8Array): Creati
   };
 }
 
-/** RQ-31: what makes two creations with one key the same. */
+/** RQ-31: two creations with one key are the same if this matches. */
 export function creationFingerprint({
   asked,
   idempotencyKey: _,
@@ -76,7 +76,7 @@ export function creationFingerprint({
   requireApproval,
   ...input
 }: CreationInput & { asked: Operation }): string {
-  // Keys that came later count only where they are set: a key keeps its fingerprint through an upgrade.
+  // Members added later count only if set, so existing keys keep their fingerprints through an upgrade.
   const content = { ...input, ...(requireApproval ? { requireApproval } : {}), operation: asked };
   return sha256Hex(canonicalJson(objectText(content, { metadata })));
 }

@@ -12,37 +12,37 @@ import type { Generation } from '../context.js';
 
 export { isUuid };
 
-/** The id, or 404: its form is never a reason for another answer (HT-61). */
+/** Returns the id, or throws 404: a malformed id gets no other answer (HT-61). */
 export function requestId(text: string): string {
   if (!isUuid(text)) throw notFound('request');
   return text;
 }
 
-/** The registered entry of a pair in the generation of the call, undefined when it takes no requests. */
+/** The pair's entry in the call's generation; undefined if the pair takes no requests. */
 export function registered(generation: Generation, pair: Pair) {
   return generation.shared.databases.find(
     ({ name, environments }) => name === pair.database && environments.includes(pair.environment),
   );
 }
 
-/** The execution policy in force for a pair (WF-2). */
+/** The pair's execution policy (WF-2). */
 export const executionPolicy = (generation: Generation, pair: Pair) =>
   matchPolicy(generation.shared.executionPolicies, pair) ?? DEFAULT_EXECUTION_POLICY;
 
-/** ET-13, computed over what is stored now. */
+/** ET-13: computed from what is stored now. */
 export function integrity(request: StoredRequest): { digestIntact: boolean; foundDigest: string } {
   const foundDigest = approvalDigest(request);
   return { digestIntact: equalText(foundDigest, request.approvalDigest), foundDigest };
 }
 
-/** The dialect of a pair everywhere (SQ-1, AG-74): what `server.toml` fixes, else what the newest ready schema sync told, else null. */
+/** A pair's dialect (SQ-1, AG-74): from `server.toml`, else from the newest ready schema sync, else null. */
 export async function pairDialect(db: Queryable, generation: Generation, pair: Pair): Promise<Dialect | null> {
   return registered(generation, pair)?.dialect ?? (await findLearntDialect(db, pair));
 }
 
 /**
- * RQ-86, AG-32: still registered, under the dialect the SQL was judged in; `learnt` is that of the newest ready sync. A text of an unknown dialect
- * was judged as PostgreSQL (SQ-2), so learning that the pair is PostgreSQL changes nothing.
+ * RQ-86, AG-32: whether the pair is still registered, with the dialect that the SQL was judged in. `learnt` is the dialect of the newest
+ * ready sync. SQL of unknown dialect was judged as PostgreSQL (SQ-2), so learning that the pair is PostgreSQL changes nothing.
  */
 export function pairUnchanged(request: StoredRequest, generation: Generation, learnt: Dialect | null): boolean {
   const entry = registered(generation, request);

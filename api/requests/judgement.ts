@@ -20,22 +20,22 @@ import { currentSnapshot, type KnownSnapshot } from './snapshots.js';
 
 export type Accepted = Extract<Verdict, { verdict: 'accepted' }>;
 
-/** What the rules of a pair say of an accepted text: the same for a creation and a preflight (C17). */
+/** What a pair's rules say of an accepted text; the same for a creation and a preflight (C17). */
 export interface Judgement {
-  /** The workflow policy a creation would be stored with. */
+  /** The workflow policy that a creation would store. */
   matched: WorkflowPolicy | null;
   review: Review & { policyId: string };
   risk: Risk;
-  /** Whether an agent can hold it to a number of rows (HD-25). */
+  /** Whether an agent can enforce a row limit on it (HD-25). */
   bounded: boolean;
-  /** Named by the text. */
+  /** Tables that the text names. */
   tables: NamedTable[];
-  /** By which the names of the tables were resolved (HD-31). */
+  /** The search path that resolved the table names (HD-31). */
   searchPath: readonly string[] | null;
   schemaSnapshotCollectedAt: string | null;
 }
 
-/** The verdict on a text, and the good snapshot of its pair, which is asked for meanwhile. */
+/** Judges the text and reads its pair's good snapshot at the same time. */
 export async function judgeText(
   services: Services,
   generation: Generation,
@@ -50,8 +50,8 @@ export async function judgeText(
 }
 
 /**
- * The verdict under the statement timeout in force. The effective timeout of SQ-51 depends on the operation that the verdict itself decides: what
- * passes under the longer one is judged again under its own. A text that was not looked at for want of room is 503, never a verdict.
+ * Judges under the effective statement timeout (SQ-51). That timeout depends on the operation, which the verdict decides: a text that
+ * passes under the longer timeout is judged again under its own. A text that found no free judge is 503, never a verdict.
  */
 async function classify(
   services: Services,
@@ -77,7 +77,7 @@ async function classify(
   return real === assumed ? verdict : judge(real);
 }
 
-/** Workflow policy, review and risk of an accepted text by the good snapshot of its pair. */
+/** Workflow policy, review and risk of an accepted text, using the pair's good snapshot. */
 export function judgeAccepted(
   { shared }: Generation,
   { dialect, ...pair }: Pair & { dialect: Dialect | null },

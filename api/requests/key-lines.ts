@@ -5,24 +5,24 @@ import { findShown } from '../../db/requests.js';
 import { refusal } from '../../domain/errors.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 
-/** The request of a key as it is now, and of which body it was made. */
+/** The key's request as it is now, and the fingerprint of the body that created it. */
 export interface Existing {
   fingerprint: string;
   request: StoredRequest;
 }
 
-/** RQ-30: the request that has the key already, null when there is none. */
+/** RQ-30: the request that already has the key, or null. */
 export async function findExisting(database: Queryable, requester: string, key: string): Promise<Existing | null> {
   const taken = await findByKey(database, requester, key);
   const shown = taken === undefined ? undefined : await findShown(database, taken.id);
   return taken === undefined || shown === undefined ? null : { fingerprint: taken.fingerprint, request: shown.request };
 }
 
-/** Creations with one key stand in line, so that however many they are, they cost one look at a time and hold one connection (RQ-34). */
+/** Creations with one key queue up. However many there are, they run one lookup at a time and hold one connection (RQ-34). */
 export interface KeyLines {
   /**
-   * Makes what `look` does not find. Who stands in line when a look begins shares what it finds. The wait takes none of the call's time for
-   * database work; it is 503 when the client goes or it gets too long.
+   * Calls `make` if `look` finds nothing. Callers queued before the lookup share its result. Waiting uses none of the call's time for
+   * database work. Throws 503 if the client goes away or the wait is too long.
    */
   take<Made>(
     name: string,
@@ -34,11 +34,11 @@ export interface KeyLines {
 /** Leaves 5 s for the work itself within the 25 s of HT-131. */
 const longestWaitMs = 20_000;
 
-/** Resolves its wait: with null it is its turn. */
+/** Ends a wait; null means that it is the caller's turn. */
 type Come = (found: Existing | null) => void;
 
 export function createKeyLines(): KeyLines {
-  /** Who waits behind the one whose turn it is, in order; nothing is kept of a key that nobody uses. */
+  /** Callers behind the current one, in order. A key that nobody uses has no entry. */
   const lines = new Map<string, Set<Come>>();
   const next = (name: string) => {
     const [first] = lines.get(name) ?? [];
@@ -52,7 +52,7 @@ export function createKeyLines(): KeyLines {
       const told = before === undefined ? null : await outsideDatabaseWork(() => turnIn(before, signal));
       if (told !== null) return { found: told };
       try {
-        // Who comes during the look may have changed what it reads.
+        // Callers that arrive during the lookup do not share it: they may have changed what it reads.
         const behind = [...(lines.get(name) ?? [])];
         const found = await look();
         if (found === null) return { made: await make() };

@@ -16,7 +16,7 @@ interface ListQuery {
   pending_for_me: boolean;
 }
 
-/** `GET /api/requests`: needs `request.view` in some role, but for `pending_for_me` (RQ-3). */
+/** `GET /api/requests`: needs `request.view` in some role, except for `pending_for_me` (RQ-3). */
 export async function showRequests(call: Call<undefined, ListQuery, undefined>, services: Services) {
   const { limit, offset, pending_for_me: pendingForMe, ...filters } = call.query;
   if (!pendingForMe && !can(call.caller, 'request.view', 'somewhere')) throw forbidden();

@@ -13,7 +13,10 @@ import { parserWords } from './parser-words.js';
 
 type ContentCall = Pick<Call<unknown, unknown, unknown>, 'generation' | 'caller' | 'actor'>;
 
-/** The content of `migrate_*`: what breaks MI-14 to MI-17 or AP-22 is 400, with the path of the offending value in the hint; so is what the review blocks (HD-95). */
+/**
+ * The content of `migrate_*`. A breach of MI-14 to MI-17 or AP-22 is 400, with the path of the offending value in the hint. So is a text
+ * that the review blocks (HD-95).
+ */
 export async function judgeMigrationContent(call: ContentCall, services: Services, asked: Asked): Promise<Content> {
   const { input } = asked;
   const detail = await judgeDetail(call, services, asked);
@@ -61,7 +64,7 @@ async function judgeDetail(call: ContentCall, services: Services, { input, diale
   return {
     review: { policyId: review.policyId, findingsCount: review.found, parseFailed: review.parseFailed },
     bypass: review.blocked ? { statementCount: judged.statements } : null,
-    // What events tell of the directory (MI-12).
+    // How events describe the directory (MI-12).
     dirSha256: toldDirectory(judged.dirSha256),
     context: { ...notReviewed.context, sqlReview: shownReview(review) },
   };

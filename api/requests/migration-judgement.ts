@@ -15,7 +15,7 @@ export type JudgedBundle =
   /** AP-22, MI-16: `path` is the place of the text that is refused. */
   | { ok: false; path: string; reason: string; unparsed: boolean };
 
-/** The statements of a bundle under the rules of its pair: the same for a creation and a preflight; what breaks MI-15 or MI-17 is 400. */
+/** Judges a bundle's statements by its pair's rules; the same for a creation and a preflight. A breach of MI-15 or MI-17 is 400. */
 export async function judgeBundle(
   services: Services,
   generation: Generation,

@@ -4,13 +4,13 @@ import { GatewayError } from '../../domain/errors.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import type { Metrics } from '../../runtime/metrics.js';
 
-/** Counts the entry of a new request into its first status (OP-20). */
+/** Counts a new request's entry into its first status (OP-20). */
 export function countCreated(metrics: Metrics, request: StoredRequest): void {
   countEntry(metrics, request);
   if (request.emergency) metrics.breakGlass.inc();
 }
 
-/** Counts a creation with `allow_ddl` and its outcome; a fault of ours is an attempt that was neither allowed nor denied. */
+/** Counts a creation with `allow_ddl` and its outcome. An internal error counts as neither allowed nor denied. */
 export async function countBreakGlassDdl<T>({ breakGlassDdl }: Metrics, accept: () => Promise<T>): Promise<T> {
   breakGlassDdl.attempted.inc();
   try {
@@ -23,7 +23,7 @@ export async function countBreakGlassDdl<T>({ breakGlassDdl }: Metrics, accept: 
   }
 }
 
-/** Counts what a committed move did; to be called after the commit only. */
+/** Call only after the commit. */
 export function countMoved(metrics: Metrics, { before, after, changed }: Moved): void {
   if (!changed) return;
   if (before.status !== after.status) countEntry(metrics, after);
@@ -32,7 +32,6 @@ export function countMoved(metrics: Metrics, { before, after, changed }: Moved):
     metrics.approvalWait.observe((after.updatedAt - after.createdAt) / 1000);
 }
 
-/** The same for a bulk move. */
 export function countMovedMany(metrics: Metrics, moved: readonly MovedOne[]): void {
   for (const { before, after, ...pair } of moved) if (before !== after) countEntry(metrics, { status: after, ...pair });
 }

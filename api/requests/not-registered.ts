@@ -3,7 +3,7 @@ import { invalid } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import type { Generation } from '../context.js';
 
-/** RQ-19, PF-4: the hint lists up to five environments of that database that the caller may view. */
+/** RQ-19, PF-4: the hint lists up to five environments of the database that the caller may view. */
 export function notRegistered(generation: Generation, caller: Caller, pair: Pair) {
   const environments = generation.shared.databases.find(({ name }) => name === pair.database)?.environments ?? [];
   const visible = environments

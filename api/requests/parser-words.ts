@@ -1,8 +1,8 @@
-/** What clients look for in a refused creation (section 7.2 of the HTTP rules): only the answers that mean it may hold it. */
+/** Clients look for these phrases in a refused creation (section 7.2 of the HTTP rules), so quoted text must not contain them. */
 const matched = /reason is required|not registered/g;
 const maxLength = 500;
 
-/** What the judge says of a text, which may quote it, as one line for an answer (HT-93, SQ-11). */
+/** The judge's message, which may quote the SQL, as one line (HT-93, SQ-11). */
 export const parserWords = (text: string): string =>
   text
     .replace(/\p{Cc}+/gu, ' ')

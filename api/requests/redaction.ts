@@ -9,7 +9,7 @@ import type { Services } from '../context.js';
 
 const fingerprintBytes = 1024;
 
-/** What audit events may say of a detail, by `[audit] redaction` (AU-50); a migration is never told by its SQL (AU-52). */
+/** A detail as audit events may show it, by `[audit] redaction` (AU-50). A migration's SQL is never shown (AU-52). */
 export async function redactedTexts(services: Services, { operation, detail, dialect }: RedactedContent, caller: Caller) {
   const isMigration = operation?.startsWith('migrate_') ?? false;
   const redactedDetail =
@@ -26,13 +26,13 @@ export async function redactedTexts(services: Services, { operation, detail, dia
 }
 
 interface RedactedContent {
-  /** Null for a text that is no request's. */
+  /** Null for a text without a request. */
   operation: Operation | null;
   detail: string;
   dialect: Dialect | null;
 }
 
-/** What audit events may say of a database's error text (AU-53). */
+/** A database's error text as audit events may show it (AU-53). */
 export function auditError(services: Services, message: string | null): { errorClass: string; errorMessage: string | null } {
   const text = message ?? '';
   const errorClass = cutBytes(text.split(':', 1)[0] ?? '', 128);

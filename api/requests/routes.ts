@@ -15,13 +15,12 @@ const selector = z
   .nullish()
   .transform((text) => text ?? null);
 
-/** Times without a key in `server.toml`: dispatch timeout (TT-4) and the wait of a cancel (RQ-72), in milliseconds. */
+/** Times without a key in `server.toml`, in milliseconds: the dispatch timeout (TT-4) and the wait of a cancel (RQ-72). */
 export interface RequestTimes {
   dispatchMs: number;
   cancelWaitMs: number;
 }
 
-/** The routes of change requests (requests.md). */
 export function requestRoutes(times: RequestTimes): Route[] {
   return [...readRoutes, ...moveRoutes(times)];
 }

@@ -20,7 +20,7 @@ import { shown } from './schemas.js';
 
 type ShowCall = Call<{ id: string }, { wait: number }, undefined>;
 
-/** `GET /api/requests/{id}`: at once, or with `wait` when the status differs from the first read (requests.md section 5). */
+/** `GET /api/requests/{id}`: answers immediately, or with `wait` once the status differs from the first read (requests.md section 5). */
 export async function showRequest(call: ShowCall, services: Services) {
   const id = requestId(call.params.id);
   const ms = Math.min(call.query.wait, 120) * 1000;
@@ -49,7 +49,7 @@ async function visible(caller: Caller, services: Services, id: string, known?: F
   return found;
 }
 
-/** The shown request; its metadata goes out as it was sent. */
+/** Metadata goes out as it was sent. */
 async function answer(
   caller: Caller,
   services: Services,
@@ -133,7 +133,7 @@ async function queueHint(services: Services, request: StoredRequest): Promise<Qu
   return online.every((agent) => agent.saturated) ? 'agents_saturated' : null;
 }
 
-/** Whether an agent can bound what passed by risk (HD-25), and finds the markers of the attempts that were lost (HD-41). */
+/** Whether an agent can enforce the row limit that risk passed with (HD-25), and find the markers of lost attempts (HD-41). */
 function isRecent(features: readonly string[], { maxAffectedRows, unresolved }: StoredRequest): boolean {
   const bounds = maxAffectedRows === null || features.includes('max_affected_rows');
   return bounds && unresolved.every(({ markerForm }) => markerForm <= markerFormOf(features));
@@ -161,7 +161,7 @@ export async function showExecutions(call: Call<{ id: string }, { limit: number 
       readable(services, call.generation, request, row) && mayReadResult(call.caller, request, access(services, call, request)),
   }));
   if (executions.every(({ rows_affected: count }) => count === null || Number.isSafeInteger(count))) return { executions };
-  // A count above 2^53 - 1 is shown exactly (AG-50a), which no number of ours can.
+  // Counts above 2^53 - 1 are shown exactly (AG-50a), which JavaScript numbers cannot do.
   const texts = executions.map((shown, index) => objectText(shown, { rows_affected: rows[index]?.rows_affected ?? 'null' }));
   return rawJson(200, [objectText({}, { executions: arrayText(texts) })]);
 }

@@ -7,7 +7,7 @@ export interface KnownSnapshot extends SnapshotTime {
   snapshot: SchemaSnapshot;
 }
 
-/** The good snapshot of a pair as it is now, null before the first: its instant is asked for each time, its content (up to 10 MiB) read once. */
+/** The pair's current good snapshot, null before the first. Queries the instant each time, but reads the content (up to 10 MiB) once. */
 export async function currentSnapshot(db: Queryable, pair: Pair): Promise<KnownSnapshot | null> {
   const kept = keptOf(db);
   const key = JSON.stringify([pair.database, pair.environment]);

@@ -12,7 +12,7 @@ import type { Asked, Content } from './content.js';
 import { type Accepted, judgeAccepted, judgeText, maySubmit } from './judgement.js';
 import { parserWords } from './parser-words.js';
 
-/** The content of `execute_*`; empty, refused, not understood or blocked SQL is 400 (RQ-20). */
+/** The content of `execute_*`. Empty, refused, unparsable or blocked SQL is 400 (RQ-20). */
 export async function judgeSqlContent(
   call: Pick<Call<unknown, unknown, unknown>, 'generation' | 'caller' | 'actor'>,
   services: Services,
@@ -40,7 +40,7 @@ export async function judgeSqlContent(
   };
 }
 
-/** A statement that no agent may plan before approval gets its reason at once (HD-1). */
+/** A statement that no agent may plan before approval gets its reason immediately (HD-1). */
 function explainables({ statements, facts }: Accepted, dialect: Dialect | null): Explainable[] {
   return statements.flatMap(({ explainable, text }, index) => {
     const why = neverPlanned(dialect, facts[index]!);

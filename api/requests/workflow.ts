@@ -9,7 +9,7 @@ import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { requestId } from './facts.js';
 
-/** `GET /api/requests/{id}/workflow`: the stored request beside what its workflow knows, for operators (OP-74). */
+/** `GET /api/requests/{id}/workflow`: the stored request next to what its workflow knows, for operators (OP-74). */
 export async function showWorkflow(call: Call<{ id: string }, undefined, undefined>, services: Services) {
   const id = requestId(call.params.id);
   const found = await findState(services.database, id);

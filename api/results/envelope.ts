@@ -10,7 +10,7 @@ export interface EnvelopeHead {
   errorMessage: string | null;
 }
 
-/** The answer in pieces; `data` is JSON text passed through byte for byte (RS-10), null = `null`. */
+/** The answer in pieces. `data` is JSON text passed through byte for byte (RS-10); a null becomes `null`. */
 export function envelope<Data extends JsonChunk>(head: EnvelopeHead, data: Data | null): (string | Data)[] {
   const { executionId, success, rowsAffected, truncated, errorMessage } = head;
   const fields = { execution_id: executionId, success, rows_affected: null, truncated, error_message: errorMessage };

@@ -6,7 +6,7 @@ import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { resultPolicy } from './policy.js';
 
-/** `GET /api/results`: exactly what the caller could read now, newest first (RS-5, RS-41). */
+/** `GET /api/results`: exactly the results that the caller could read now, newest first (RS-5, RS-41). */
 export async function showResults(
   { caller, generation, query }: Call<undefined, { limit: number }, undefined>,
   services: Services,

@@ -18,7 +18,7 @@ export interface KeptResult {
   now: number;
 }
 
-/** Until when stored data is read: as stored, or earlier when the policy in force now is shorter (RS-60). */
+/** When stored data stops being readable: as stored, or earlier if the current policy is shorter (RS-60). */
 export function expiresAt(
   services: Services,
   generation: Generation,
@@ -37,7 +37,7 @@ export function readable(services: Services, generation: Generation, pair: Pair,
   return isDataOpen(services, generation, pair, row);
 }
 
-/** Whether the text itself is stored and not expired; partial data of a failure turns null then (RS-38, RS-60). */
+/** Whether the text itself is stored and not expired. After expiry, a failure's partial data turns null (RS-38, RS-60). */
 export function isDataOpen(services: Services, generation: Generation, pair: Pair, row: KeptResult): boolean {
   const expiry = expiresAt(services, generation, pair, row);
   return row.result_kept === 'object' && expiry !== null && row.now < expiry;

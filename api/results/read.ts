@@ -18,7 +18,7 @@ import { storedText } from './stored-text.js';
 
 type ReadCall<Q> = Call<{ id: string }, Q, undefined>;
 
-/** RS-3: unknown 404, no access 403, before anything that depends on the request's state. */
+/** RS-3: 404 if unknown, 403 without access, both before anything that depends on the request's state. */
 async function readableRequest(
   call: Pick<ReadCall<unknown>, 'generation'>,
   caller: Caller,
@@ -83,12 +83,12 @@ const ended = {
 
 const settledStatuses: ReadonlySet<Status> = new Set(['executed', 'failed', ...Object.keys(ended)] as Status[]);
 
-/** `GET …/result/stream` (RS-20 to RS-30): the answer of the run that is going on, or 204. */
+/** `GET …/result/stream` (RS-20 to RS-30): the answer of the current run, or 204. */
 export async function awaitResult(call: ReadCall<undefined>, services: Services, waitMs: number): Promise<Reply> {
   const id = requestId(call.params.id);
   let seen: StoredRequest | null = null;
   const answer = await longPoll(call, services, { topics: [topic.outcome(id)], ms: waitMs }, async (woken) => {
-    // After an outcome everything that an answer takes is asked for together.
+    // After an outcome, everything that an answer needs is queried together.
     const [request, rechecked, newest] = await Promise.all([
       readableRequest(call, call.caller, services, id),
       woken ? call.recheck() : null,
@@ -107,7 +107,7 @@ export async function awaitResult(call: ReadCall<undefined>, services: Services,
   return answer === null ? noContent() : answer.settled;
 }
 
-/** RS-25: the client looks at the request itself. A call that began while it was lost waits on (RS-27). */
+/** RS-25: the client must look at the request itself. A call that began while the execution was lost keeps waiting (RS-27). */
 function wentBack(before: StoredRequest | null, now: StoredRequest): boolean {
   if (before === null) return false;
   // A whole dispatch may have passed between two looks.
@@ -116,7 +116,7 @@ function wentBack(before: StoredRequest | null, now: StoredRequest): boolean {
   return now.status === 'approved' && (ranSince || before.status === 'dispatched' || before.status === 'running');
 }
 
-/** RS-20, RS-21; null while nothing is decided (RS-22). `newest` was read beside the request, so perhaps before its execution ended. */
+/** RS-20, RS-21; null while the outcome is open (RS-22). `newest` was read in parallel with the request, so its execution may not have ended yet. */
 async function settledAnswer(
   call: ReadCall<undefined>,
   services: Services,

@@ -27,7 +27,7 @@ const listedResult = z.object({
   content_length: z.number().int(),
 });
 
-/** The routes that read results (results.md); `waitMs` is how long the stream waits. */
+/** Results as readers get them (results.md); `waitMs` is how long the stream waits. */
 export function resultRoutes({ waitMs }: { waitMs: number }): Route[] {
   return [
     route({

@@ -5,13 +5,13 @@ import { reachResults } from '../../runtime/result-store.js';
 import type { Services } from '../context.js';
 import type { JsonChunk } from '../http/reply.js';
 
-/** Up to this a result is held while it is checked; a larger one is read twice, so that no reader costs more than this (RS-I8). */
+/** Smaller results are held in memory while they are checked. Larger ones are read twice, so no reader holds more than this (RS-I8). */
 const heldBytes = 1024 * 1024;
 
-/** A recorded object, of which it is known that it is there. */
+/** An object that is known to be recorded. */
 type Recorded = Pick<ExecutionResult, 'id' | 'backend' | 'object_key' | 'content_length' | 'sha256' | 'valid_json'>;
 
-/** The stored text as JSON, passed through or as a JSON string of itself (RS-10, RS-11); what was recorded of it is compared first (RS-36). */
+/** The stored text as JSON: passed through, or encoded as a JSON string (RS-10, RS-11). Compared with what was recorded before it is sent (RS-36). */
 export async function storedText(services: Services, recorded: Recorded): Promise<JsonChunk> {
   const { held, stringBytes } = await check(services, recorded);
   if (recorded.valid_json === true)
@@ -20,7 +20,7 @@ export async function storedText(services: Services, recorded: Recorded): Promis
   return { bytes: stringBytes, read: () => asJsonString(pieces(services, recorded)) };
 }
 
-/** Throws when the object is missing or not what was recorded, which is a bug that the log names. */
+/** Throws if the object is missing or differs from its record: a bug, which the log names. */
 async function check(services: Services, recorded: Recorded): Promise<{ held: Uint8Array | null; stringBytes: number }> {
   const { content_length: length, sha256, valid_json: isJson } = recorded;
   const holds = (length ?? 0) <= heldBytes;
@@ -53,7 +53,7 @@ async function* count(pieces: AsyncIterable<Uint8Array>, see: (piece: Uint8Array
   }
 }
 
-/** What is not there has no pieces: its length and hash are not those recorded. */
+/** A missing object yields nothing, so its length and hash do not match the record. */
 async function* pieces({ results }: Services, { backend, object_key: key }: Recorded): AsyncGenerator<Uint8Array> {
   const found = key === null || backend !== results.backend ? null : await results.read(key);
   if (found !== null) yield* found;

@@ -15,7 +15,7 @@ const tableSummary = z.object({
   index_count: z.number().int(),
 });
 
-/** Schema snapshots: how agents report them (agent.md section 12) and how they are read (preflight.md section 5). */
+/** Agents report schema snapshots (agent.md section 12), and callers read them (preflight.md section 5). */
 export const schemaRoutes: Route[] = [
   route({
     operationId: 'syncSchema',

@@ -16,7 +16,7 @@ export interface SchemaQuery {
 
 type SchemaCall = Call<{ database: string }, SchemaQuery, undefined>;
 
-/** `GET /api/schemas/{database}` (preflight.md section 5): the last good snapshot, also while later syncs fail. */
+/** `GET /api/schemas/{database}` (preflight.md section 5): the last good snapshot, even if later syncs fail. */
 export async function showSchema(call: SchemaCall, services: Services): Promise<Reply> {
   const { database } = call.params;
   const { environment, table, summary } = call.query;
@@ -39,7 +39,7 @@ export async function showSchema(call: SchemaCall, services: Services): Promise<
   });
 }
 
-/** SC-5: what is registered of the database, as far as the caller may view it. */
+/** SC-5: the database's registered environments that the caller may view. */
 function readableEnvironments(generation: Generation, caller: Caller, database: string, asked: Pair | null): string[] {
   const entry = generation.shared.databases.find(({ name }) => name === database);
   if (entry === undefined || (asked !== null && !entry.environments.includes(asked.environment))) throw notFound('database');
@@ -49,7 +49,7 @@ function readableEnvironments(generation: Generation, caller: Caller, database: 
 
 const usualOrder = ['production', 'staging', 'development'];
 
-/** SC-1, SC-6: the first environment with a good snapshot; `heads` come by name. */
+/** SC-1, SC-6: the first environment with a good snapshot. `heads` are sorted by name. */
 function chosen(heads: readonly SnapshotHead[], environments: readonly string[]): SnapshotHead {
   const readable = heads.filter(({ environment }) => environments.includes(environment));
   const usual = usualOrder.flatMap((name) => readable.find(({ environment }) => environment === name) ?? []);
