@@ -1,7 +1,7 @@
 import type { Scope } from './agents.js';
 import type { Queryable } from './client.js';
 
-/** What an agent's last poll said of it. */
+/** What an agent's last poll reported. */
 export interface SeenAgent {
   lastSeenAt: number;
   seenMsAgo: number;
@@ -18,10 +18,13 @@ export interface SeenAgent {
   features: string[];
 }
 
-// Nobody has so many; it bounds the answer.
+// Bounds the answer; far more than any installation has.
 const maxAgents = 10_000;
 
-/** Agents with whether a token of theirs may serve every pair: those that have polled, newest first, then those that only have a token that is good for polling (AG-76). */
+/**
+ * Agents that have polled, newest first, then those that only hold a token valid for polling (AG-76). `unscoped`: one of their tokens may
+ * serve every pair.
+ */
 export async function listAgents(db: Queryable): Promise<{ id: string; unscoped: boolean; seen: SeenAgent | null }[]> {
   const rows = await db.query<SeenAgent & { id: string; unscoped: boolean; known: boolean }>(
     `select id, coalesce(t.unscoped, false) as unscoped, a.last_seen_at is not null as known, a.last_seen_at as "lastSeenAt",

@@ -12,7 +12,7 @@ export interface Scope {
   marker: boolean;
 }
 
-/** What a poll says of its agent (AG-12, AG-16). */
+/** What a poll reports of its agent (AG-12, AG-16). */
 export interface AgentReport {
   id: string;
   scopes: Scope[];
@@ -29,15 +29,15 @@ export interface AgentReport {
   activeJobs: unknown[];
 }
 
-/** A snapshot is not asked for again for this long after the last sync, whatever that came to. */
+/** After any sync, successful or not, a snapshot is not asked for again for this long. */
 const settledSecs = 300;
 
 export interface StaleSchema extends Pair {
-  /** When it was last synced, in whatever form; null before the first. */
+  /** The last sync, whatever its result; null before the first. */
   syncedAt: string | null;
 }
 
-/** Of the pairs $13, $14 those without a good snapshot of the last $15 seconds; one received in the future is none. */
+/** Those of the pairs $13, $14 without a good snapshot from the last $15 seconds. A snapshot received in the future does not count. */
 const stalePairs = `coalesce((
   select jsonb_agg(jsonb_build_object('database', wanted.database, 'environment', wanted.environment, 'syncedAt', s.synced_at))
   from unnest($13::text[], $14::text[], $15::bigint[]) as wanted(database, environment, max_age_secs)
@@ -47,8 +47,8 @@ const stalePairs = `coalesce((
       and clock_timestamp() + interval '1 minute'))), '[]')`;
 
 /**
- * Replaces the record of a known agent; null when it has never polled. Answers which of the wanted schemas are stale. Two instances within 60 s are
- * remembered for 60 s (AG-13). What a crash of Postgres forgets the next poll says again, so the commit does not wait for the disk.
+ * Replaces the record of a known agent and returns which wanted schemas are stale; null if the agent never polled. Two instances within 60
+ * s are remembered for 60 s (AG-13). The next poll repeats whatever a crash of Postgres loses, so the commit does not wait for the disk.
  */
 export async function updateAgent(
   db: Queryable,
@@ -72,7 +72,7 @@ export async function updateAgent(
   return row ?? null;
 }
 
-/** Makes the record of an agent's first poll; false when another call has just made it. It has fetched the current key before (ET-19). */
+/** Inserts the record of an agent's first poll; false if another call just did. By then, the agent has fetched the current key (ET-19). */
 export async function insertAgent(tx: Transaction, report: AgentReport, keyId: string | null): Promise<boolean> {
   const rows = await tx.query(
     `insert into agents (id, scopes, operations, features, agent_version, instance_id, in_flight, max_concurrent, in_flight_preflight, draining,
@@ -100,7 +100,7 @@ function agentValues(report: AgentReport): unknown[] {
   ];
 }
 
-/** A poll that waited counts as seen when it ends too (AG-14). */
+/** When a waiting poll ends, the agent counts as seen again (AG-14). */
 export async function touchAgent(db: Queryable, id: string): Promise<void> {
   await db.query('update agents set last_seen_at = clock_timestamp() where id = $1', [id]);
 }
@@ -118,7 +118,7 @@ export interface Job {
   fence: number;
 }
 
-/** Dispatched requests that an agent with these scopes and operations could claim, whatever their clocks say. */
+/** Dispatched requests that an agent with these scopes and operations could claim, ignoring their deadlines. */
 const fromClaimable = `from requests r
        join unnest($1::text[], $2::text[], $3::boolean[]) as scope(database, environment, marker)
          on scope.database = r.database and scope.environment = r.environment
@@ -126,10 +126,13 @@ const fromClaimable = `from requests r
      where r.status = 'dispatched' and (r.max_affected_rows is null or $7) and ($4::text[] = '{}' or r.operation = any($4::text[]))
        and not exists (select 1 from executions e where e.request_id = r.id and e.unresolved and not ($5 and scope.marker and e.marker_form <= $8))`;
 
-/** Whether a migration still holds back the next ones of its pair: for 10 s after it was first offered (MI-I10). */
+/** Whether a migration still holds back the next one of its pair: for 10 s after it was first offered (MI-I10). */
 const holdsBack = `r.offered_fence is distinct from r.fence or r.offered_at > clock_timestamp() - interval '10 seconds'`;
 
-/** Dispatched requests this agent could claim, oldest dispatch first (AG-17); of the migrations in line on a pair the first. Offering takes nothing (AG-18). */
+/**
+ * Dispatched requests that this agent could claim, oldest dispatch first (AG-17), and at most the first migration in line per pair.
+ * Offering claims nothing (AG-18).
+ */
 export async function listJobs(
   db: Queryable,
   agent: { scopes: Scope[]; operations: string[]; features: string[] },
@@ -160,13 +163,13 @@ export async function listJobs(
   );
 }
 
-/** The pairs an agent's last poll named, null when it has never polled. */
+/** The pairs in the agent's last poll; null if it never polled. */
 export async function findScopes(db: Queryable, agentId: string): Promise<Scope[] | null> {
   const [row] = await db.query<{ scopes: Scope[] }>('select scopes from agents where id = $1', [agentId]);
   return row?.scopes ?? null;
 }
 
-/** Everything a claim looks at before it locks anything; `known` false when the agent has never polled. */
+/** Everything a claim checks before it takes a lock. `known` is false if the agent never polled. */
 export interface ClaimContext {
   known: boolean;
   scopes: Scope[];
@@ -175,7 +178,7 @@ export interface ClaimContext {
   /** The key that signs for this agent (ET-19). */
   signingKeyId: string;
   request: { requester: string; operation: string; database: string; environment: string } | null;
-  /** What the newest ready schema sync told of the request's pair (AG-74). */
+  /** From the newest ready schema sync of the request's pair (AG-74). */
   dialect: Dialect | null;
   repeated: { requestId: string; agentId: string; running: boolean; answer: string } | null;
 }

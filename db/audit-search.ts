@@ -11,12 +11,12 @@ export interface AuditFilters {
   environment?: string | undefined;
   operation?: string | undefined;
   request_id?: string | undefined;
-  /** UTC text with six fraction digits, as `created_at`; both ends are included. */
+  /** UTC text with six fraction digits, like `created_at`. Both ends are inclusive. */
   since?: string | undefined;
   until?: string | undefined;
 }
 
-/** An event with the keys of AU-1 in their order. */
+/** The members of AU-1, in that order. */
 export interface AuditEventRow {
   id: string;
   event_type: string;
@@ -59,7 +59,7 @@ const exact = {
   request_id: 'request_id::text',
 } as const;
 
-/** One page of the events that these roles open, newest first, unsealed ones before the sealed (AU-60, AU-61), and how many there are. */
+/** One page of the events that these roles open, and their total. Newest first, unsealed events before sealed ones (AU-60, AU-61). */
 export async function searchAuditEvents(
   db: Queryable,
   roles: readonly EffectiveRole[],
@@ -91,7 +91,7 @@ function filterConditions(filters: AuditFilters, add: Parameters['add']): string
   return conditions;
 }
 
-/** Events without a database are for roles without limits (identity 4.1). */
+/** Only unrestricted roles see events without a database (identity 4.1). */
 function insideRole({ databases, environments }: EffectiveRole, add: Parameters['add']): string {
   if (databases.includes('*') && environments.includes('*')) return 'true';
   const inside = (column: string, names: string[]) =>

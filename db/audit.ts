@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type AuditDraft, type AuditSubject, auditCategory, metadataJson } from '../domain/audit.js';
 import type { Transaction } from './client.js';
 
-/** Writes the events in their order, in the transaction of the change they tell of (AU-10). */
+/** Writes events in order, in the transaction of the change that they record (AU-10). */
 export async function insertAuditEvents(
   tx: Transaction,
   drafts: readonly AuditDraft[],
@@ -12,7 +12,7 @@ export async function insertAuditEvents(
   await tx.query(`with ${auditInsert('$1')} select 1`, [auditRows(drafts, subject)]);
 }
 
-/** The same as a part of a larger statement: `audited as (insert …)`, fed by `auditRows` in the given parameter. */
+/** The same as part of a larger statement: `audited as (insert …)`. The parameter holds the result of `auditRows`. */
 export function auditInsert(parameter: string): string {
   return `audited as (
     insert into audit_events (id, event_type, event_category, outcome, actor_id, actor_type, resource_type, resource_id,
@@ -26,7 +26,7 @@ export function auditInsert(parameter: string): string {
   )`;
 }
 
-// Only the events of a creation, also of a blocked one, and of a preflight tell of the SQL (audit section 3); later ones name the request.
+// Only events of a creation, even a blocked one, and of a preflight describe the SQL (audit section 3). Later events name the request.
 const describesDetail = new Set([
   'request.created',
   'request.auto_approved',
@@ -35,11 +35,11 @@ const describesDetail = new Set([
   'preflight.attempted',
 ]);
 
-/** Rows for `auditInsert` as JSON text. */
+/** Rows for `auditInsert`, as JSON text. */
 export const auditRows = (drafts: readonly AuditDraft[], subject: AuditSubject | null): string =>
   auditRowsOf(drafts.map((draft) => ({ draft, subject })));
 
-/** The same for events about different requests. */
+/** The same for events of different requests. */
 export function auditRowsOf(events: readonly { draft: AuditDraft; subject: AuditSubject | null }[]): string {
   return JSON.stringify(
     events.map(({ draft, subject }, place) => ({

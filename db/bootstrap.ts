@@ -1,11 +1,11 @@
 import type { Queryable, Transaction } from './client.js';
 
-/** Holds back other processes that bootstrap until the transaction ends (IM-55). */
+/** Blocks bootstraps of other processes until the transaction ends (IM-55). */
 export async function lockBootstrap(tx: Transaction): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('bootstrap', 0))`);
 }
 
-/** Whether nobody has ever been made here. */
+/** True only if no identity was ever created. */
 export async function hasNoIdentities(db: Queryable): Promise<boolean> {
   const [row] = await db.query<{ empty: boolean }>(
     'select not exists (select from users) and not exists (select from tokens) as empty',
@@ -13,7 +13,7 @@ export async function hasNoIdentities(db: Queryable): Promise<boolean> {
   return row?.empty ?? false;
 }
 
-/** Hashes of all tokens of kind `bootstrap` that are neither revoked nor expired (IM-58: by kind, never by name). */
+/** Hashes of all `bootstrap` tokens that are neither revoked nor expired (IM-58: by kind, never by name). */
 export async function bootstrapHashes(db: Queryable): Promise<Set<string>> {
   const rows = await db.query<{ hash: string }>(
     `select token_hash as hash from tokens where provisioning_kind = 'bootstrap' and revoked_at is null

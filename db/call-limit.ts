@@ -3,32 +3,32 @@ import { refusal } from '../domain/errors.js';
 import { beforeDeadline } from '../lib/deadline.js';
 
 interface CallTime {
-  /** When the database work there is now must be done. */
+  /** When the current database work must end. */
   at: number;
-  /** When the whole call must have its answer. */
+  /** When the whole call must be answered. */
   answerBy: number;
 }
 
 const callTime = new AsyncLocalStorage<CallTime>();
 
-/** A call that is no long poll has its answer after `ms`, whatever it waits for (HT-131): inner limits and waits end then too, with 503. */
+/** Limits a call that is no long poll to `ms`, whatever it waits for (HT-131). Inner limits and waits end by then too, with 503. */
 export function answerWithin<T>(ms: number, work: () => Promise<T>): Promise<T> {
   const answerBy = performance.now() + ms;
   return callTime.run({ at: answerBy, answerBy }, work);
 }
 
-/** What is left until the answer must be there, in ms; endless for a long poll and for background work. */
+/** Milliseconds until the call must be answered; infinite for a long poll and for background work. */
 export const leftToAnswerMs = (): number => answerBy() - performance.now();
 
 const answerBy = (): number => callTime.getStore()?.answerBy ?? Number.POSITIVE_INFINITY;
 
-/** All database work inside `work` shares `ms`; nested limits replace the outer one (a long poll looks again with a fresh one). */
+/** All database work inside `work` shares `ms`. Nested limits replace the outer one, because each look of a long poll gets a fresh limit. */
 export function limitDatabaseWork<T>(ms: number, work: () => Promise<T>): Promise<T> {
   const until = answerBy();
   return callTime.run({ at: Math.min(performance.now() + ms, until), answerBy: until }, work);
 }
 
-/** Runs a wait that is no database work: the limit around it goes on where it stood. A wait beyond the call's own time is 503. */
+/** Runs a wait that is not database work: the surrounding limit is paused. A wait beyond the call's own time is 503. */
 export async function outsideDatabaseWork<T>(wait: () => Promise<T>): Promise<T> {
   const call = callTime.getStore();
   const since = performance.now();
@@ -42,18 +42,17 @@ export async function outsideDatabaseWork<T>(wait: () => Promise<T>): Promise<T>
 
 const tooLate = 'the answer takes too long';
 
-/** What is left of the limit around this work, in ms, at least 1; `callTimeoutMs` where there is none. */
+/** Milliseconds left of the surrounding limit, at least 1; `callTimeoutMs` without one. */
 export function remainingMs(callTimeoutMs: number): number {
   const call = callTime.getStore();
   return call === undefined ? callTimeoutMs : Math.max(1, call.at - performance.now());
 }
 
-/** Work on the database took longer than it may. */
 class DeadlineError extends Error {
   readonly code = 'DEADLINE';
 }
 
-/** The promise, or after `ms` a `DEADLINE` error; a value that comes too late goes to `onLate`. */
+/** Rejects with a `DEADLINE` error after `ms`. A value that arrives later goes to `onLate`. */
 export function databaseWithin<T>(promise: Promise<T>, ms: number, onLate: (value: T) => void = () => {}): Promise<T> {
   return beforeDeadline(promise, ms, { late: () => new DeadlineError('database deadline passed'), onLate });
 }

@@ -6,29 +6,29 @@ import { isUnreachable, sqlState } from './errors.js';
 import { rowTypes } from './row-types.js';
 import { beginNamed, hasCommitted, type TransactionName } from './transaction-name.js';
 
-/** Anything that can be asked: rows come back as typed beside the query, instants as milliseconds since the epoch. */
+/** A caller types the rows beside its query. Instants are milliseconds since the epoch. */
 export interface Queryable {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
 
 declare const writes: unique symbol;
 
-/** What also tells whether rows were written by a process with the secret key (HD-50). */
+/** Can also verify that rows were written by a process with the secret key (HD-50). */
 export interface Vouched extends Queryable {
   readonly macs: ApprovalMacs;
 }
 
-/** Writes take this, so that calling one on a bare pool does not compile. */
+/** Writes require this type, so that a write on a bare pool does not compile. */
 export interface Transaction extends Vouched {
   readonly [writes]: true;
-  /** A write whose rows nobody needs: it travels with what comes next, and the commit waits for it. */
+  /** Sends a write whose rows nobody needs. It shares a round trip with what follows, and the commit waits for it. */
   send(text: string, values?: readonly unknown[]): void;
-  /** Topics told to waiters and workers after the commit (`db/notifications.ts`). */
+  /** Topics to notify after the commit (`db/notifications.ts`). */
   wake(...topics: string[]): void;
 }
 
 export interface Database extends Vouched {
-  /** Runs `work` in one transaction; a deadlock or serialisation failure runs it again, an unreachable server is 503. */
+  /** Runs `work` in one transaction. Repeats it after a deadlock or serialisation failure; an unreachable server is 503. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   readonly pool: pg.Pool;
   close(): Promise<void>;
@@ -39,12 +39,12 @@ export interface DatabaseOptions {
   poolMax: number;
   connectTimeoutMs: number;
   statementTimeoutMs: number;
-  /** What one call may spend on database work, waits for a connection included (OP-70). */
+  /** Limits the database work of one call, including the wait for a connection (OP-70). */
   callTimeoutMs?: number;
   applicationName: string;
-  /** Without them no request can be moved. */
+  /** Required to move requests. */
   macs?: ApprovalMacs;
-  /** Told after each commit that woke somebody. */
+  /** Called after each commit that has topics to notify. */
   onWake?: (topics: string[]) => void;
   onPoolError?: (error: Error) => void;
 }
@@ -52,7 +52,7 @@ export interface DatabaseOptions {
 const retryable = new Set(['40001', '40P01']);
 const maxAttempts = 5;
 
-/** Opens a pool that connects on first use; `close` ends it. */
+/** Opens a pool that connects on first use. */
 export function openDatabase(options: DatabaseOptions): Database {
   const pool = openPool(options);
   const callTimeoutMs = options.callTimeoutMs ?? 4000;
@@ -73,7 +73,7 @@ function present(macs: ApprovalMacs | undefined): ApprovalMacs {
   return macs;
 }
 
-/** Connection settings every session of the gateway runs under (OP-70): also used by the listener. */
+/** Settings of every session of the gateway, the listener's included (OP-70). */
 export function sessionOptions(statementTimeoutMs: number): string {
   return [
     `statement_timeout=${statementTimeoutMs}`,
@@ -94,13 +94,13 @@ function openPool(options: DatabaseOptions): pg.Pool {
     options: sessionOptions(options.statementTimeoutMs),
     application_name: options.applicationName,
     keepAlive: true,
-    // Statements of a transaction that need no answer of each other share a round trip.
+    // Statements of a transaction that do not depend on each other share a round trip.
     pipeline: true,
     types: rowTypes,
   });
-  // An idle connection that breaks is replaced by the pool; without a listener Node would end the process.
+  // The pool replaces an idle connection that breaks. Without a listener, Node would end the process.
   pool.on('error', (error) => options.onPoolError?.(error));
-  // The same of one in use: its statements fail with the error, and its user releases it as broken.
+  // The same for a connection in use: its statements fail with the error, and its user releases it as broken.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
@@ -118,7 +118,7 @@ async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.P
     client.release();
     return result;
   } catch (error) {
-    // A timed-out or broken connection is never given to the next caller.
+    // A timed-out or broken connection never goes to the next caller.
     client.release(isUnreachable(error));
     throw unavailableIf(error);
   }
@@ -135,7 +135,7 @@ const isUnavailable = (error: unknown): boolean => error instanceof GatewayError
 type Limited = <R>(work: (client: pg.PoolClient) => Promise<R>) => Promise<R>;
 
 interface OpenTransaction {
-  /** Null until its COMMIT is sent. */
+  /** Null until COMMIT is sent. */
   name: TransactionName | null;
   result: unknown;
 }
@@ -152,7 +152,8 @@ async function transaction<T>(
       const result = await limited((client) => attemptTransaction(client, work, { topics, open, macs })).catch(
         async (error: unknown) => {
           const { name } = open;
-          // The answer to COMMIT was lost: a new connection knows whether it happened; still unknown is 503.
+          // The answer to COMMIT was lost. A new connection asks whether the transaction committed; if that is unknown too, the answer is
+          // 503.
           if (name === null || !isUnavailable(error) || !(await limited((client) => hasCommitted(client, name)))) throw error;
           return open.result as T;
         },
@@ -174,7 +175,7 @@ async function attemptTransaction<T>(
   const sent: Promise<unknown>[] = [];
   const tx = {
     query: async (text: string, values?: readonly unknown[]) => {
-      // Only what changes nothing may travel right behind a BEGIN that could still fail.
+      // Only reads may be sent right behind a BEGIN that could still fail.
       if (!text.startsWith('select')) await begun;
       return run(client, text, values);
     },
@@ -195,20 +196,20 @@ async function attemptTransaction<T>(
     if (!isUnreachable(error)) await client.query('rollback');
     throw error;
   }
-  // After a failed write Postgres takes the COMMIT for a ROLLBACK.
+  // After a failed write, Postgres treats COMMIT as ROLLBACK.
   const ended = await Promise.allSettled([...sent, client.query('commit')]);
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return open.result as T;
 }
 
-/** Awaited later: until then a failure is not unhandled. */
+/** Keeps a failure from being reported as unhandled before the promise is awaited. */
 function quiet<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }
 
 const statementNames = new Map<string, string>();
-// Our texts are few and fixed; the bound keeps a text built from input from filling the server's memory.
+// Our texts are few and fixed. The bound keeps a text built from input from filling the server's memory.
 const maxPrepared = 400;
 
 async function run<Row extends object>(client: pg.ClientBase, text: string, values: readonly unknown[] = []): Promise<Row[]> {

@@ -7,7 +7,7 @@ import type { Parameters } from './parameters.js';
 import { signingKeyIdFor } from './signing-keys.js';
 import { servesPairOf } from './tokens.js';
 
-/** A claim that was not answered for this long goes back; after the third time the job has failed (AG-68). */
+/** A claim without an answer for this long is released. After the third such claim, the job fails (AG-68). */
 const staleClaimSecs = 60;
 const maxClaims = 3;
 
@@ -21,8 +21,8 @@ export interface DryRunOffer {
 }
 
 /**
- * Part of a creation's one statement: a job for each text of the `text[]` parameter `statements`, in their order (AG-65); one with an error in `errors` has
- * failed already.
+ * Part of a creation's one statement: one job per text of the `text[]` parameter `statements`, in order (AG-65). A text with an error in
+ * `errors` gets a failed job.
  */
 export function dryRunInsert(p: {
   request: string;
@@ -37,7 +37,7 @@ export function dryRunInsert(p: {
     from unnest(${p.statements}::text[], ${p.errors}::text[]) with ordinality as statement(sql, error, place))`;
 }
 
-/** Part of a move's one statement: ends the open jobs when the request starts or ends by it (AG-68); no part when it does neither. */
+/** Part of a move's one statement: ends the open jobs if the move starts or ends the request (AG-68). Otherwise returns no part. */
 export function dryRunEnd(
   p: Parameters,
   request: string,
@@ -102,7 +102,7 @@ export interface DryRunClaim {
   signingKeyId: string;
 }
 
-/** What a claim of a job looks at; undefined when there is no such job. */
+/** What a claim checks of a job; undefined if the job does not exist. */
 export async function findDryRunClaim(db: Queryable, id: string, agentId: string): Promise<DryRunClaim | undefined> {
   const [row] = await db.query<DryRunClaim>(
     `select a.id is not null as "agentKnown", coalesce(
@@ -114,7 +114,7 @@ export async function findDryRunClaim(db: Queryable, id: string, agentId: string
   return row;
 }
 
-/** The token and instant of a new claim; undefined when the job is not pending. */
+/** The token and instant of a new claim; undefined if the job is not pending. */
 export async function claimDryRun(
   db: Queryable,
   id: string,
@@ -128,7 +128,10 @@ export async function claimDryRun(
   return row;
 }
 
-/** Ends a claimed job of a pair that the token serves with its plan (JSON text) or its error; whether the claim was this agent's and still held (AG-67). */
+/**
+ * Ends a claimed job with its plan (JSON text) or its error, if the token serves the job's pair. False if the agent no longer holds the
+ * claim (AG-67).
+ */
 export async function endDryRun(
   db: Queryable,
   job: { id: string; agent: { id: string; agentScopes: AgentScopes }; claimToken: string },
@@ -143,7 +146,7 @@ export async function endDryRun(
   return rows.length > 0;
 }
 
-/** The pair of a job; undefined when there is no such job. */
+/** Undefined if the job does not exist. */
 export async function findDryRunPair(db: Queryable, id: string): Promise<{ database: string; environment: string } | undefined> {
   const [row] = await db.query<{ database: string; environment: string }>(
     'select database, environment from dry_run_jobs where id = $1',
@@ -152,7 +155,7 @@ export async function findDryRunPair(db: Queryable, id: string): Promise<{ datab
   return row;
 }
 
-/** Gives stale claims back to other agents, or ends the job after its third (AG-68); how many there were. */
+/** Releases stale claims to other agents, and ends jobs after their third (AG-68). Returns how many there were. */
 export async function returnStaleDryRuns(tx: Transaction, staleSecs = staleClaimSecs): Promise<number> {
   const rows = await tx.query<{ database: string; environment: string; state: string }>(
     `update dry_run_jobs set agent_id = null, claim_token = null, claimed_at = null,

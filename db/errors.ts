@@ -13,32 +13,32 @@ const unreachableStates = /^(08|57P|57014|55P03|53|25P03)/;
 const driverTexts =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/;
 
-/** SQLSTATE of a database error, or undefined for anything else. */
+/** The SQLSTATE of a database error; undefined for anything else. */
 export function sqlState(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
-/** Whether our own database could not answer in time, so that the caller gets 503 and may repeat (HT-112, HT-114). */
+/** Whether our own database could not answer in time: the caller gets 503 and may retry (HT-112, HT-114). */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string' && (networkCodes.has(code) || (sqlState(error) !== undefined && unreachableStates.test(code))))
     return true;
-  // The driver gives these two cases no code.
+  // The driver sets no code in these two cases.
   return code === undefined && driverTexts.test(error.message);
 }
 
-// Read-only, no privilege, no such table, raised by a trigger: faults of the database as it was set up, never of a caller.
+// Read-only, no privilege, no such table, raised by a trigger. These are faults of the database's setup, never of a caller.
 const setUpStates = /^(25006|42501|42P01|P0001)$/;
 
-/** Whether our own database refuses to be written as it has to be: an audit event it does not take, or a fault in how it was set up (AU-10). */
+/** Whether our own database refuses a necessary write: it rejects an audit event, or its setup is wrong (AU-10). */
 export function isWriteRefused(error: unknown): boolean {
   const state = sqlState(error);
   return state !== undefined && (setUpStates.test(state) || (error as { table?: unknown }).table === 'audit_events');
 }
 
-/** Whether the error is a unique violation of the named constraint or index. */
+/** Whether the error is a unique violation of this constraint or index. */
 export function violates(error: unknown, constraint: string): boolean {
   return sqlState(error) === '23505' && (error as { constraint?: unknown }).constraint === constraint;
 }

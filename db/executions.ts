@@ -6,11 +6,11 @@ import type { Parameters } from './parameters.js';
 import { at } from './row-types.js';
 import { servesPairOf } from './tokens.js';
 
-/** What a claim stores for its agent: the answer byte for byte (AG-39) and the terms of its lease. */
+/** What a claim stores for its agent: the exact bytes of the answer (AG-39) and the terms of its lease. */
 export interface NewClaim {
   answer: string;
   leaseSecs: number;
-  /** Of the token that claimed. */
+  /** The token that claimed. */
   tokenId: string;
 }
 
@@ -36,7 +36,7 @@ export function claimInsert(p: Parameters, request: string, execution: Execution
   return `claimed as (insert into executions (request_id, ${Object.keys(columns).join(', ')}) values (${request}, ${values}))`;
 }
 
-/** Part of a move's one writing statement: what it says of one execution, and the earlier fences it settles (AG-57, AG-59). */
+/** Part of a move's one writing statement: the changes to one execution, and the earlier fences that it settles (AG-57, AG-59). */
 export function executionUpdate(
   p: Parameters,
   { id, set, end }: NonNullable<Change['execution']>,
@@ -57,19 +57,22 @@ export function executionUpdate(
     });
   }
   const sets = Object.entries(columns).map(([column, value]) => `${column} = ${p.add(value)}`);
-  // A lost execution keeps the instant of its loss when its result comes late.
+  // A late result does not change when the execution was lost.
   if (end !== null) sets.push(`finished_at = coalesce(finished_at, ${p.add(at(now))})`);
   const own = `ended as (update executions set ${sets.join(', ')} where id = ${p.add(id)})`;
   const earlier = settled.length === 0 ? [] : [settledUpdate(p, settled, id, request)];
   return [own, ...earlier].join(', ');
 }
 
-/** One statement must not touch a row twice, so the execution that ends says itself whether it is unresolved. */
+/** A statement must not update a row twice, so the execution that ends sets its own `unresolved`. */
 function settledUpdate(p: Parameters, fences: readonly number[], id: string, request: string): string {
   return `settled as (update executions set unresolved = false where request_id = ${request} and fence = any(${p.add(fences)}::int[]) and id <> ${p.add(id)})`;
 }
 
-/** Extends the lease of a running execution of this agent, when this token may report on it (`mayReport`), never backwards (AG-40); undefined when its lease is over or it has ended. */
+/**
+ * Extends the lease of the agent's running execution, never backwards (AG-40), if this token may report on it (`mayReport`). Undefined if
+ * the lease or the execution has ended.
+ */
 export async function extendLease(
   db: Queryable,
   id: string,
@@ -86,7 +89,7 @@ export async function extendLease(
   return row;
 }
 
-/** The execution a result or heartbeat names, with what its endpoint looks at before any lock; undefined when there is none. */
+/** The execution of a result or heartbeat, with what its endpoint checks before any lock; undefined if it does not exist. */
 export async function findExecution(db: Queryable, id: string) {
   const [row] = await db.query<FoundExecution>(
     `select e.id, e.request_id as "requestId", e.agent_id as "agentId", e.token_id as "tokenId", e.fence, r.fence as "newestFence", e.status, e.lost, e.submission, e.mutating,
@@ -101,7 +104,7 @@ export interface FoundExecution {
   id: string;
   requestId: string;
   agentId: string;
-  /** Of the token that claimed; null for those older than the column. */
+  /** The token that claimed; null for executions older than the column. */
   tokenId: string | null;
   fence: number;
   newestFence: number;
@@ -117,12 +120,12 @@ export interface FoundExecution {
   createdAt: number;
 }
 
-/** Fence and id of every attempt of a request. */
+/** Every attempt of a request, including the current one. */
 export async function listAttempts(db: Queryable, requestId: string): Promise<{ fence: number; id: string }[]> {
   return db.query('select fence, id from executions where request_id = $1', [requestId]);
 }
 
-/** Running executions whose lease is over, for the sweeper; the rows are judged one by one under their locks (AG-51). */
+/** Running executions whose lease is over, for the sweeper, which judges each under its lock (AG-51). */
 export async function listOverdueLeases(db: Queryable, limit: number): Promise<{ id: string; request_id: string }[]> {
   return db.query(
     `select id, request_id from executions where status = 'running' and lease_expires_at <= clock_timestamp() order by lease_expires_at limit $1`,
@@ -130,7 +133,7 @@ export async function listOverdueLeases(db: Queryable, limit: number): Promise<{
   );
 }
 
-/** Milliseconds until the earliest lease ends, null when nothing runs. */
+/** Milliseconds until the earliest lease ends; null if nothing runs. */
 export async function nextLeaseEndInMs(db: Queryable): Promise<number | null> {
   const [row] = await db.query<{ in_ms: number | null }>(
     `select (extract(epoch from min(lease_expires_at) - clock_timestamp()) * 1000)::bigint as in_ms from executions where status = 'running'`,

@@ -1,6 +1,6 @@
 import type { Queryable } from './client.js';
 
-/** Gauges that are the same on all processes (marked S in OP-20). */
+/** Gauges with the same value on all processes (marked S in OP-20). */
 export interface SharedGauges {
   pending: number;
   approved: number;
@@ -11,11 +11,11 @@ export interface SharedGauges {
   auditUnsealed: number;
   workflowBacklog: number;
   activeUsers: number;
-  /** Names of registered databases (OP-40). */
+  /** Distinct names of registered databases (OP-40). */
   databases: number;
 }
 
-/** One statement, every part of it on an index, for a scrape. */
+/** One statement per scrape; every part of it uses an index. */
 export async function readSharedGauges(db: Queryable): Promise<SharedGauges> {
   const [row] = await db.query<SharedGauges>(
     `with open as (

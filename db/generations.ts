@@ -11,22 +11,22 @@ export interface StoredGeneration {
   createdAt: number;
 }
 
-/** A generation with its authentication code, which databases of older versions have no column for (CF-I1). */
+/** A generation with its authentication code. Databases of older versions have no column for it (CF-I1). */
 type CodedGeneration = StoredGeneration & { mac: string | null };
 
 const columns = 'number, digest, content, created_at as "createdAt"';
 const maxRejected = 100;
 
-/** Whether a generation was written by a process with the secret key (HD-50). */
+/** Whether a process with the secret key wrote the generation (HD-50). */
 export const holdsUnder = (macs: ApprovalMacs) => (generation: CodedGeneration) =>
   macs.holds(generationText(generation), generation.mac);
 
-/** The generation in force, which is the newest that was written with the secret key; undefined before the first start. */
+/** The generation in force: the newest one that was written with the secret key. Undefined before the first start. */
 export async function latestGeneration(db: Vouched): Promise<StoredGeneration | undefined> {
   return (await findInForce(db, holdsUnder(db.macs))).inForce;
 }
 
-/** The newest generation that holds, and the numbers of newer ones that do not. */
+/** The newest generation with a valid code, and the numbers of newer ones without. */
 export async function findInForce(
   db: Queryable,
   holds: (generation: CodedGeneration) => boolean,
@@ -44,13 +44,13 @@ export async function findInForce(
   }
 }
 
-/** The newest number that is stored, whoever wrote it. */
+/** The newest stored number, whether or not its code is valid. */
 export async function latestGenerationNumber(db: Queryable): Promise<number> {
   const [row] = await db.query<{ number: number | null }>('select max(number) as number from config_generations');
   return row?.number ?? 0;
 }
 
-/** When the entries of a list first had their ids, and when they were last changed, added again included (CF-71), up to generation `number`. */
+/** When each entry of a list first appeared and last changed, up to generation `number`. Adding an entry again counts as a change (CF-71). */
 export async function listItemTimes(
   db: Queryable,
   list: keyof SharedConfig,
@@ -73,12 +73,15 @@ export async function listItemTimes(
   );
 }
 
-/** Holds back other processes that sync until the transaction ends (CF-30). */
+/** Blocks syncs of other processes until the transaction ends (CF-30). */
 export async function lockGenerations(tx: Transaction): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('config_generations', 0))`);
 }
 
-/** Keeps the generation in force as it is until the transaction ends; any number of transactions may. After a user's row in the lock order. */
+/**
+ * Keeps the generation in force until the transaction ends; any number of transactions may hold this. In the lock order, it follows the
+ * user's row.
+ */
 export async function keepGeneration(tx: Transaction): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock_shared(hashtextextended('config_generations', 0))`);
 }

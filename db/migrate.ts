@@ -8,20 +8,20 @@ import { isUnreachable } from './errors.js';
 
 const folder = fileURLToPath(new URL('./migrations/', import.meta.url));
 
-/** Schema version this code was written for: the name of the newest file in `db/migrations`, which begins with its number. */
+/** The schema version that this code was written for: the name of the newest file in `db/migrations`. The names begin with a number. */
 export const schemaVersion = readdirSync(folder)
   .map((file) => parse(file).name)
   .reduce((newest, name) => (Number.parseInt(name, 10) > Number.parseInt(newest, 10) ? name : newest));
 
 export interface MigrateOptions {
   connectTimeoutMs?: number;
-  /** Breaks the connection, and with it what has not been committed. */
+  /** Aborting breaks the connection and loses what is not committed. */
   signal?: AbortSignal;
 }
 
 /**
- * Brings the gateway's database at `url` to `schemaVersion`; processes starting together wait for one another (OP-50). Without a connection it is
- * 503, as for calls.
+ * Migrates the gateway's database at `url` to `schemaVersion`. Processes that start together wait for each other (OP-50). Without a
+ * connection it is 503, as for calls.
  */
 export async function migrate(url: string, { connectTimeoutMs = 10_000, signal }: MigrateOptions = {}): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectTimeoutMs, keepAlive: true });
@@ -43,7 +43,7 @@ export async function migrate(url: string, { connectTimeoutMs = 10_000, signal }
       log: () => {},
     });
   } catch (error) {
-    // The library words errors of the connection in its own way.
+    // The migration library wraps connection errors in its own words.
     throw isLost || isUnreachable(error) ? refusal('service.unavailable', 'the gateway database is not reachable') : error;
   } finally {
     signal?.removeEventListener('abort', cut);

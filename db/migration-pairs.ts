@@ -4,22 +4,22 @@ import type { Queryable, Transaction } from './client.js';
 import type { Parameters } from './parameters.js';
 import { at } from './row-types.js';
 
-/** The operations of `isMutatingMigration`; the literal is that of the index `requests_in_line`. */
+/** The operations of `isMutatingMigration`. The literal must equal that of the index `requests_in_line`. */
 export const mutatingMigrations = `('migrate_up', 'migrate_down', 'migrate_repair')`;
 
 const pairOf = 'p.database = r.database and p.environment = r.environment';
-/** What a pair has been busy for up to now, a run that goes on included. */
+/** How long a pair has been busy so far, including a current run. */
 const busyMs = `p.busy_ms + coalesce(extract(epoch from clock_timestamp() - p.running_since) * 1000, 0)::bigint`;
 
 /**
- * The end of the dispatch clock of request `r`: null while a mutating migration waits for the one that runs on its pair, and later by what the
- * pair was busy for since (AG-54).
+ * When request `r` stops waiting for a claim. Null while a mutating migration waits for the one that runs on its pair; afterwards later by
+ * the time that the pair was busy (AG-54).
  */
 export const dispatchEnd = `case when r.status <> 'dispatched' or r.operation not in ${mutatingMigrations} then r.dispatch_deadline
     when exists (select 1 from migration_pairs p where ${pairOf} and p.running is not null) then null
     else r.dispatch_deadline + coalesce((select p.busy_ms - r.dispatch_busy_ms from migration_pairs p where ${pairOf}), 0) * interval '1 millisecond' end`;
 
-/** Locks the pair of a mutating migration, making its row; answers what it has been busy for. To be called before a request is locked. */
+/** Locks the pair of a mutating migration, inserting its row if necessary. Returns how long the pair was busy. Call it before locking a request. */
 export async function lockPair(tx: Transaction, { database, environment }: Pair): Promise<number> {
   const [row] = await tx.query<{ busy_ms: number }>(
     `insert into migration_pairs as p (database, environment) values ($1, $2)
@@ -29,7 +29,7 @@ export async function lockPair(tx: Transaction, { database, environment }: Pair)
   return row?.busy_ms ?? 0;
 }
 
-/** The same for the pair of a stored request, whose row is there since its creation; nothing for other operations. */
+/** The same for a stored request, whose pair has had a row since its creation. Does nothing for other operations. */
 export async function lockPairOf(tx: Transaction, requestId: string): Promise<void> {
   await tx.query(
     `select 1 from migration_pairs p where (p.database, p.environment) in
@@ -38,7 +38,7 @@ export async function lockPairOf(tx: Transaction, requestId: string): Promise<vo
   );
 }
 
-/** Part of a move's one writing statement: a mutating migration begins or ends to run on its pair, and those in line hear of the end. */
+/** Part of a move's one writing statement: a mutating migration starts or stops running on its pair. Stopping notifies the migrations in line. */
 export function pairUpdate(p: Parameters, request: string, before: StoredRequest, after: StoredRequest, now: number): string[] {
   if (!startsOrEnds(before, after)) return [];
   const pair = `database = ${p.add(after.database)} and environment = ${p.add(after.environment)}`;
@@ -61,14 +61,14 @@ export const endsRun = (before: StoredRequest, after: StoredRequest): boolean =>
 const startsOrEnds = (before: StoredRequest, after: StoredRequest): boolean =>
   isMutatingMigration(after.operation) && (before.status === 'running') !== (after.status === 'running');
 
-/** What a dispatch remembers of its locked pair; null when the move is no dispatch of a mutating migration. */
+/** The busy time of the locked pair, to be stored by a dispatch; null if the move does not dispatch a mutating migration. */
 export function dispatchBusy(before: StoredRequest, after: StoredRequest): string | null {
   const dispatched = after.status === 'dispatched' && before.status !== 'dispatched';
   if (!dispatched || !isMutatingMigration(after.operation)) return null;
   return `coalesce((select ${busyMs} from migration_pairs p where p.database = requests.database and p.environment = requests.environment), 0)`;
 }
 
-/** Remembers when dispatches were first offered (AG-17). */
+/** Records when each dispatch was first offered (AG-17). */
 export async function markOffered(db: Queryable, ids: readonly string[]): Promise<void> {
   await db.query(
     `update requests set offered_fence = fence, offered_at = clock_timestamp()

@@ -5,12 +5,12 @@ const maxPayloadBytes = 7999;
 const maxPending = 10_000;
 
 export interface BatchOptions {
-  /** Where NOTIFY is sent from; never inside a transaction that makes a move. */
+  /** Sends NOTIFY, never inside a transaction that makes a move. */
   database: Database;
   onError?: (error: unknown) => void;
 }
 
-/** One NOTIFY at a time carries everything that was committed while the last one was under way. */
+/** One NOTIFY runs at a time. The next carries everything committed meanwhile. */
 export function batchSender(options: BatchOptions, sender: string) {
   const pending = new Set<string>();
   let sending: Promise<void> | undefined;

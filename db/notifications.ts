@@ -5,10 +5,10 @@ import { sessionOptions } from './client.js';
 import { mutatingMigrations } from './migration-pairs.js';
 import { type BatchOptions, batchSender, channel } from './notification-batch.js';
 
-/** One topic per thing somebody may wait for. A wake-up is a hint only: waiters read again (D15). */
+/** One topic per thing to wait for. A notification is only a hint: waiters query again (D15). */
 export const topic = {
   request: (id: string) => `r:${id}`,
-  /** A move of a request to any other status than `dispatched` and `running`: what waits for a result need not look at those. */
+  /** A move to any status except `dispatched` and `running`, which callers that wait for a result can skip. */
   outcome: (id: string) => `o:${id}`,
   jobs: (database: string, environment: string) => `j:${database}/${environment}`,
   /** The answer to a preflight job. */
@@ -18,9 +18,9 @@ export const topic = {
 } as const;
 
 export interface Notifications {
-  /** Calls `wake` at each notification of the topic until the returned function is called. */
+  /** Calls `wake` on each notification of the topic, until the returned function is called. */
   subscribe(name: string, wake: () => void): () => void;
-  /** Wakes waiters of this process at once and those of others through the database, in batches. */
+  /** Wakes waiters of this process immediately, and those of other processes through the database, in batches. */
   publish(topics: string[]): void;
   close(): Promise<void>;
 }
@@ -30,14 +30,14 @@ export interface NotificationOptions extends BatchOptions {
   applicationName: string;
 }
 
-/** `updated_at` is taken this long before the commit at most: a call's time for database work, with room for a suspension of thousands. */
+/** The longest time between setting `updated_at` and the commit: a call's database limit, with room for a suspension of thousands. */
 const longestCommitMs = 30_000;
-/** Interval, deadline of a probe and pause together find and replace a dead connection within 5 s (HT-102). */
+/** The interval, a probe's deadline and the pause together find and replace a dead connection within 5 s (HT-102). */
 const probeEveryMs = 2000;
 const probeTimeoutMs = 2300;
 const reconnectPauseMs = 500;
 
-/** Listens on one connection of its own, reconnects for ever, and fans notifications out in memory (OP-71). */
+/** Listens on a dedicated connection, reconnects without limit, and fans notifications out in memory (OP-71). */
 export function openNotifications(options: NotificationOptions): Notifications {
   const subscribers = new Map<string, Set<() => void>>();
   const wakeTopic = (name: string) => {
@@ -46,7 +46,7 @@ export function openNotifications(options: NotificationOptions): Notifications {
   const wakeAll = () => {
     for (const name of [...subscribers.keys()]) wakeTopic(name);
   };
-  // First line of each payload: who sent it has woken its own waiters already.
+  // The first line of each payload. A sender has already woken its own waiters.
   const sender = randomUUID() as string;
   const batch = batchSender(options, sender);
   const listener = keepListening({ ...options, sender }, wakeTopic, wakeAll);
@@ -132,10 +132,13 @@ async function listenOnce(
   }
 }
 
-/** Topics by what was committed: a row in one of its states. */
+/** Topics by committed state: each key is a row in one of its states. */
 type News = Map<string, string[]>;
 
-/** What the last probe has seen is told: whoever came later has looked since. Waking all of them each time would cost 2,000 waiters of a request 15 looks each. */
+/**
+ * Skips what the last probe already reported: later waiters have queried since. Waking everybody each time would cost each of a request's
+ * 2,000 waiters 15 queries.
+ */
 function topicsNotIn(told: News, news: News): Set<string> {
   const fresh = [...news].filter(([key]) => !told.has(key));
   return new Set(fresh.flatMap(([, topics]) => topics));
@@ -151,8 +154,9 @@ interface Recent {
 }
 
 /**
- * What was committed lately, for the waiters of a sender that died between its commit and its NOTIFY (HT-102). Waiters rely on it: they look
- * by themselves only once a minute. EXPLAIN jobs are made with their request; of preflight jobs there are few, and all of them are told.
+ * What was committed lately, for waiters whose sender died between its commit and its NOTIFY (HT-102). Waiters rely on it: without
+ * notifications they query once a minute or never. EXPLAIN jobs are created with their request. Preflight jobs are few, so all are
+ * reported.
  */
 async function recentNews(client: pg.Client, lastMs: number): Promise<News> {
   const moved = await client.query<Recent>({

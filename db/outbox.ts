@@ -2,7 +2,7 @@ import type { Signal } from '../domain/request/verdict.js';
 import type { View } from '../domain/request/view.js';
 import type { Queryable, Transaction } from './client.js';
 
-/** News of one request for its workflow; no view means "read again". */
+/** News of one request for its workflow. Without a view it means "read again". */
 export interface News {
   id: number;
   version: number;
@@ -16,7 +16,7 @@ export interface News {
 /** All waiting news of one request, taken by one publisher; oldest version first. */
 export interface TakenNews {
   requestId: string;
-  /** For the static summary and search attributes of a workflow that is started by them. */
+  /** For the static summary and search attributes, if this news starts the workflow. */
   about: {
     statementType: string;
     database: string;
@@ -29,8 +29,8 @@ export interface TakenNews {
 }
 
 /**
- * Part of a move's one writing statement: news in `$request, $version, …` replaces lingering news of the same request that nobody has taken,
- * and inherits its duty to start the workflow.
+ * Part of a move's one writing statement: inserts news from `$request, $version, …`. It replaces the request's waiting news that nobody has
+ * taken, and inherits the duty to start the workflow.
  */
 export function outboxInsert(p: {
   request: string;
@@ -52,7 +52,7 @@ export function outboxInsert(p: {
   )`;
 }
 
-/** Part of the one statement of a bulk move: the rows of the JSON parameter as news that lets all other news pass (OP-72). */
+/** Part of a bulk move's one statement: stores the rows of the JSON parameter as news that is sent after all other news (OP-72). */
 export function yieldingInsert(parameter: string): string {
   return `told as (
     insert into outbox (request_id, version, signal, actor, step, view, starts, lingers, yields, due_at)
@@ -61,7 +61,7 @@ export function yieldingInsert(parameter: string): string {
   )`;
 }
 
-/** News without a view: its workflow reads the stored state again (OP-73). */
+/** News without a view: the workflow reads the stored state again (OP-73). */
 export async function insertReadAgain(tx: Transaction, requestIds: readonly string[], starts: boolean): Promise<void> {
   await tx.query(
     `insert into outbox (request_id, version, signal, actor, starts, lingers, due_at)
@@ -71,9 +71,9 @@ export async function insertReadAgain(tx: Transaction, requestIds: readonly stri
 }
 
 /**
- * Takes the news of up to `limit` requests for ten seconds. A request of which any row is taken or held back is left out, so that its news
- * stays in version order; one taker at a time, since two could split the rows of a request between them. A crash of Postgres may forget the
- * take, and then the news is sent once more, which changes nothing: its commit need not wait for the disk.
+ * Takes the news of up to `limit` requests for ten seconds. Skips a request if any of its rows is taken or held back, so its news stays in
+ * version order. One taker at a time, because two could split a request's rows between them. The commit need not wait for the disk: if a
+ * crash of Postgres loses the take, the news is sent again, which changes nothing.
  */
 export async function takeNews(tx: Transaction, limit: number): Promise<TakenNews[]> {
   const [lock] = await tx.query<{ free: boolean }>(
@@ -127,7 +127,7 @@ function counted(view: View | null, inMs: number | null): View | null {
   return view?.clock && inMs !== null ? { ...view, clock: { ...view.clock, inMs } } : view;
 }
 
-/** Temporal has accepted exactly these rows. Forgotten in a crash of Postgres, they are sent once more (see `takeNews`). */
+/** Call once Temporal has accepted exactly these rows. If a crash of Postgres loses the deletion, they are sent again (see `takeNews`). */
 export async function deleteNews(db: Queryable, ids: readonly number[]): Promise<void> {
   await db.query(
     `with lazily as materialized (select set_config('synchronous_commit', 'off', true))
@@ -136,12 +136,12 @@ export async function deleteNews(db: Queryable, ids: readonly number[]): Promise
   );
 }
 
-/** News that was taken and not sent is due again at once. */
+/** Makes news that was taken but not sent due again immediately. */
 export async function returnNews(db: Queryable, ids: readonly number[]): Promise<void> {
   await db.query('update outbox set taken_until = null where id = any($1::bigint[])', [ids]);
 }
 
-/** Temporal refused or was away: the request's rows wait longer each time, up to a minute, and hold back nobody else. */
+/** For news that Temporal refused or could not receive: the request's rows wait longer each time, up to a minute. Other requests are not delayed. */
 export async function holdNews(db: Queryable, ids: readonly number[], error: string): Promise<void> {
   await db.query(
     `update outbox set taken_until = null, error = $2,
@@ -151,12 +151,12 @@ export async function holdNews(db: Queryable, ids: readonly number[], error: str
   );
 }
 
-/** Temporal is back after an outage: held news is due at once (publishing starts within 5 s of its return). */
+/** After an outage of Temporal, makes held news due immediately; publishing starts within 5 s of its return. */
 export async function releaseHeldNews(db: Queryable): Promise<void> {
   await db.query(`update outbox set due_at = clock_timestamp() where error is not null and due_at > clock_timestamp()`);
 }
 
-/** Milliseconds until the earliest waiting news is due, null when none waits. */
+/** Milliseconds until the earliest waiting news is due; null if none waits. */
 export async function nextNewsInMs(db: Queryable): Promise<number | null> {
   const [row] = await db.query<{ in_ms: number | null }>(
     `select (extract(epoch from min(greatest(due_at, coalesce(taken_until, due_at))) - clock_timestamp()) * 1000)::bigint as in_ms from outbox`,
@@ -164,13 +164,13 @@ export async function nextNewsInMs(db: Queryable): Promise<number | null> {
   return row?.in_ms ?? null;
 }
 
-/** Requests with news that no workflow has been told yet, those of a suspension not counted (OP-72). */
+/** Requests with unsent news, not counting news of a suspension (OP-72). */
 export async function countBacklog(db: Queryable): Promise<number> {
   const [row] = await db.query<{ count: number }>('select count(distinct request_id) as count from outbox where not yields');
   return row?.count ?? 0;
 }
 
-/** News of one request that its workflow has not been told yet. */
+/** Unsent news of one request. */
 export async function countNews(db: Queryable, requestId: string): Promise<number> {
   const [row] = await db.query<{ count: number }>('select count(*) as count from outbox where request_id = $1', [requestId]);
   return row?.count ?? 0;

@@ -1,4 +1,4 @@
-/** Parameters of a statement that is put together from fixed pieces: `add` gives the `$n` that stands for a value. */
+/** Collects the values of a statement that is built from fixed pieces. `add` returns the `$n` of a value. */
 export interface Parameters {
   values: unknown[];
   add(value: unknown): string;

@@ -5,7 +5,7 @@ import { topic } from './notifications.js';
 import { signingKeyIdFor } from './signing-keys.js';
 import { servesPairOf } from './tokens.js';
 
-/** Jobs outlive their caller's wait by this much at most (AG-71). */
+/** The longest that a job may outlive its caller's wait (AG-71). */
 const graceMs = 5000;
 /** How long a finished job is kept (operations section 9). */
 const keptSecs = 300;
@@ -32,7 +32,7 @@ export interface PreflightClaim {
   now: number;
 }
 
-/** Whether an agent that serves the pair is healthy by AG-14: seen in 60 s, not draining, with a free place. */
+/** Whether an agent that serves the pair is healthy (AG-14): seen within 60 s, not draining, and with a free slot. */
 export async function hasHealthyAgent(db: Queryable, pair: { database: string; environment: string }): Promise<boolean> {
   const rows = await db.query(
     `select 1 from agents
@@ -44,9 +44,9 @@ export async function hasHealthyAgent(db: Queryable, pair: { database: string; e
   return rows.length > 0;
 }
 
-/** Adds a job unless its user has `maxOpen` open ones; undefined then. Counting and adding are one step for a user (PF-19). */
+/** Adds a job, or returns undefined if the user has `maxOpen` open jobs. Counts and adds under one lock per user (PF-19). */
 export async function addPreflightJob(tx: Transaction, ask: PreflightAsk, maxOpen: number): Promise<string | undefined> {
-  // Held until the commit, so that the count below sees what a call before this one has added.
+  // Held until the commit, so that the count below includes jobs of earlier calls.
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('svc preflight ' || $1, 0))`, [ask.userId]);
   const [row] = await tx.query<{ id: string }>(
     `insert into preflight_jobs (user_id, database, environment, sql, timeout_ms, expires_at)
@@ -61,7 +61,7 @@ export async function addPreflightJob(tx: Transaction, ask: PreflightAsk, maxOpe
 
 export type PreflightEnd = { state: 'completed'; plan: string } | { state: 'error' };
 
-/** How the agent answered; null while it has not. */
+/** The agent's answer; null until it arrives. */
 export async function findPreflightEnd(db: Queryable, id: string): Promise<PreflightEnd | null> {
   const [row] = await db.query<{ state: string; plan: string | null }>('select state, plan from preflight_jobs where id = $1', [
     id,
@@ -70,12 +70,12 @@ export async function findPreflightEnd(db: Queryable, id: string): Promise<Prefl
   return row?.state === 'error' ? { state: 'error' } : null;
 }
 
-/** Nobody waits for the job any more; it counts no longer (PF-17e). One that has its answer keeps it. */
+/** Call when nobody waits for the job any more; it then no longer counts (PF-17e). An answered job keeps its answer. */
 export async function expirePreflightJob(db: Queryable, id: string): Promise<void> {
   await db.query(`update preflight_jobs set state = 'expired' where id = $1 and state in ('pending', 'claimed')`, [id]);
 }
 
-/** Claims up to `limit` unexpired jobs of the scopes for an agent, oldest first; no job is given to two agents. */
+/** Claims up to `limit` unexpired jobs of the scopes, oldest first. No job goes to two agents. */
 export async function claimPreflightJobs(
   db: Queryable,
   agent: { id: string; scopes: readonly Scope[] },
@@ -98,7 +98,7 @@ export interface PreflightAnswerer {
   claimToken: string;
 }
 
-/** The pair of a job that this claim holds; undefined when it holds none. */
+/** The pair of the job that this claim holds; undefined if it holds none. */
 export async function findPreflightPair(
   db: Queryable,
   job: PreflightAnswerer,
@@ -110,7 +110,10 @@ export async function findPreflightPair(
   return row;
 }
 
-/** Ends a claimed job of a pair that the token serves with its plan (JSON text), or null = an error; false when the job is not this claim's any more (AG-70). */
+/**
+ * Ends a claimed job with its plan (JSON text), or null for an error, if the token serves the job's pair. False if this claim no longer
+ * holds the job (AG-70).
+ */
 export async function endPreflightJob(tx: Transaction, job: PreflightAnswerer, plan: string | null): Promise<boolean> {
   const rows = await tx.query(
     `update preflight_jobs j set state = case when $4::text is null then 'error' else 'completed' end, plan = $4
@@ -122,7 +125,7 @@ export async function endPreflightJob(tx: Transaction, job: PreflightAnswerer, p
   return rows.length > 0;
 }
 
-/** Marks what is over and nobody waits for, and forgets what ended long ago. */
+/** Expires jobs that nobody waits for and deletes old finished ones. */
 export async function cleanPreflightJobs(db: Queryable): Promise<void> {
   await db.query(
     `with gone as (delete from preflight_jobs where expires_at <= clock_timestamp() - $1::int * interval '1 second')

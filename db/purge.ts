@@ -4,7 +4,7 @@ import type { CleanedResult } from './result-cleaning.js';
 const over = `r.status in ('executed', 'failed', 'rejected', 'cancelled', 'expired', 'execution_lost')
   and r.updated_at <= clock_timestamp() - $1::int * interval '1 day'`;
 
-/** ST-20 of up to `limit` requests that have no stored result, with all their rows; answers how many. */
+/** ST-20: purges up to `limit` requests without stored results, with all their rows. Returns how many. */
 export async function purgeRequests(tx: Transaction, days: number, limit: number): Promise<number> {
   const gone = await tx.query(
     `with gone as materialized (
@@ -19,7 +19,7 @@ export async function purgeRequests(tx: Transaction, days: number, limit: number
   return gone.length;
 }
 
-/** Requests to be purged whose stored results all lie in the backend. */
+/** Requests to purge whose stored results are all in this backend. */
 export async function listPurgeableWithResults(db: Queryable, days: number, backend: string, limit: number): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     `select r.id from requests r where ${over} and exists (select 1 from results s where s.request_id = r.id)
@@ -30,7 +30,7 @@ export async function listPurgeableWithResults(db: Queryable, days: number, back
   return rows.map(({ id }) => id);
 }
 
-/** Holds the request and answers stored results of it; null when it is not to be purged any more, or another process holds it. */
+/** Locks the request and returns some of its stored results; null if it must no longer be purged or another process holds it. */
 export async function lockPurgeable(tx: Transaction, days: number, id: string, limit: number): Promise<CleanedResult[] | null> {
   const held = await tx.query(`select 1 from requests r where ${over} and r.id = $2 for update skip locked`, [days, id]);
   if (held.length === 0) return null;
@@ -40,7 +40,7 @@ export async function lockPurgeable(tx: Transaction, days: number, id: string, l
   );
 }
 
-/** Deletes revoked tokens after their time (IM-17); answers how many. */
+/** Deletes revoked tokens after their retention (IM-17). Returns how many. */
 export async function purgeTokens(db: Queryable, days: number, limit: number): Promise<number> {
   const gone = await db.query(
     `delete from tokens where id in (

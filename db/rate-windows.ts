@@ -1,15 +1,15 @@
 import type { Queryable } from './client.js';
 
 export interface Reservation {
-  /** Calls given out in this window, those of this reservation included; may exceed the limit. */
+  /** Calls reserved in this window, including this reservation; may exceed the limit. */
   taken: number;
-  /** Names the window: its end by Postgres's clock, in milliseconds since the epoch. */
+  /** Identifies the window: its end by Postgres's clock, in milliseconds since the epoch. */
   windowEnd: number;
-  /** How long the window still has. */
+  /** Time left in the window. */
   leftMs: number;
 }
 
-/** Takes `amount` calls out of the window of `key`, beginning a new one where there is none or it is over (OP-31): one statement on one row. */
+/** Reserves `amount` calls in the window of `key` (OP-31). Starts a new window if there is none or it has ended. One statement on one row. */
 export async function reserveCalls(db: Queryable, key: string, amount: number, windowMs: number): Promise<Reservation> {
   const [row] = await db.query<Reservation>(
     `insert into rate_windows as held (key, ends_at, taken)
@@ -25,7 +25,7 @@ export async function reserveCalls(db: Queryable, key: string, amount: number, w
   return row;
 }
 
-/** Forgets windows that are over, at most `limit`; answers how many. */
+/** Deletes at most `limit` ended windows. Returns how many. */
 export async function deleteEndedWindows(db: Queryable, limit: number): Promise<number> {
   const rows = await db.query(
     `delete from rate_windows where key = any(array(

@@ -3,13 +3,13 @@ import type { Queryable, Transaction } from './client.js';
 import { dispatchEnd } from './migration-pairs.js';
 import type { TakenNews } from './outbox.js';
 
-/** What one round of the reconciler leaves for the next one, whichever process runs it (OP-73). */
+/** What a round of the reconciler leaves for the next one, on any process (OP-73). */
 export interface ReconcilerState {
   /** Requests that this round found overdue and did not move. */
   overdue: string[];
-  /** The last round found fewer open workflows than there must be. */
+  /** Whether the last round found fewer open workflows than expected. */
   fewer: boolean;
-  /** While all workflows are being made again: the last request that got its news. */
+  /** During a rebuild of all workflows: the last request that got its news. */
   rebuiltTo: string | null;
 }
 
@@ -17,8 +17,8 @@ const stateName = 'reconciler';
 const none: ReconcilerState = { overdue: [], fewer: false, rebuiltTo: null };
 
 /**
- * Begins a round when the last one began at least `everyMs` ago and no other process is in one; undefined otherwise. The round holds
- * until the transaction ends.
+ * Begins a round if the last one began at least `everyMs` ago and no other process runs one; otherwise undefined. The round lasts until the
+ * transaction ends.
  */
 export async function beginRound(tx: Transaction, everyMs: number): Promise<ReconcilerState | undefined> {
   const [lock] = await tx.query<{ free: boolean }>(`select pg_try_advisory_xact_lock(hashtext('svc reconciler')) as free`);
@@ -42,11 +42,11 @@ export async function saveRound(tx: Transaction, state: ReconcilerState): Promis
 export interface OverdueRequest {
   id: string;
   clock: ClockKind;
-  /** News of it waits for Temporal. */
+  /** News of the request waits for Temporal. */
   waiting: boolean;
 }
 
-/** Requests whose clock has been over for `graceMs`, longest first. */
+/** Requests whose deadline passed more than `graceMs` ago, longest first. */
 export async function listOverdue(db: Queryable, graceMs: number, limit: number): Promise<OverdueRequest[]> {
   return db.query<OverdueRequest>(
     `with clocks as (
@@ -63,7 +63,7 @@ export async function listOverdue(db: Queryable, graceMs: number, limit: number)
   );
 }
 
-/** Requests that must have an open workflow: not final, quiet for a while, and no news of them waits. */
+/** Requests that must have an open workflow: not final, unchanged for a while, and without waiting news. */
 export async function countFollowed(db: Queryable, quietMs: number): Promise<number> {
   const [row] = await db.query<{ count: number }>(
     `select count(*) as count from requests r where ${notFinal} and updated_at <= clock_timestamp() - $1::int * interval '1 millisecond'
@@ -73,7 +73,7 @@ export async function countFollowed(db: Queryable, quietMs: number): Promise<num
   return row?.count ?? 0;
 }
 
-/** The next requests without a final status after `afterId`, by id. */
+/** The next requests after `afterId` without a final status, ordered by id. */
 export async function listNotFinal(db: Queryable, afterId: string | null, limit: number): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     `select id from requests r where ${notFinal} and ($1::uuid is null or id > $1) order by id limit $2`,
@@ -84,7 +84,7 @@ export async function listNotFinal(db: Queryable, afterId: string | null, limit:
 
 const notFinal = `status in ('pending', 'approved', 'dispatched', 'running')`;
 
-/** What the summary and search attributes of a request's workflow say; undefined when it is not stored. */
+/** The summary and search attributes of a request's workflow; undefined if the request is not stored. */
 export async function findAbout(db: Queryable, id: string): Promise<NonNullable<TakenNews['about']> | undefined> {
   const [row] = await db.query<NonNullable<TakenNews['about']>>(
     `select statement_type as "statementType", database, environment, operation, risk_level as risk, requester from requests where id = $1`,
@@ -93,18 +93,18 @@ export async function findAbout(db: Queryable, id: string): Promise<NonNullable<
   return row;
 }
 
-/** Locks the request unless another transaction holds it; false when it does, or the id is not stored. */
+/** Locks the request without waiting. False if another transaction holds it or it is not stored. */
 export async function tryLockRequest(tx: Transaction, id: string): Promise<boolean> {
   const rows = await tx.query('select 1 from requests where id = $1 for no key update skip locked', [id]);
   return rows.length > 0;
 }
 
-/** Relayed results whose readers had their time (RS-45). */
+/** Deletes relayed results whose time for readers is over (RS-45). */
 export async function deleteOverdueRelay(db: Queryable): Promise<void> {
   await db.query('delete from result_relay where expires_at <= clock_timestamp()');
 }
 
-/** This worker lives and works on the task queue (OP-10); workers that stopped long ago are forgotten. */
+/** Records that this worker lives and serves the task queue (OP-10). Deletes workers that stopped long ago. */
 export async function beat(db: Queryable, identity: string, taskQueue: string): Promise<void> {
   await db.query(
     `with gone as (delete from workers where seen_at < clock_timestamp() - interval '1 day')
@@ -114,7 +114,7 @@ export async function beat(db: Queryable, identity: string, taskQueue: string): 
   );
 }
 
-/** The worker has stopped on purpose. */
+/** Call when the worker stops on purpose. */
 export async function endBeat(db: Queryable, identity: string): Promise<void> {
   await db.query('delete from workers where identity = $1', [identity]);
 }

@@ -1,6 +1,6 @@
 import type { CollectedContext, DryRun } from '../domain/request/context.js';
 
-/** Part of a creation's one statement: what is known of the request at its creation, as JSON text. */
+/** Part of a creation's one statement: what is known of the request at that time, as JSON text. */
 export function contextInsert(p: { request: string; context: string }): string {
   return `contexted as (insert into request_contexts (request_id, tables, sql_review, risk, schema_snapshot_collected_at)
     select ${p.request}, tables, sql_review, risk, schema_snapshot_collected_at
@@ -18,7 +18,7 @@ export const contextValue = (context: CollectedContext): string =>
 
 /** What `contextColumns` adds to a row of `requests r`. */
 export interface ContextColumns {
-  /** null for a request that was created without one. */
+  /** Null for a request that was created without one. */
   collected: CollectedContext | null;
   /** In statement order. */
   dryRuns: DryRun[];

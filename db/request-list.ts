@@ -36,7 +36,7 @@ interface Listed {
   total: number;
 }
 
-/** One page of what the caller could show (RQ-11), or with `pendingForMe` could approve now (RQ-36), newest first, and how many there are. */
+/** One page of the requests that the caller can view (RQ-11), or with `pendingForMe` can approve now (RQ-36), newest first, and their total. */
 export async function listRequests(
   db: Queryable,
   caller: Caller,
@@ -45,7 +45,7 @@ export async function listRequests(
 ): Promise<Listed> {
   if (caller.kind !== 'user') return { rows: [], total: 0 };
   if (pendingForMe) return listByCounting(db, (p) => [`${approvable(caller, p)} and ${filtered(filters, p)}`], page);
-  // Who is in a status changes all the time, so that no places of those can be remembered.
+  // The members of a status change all the time, so their places cannot be remembered.
   if (filters.status !== undefined) return listByCounting(db, (p) => visibleBranches(caller, filters, p), page);
   return listByPlaces(db, caller, filters, page);
 }
@@ -65,10 +65,10 @@ async function listByCounting(db: Queryable, branches: Branches, page: Page): Pr
   return { total, rows: await readPage(db, branches, { ...page, total }, null) };
 }
 
-/** How often a list is begun again because requests were rewritten meanwhile, before it is counted in full. */
+/** How often a list restarts because requests were rewritten meanwhile. After that it counts in full. */
 const maxAttempts = 2;
 
-/** Older requests are counted and skipped by their remembered places, newer ones and those that wait for the caller are counted each time. */
+/** Older requests are counted and skipped by their remembered places. Newer ones and those waiting for the caller are counted each time. */
 async function listByPlaces(db: Queryable, caller: User, filters: RequestFilters, page: Page): Promise<Listed> {
   const set: Branches = (p) => lasting(caller, p).map((branch) => `${branch} and ${filtered(filters, p)}`);
   const beyond = (p: Parameters) => {
@@ -79,7 +79,8 @@ async function listByPlaces(db: Queryable, caller: User, filters: RequestFilters
   let places = await placesOf(db, set);
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const found = await countNewer(db, set, beyond, places);
-    // Many newer ones are learnt first, as far as one call can, and as no transaction that is open keeps their number from being final.
+    // Many newer ones are first added to the places: as many as one call can, and only up to the oldest open transaction, before which the
+    // count is final.
     if (found.rewrite === places.rewrite && (found.newer < step || attempt === maxAttempts)) {
       const total = places.count + found.newer + found.waiting;
       return { total, rows: await readPage(db, all, { ...page, total }, markBefore(places, { ...page, ...found }), beyond) };
@@ -91,9 +92,9 @@ async function listByPlaces(db: Queryable, caller: User, filters: RequestFilters
 
 interface Newer {
   rewrite: number;
-  /** Of the set, beyond the places that are known. */
+  /** In the set, but after the known places. */
   newer: number;
-  /** What waits for the caller beside the set. */
+  /** Waiting for the caller, outside the set. */
   waiting: number;
 }
 
@@ -114,11 +115,11 @@ async function countNewer(db: Queryable, set: Branches, beyond: Condition, { las
 }
 
 interface Mark extends Place {
-  /** How many of the set are newer than it. */
+  /** How many requests of the set are newer. */
   newer: number;
 }
 
-/** The oldest mark that no more than `offset` listed requests can be newer than; null when the page begins before all marks. */
+/** The oldest mark with at most `offset` listed requests newer than it; null if the page begins before all marks. */
 function markBefore({ count, marks }: Places, { offset, newer, waiting: others }: Newer & { offset: number }): Mark | null {
   const fromOldest = count + newer + others - offset;
   const index = Math.max(Math.ceil(fromOldest / step), 1) - 1;
@@ -126,7 +127,7 @@ function markBefore({ count, marks }: Places, { offset, newer, waiting: others }
   return mark === undefined ? null : { ...mark, newer: newer + count - (index + 1) * step };
 }
 
-/** The page from its keys: each branch gives no more of them than the page can reach, the table is read for its rows only. */
+/** Each branch returns no more keys than the page can reach. The table is read only for the page's rows. */
 async function readPage(
   db: Queryable,
   branches: Branches,

@@ -3,8 +3,8 @@ import { type Parameters, parameters } from './parameters.js';
 import { at } from './row-types.js';
 
 /**
- * A set of requests by conditions on what never changes in a request, made anew for each statement. It is the union of its branches, each of which
- * has an index in the order of lists.
+ * Branches of conditions on what never changes in a request, built anew for each statement. The set is their union, and each branch has an
+ * index in list order.
  */
 export type RequestSet = (p: Parameters) => string[];
 
@@ -13,7 +13,7 @@ export interface Place {
   id: string;
 }
 
-/** Where a set's requests up to `last` lie, in the order of their creation: each `step`-th of them. None will ever come before `last` any more. */
+/** The places of a set's requests up to `last`, in order of creation: every `step`-th one. No later request can precede `last`. */
 export interface Places {
   rewrite: number;
   last: Place | null;
@@ -22,17 +22,17 @@ export interface Places {
   learntAt: number;
 }
 
-/** How many requests lie between two marks: what a deep page skips at most. */
+/** How many requests lie between two marks: the most that a deep page skips. */
 export const step = 2000;
-/** A clock of PostgreSQL that was set back makes marks miss requests; no longer than this. */
+/** If PostgreSQL's clock was set back, marks miss requests, but no longer than this. */
 const keptMs = 600_000;
 const maxSets = 100;
-/** Learnt by one statement, so that a call's time is enough however many requests are stored: the next call goes on. */
+/** How many requests one statement learns. This fits in a call's time however many are stored, and the next call continues. */
 const learntAtOnce = 200_000;
 
 const setsByDatabase = new WeakMap<Queryable, Map<string, Promise<Places>>>();
 
-/** What is known of a set, learnt now where nothing is; a set that nobody asks for any more is forgotten. */
+/** What is known of a set; learns it if nothing is. Sets that nobody asks for are dropped. */
 export async function placesOf(db: Queryable, set: RequestSet): Promise<Places> {
   const [sets, key] = lookUp(db, set);
   const known = sets.get(key);
@@ -45,7 +45,7 @@ export async function placesOf(db: Queryable, set: RequestSet): Promise<Places> 
   return remember(sets, key, learn(db, set, null), undefined);
 }
 
-/** The same with more of what is not yet known; after a rewrite it begins anew. */
+/** Extends what is known. Starts over after a rewrite. */
 export async function placesNow(db: Queryable, set: RequestSet, known: Places): Promise<Places> {
   const [sets, key] = lookUp(db, set);
   const newest = sets.get(key);
@@ -61,7 +61,7 @@ function lookUp(db: Queryable, set: RequestSet): [Map<string, Promise<Places>>, 
   return [sets, JSON.stringify([set(p), p.values])];
 }
 
-/** The least recently asked set comes first; a failure leaves what was known. */
+/** The least recently used set comes first. A failure keeps what was known. */
 function remember(
   sets: Map<string, Promise<Places>>,
   key: string,
@@ -91,8 +91,8 @@ async function learn(db: Queryable, set: RequestSet, known: Places | null): Prom
 }
 
 /**
- * Before this instant no request is created any more: `created_at` lies within its transaction, and each transaction that could still commit one began
- * later. The second is for instants cut to milliseconds.
+ * No transaction can still create a request before this instant: `created_at` lies within its transaction, and every open transaction began
+ * later. The second covers instants cut to milliseconds.
  */
 async function findHorizon(db: Queryable): Promise<{ rewrite: number; until: number }> {
   const [row] = await db.query<{ rewrite: number; until: number }>(
@@ -104,7 +104,7 @@ async function findHorizon(db: Queryable): Promise<{ rewrite: number; until: num
   return row;
 }
 
-/** The marks that follow what is known, and the last request of them with its place. */
+/** The marks after what is known, and the last request among them with its place. */
 function readMarks(db: Queryable, set: RequestSet, from: Places, until: number): Promise<(Place & { place: number })[]> {
   const p = parameters();
   const wanted = `${compared('>', from.last, p)} and r.created_at < ${p.add(at(until))}`;
@@ -119,7 +119,7 @@ function readMarks(db: Queryable, set: RequestSet, from: Places, until: number):
   );
 }
 
-/** Whether `requests r` comes after a place in the order of creation, or up to it; null lies before all. */
+/** Whether `requests r` comes after a place in order of creation, or up to it. Null precedes all requests. */
 export function compared(side: '>' | '<=', place: Place | null, p: Parameters): string {
   if (place === null) return side === '>' ? 'true' : 'false';
   return `(r.created_at, r.id) ${side} (${p.add(at(place.createdAt))}::timestamptz, ${p.add(place.id)}::uuid)`;
@@ -128,6 +128,6 @@ export function compared(side: '>' | '<=', place: Place | null, p: Parameters): 
 /** The keys of one branch. */
 export const selectKeys = (condition: string) => `select r.created_at, r.id from requests r where ${condition}`;
 
-/** Branches may overlap: a request is counted once. */
+/** Branches may overlap; the union counts a request once. */
 export const unionOf = (selects: readonly string[]) =>
   selects.length === 1 ? selects.join() : selects.map((one) => `(${one})`).join(' union ');

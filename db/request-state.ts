@@ -34,7 +34,7 @@ const parts = `coalesce((select jsonb_agg(jsonb_build_object('id', d.id, 'step',
 const texts = (further: string, detail = 'r.detail') =>
   `select ${ms("date_trunc('milliseconds', clock_timestamp())")} as now, ${keyCheckColumn}, ${requestColumns(detail)}, ${parts}${further} from requests r`;
 
-/** One request with everything a move is judged on (and further columns of it), and Postgres's instant; undefined when the id is not stored. */
+/** One request with everything that a move is judged on, any extra columns, and Postgres's instant; undefined if the id is not stored. */
 export async function findState(
   db: Queryable,
   id: string,
@@ -44,19 +44,19 @@ export async function findState(
   return row && { request: assemble(row), now: row.now };
 }
 
-/** Many locked requests by id, each with Postgres's instant of its reading. */
+/** Locked requests in order of id, each with Postgres's instant of reading it. */
 export async function listStates(tx: Transaction, ids: readonly string[]): Promise<{ request: StoredRequest; now: number }[]> {
   const rows = await tx.query<Row>(`${texts('')} where r.id = any($1::uuid[]) order by r.id`, [ids]);
   return rows.map((row) => ({ request: lookedAt(row, tx.macs), now: row.now }));
 }
 
-/** A locked request, with what of it is not as it was written. */
+/** A locked request, including which part of it was changed outside the gateway. */
 export async function readState(tx: Transaction, id: string): Promise<{ request: StoredRequest; now: number } | undefined> {
   const [row] = await tx.query<Row>(`${texts('')} where r.id = $1`, [id]);
   return row && { request: lookedAt(row, tx.macs), now: row.now };
 }
 
-/** Locks what a user has open, in the order of ids (architecture section 3); `bytes` is the length of each text. */
+/** Locks a user's open requests in order of id (architecture section 3); `bytes` is the length of each text. */
 export function lockOpenOf(tx: Transaction, owner: string): Promise<{ id: string; bytes: number }[]> {
   return tx.query(
     `select id, octet_length(detail) as bytes from requests
@@ -67,7 +67,7 @@ export function lockOpenOf(tx: Transaction, owner: string): Promise<{ id: string
 
 /** Locks the row, then reads it: `now` is taken after any wait for the lock (architecture section 3). */
 export async function lockState(tx: Transaction, id: string): Promise<{ request: StoredRequest; now: number } | undefined> {
-  // Sent together; Postgres begins the second one when the lock is held.
+  // Sent together. Postgres starts the second once the first holds the lock.
   const [, found] = await Promise.all([
     tx.query('select 1 from requests where id = $1 for no key update', [id]),
     readState(tx, id),
@@ -75,16 +75,16 @@ export async function lockState(tx: Transaction, id: string): Promise<{ request:
   return found;
 }
 
-/** A request without its text, and the codes that are stored with it. */
+/** A request without its text, with its stored codes. */
 export interface CodedRequest {
   request: StoredRequest;
   codes: StoredCodes;
   decisionIds: string[];
-  /** What the trace of its creation says of how it passed; rows of older versions say it nowhere else. */
+  /** How the request passed, by the trace of its creation; rows of older versions record it nowhere else. */
   traced: StoredRequest['passedBy'];
 }
 
-/** Locks the next requests by id, for who puts codes on them; `withoutCodes` leaves out those that have some. */
+/** Locks the next requests by id to write their codes. `withoutCodes` skips those that have codes. */
 export async function lockCoded(
   tx: Transaction,
   after: string | null,
@@ -104,7 +104,7 @@ export async function lockCoded(
   }));
 }
 
-/** Locks the running execution of a locked request, so that no heartbeat can extend a lease that is being judged. */
+/** Locks the running execution of a locked request, so no heartbeat can extend a lease that is being judged. */
 export async function lockRunningExecution(tx: Transaction, requestId: string): Promise<void> {
   await tx.query(`select 1 from executions where request_id = $1 and status = 'running' for no key update`, [requestId]);
 }

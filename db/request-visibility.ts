@@ -14,8 +14,9 @@ export interface RequestFilters {
 export type User = Caller & { kind: 'user' };
 
 /**
- * RQ-2 as SQL over `requests r`, first part: what the caller sees for good, as conditions any of which suffices: own, shared, in the reach of a role with
- * `:any`. Each has an index, and none looks at what changes in a request. `domain/request/relation.ts` `maySee` is the same rule for one request.
+ * RQ-2 as SQL over `requests r`, first part: what the caller always sees. Any of the conditions is enough: own, shared, or in reach of a
+ * role with `:any`. Each has an index, and none depends on what changes in a request. `maySee` in `domain/request/relation.ts` is the same
+ * rule for one request.
  */
 export function lasting(caller: User, p: Parameters): string[] {
   const roles = rolesWith(caller, 'own');
@@ -29,7 +30,7 @@ export function lasting(caller: User, p: Parameters): string[] {
   ];
 }
 
-/** The second part: what is seen beyond that while its step waits for the caller; null = nothing. */
+/** The second part: what the caller sees only while its step waits for the caller; null = nothing. */
 export function waiting(caller: User, p: Parameters): string | null {
   const roles = rolesWith(caller, 'own');
   if (roles.length === 0 || rolesWith(caller, 'any').some(isUnlimited)) return null;
@@ -38,8 +39,8 @@ export function waiting(caller: User, p: Parameters): string | null {
 }
 
 /**
- * RQ-36 as SQL: pending, in time, neither own nor of somebody who made the caller unless allowed, not approved before unless allowed, and a selector that
- * is still open and that the requester has not granted (HD-70).
+ * RQ-36 as SQL. The request is pending and in time. Unless allowed, it is neither the caller's own, nor of somebody who made the caller,
+ * nor approved by the caller before. A selector is still open, and the requester has not granted it (HD-70).
  */
 export function approvable(caller: User, p: Parameters): string {
   const me = p.add(caller.id);
@@ -50,16 +51,16 @@ export function approvable(caller: User, p: Parameters): string {
       and (d.step = r.current_step or not coalesce((r.workflow->>'allowSameApproverAcrossSteps')::boolean, false)))`;
 }
 
-/** A row of it is covered by every role (IM-40). */
+/** Every role covers a row with this pair (IM-40). */
 const anyPair = { database: '*', environment: '*' };
 
-/** Whether the requester is none of those named; `*` names everybody. */
+/** Whether the requester is not among `names`; `*` means everybody. */
 function untied(names: readonly string[], p: Parameters): string {
   if (names.includes('*')) return 'false';
   return names.length === 0 ? 'true' : `r.requester <> all(${p.add(names)}::text[])`;
 }
 
-/** Whether a selector that is open was granted by somebody else; those with the same ties are asked about together. */
+/** Whether somebody other than the requester granted an open selector. Selectors with the same ties share a condition. */
 function grantedByOthers(caller: User, p: Parameters): string {
   const byTies = new Map<string, Set<string>>();
   for (const selector of selectorsOf(caller, anyPair)) {
@@ -82,7 +83,6 @@ const columnOf = {
   operation: 'operation',
 } as const satisfies Record<keyof RequestFilters, string>;
 
-/** The filters as one condition. */
 export function filtered(filters: RequestFilters, p: Parameters): string {
   const conditions = Object.entries(columnOf).flatMap(([key, column]) => {
     const value = filters[key as keyof RequestFilters];
@@ -101,7 +101,7 @@ function rolesWith(caller: User, ownership: 'own' | 'any'): EffectiveRole[] {
 
 const isUnlimited = ({ databases, environments }: EffectiveRole) => databases.includes('*') && environments.includes('*');
 
-/** Whether the pair of the row is inside one of the roles. */
+/** Whether a role covers the pair of the row. */
 function covering(roles: readonly EffectiveRole[], p: Parameters): string {
   if (roles.some(isUnlimited)) return 'true';
   return `(${roles.map((role) => insideRole(role, p)).join(' or ')})`;
@@ -112,7 +112,7 @@ function insideRole({ databases, environments }: EffectiveRole, p: Parameters): 
   return `(${inside('r.database', databases)} and ${inside('r.environment', environments)})`;
 }
 
-/** RQ-9 as SQL: user and groups match anywhere, a role only where it covers the pair. */
+/** RQ-9 as SQL: users and groups match anywhere, a role only where it covers the pair. */
 function matches(column: string, caller: User, p: Parameters, asked: (selector: string) => boolean = () => true): string {
   const anywhere = [`user:${caller.id}`, ...caller.groups.map((group) => `group:${group}`)].filter(asked);
   const limited: string[] = [];

@@ -4,7 +4,7 @@ import type { Queryable } from './client.js';
 import { type ContextColumns, contextColumns } from './request-contexts.js';
 import { findState } from './request-state.js';
 
-/** What show adds to the state of a request. */
+/** What show adds to a request's state. */
 export interface Shown extends ContextColumns {
   reason: string | null;
   shareWith: string[];
@@ -14,7 +14,7 @@ export interface Shown extends ContextColumns {
   decisionTrace: ReturnType<typeof decisionTrace>;
 }
 
-/** A request as show answers it; undefined when the id is not stored. */
+/** Undefined if the id is not stored. */
 export async function findShown(db: Queryable, id: string): Promise<{ request: StoredRequest & Shown; now: number } | undefined> {
   const found = await findState(db, id, shownColumns);
   return found as { request: StoredRequest & Shown; now: number } | undefined;
@@ -23,7 +23,7 @@ export async function findShown(db: Queryable, id: string): Promise<{ request: S
 const shownColumns = `r.reason, r.share_with as "shareWith", r.require_approval as "requireApproval", r.metadata, r.idempotency_key as "idempotencyKey", r.decision_trace as "decisionTrace",
   ${contextColumns}`;
 
-/** One agent as the queue hint looks at it (AG-78), already cut to those that could claim on the pair. */
+/** Agents for the queue hint (AG-78), only those that could claim on the pair. */
 export async function listCandidateAgents(
   db: Queryable,
   pair: { database: string; environment: string; operation: string },
@@ -57,7 +57,7 @@ export interface ExecutionRow {
   now: number;
 }
 
-/** Executions of a request, newest first. */
+/** Newest first. */
 export async function listExecutions(db: Queryable, requestId: string, limit: number): Promise<ExecutionRow[]> {
   return db.query<ExecutionRow>(
     `select e.id, e.status, e.agent_id, e.fence, e.created_at, e.finished_at, e.error_message, e.rows_affected::text as rows_affected, e.duration_ms,

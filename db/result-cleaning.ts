@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from './client.js';
 
-/** How long results of a pair are kept by the policy in force (RS-60). */
+/** How long the policy in force keeps results of a pair (RS-60). */
 export interface PairRetention {
   database: string;
   environment: string;
@@ -12,7 +12,7 @@ export interface CleanedResult {
   key: string;
 }
 
-/** Results of the backend whose time is over by their record or by the policy in force. */
+/** Results of the backend that have expired, by their record or by the policy in force. */
 export async function listExpiredResults(
   db: Queryable,
   backend: string,
@@ -36,12 +36,12 @@ export async function listExpiredResults(
   );
 }
 
-/** Ends the record of an object that is gone. */
+/** Call once the object is gone. */
 export async function deleteResult(db: Queryable, executionId: string): Promise<void> {
   await db.query('delete from results where execution_id = $1', [executionId]);
 }
 
-/** Which of these executions have a record of a stored result. */
+/** Which of these executions have a stored result on record. */
 export async function listRecorded(db: Queryable, executionIds: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ execution_id: string }>('select execution_id from results where execution_id = any($1::uuid[])', [
     executionIds,
@@ -49,7 +49,7 @@ export async function listRecorded(db: Queryable, executionIds: readonly string[
   return rows.map((row) => row.execution_id);
 }
 
-/** Holds the request, under whose lock alone records are written, and says whether the execution has none. */
+/** Locks the request, because records are written only under its lock. Returns whether the execution has none. */
 export async function lockUnrecorded(tx: Transaction, requestId: string, executionId: string): Promise<boolean> {
   await tx.query('select 1 from requests where id = $1 for update', [requestId]);
   return (await listRecorded(tx, [executionId])).length === 0;

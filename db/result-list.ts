@@ -7,7 +7,7 @@ interface Pair {
 
 const maxPairs = 10_000;
 
-/** The pairs that any stored result is of, found by skipping through the index. */
+/** Every pair that has a stored result, found by skipping through the index. */
 export async function listResultPairs(db: Queryable): Promise<Pair[]> {
   return db.query<Pair>(
     `with recursive pairs as (
@@ -23,7 +23,7 @@ export async function listResultPairs(db: Queryable): Promise<Pair[]> {
 
 /** What a caller may read of the results of one pair. */
 export interface OpenPair extends Pair {
-  /** All of them; otherwise those of own requests and of those shared with one of the selectors. */
+  /** True = all results; false = those of own requests and of requests shared with a selector. */
   whole: boolean;
   selectors: string[];
   /** By the policy in force now (RS-60). */
@@ -37,12 +37,12 @@ export interface ListedResult {
   environment: string;
   operation: string;
   stored_at: number;
-  /** The earlier of the recorded end and that of the policy in force. */
+  /** The recorded end or that of the policy in force, whichever is earlier. */
   ends_at: number;
   content_length: number;
 }
 
-/** The newest results that the caller may read (RS-41); each of the three ways to one is read from an index of its own. */
+/** The newest results that the caller may read (RS-41). Each of the three ways to a result has an index of its own. */
 export async function listResults(
   db: Queryable,
   callerId: string,

@@ -12,7 +12,7 @@ export interface StoredResult {
   retentionDays: number;
 }
 
-/** The record of a stored object, in the transaction that ends its run (RS-47, RS-48). */
+/** Records a stored object; call in the transaction that ends its run (RS-47, RS-48). */
 export function insertResult(tx: Transaction, result: StoredResult, now: number): void {
   tx.send(
     `insert into results (execution_id, request_id, backend, object_key, content_length, sha256, valid_json, stored_at, retention_days, expires_at,
@@ -33,7 +33,7 @@ export function insertResult(tx: Transaction, result: StoredResult, now: number)
   );
 }
 
-/** Holds an answer that is not stored for readers that come soon; above `maxSlots` the oldest goes (RS-45, RS-46). */
+/** Relays an answer that is not stored, for readers that come soon. Above `maxSlots` the oldest is dropped (RS-45, RS-46). */
 export function insertRelay(
   tx: Transaction,
   relay: { executionId: string; requestId: string; envelope: Uint8Array; expiresAt: number },
@@ -48,12 +48,12 @@ export function insertRelay(
   );
 }
 
-/** A new run ends what the relay held of the request (RS-45). */
+/** A new run drops what the relay held of the request (RS-45). */
 export function deleteRelay(tx: Transaction, requestId: string): void {
   tx.send('delete from result_relay where request_id = $1', [requestId]);
 }
 
-/** An answer that the relay holds: its length, and itself when it has at most `wholeUpTo` bytes. */
+/** The length of a relayed answer, and the answer itself if it has at most `wholeUpTo` bytes. */
 export async function findRelay(
   db: Queryable,
   executionId: string,
@@ -67,7 +67,7 @@ export async function findRelay(
   return row;
 }
 
-/** So many bytes of it from the given one on, which counts from 0; undefined when it has gone meanwhile. */
+/** At most `count` bytes starting at byte `from`, counted from 0; undefined if the answer is gone. */
 export async function readRelay(
   db: Queryable,
   executionId: string,
@@ -81,7 +81,7 @@ export async function readRelay(
   return row?.piece;
 }
 
-/** A finished or running execution with the record of its result, as content answers from it. */
+/** A running or finished execution with the record of its result. */
 export interface ExecutionResult {
   id: string;
   finished_at: number | null;
@@ -100,13 +100,13 @@ export interface ExecutionResult {
   now: number;
 }
 
-/** The named execution of a request, or its newest one; undefined when there is none. */
+/** The named execution of a request, or its newest one; undefined if there is none. */
 export async function findExecutionResult(
   db: Queryable,
   requestId: string,
   executionId: string | null,
 ): Promise<ExecutionResult | undefined> {
-  // Two texts: one with `$2 is null or …` would be planned anew each time.
+  // Two texts, because Postgres would plan one text with `$2 is null or …` anew each time.
   const [row] = await db.query<ExecutionResult>(
     `select e.id, e.finished_at, e.success, e.error_message, e.rows_affected::text as rows_affected, e.truncated, e.result_kept,
        s.backend, s.object_key, s.content_length, s.sha256, s.valid_json, s.stored_at, s.expires_at as result_expires_at,

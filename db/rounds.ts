@@ -1,8 +1,8 @@
 import type { Queryable } from './client.js';
 
 /**
- * Takes the next part of a piece of work that all processes share: true for one of them, when the last round has ended long enough ago and
- * nobody works on it. It is held for `holdMs`, after which another process takes over from one that died.
+ * Takes the next round of work that all processes share. Only one of them gets true, once the round is due and nobody holds it. After
+ * `holdMs`, another process may take over, in case the holder died.
  */
 export async function takeRound(db: Queryable, name: string, holdMs: number): Promise<boolean> {
   const rows = await db.query(
@@ -15,7 +15,7 @@ export async function takeRound(db: Queryable, name: string, holdMs: number): Pr
   return rows.length > 0;
 }
 
-/** The holder goes on, or is done and the next round begins in so long. */
+/** The holder extends its hold, or ends its round and schedules the next. */
 export async function setNextRound(db: Queryable, name: string, inMs: number): Promise<void> {
   await db.query(`update background_state set content = ${nextIn('$2')}, updated_at = clock_timestamp() where name = $1`, [
     name,

@@ -20,8 +20,7 @@ function instant(text: string): number {
 /** An instant as a query parameter. */
 export const at = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 
-/** An instant as answers show it: RFC 3339, UTC, milliseconds (HT-73). */
+/** RFC 3339 in UTC with milliseconds, as answers show it (HT-73). */
 export const iso = (ms: number): string => new Date(ms).toISOString();
 
-/** The same for instants that may be absent. */
 export const isoOrNull = (ms: number | null): string | null => (ms === null ? null : iso(ms));

@@ -10,7 +10,7 @@ export interface SigningKeyRow {
   createdAt: number;
   /** When it became or will become the current key. */
   activatedAt: number | null;
-  /** Set from `retiring` on. */
+  /** Set once the key is `retiring`. */
   notAfter: number | null;
 }
 
@@ -24,7 +24,7 @@ export interface NewKey {
 const columns = `key_id as "keyId", public_key as "publicKey", sealed_seed as "sealedSeed", status, created_at as "createdAt",
   coalesce(activated_at, activate_at) as "activatedAt", not_after as "notAfter"`;
 
-/** Keys that may be used or shown, newest first (ET-18); one whose overlap is over is left out though nobody has retired it yet. */
+/** Keys that may be used or shown, newest first (ET-18). Omits a key whose overlap is over, even if it is not retired yet. */
 export function listUsableKeys(db: Queryable, purpose: KeyPurpose): Promise<SigningKeyRow[]> {
   return db.query<SigningKeyRow>(
     `select ${columns} from signing_keys
@@ -34,7 +34,7 @@ export function listUsableKeys(db: Queryable, purpose: KeyPurpose): Promise<Sign
   );
 }
 
-/** The current key; of columns that every schema has, so that a database that an older program left can be asked too (CF-I1). */
+/** Reads only columns that every schema has, so it also works on the database of an older version (CF-I1). */
 export async function findCurrentKey(
   db: Queryable,
   purpose: KeyPurpose,
@@ -47,26 +47,26 @@ export async function findCurrentKey(
 }
 
 /**
- * SQL: the id of the key that signs for an agent: the one it was given while that is retiring, else the current one (ET-19); never one revoked by now.
- * `given` is SQL for the agent's `key_id`.
+ * SQL for the id of the key that signs for an agent (ET-19): the key it was given while that one is retiring, otherwise the current one.
+ * Never a key that is revoked by now. `given` is SQL for the agent's `key_id`.
  */
 export const signingKeyIdFor = (given: string) => `(select k.key_id from signing_keys k where k.purpose = 'execution_token'
     and (k.status = 'current' or (k.status = 'retiring' and k.key_id = ${given} and k.not_after > clock_timestamp()))
   order by k.status = 'retiring' desc limit 1)`;
 
-/** Every key of a purpose, newest first. */
+/** Newest first. */
 export function listAllKeys(db: Queryable, purpose: KeyPurpose): Promise<SigningKeyRow[]> {
   return db.query<SigningKeyRow>(`select ${columns} from signing_keys where purpose = $1 order by created_at desc, key_id`, [
     purpose,
   ]);
 }
 
-/** Holds back other changes of keys until the transaction ends. */
+/** Blocks other key changes until the transaction ends. */
 export async function lockKeys(tx: Transaction): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('signing_keys', 0))`);
 }
 
-/** Makes a key the current one; false when there is one already (ET-23). */
+/** Inserts the current key; false if there is one already (ET-23). */
 export async function insertFirstKey(tx: Transaction, key: NewKey): Promise<boolean> {
   const rows = await tx.query<{ keyId: string }>(
     `insert into signing_keys (key_id, purpose, public_key, sealed_seed, status, activated_at) values ($1, $2, $3, $4, 'current', clock_timestamp())
@@ -76,7 +76,7 @@ export async function insertFirstKey(tx: Transaction, key: NewKey): Promise<bool
   return rows.length > 0;
 }
 
-/** Publishes a key that becomes the current one after `aheadSecs` (ET-25). */
+/** Publishes a key that becomes current after `aheadSecs` (ET-25). */
 export async function insertNextKey(tx: Transaction, key: NewKey, aheadSecs: number, overlapSecs: number): Promise<void> {
   await tx.query(
     `insert into signing_keys (key_id, purpose, public_key, sealed_seed, status, activate_at, overlap_secs)
@@ -85,7 +85,7 @@ export async function insertNextKey(tx: Transaction, key: NewKey, aheadSecs: num
   );
 }
 
-/** Lets the key that is published ahead be due now, with another overlap. */
+/** Makes the key published ahead due now, with another overlap. */
 export async function hastenNextKey(tx: Transaction, purpose: KeyPurpose, overlapSecs: number): Promise<void> {
   await tx.query(
     `update signing_keys set activate_at = clock_timestamp(), overlap_secs = $2 where purpose = $1 and status = 'next'`,
@@ -94,15 +94,15 @@ export async function hastenNextKey(tx: Transaction, purpose: KeyPurpose, overla
 }
 
 /**
- * Makes keys that are due the current ones of their purpose; those they replace retire after the overlap. Answers the activated keys. The clock is rounded as
- * the stored instant was: a key that is due now is otherwise not due for up to half a millisecond.
+ * Activates due keys and returns them. The keys that they replace retire after the overlap. Rounds the clock like the stored instant:
+ * otherwise a key could become due up to half a millisecond late.
  */
 export async function activateDueKeys(tx: Transaction): Promise<{ keyId: string; purpose: KeyPurpose }[]> {
   const due = await tx.query<{ keyId: string; purpose: KeyPurpose }>(
     `select key_id as "keyId", purpose from signing_keys where status = 'next' and activate_at <= clock_timestamp()::timestamptz(3) for update`,
   );
   for (const { keyId, purpose } of due) {
-    // The old one first: two current keys of one purpose are impossible.
+    // The old key first: a purpose cannot have two current keys.
     await tx.query(
       `update signing_keys old set status = 'retiring', not_after = clock_timestamp() + make_interval(secs => next.overlap_secs)
        from signing_keys next where next.key_id = $1 and old.purpose = $2 and old.status = 'current'`,
@@ -113,7 +113,7 @@ export async function activateDueKeys(tx: Transaction): Promise<{ keyId: string;
   return due;
 }
 
-/** Retires keys whose overlap is over; answers them. */
+/** Retires keys whose overlap is over, and returns them. */
 export function retireDueKeys(tx: Transaction): Promise<{ keyId: string; purpose: KeyPurpose }[]> {
   return tx.query<{ keyId: string; purpose: KeyPurpose }>(
     `update signing_keys set status = 'retired' where status = 'retiring' and not_after <= clock_timestamp()
@@ -121,7 +121,6 @@ export function retireDueKeys(tx: Transaction): Promise<{ keyId: string; purpose
   );
 }
 
-/** Replaces the seal of a key. */
 export async function resealKey(tx: Transaction, keyId: string, sealedSeed: string): Promise<void> {
   await tx.query('update signing_keys set sealed_seed = $2 where key_id = $1', [keyId, sealedSeed]);
 }
@@ -130,7 +129,7 @@ export async function revokeKey(tx: Transaction, keyId: string): Promise<void> {
   await tx.query(`update signing_keys set status = 'revoked' where key_id = $1`, [keyId]);
 }
 
-/** Milliseconds until the next key is due to begin or to end; null when none is. */
+/** Milliseconds until the next key is activated or retired; null if none is due. */
 export async function nextKeyStepMs(db: Queryable): Promise<number | null> {
   const [row] = await db.query<{ ms: number | null }>(
     `select (extract(epoch from min(case status when 'next' then activate_at else not_after end) - clock_timestamp()) * 1000)::float8 as ms
@@ -139,7 +138,7 @@ export async function nextKeyStepMs(db: Queryable): Promise<number | null> {
   return row?.ms ?? null;
 }
 
-/** Remembers which key the agent was given (ET-19); an agent that has not polled yet has no row to remember it in. */
+/** Records which key the agent was given (ET-19). Does nothing for an agent that has not polled yet: it has no row. */
 export async function rememberKeyOfAgent(tx: Transaction, agentId: string, keyId: string): Promise<void> {
   await tx.query('update agents set key_id = $2 where id = $1 and key_id is distinct from $2', [agentId, keyId]);
 }

@@ -4,7 +4,7 @@ import type { SyncStatus, TableSummary } from '../domain/snapshot-sync.js';
 import type { Dialect } from '../domain/statement.js';
 import type { Queryable, Transaction } from './client.js';
 
-/** What an agent's sync came to; `snapshot` is null unless it is `ready`. */
+/** The result of an agent's sync; `snapshot` is null unless the status is `ready`. */
 export interface SchemaSync extends Pair {
   agentId: string;
   dialect: Dialect;
@@ -13,7 +13,7 @@ export interface SchemaSync extends Pair {
   errorMessage: string | null;
 }
 
-/** Records a sync; only a ready one replaces what was known (AG-73). Answers the dialect learnt before it. Locks the pair's row. */
+/** Records a sync and locks the pair's row. Only a ready sync replaces the snapshot (AG-73). Returns the dialect learnt before. */
 export async function recordSync(tx: Transaction, sync: SchemaSync): Promise<{ dialectBefore: Dialect | null }> {
   const pair = [sync.database, sync.environment];
   await tx.query(
@@ -39,7 +39,7 @@ export async function recordSync(tx: Transaction, sync: SchemaSync): Promise<{ d
   return { dialectBefore: before?.dialect ?? null };
 }
 
-/** The dialect of the newest ready sync of a pair (AG-74), null before the first. */
+/** The dialect of a pair's newest ready sync (AG-74); null before the first. */
 export async function findLearntDialect(db: Queryable, pair: Pair): Promise<Dialect | null> {
   const [row] = await db.query<{ dialect: Dialect | null }>(
     'select dialect from schema_snapshots where database = $1 and environment = $2',
@@ -71,7 +71,7 @@ export interface SnapshotHead {
   last_error: string | null;
 }
 
-/** The good snapshots of a database by environment. */
+/** Sorted by environment. */
 export async function listSnapshotHeads(db: Queryable, database: string): Promise<SnapshotHead[]> {
   return db.query<SnapshotHead>(
     `select environment, dialect, collected_at, last_status, last_error from schema_snapshots
@@ -83,7 +83,7 @@ export async function listSnapshotHeads(db: Queryable, database: string): Promis
 const tablesOf = `from schema_snapshots s cross join lateral jsonb_array_elements(s.snapshot -> 'tables') with ordinality as one(content, place)
      where s.database = $1 and s.environment = $2`;
 
-/** Names and sizes of a pair's tables in their order; the counting is Postgres's, so that nothing of 10 MiB travels. */
+/** Names and sizes of a pair's tables, in order. Postgres counts them, so a snapshot of up to 10 MiB is not transferred. */
 export async function listTableSummaries(db: Queryable, pair: Pair): Promise<TableSummary[]> {
   return db.query<TableSummary>(
     `select content ->> 'name' as name, content ->> 'schema_name' as schema_name, (content ->> 'estimated_rows')::float8 as estimated_rows,
@@ -93,7 +93,7 @@ export async function listTableSummaries(db: Queryable, pair: Pair): Promise<Tab
   );
 }
 
-/** The tables of that name, in any schema when none is named; compared exactly. */
+/** Tables with exactly this name, in any schema if `schema` is null. */
 export async function findTables(db: Queryable, pair: Pair, name: string, schema: string | null): Promise<SnapshotTable[]> {
   const rows = await db.query<{ content: SnapshotTable }>(
     `select content ${tablesOf} and content ->> 'name' = $3 and ($4::text is null or content ->> 'schema_name' = $4) order by place`,
@@ -102,7 +102,7 @@ export async function findTables(db: Queryable, pair: Pair, name: string, schema
   return rows.map(({ content }) => content);
 }
 
-/** When a good snapshot was received, and how long ago by Postgres's clock, so that no other machine's clock makes it fresh (SQ-85a). */
+/** When a good snapshot was received, and its age by Postgres's clock, so that no other machine's clock can make it fresh (SQ-85a). */
 export interface SnapshotTime {
   collectedAt: number;
   ageMs: number;
@@ -110,7 +110,7 @@ export interface SnapshotTime {
 
 const snapshotTime = `collected_at as "collectedAt", (extract(epoch from clock_timestamp() - collected_at) * 1000)::bigint as "ageMs"`;
 
-/** That of the good snapshot of a pair, null before the first. */
+/** Null before the pair's first good snapshot. */
 export async function findSnapshotTime(db: Queryable, pair: Pair): Promise<SnapshotTime | null> {
   const [row] = await db.query<SnapshotTime>(
     `select ${snapshotTime} from schema_snapshots where database = $1 and environment = $2 and collected_at is not null`,
@@ -119,7 +119,7 @@ export async function findSnapshotTime(db: Queryable, pair: Pair): Promise<Snaps
   return row ?? null;
 }
 
-/** The good snapshot of a pair with its instant, null before the first. */
+/** Null before the pair's first good snapshot. */
 export async function findSnapshot(
   db: Queryable,
   pair: Pair,

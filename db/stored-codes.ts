@@ -14,7 +14,7 @@ export interface NewCodes {
   decisions: { id: string; mac: string | null }[];
 }
 
-/** The codes of a request as it is stored, for whoever trusts what is stored. */
+/** Codes of a request as stored. Use it only where the stored data is trusted. */
 export function codesOf({ request, decisionIds }: CodedRequest, macs: ApprovalMacs): NewCodes {
   return {
     id: request.id,
@@ -28,7 +28,7 @@ export function codesOf({ request, decisionIds }: CodedRequest, macs: ApprovalMa
   };
 }
 
-/** The codes under another key of what holds under the present one, or under that one already; none for what does not hold. */
+/** Codes under the key `to` for everything valid under `from` or already under `to`; null for what is valid under neither. */
 export function renewedCodes({ request, codes, decisionIds }: CodedRequest, from: ApprovalMacs, to: ApprovalMacs): NewCodes {
   const renewed = (text: string, mac: string | null) => (from.holds(text, mac) || to.holds(text, mac) ? to.mac(text) : null);
   return {
@@ -43,7 +43,7 @@ export function renewedCodes({ request, codes, decisionIds }: CodedRequest, from
   };
 }
 
-/** The same of a generation. */
+/** The same for a generation. */
 export function renewedGenerationCode(generation: CodedGeneration, from: ApprovalMacs, to: ApprovalMacs): string | null {
   const text = generationText(generation);
   return from.holds(text, generation.mac) || to.holds(text, generation.mac) ? to.mac(text) : null;
@@ -68,7 +68,7 @@ export interface CodedGeneration {
   mac: string | null;
 }
 
-/** The next generations by number, a few at a time. */
+/** The next generations by number, a few per call. */
 export function listCodedGenerations(tx: Transaction, after: number): Promise<CodedGeneration[]> {
   return tx.query<CodedGeneration>(
     'select number, digest, content, mac from config_generations where number > $1 order by number limit 20',

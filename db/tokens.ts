@@ -3,19 +3,19 @@ import type { Queryable, Transaction } from './client.js';
 import { granted } from './grants.js';
 import { iso } from './row-types.js';
 
-/** What authentication needs of a token and its owner; instants in milliseconds, `now` by the clock of Postgres. */
+/** What authentication needs of a token and its owner. Instants are in milliseconds; `now` is Postgres's clock. */
 export interface StoredCredential {
   id: string;
   subjectType: 'user' | 'agent';
   subjectId: string;
   tokenHash: string;
   scopeCeiling: string[] | null;
-  /** Of agent tokens; null = every pair (HD-10). */
+  /** Agent tokens only; null = every pair (HD-10). */
   agentScopes: string[] | null;
   revokedAt: number | null;
   expiresAt: number | null;
   now: number;
-  /** null for agents. */
+  /** Null for agents. */
   userStatus: 'active' | 'suspended' | 'deleted' | null;
   roles: string[];
   roleGrants: Record<string, Grant>;
@@ -24,7 +24,7 @@ export interface StoredCredential {
   tokenOrigins: string[] | null;
 }
 
-/** All tokens with a lookup prefix, each with its user and the user's groups (IM-13). */
+/** All tokens with this lookup prefix, each with its user and the user's groups (IM-13). */
 export function findCredentials(db: Queryable, prefix: string): Promise<StoredCredential[]> {
   return db.query<StoredCredential>(
     `select t.id, t.subject_type as "subjectType", t.subject_id as "subjectId", t.token_hash as "tokenHash",
@@ -61,7 +61,7 @@ export function listTokens(db: Queryable): Promise<TokenRow[]> {
   return db.query<TokenRow>(`select ${columns} from tokens order by created_at desc, id desc`);
 }
 
-/** `id` must have the form of an id. */
+/** `id` must be well-formed. */
 export async function findToken(db: Queryable, id: string): Promise<TokenRow | undefined> {
   const [row] = await db.query<TokenRow>(`select ${columns} from tokens where id = $1`, [id]);
   return row;
@@ -74,7 +74,7 @@ export interface NewToken {
   hash: string;
   prefix: string;
   scopeCeiling: readonly string[] | null;
-  /** Of agent tokens; every pair if absent. */
+  /** Agent tokens only; every pair if absent. */
   agentScopes?: readonly string[] | null;
   name: string | null;
   provisioningKind: 'initial' | 'bootstrap' | null;
@@ -102,7 +102,7 @@ export async function insertToken(tx: Transaction, token: NewToken): Promise<voi
   );
 }
 
-/** Revokes an unrevoked token and answers when; undefined when it was revoked before. */
+/** Returns when the token was revoked; undefined if it was revoked before. */
 export async function revokeToken(tx: Transaction, id: string): Promise<number | undefined> {
   const [row] = await tx.query<{ revokedAt: number }>(
     `update tokens set revoked_at = clock_timestamp() where id = $1 and revoked_at is null returning revoked_at as "revokedAt"`,
@@ -111,7 +111,7 @@ export async function revokeToken(tx: Transaction, id: string): Promise<number |
   return row?.revokedAt;
 }
 
-/** Holds creations for one subject in line until the transaction ends (IM-16). */
+/** Makes creations for one subject wait for each other until the transaction ends (IM-16). */
 export async function lockTokensOf(tx: Transaction, subjectType: 'user' | 'agent', subjectId: string): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`tokens:${subjectType}:${subjectId}`]);
 }
@@ -126,7 +126,7 @@ export async function countOwnActiveTokens(tx: Transaction, subjectType: 'user' 
   return row?.count ?? 0;
 }
 
-/** Revokes every unrevoked token of a user and answers their ids; agent tokens with the same id are not the user's (IM-65). */
+/** Revokes a user's unrevoked tokens and returns their ids. Agent tokens with the same id are not the user's (IM-65). */
 export async function revokeTokensOf(tx: Transaction, userId: string): Promise<string[]> {
   const rows = await tx.query<{ id: string }>(
     `update tokens set revoked_at = clock_timestamp() where subject_type = 'user' and subject_id = $1 and revoked_at is null returning id`,
@@ -135,7 +135,7 @@ export async function revokeTokensOf(tx: Transaction, userId: string): Promise<s
   return rows.map(({ id }) => id).sort();
 }
 
-/** Revokes all active tokens of a kind, of one subject or of all; answers the ids and owners. */
+/** Revokes all active tokens of a kind, of one subject or of all. Returns their ids and owners. */
 export function revokeProvisioned(
   tx: Transaction,
   kind: 'initial' | 'bootstrap',
@@ -149,7 +149,7 @@ export function revokeProvisioned(
   );
 }
 
-/** Gives the active agent tokens of a kind that have no scopes these ones; answers the ids and owners (HD-10). */
+/** Gives these scopes to active agent tokens of a kind that have none. Returns their ids and owners (HD-10). */
 export function scopeProvisioned(
   tx: Transaction,
   kind: 'bootstrap',
@@ -162,6 +162,6 @@ export function scopeProvisioned(
   );
 }
 
-/** SQL of `servesPair`: whether the scopes in a `text[]` parameter, null = every pair, cover the pair of a table's row. */
+/** `servesPair` as SQL: whether the scopes in a `text[]` parameter cover the pair of a table's row. Null = every pair. */
 export const servesPairOf = (scopes: string, table: string) =>
   `(${scopes}::text[] is null or ${scopes}::text[] && array[${table}.database || '/' || ${table}.environment, ${table}.database || '/*', '*/' || ${table}.environment, '*/*'])`;

@@ -6,7 +6,7 @@ export interface UserRow {
   id: string;
   displayName: string | null;
   email: string | null;
-  /** Direct ones. */
+  /** Direct roles only. */
   roles: string[];
   /** Stored memberships, sorted. */
   groups: string[];
@@ -22,18 +22,18 @@ const columns = `u.id, u.display_name as "displayName", u.email, u.roles, u.stat
   u.last_seen_at as "lastSeenAt", u.created_at as "createdAt", u.updated_at as "updatedAt",
   array(select g.group_name from group_members g where g.user_id = u.id order by g.group_name collate "C") as groups`;
 
-/** Everybody but the deleted, newest first. */
+/** All except deleted users, newest first. */
 export function listUsers(db: Queryable): Promise<UserRow[]> {
   return db.query<UserRow>(`select ${columns} from users u where u.status <> 'deleted' order by u.created_at desc, u.id desc`);
 }
 
-/** Deleted ones too. */
+/** Includes deleted users. */
 export async function findUser(db: Queryable, id: string): Promise<UserRow | undefined> {
   const [row] = await db.query<UserRow>(`select ${columns} from users u where u.id = $1`, [id]);
   return row;
 }
 
-/** Keeps a user from being suspended or deleted until the transaction ends; false when the user is not active. First in the lock order. */
+/** Prevents a user's suspension and deletion until the transaction ends; false if the user is not active. First in the lock order. */
 export async function lockActive(tx: Transaction, id: string): Promise<boolean> {
   const [row] = await tx.query<{ active: boolean }>(`select status = 'active' as active from users where id = $1 for key share`, [
     id,
@@ -41,7 +41,10 @@ export async function lockActive(tx: Transaction, id: string): Promise<boolean> 
   return row?.active ?? false;
 }
 
-/** The user with the row locked, and whether who acts is active and stays so; by id, so that two who act on each other do not deadlock. */
+/**
+ * Locks the user's row, and keeps the actor active if that is the case. Locks in order of id, so that two users who act on each other do
+ * not deadlock.
+ */
 export async function lockUser(
   tx: Transaction,
   id: string,
@@ -53,7 +56,7 @@ export async function lockUser(
   return { user: await findUser(tx, id), actingActive };
 }
 
-/** false when the id is taken, by a deleted user too (IM-62). */
+/** False if the id is taken, even by a deleted user (IM-62). */
 export async function insertUser(
   tx: Transaction,
   user: { id: string; roles: readonly string[]; source: UserRow['source'] },
@@ -76,7 +79,7 @@ export async function insertMemberships(tx: Transaction, userId: string, groups:
   );
 }
 
-/** Ends all memberships in groups that are not among `known` (IM-75) and answers them. */
+/** Removes and returns all memberships in groups outside `known` (IM-75). */
 export function removeMembershipsExcept(
   tx: Transaction,
   known: readonly string[],
@@ -87,7 +90,7 @@ export function removeMembershipsExcept(
   );
 }
 
-/** How many members each group has that is not among `known`. */
+/** Member counts of the groups outside `known`. */
 export function countMembersExcept(db: Queryable, known: readonly string[]): Promise<{ group: string; members: number }[]> {
   return db.query<{ group: string; members: number }>(
     `select group_name as "group", count(*) as members from group_members where group_name <> all($1::text[]) group by 1 order by 1`,
@@ -100,27 +103,27 @@ export async function countActiveUsers(db: Queryable): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** How many users count for the plan (IM-69); nobody else is counted or made until the transaction ends. */
+/** How many users count for the plan (IM-69). Blocks other counts and creations until the transaction ends. */
 export async function lockActiveCount(tx: Transaction): Promise<number> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('active users', 0))`);
   return countActiveUsers(tx);
 }
 
-/** What decides who is an admin (IM-64), of every active user. */
+/** Roles and groups of every active user, which decide who is an admin (IM-64). */
 export function listActiveHolders(db: Queryable): Promise<{ roles: string[]; groups: string[] }[]> {
   return db.query<{ roles: string[]; groups: string[] }>(
     `select u.roles, array(select g.group_name from group_members g where g.user_id = u.id) as groups from users u where u.status = 'active'`,
   );
 }
 
-/** Holds changes that take an admin away in line until the transaction ends (IM-64). */
+/** Makes changes that remove an admin wait for each other until the transaction ends (IM-64). */
 export async function lockAdmins(tx: Transaction): Promise<void> {
   await tx.query(`select pg_advisory_xact_lock(hashtextextended('admins', 0))`);
 }
 
 /**
- * Writes roles, Slack link and status of a locked user, and who granted what of them is new; what stays keeps its record, what goes loses it. A Slack id
- * of somebody else is a unique violation of `users_slack_user_id_key`.
+ * Writes roles, Slack link and status of a locked user, and who granted each new one. What stays keeps its grant; what goes loses it. A
+ * Slack id that belongs to another user violates `users_slack_user_id_key`.
  */
 export async function updateUser(
   tx: Transaction,
@@ -142,7 +145,7 @@ export async function deleteMemberships(tx: Transaction, userId: string, groups:
   await tx.query('delete from group_members where user_id = $1 and group_name = any($2::text[])', [userId, groups]);
 }
 
-/** Who is in a group, in order of joining. */
+/** Members in order of joining. */
 export async function listMembers(db: Queryable, group: string): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     'select user_id as id from group_members where group_name = $1 order by joined_at, user_id',

@@ -3,14 +3,14 @@ import { refusal } from '../domain/errors.js';
 import type { BrokenPart, Decision, StoredRequest } from '../domain/request/types.js';
 import { decisionText, requestText, stateText } from '../domain/vouched-text.js';
 
-/** The authentication codes that are stored beside a request and its decisions; null of rows that never got one. */
+/** Authentication codes of a request and its decisions. Null for rows that never got one. */
 export interface StoredCodes {
   request: string | null;
   state: string | null;
   decisions: readonly (string | null)[];
 }
 
-/** The first part of a request that is not as a process with the secret key wrote it (HD-50). */
+/** The first part of a request that differs from what a process with the secret key wrote (HD-50). */
 export function brokenPart(request: StoredRequest, codes: StoredCodes, macs: ApprovalMacs): BrokenPart | null {
   if (!macs.holds(requestText(request), codes.request)) return 'request';
   if (!macs.holds(stateText(request), codes.state)) return 'state';
@@ -20,18 +20,18 @@ export function brokenPart(request: StoredRequest, codes: StoredCodes, macs: App
 
 export const requestCode = (request: StoredRequest, macs: ApprovalMacs) => macs.mac(requestText(request));
 
-/** Empty for a request that was broken before: a move that does not look at it must not make it whole. */
+/** Empty if the request was already broken: a move that does not check it must not make it valid. */
 export const stateCode = (request: StoredRequest, macs: ApprovalMacs) =>
   request.broken === null ? macs.mac(stateText(request)) : '';
 
-/** The same for a decision that comes to it. */
+/** The same for a decision that is being added. */
 export const decisionCode = (request: StoredRequest, decision: Decision, macs: ApprovalMacs) =>
   request.broken === null ? macs.mac(decisionText(request, decision)) : '';
 
-/** A column of every locking read: which secret key the database is under. */
+/** Every locking read selects this column: which secret key the database uses. */
 export const keyCheckColumn = '(select key_check from secret_key) as "keyCheck"';
 
-/** 503 in a process whose secret key is no longer the one of the database: what it wrote would not hold. */
+/** 503 if the database now uses another secret key: this process's writes would not be valid. */
 export function requireCurrentKey(keyCheck: string | null, macs: ApprovalMacs): void {
   if (keyCheck === null || keyCheck === macs.keyCheck) return;
   throw refusal('service.unavailable', 'the secret key was changed', 'this process has to be started with the new one');

@@ -9,7 +9,6 @@ export async function isWorkerSeen(db: Queryable, taskQueue: string): Promise<bo
   return row?.seen ?? false;
 }
 
-/** The name of the newest migration that this database has. */
 export async function appliedSchemaVersion(db: Queryable): Promise<string | undefined> {
   const [row] = await db.query<{ name: string }>('select name from schema_migrations order by id desc limit 1');
   return row?.name;

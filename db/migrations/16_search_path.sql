@@ -1,4 +1,4 @@
 -- Up Migration
 
--- The schemas by which the names of a text were resolved (HD-31); null: not known.
+-- The schemas that resolved the names in a text (HD-31); null = unknown.
 alter table requests add column search_path text[];

@@ -57,7 +57,7 @@ create index tokens_by_prefix on tokens (token_prefix);
 create index tokens_by_subject on tokens (subject_type, subject_id);
 create unique index tokens_one_initial on tokens (subject_type, subject_id) where provisioning_kind = 'initial' and revoked_at is null;
 
--- One row per change request; db/move.ts is the only writer after creation. detail never changes (RQ-28).
+-- One row per change request. After creation, only db/move.ts writes to it. detail never changes (RQ-28).
 create table requests (
   id uuid primary key,
   version bigint not null default 1,
@@ -81,7 +81,7 @@ create table requests (
   share_with text[] not null,
   share_selectors text[] not null,
   workflow jsonb,
-  -- While pending: the selectors of the current step (who may see), and those of them that still need approvals (who may approve now).
+  -- While pending: the selectors of the current step (who may see), and those that still need approvals (who may approve now).
   step_selectors text[] not null default '{}',
   open_selectors text[] not null default '{}',
   current_step integer not null default 0,
@@ -114,7 +114,7 @@ create index requests_pending on requests using gin (step_selectors) where statu
 create index requests_awaiting on requests using gin (open_selectors) where status = 'pending';
 create index requests_shared on requests using gin (share_selectors) where share_selectors <> '{}';
 create index requests_moved on requests (updated_at);
--- What is overdue, without reading all that is open (OP-73).
+-- Finds overdue requests without reading every open one (OP-73).
 create index requests_expiring on requests (expires_at) where status = 'pending';
 create index requests_lapsing on requests (dispatch_by) where status = 'approved';
 create index requests_timing_out on requests (dispatch_deadline) where status = 'dispatched';
@@ -145,10 +145,10 @@ create table executions (
   marker text not null check (marker in ('required', 'none')),
   status text not null check (status in ('running', 'completed', 'failed')),
   lost boolean not null default false,
-  -- Of a mutating attempt whose outcome nobody knows yet (AG-57).
+  -- True for a mutating attempt whose outcome is unknown (AG-57).
   unresolved boolean not null default false,
   lease_secs integer not null,
-  -- Execution window of the policy in force at the claim (TT-3).
+  -- The execution window of the policy in force at the claim (TT-3).
   window_secs integer not null,
   lease_expires_at timestamptz(3) not null,
   created_at timestamptz(3) not null,
@@ -176,7 +176,7 @@ create table results (
   object_key text not null,
   content_length bigint not null,
   sha256 text not null,
-  -- Text that is no JSON is answered as a JSON string of itself (RS-11).
+  -- Text that is not JSON is answered as a JSON string (RS-11).
   valid_json boolean not null,
   stored_at timestamptz(3) not null,
   retention_days integer not null,
@@ -184,7 +184,7 @@ create table results (
 );
 create index results_newest on results (stored_at desc, execution_id);
 
--- Results that are not to be stored wait here for their readers (RS-45); unlogged: left out of backups, may be lost in a crash (RS-46).
+-- Results that are not stored wait here for their readers (RS-45). Unlogged: excluded from backups, and a crash may lose them (RS-46).
 create unlogged table result_relay (
   execution_id uuid primary key,
   request_id uuid not null,
@@ -212,7 +212,7 @@ create table agents (
   created_at timestamptz(3) not null default clock_timestamp()
 );
 
--- News for workflows, written with the change it tells of; the publisher deletes a row once Temporal has it.
+-- News for workflows, written with the change that it reports. The publisher deletes a row once Temporal has it.
 create table outbox (
   id bigint generated always as identity primary key,
   request_id uuid not null,
@@ -277,7 +277,7 @@ create index audit_events_by_request on audit_events (request_id, position) wher
 create index audit_events_unsealed on audit_events (position) where seq is null;
 create index audit_events_by_time on audit_events (created_at);
 
--- AU-3: an event is sealed once and otherwise never touched; purging switches the guard off for its own transaction.
+-- AU-3: an event is sealed once and never changed otherwise. A purge disables the guard for its own transaction.
 create function audit_events_guard() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' and old.seq is null and new.seq is not null

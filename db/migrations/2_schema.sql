@@ -1,6 +1,7 @@
 -- Up Migration
 
--- One row per pair that was ever synced. dialect, snapshot and collected_at are those of the last good sync (AG-73), null before the first.
+-- One row per pair that was ever synced. dialect, snapshot and collected_at belong to the last good sync (AG-73), and are null before the
+-- first.
 create table schema_snapshots (
   database text not null,
   environment text not null,

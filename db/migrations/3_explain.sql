@@ -1,6 +1,6 @@
 -- Up Migration
 
--- What approvers are shown beside a request, as it was at its creation; whether its plans are there follows from its jobs (RQ-42, AG-69).
+-- What approvers see with a request, as of its creation. Its jobs tell whether its plans are there (RQ-42, AG-69).
 create table request_contexts (
   request_id uuid primary key references requests (id) on delete cascade,
   tables jsonb,
@@ -9,7 +9,7 @@ create table request_contexts (
   schema_snapshot_collected_at timestamptz(3)
 );
 
--- One statement of a request that an agent is asked to explain (AG-65). The plan is kept as the agent sent it.
+-- One statement of a request that an agent is asked to explain (AG-65). The plan is stored as the agent sent it.
 create table dry_run_jobs (
   id uuid primary key default gen_random_uuid(),
   request_id uuid not null references requests (id) on delete cascade,
@@ -30,7 +30,7 @@ create table dry_run_jobs (
 create index dry_run_jobs_pending on dry_run_jobs (database, environment, created_at, request_id, statement_index) where state = 'pending';
 create index dry_run_jobs_claimed on dry_run_jobs (claimed_at) where state = 'claimed';
 
--- A caller of preflight waits for each of these; unlogged, because no caller outlives a crash of Postgres.
+-- A preflight call waits for each of these. Unlogged: no such call outlives a crash of Postgres.
 create unlogged table preflight_jobs (
   id uuid primary key default gen_random_uuid(),
   user_id text not null,

@@ -1,7 +1,7 @@
 -- Up Migration
 
--- What lists filter by lies in the indexes, so that counting and skipping rows reads no table page. They ascend because new rows then go to their
--- last page; a backward scan gives the newest first.
+-- The indexes contain the columns that lists filter by, so that counting and skipping rows reads no table page. They ascend, because new
+-- rows then go to their last page; a backward scan returns the newest first.
 drop index requests_newest;
 create index requests_newest on requests (created_at, id) include (requester, database, environment, operation, status);
 drop index requests_by_requester;
@@ -9,8 +9,8 @@ create index requests_by_requester on requests (requester, created_at, id) inclu
 drop index requests_open;
 create index requests_by_status on requests (status, created_at, id) include (requester, database, environment, operation);
 
--- Rises with each change of requests that their creation and their moves never make, such as a purge: what processes remember of the places of
--- older requests in lists holds for one number (db/request-places.ts).
+-- Increases with each change that neither a creation nor a move makes, such as a purge. What processes remember of the places of older
+-- requests in lists is valid for one number (db/request-places.ts).
 create table request_rewrites (
   number bigint not null
 );

@@ -1,6 +1,6 @@
 -- Up Migration
 
--- What of its request decides who may read a result, when it expires and with what it goes, so that lists and cleaning read one table.
+-- Copies what decides who may read a result, when it expires and what it is deleted with, so that lists and cleaning read one table.
 alter table results
   add column requester text,
   add column database text,

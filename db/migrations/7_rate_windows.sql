@@ -1,6 +1,6 @@
 -- Up Migration
 
--- How many calls of a window have been given to the servers (OP-31, OP-34); unlogged, because no window outlives a minute.
+-- How many calls of a window the servers have reserved (OP-31, OP-34). Unlogged: no window lasts longer than a minute.
 create unlogged table rate_windows (
   key text primary key,
   ends_at timestamptz(3) not null,

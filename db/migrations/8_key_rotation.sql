@@ -1,6 +1,6 @@
 -- Up Migration
 
--- When a key that is published ahead becomes the current one, and how long the one before it then still signs for agents that know no other (ET-25).
+-- When a key published ahead becomes current, and how long its predecessor then still signs for agents that know no other (ET-25).
 alter table signing_keys
   add column activate_at timestamptz(3),
   add column overlap_secs integer;

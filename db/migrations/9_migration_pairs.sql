@@ -1,20 +1,20 @@
 -- Up Migration
 
--- One row for each pair that has had a mutating migration: who runs there now, and how long others had to wait in all (AG-34, AG-54).
+-- One row per pair that has had a mutating migration: what runs there now, and how long others had to wait in total (AG-34, AG-54).
 create table migration_pairs (
   database text not null,
   environment text not null,
   running uuid,
   running_since timestamptz(3),
-  -- Of all runs that have ended.
+  -- The total of all ended runs.
   busy_ms bigint not null default 0,
   primary key (database, environment)
 );
 
 alter table requests
-  -- What the pair had been busy for when this migration was dispatched.
+  -- How long the pair had been busy when this migration was dispatched.
   add column dispatch_busy_ms bigint not null default 0,
-  -- When a poll first offered the dispatch of that fence (AG-17).
+  -- When a poll first offered the dispatch with this fence (AG-17).
   add column offered_fence integer,
   add column offered_at timestamptz(3);
 create index requests_in_line on requests (database, environment, dispatched_at, id)
