@@ -1,33 +1,31 @@
 import type { ReviewRule } from '../domain/policies.js';
 import type { StatementFacts } from '../domain/statement.js';
 
-/** What the review rules look at in one statement of a migration (HD-95). */
+/** What the review rules need of one statement of a migration (HD-95). */
 export interface ReviewedStatement extends Pick<StatementFacts, 'hits' | 'changesRows' | 'bypassable'> {
-  /** Changes the schema. */
   ddl: boolean;
   understood: boolean;
 }
 
-/** The same of a whole migration: it may hold tens of thousands of statements, so that only the first hits travel, and all are counted. */
+/** The same for a whole migration. It may hold tens of thousands of statements, so only the first hits are sent; all are counted. */
 export interface ReviewedMigration {
   statements: number;
   hits: { code: ReviewRule; statementIndex: number }[];
   counts: Partial<Record<ReviewRule, number>>;
   changesRows: boolean;
   ddl: boolean;
-  /** `allow_ddl` may lift blocks of every statement (BG-3). */
+  /** `allow_ddl` may lift the blocks of every statement (BG-3). */
   bypassable: boolean;
   understood: boolean;
 }
 
-/** Hits of a migration that are told one by one. */
+/** The number of hits of a migration that are reported one by one. */
 export const maxHits = 1000;
 
 export const noReview = (): ReviewedMigration => ({
   ...{ statements: 0, hits: [], counts: {}, changesRows: false, ddl: false, bypassable: true, understood: true },
 });
 
-/** Adds the next statement. */
 export function addReviewed(migration: ReviewedMigration, statement: ReviewedStatement): void {
   for (const code of statement.hits) {
     migration.counts[code] = (migration.counts[code] ?? 0) + 1;

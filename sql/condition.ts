@@ -1,11 +1,11 @@
-/** How a constant is written; what a column can be compared with by it (HD-96). */
+/** How a constant is written, which decides what columns it can be compared with (HD-96). */
 export type Literal = 'integer' | 'number' | 'text' | 'other';
 export type Value = boolean | number | string | null;
 export type Comparison = '=' | '<>' | '<' | '>' | '<=' | '>=' | 'same' | 'distinct';
 
 /**
- * A condition as the readers of both dialects give it. A column is of the `target`, the table that is written (`table` is null, or names a copy of it that
- * is joined row by row); of any `other` table; or `unsure`: a bare name inside a subquery.
+ * A condition as the readers of both dialects give it. A column belongs to the `target`, the table that is written (`table` is null, or names a copy
+ * of it that is joined row by row); to any `other` table; or is `unsure`: a bare name inside a subquery.
  */
 export type Condition =
   | { readonly kind: 'constant'; readonly value: Value; readonly literal: Literal }
@@ -20,7 +20,7 @@ export type Condition =
   | { readonly kind: 'first'; readonly parts: readonly Condition[] }
   | { readonly kind: 'exists'; readonly where: Condition }
   | { readonly kind: 'cast'; readonly type: string; readonly part: Condition }
-  /** An operator or a call by its name, or what the reader does not know. */
+  /** An operator or call by its name, or anything the reader does not know. */
   | { readonly kind: 'other'; readonly name: string; readonly parts: readonly Condition[] };
 
 export interface Branch {
@@ -59,10 +59,10 @@ export function partsOf(condition: Condition): readonly Condition[] {
   }
 }
 
-/** Above this many nodes two conditions are not compared. */
+/** Conditions with more nodes are not compared. */
 const maxKeyNodes = 60;
 
-/** Equal for conditions that say the same; null where one is too large to compare. */
+/** Equal for equivalent conditions; null where one is too large to compare. */
 export function keyOf(condition: Condition): string | null {
   let left = maxKeyNodes;
   const write = (one: Condition): string => {
@@ -78,7 +78,7 @@ export function keyOf(condition: Condition): string | null {
   return left < 0 ? null : key;
 }
 
-/** Without casts around it. */
+/** Strips the casts around a condition. */
 export const bare = (condition: Condition): Condition => (condition.kind === 'cast' ? bare(condition.part) : condition);
 
 export function isSame(one: Condition, another: Condition): boolean {

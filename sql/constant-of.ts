@@ -1,8 +1,8 @@
 import { type Comparison, type Condition, isSame, type Value } from './condition.js';
 
 /**
- * The value of a condition when it is the same for every row, else undefined. A comparison of an expression with itself counts as true though
- * it is null where that is null: such a row is the exception (HD-22).
+ * The value of a condition when it is the same for every row, else undefined. A comparison of an expression with itself counts as true, although it
+ * is null where the expression is null; such rows are the exception (HD-22).
  */
 export function constantOf(condition: Condition): Value | undefined {
   const known = values.get(condition);
@@ -12,10 +12,10 @@ export function constantOf(condition: Condition): Value | undefined {
   return value;
 }
 
-/** Conditions nest, and each level asks for what is below it. */
+/** Conditions nest, and each level asks for the values below it. */
 const values = new WeakMap<Condition, { readonly value: Value | undefined }>();
 
-/** What a value says as a condition: numbers and texts of MySQL, and the texts that PostgreSQL reads as true. */
+/** The truth of a value used as a condition: numbers and texts as MySQL takes them, and the texts that PostgreSQL reads as true. */
 export function truthOf(value: Value | undefined): boolean | null | undefined {
   if (value === null || value === undefined || typeof value === 'boolean') return value;
   if (typeof value === 'number') return value !== 0;
@@ -94,7 +94,7 @@ function compareConstants(operator: Comparison, one: boolean | number | string, 
   }
 }
 
-/** The same for every row when all branches that may be taken give the same. */
+/** Constant when all branches that may be taken give the same value. */
 function valueOfCase({ branches, otherwise }: Extract<Condition, { kind: 'case' }>): Value | undefined {
   const taken: Condition[] = [];
   for (const { when, result } of branches) {

@@ -7,7 +7,7 @@ import { redactText } from './redact-text.js';
 import type { ReservedNames } from './reserved-table.js';
 import type { JudgeOptions, Verdict } from './verdict.js';
 
-/** What can be asked about a text; plain data, so that it crosses to a thread. */
+/** What can be asked about a text; plain data, so that it can be sent to a thread. */
 export type Task =
   | { readonly kind: 'judge'; readonly text: string; readonly options: JudgeOptions }
   | { readonly kind: 'redact'; readonly text: string; readonly dialect: Dialect | null }
@@ -16,14 +16,14 @@ export type Task =
       readonly texts: readonly MigrationText[];
       readonly dialect: Dialect | null;
       readonly names: ReservedNames;
-      /** What the review rules look at is wanted instead of the statements. */
+      /** Return what the review rules need instead of the statements. */
       readonly review: boolean;
     };
 export type Answer = Verdict | MigrationVerdict | ReviewedVerdict | string;
 
 /**
- * Runs tasks on this thread, but judges no MySQL (`mysql/engine.ts`); a parser that a text broke or blew up is replaced before the next one
- * (SQ-I6).
+ * Runs tasks on this thread, except MySQL ones (`mysql/engine.ts`). If a text breaks the parser or makes it too large, the parser is replaced before
+ * the next text (SQ-I6).
  */
 export async function createEngine(): Promise<(task: Task) => Promise<Answer>> {
   let parser = await loadParser();

@@ -2,7 +2,7 @@ import type { ReviewRule } from '../domain/policies.js';
 import type { StatementFacts, TableName } from '../domain/statement.js';
 import { noUses } from './uses.js';
 
-/** The rules in the order of SQ-75; `mixed_ddl_dml` belongs to the batch. */
+/** The rules in the order of SQ-75. `mixed_ddl_dml` is missing: it belongs to the batch. */
 export const ruleOrder = [
   'no_where_delete',
   'no_where_update',
@@ -20,7 +20,7 @@ export const ruleOrder = [
   'mixed_ddl_dml',
 ] as const satisfies readonly ReviewRule[];
 
-/** More elements than this in one IN list make a finding. */
+/** An IN list with more elements makes a finding. */
 export const maxListElements = 100;
 
 export function noFacts(): StatementFacts {
@@ -43,12 +43,12 @@ export function noFacts(): StatementFacts {
   };
 }
 
-/** Where agents and other tools keep which migrations are applied: a row there makes a migration not run (MI-20). */
+/** The table in which agents and other tools record applied migrations; a row there keeps a migration from running (MI-20). */
 const TRACKING_TABLE = 'schema_migrations';
 
-/** Hits in the order of SQ-75, and everything that is changed or created among the named. */
+/** Sorts the hits in the order of SQ-75 and adds everything changed or created to the named tables. */
 export function completeFacts(facts: StatementFacts): StatementFacts {
-  // What a version row says of schema and later migrations, no count of rows tells: such a text is never safe by itself.
+  // No count of rows tells what a version row implies for schema and later migrations, so such a text is never safe by itself.
   const tracks = [...facts.changed, ...facts.created].some(({ name }) => name.toLowerCase() === TRACKING_TABLE);
   return {
     ...facts,
@@ -59,7 +59,7 @@ export function completeFacts(facts: StatementFacts): StatementFacts {
     created: distinct(facts.created),
     deletedFrom: distinct(facts.deletedFrom),
     insertedInto: distinct(facts.insertedInto),
-    // A table that stands in the text again may be read as a whole there.
+    // A table that is named again in the text may be read as a whole there.
     fixed: facts.fixed.filter(({ table }) => facts.named.filter(({ name }) => name === table.name).length <= 1),
     named: distinct([...facts.named, ...facts.changed, ...facts.created]),
   };

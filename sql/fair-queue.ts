@@ -1,17 +1,17 @@
-/** What waits, by who asked: each caller in turn, and of each caller what came first. */
+/** Waiting items, grouped by caller: callers take turns, and each caller's items come out in order. */
 export interface FairQueue<Item> {
   /**
-   * Answers what found no room, if anything: the item itself when its caller has its share; else, when the queue is full, the last of the
-   * caller with the most, so that many items of some never keep out the few of others.
+   * Returns the item that found no room, if any: the new item when its caller already has its share; else, when the queue is full, the last item of
+   * the caller with the most. So callers with many items cannot keep out those with few.
    */
   add(caller: string, item: Item): Item | undefined;
   /** The next item, or undefined when nothing waits. */
   next(): Item | undefined;
 }
 
-/** A queue with room for `total` items, of one caller at most `perCaller`. */
+/** A queue with room for `total` items, at most `perCaller` of one caller. */
 export function createFairQueue<Item>({ total, perCaller }: { total: number; perCaller: number }): FairQueue<Item> {
-  /** In the order of their turns; none is empty. */
+  /** In the order of their turns; no list is empty. */
   const waiting = new Map<string, Item[]>();
   let count = 0;
   return {
@@ -41,7 +41,7 @@ export function createFairQueue<Item>({ total, perCaller }: { total: number; per
   };
 }
 
-/** The one with the most items; among equals the one that asks. */
+/** The longest list; on a tie, the list of the caller who asks. */
 function longest<Item>(waiting: ReadonlyMap<string, Item[]>, own: Item[]): Item[] {
   let most = own;
   for (const items of waiting.values()) if (items.length > most.length) most = items;

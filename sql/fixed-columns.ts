@@ -1,7 +1,7 @@
 import type { FixedColumn } from '../domain/statement.js';
 import type { Condition } from './condition.js';
 
-/** The columns of the written table that a condition compares with a constant, in parts that all must hold (HD-96). */
+/** The columns of the written table that a condition compares with a constant, in parts that must all hold (HD-96). */
 export function fixedColumns(condition: Condition, textAs: 'text' | 'untyped'): FixedColumn[] {
   if (condition.kind === 'and' || (condition.kind === 'or' && condition.parts.length === 1))
     return condition.parts.flatMap((part) => fixedColumns(part, textAs));
@@ -19,7 +19,7 @@ function fixed(column: Condition, value: Condition, textAs: string): FixedColumn
   return [{ name: column.name, as: cast === null ? as : (types[cast] ?? cast) }];
 }
 
-/** As a snapshot spells the types that PostgreSQL's grammar names otherwise. */
+/** Snapshot spellings of the types that PostgreSQL's grammar names differently. */
 const types: Readonly<Record<string, string>> = {
   int2: 'smallint',
   int4: 'integer',

@@ -5,16 +5,16 @@ import { judgeStatement } from './postgres/judge-statement.js';
 import type { ParsedStatement, Parser } from './postgres/parser.js';
 import { type JudgeOptions, notUnderstood, type Refused, refused, type StatementVerdict, type Verdict } from './verdict.js';
 
-/** Bytes of UTF-8 (SQ-10). */
+/** In bytes of UTF-8 (SQ-10). */
 export const maxTextBytes = 1_048_576;
 const maxStatements = 100;
 
-/** The statements of a text, each ready to be judged, or why the text is not understood. */
+/** The statements of a text, each ready to be judged, or the reason why the text is not understood. */
 export type CutText =
   | { readonly ok: true; readonly statements: readonly ((limits: FormLimits) => StatementVerdict | Refused)[] }
   | { readonly ok: false; readonly message: string };
 
-/** The verdict of section 2 for a text that `cut` takes apart, by the checks SQ-8 to SQ-15 in order; pure but for the health of a parser. */
+/** The verdict of section 2 for a text that `cut` splits, by the checks SQ-8 to SQ-15 in order. Pure, except for the health of a parser. */
 export function judgeText(cut: (text: string) => CutText, text: string, options: JudgeOptions): Verdict {
   const early = checkText(text);
   if (early !== null) return early;
@@ -33,7 +33,7 @@ export function judgeText(cut: (text: string) => CutText, text: string, options:
   return judgeBatch(judged);
 }
 
-/** The statements of a PostgreSQL text by the server's own grammar. */
+/** Splits a PostgreSQL text with the server's own grammar. */
 export function cutPostgresql(parser: Parser, text: string): CutText {
   const parsed = parser.parse(text);
   if (!parsed.ok) return parsed;
@@ -44,7 +44,7 @@ export function cutPostgresql(parser: Parser, text: string): CutText {
   return { ok: true, statements };
 }
 
-/** Whether a text holds half of a surrogate pair: it has no bytes that could run. */
+/** Whether a text holds half of a surrogate pair. Such a text has no bytes that could run. */
 export function hasLoneSurrogate(text: string): boolean {
   return /[\ud800-\udfff]/u.test(text);
 }
@@ -56,7 +56,7 @@ function checkText(text: string): Verdict | null {
   return hasLoneSurrogate(text) ? notUnderstood('half of a surrogate pair') : null;
 }
 
-/** The parser's offsets are bytes, and what runs is these bytes (SQ-6). */
+/** The parser's offsets count bytes, and these bytes are what runs (SQ-6). */
 export function sliceOf(bytes: Buffer, { start, length }: ParsedStatement): string {
   return bytes.toString('utf8', start, length === 0 ? bytes.length : start + length);
 }

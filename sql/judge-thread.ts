@@ -6,40 +6,37 @@ export type ThreadAnswer = { ok: true; answer: Answer } | Failed;
 export interface Failed {
   ok: false;
   why: string;
-  /** The text was not looked at, because too many wait. */
+  /** The text was not judged because too many are waiting. */
   busy?: true;
 }
 export interface JudgeThread {
-  /**
-   * Runs the task on the thread, one at a time and the callers in turn; a task that runs over or crashes the thread costs only itself
-   * (SQ-7).
-   */
+  /** Runs the task on the thread, one at a time, callers taking turns. A task that exceeds its time or crashes the thread fails alone (SQ-7). */
   run(task: Task, caller: string): Promise<ThreadAnswer>;
   close(): Promise<void>;
 }
-/** What the thread says after each task, and first of all when it is ready. */
+/** What the thread reports after each task, and once when it is ready. */
 export interface Report {
   answer: Answer;
-  /** It wants to be replaced before the next task. */
+  /** The thread asks to be replaced before the next task. */
   worn: boolean;
 }
-/** Which texts the thread judges: it loads the parsers of these only. */
+/** Which texts the thread judges: it loads only their parsers. */
 export type ThreadFor = 'postgresql' | 'mysql';
 export interface ThreadLimits {
   /** Time for one text (SQ-7). */
   textMs: number;
-  /** Time for the texts of a migration bundle, which is ten times as long. */
+  /** Time for the texts of a migration bundle, which may be ten times as long as one text. */
   bundleMs: number;
   startMs: number;
-  /** What has waited longer is not looked at any more. */
+  /** Tasks that waited longer are dropped. */
   waitMs: number;
-  /** Tasks that wait. */
+  /** Number of waiting tasks. */
   total: number;
-  /** Of one caller. */
+  /** Number of waiting tasks of one caller. */
   perCaller: number;
 }
 
-/** 64 waiting texts of 1 MiB hold 64 MiB. Each caller with a text of the worst kind keeps the others waiting for 2 s. */
+/** 64 waiting texts of 1 MiB hold 64 MiB. Each caller with a worst-case text delays the others by 2 s. */
 const defaultLimits: ThreadLimits = { textMs: 2_000, bundleMs: 6_000, startMs: 10_000, waitMs: 20_000, total: 64, perCaller: 16 };
 
 const busy: Failed = { ok: false, why: 'too many texts are being judged', busy: true };
@@ -50,11 +47,11 @@ interface Waiting {
   resolve: (answer: ThreadAnswer) => void;
 }
 
-/** A thread started by the first task and replaced after a failure. */
+/** The first task starts the thread; it is replaced after a failure. */
 export function createJudgeThread(judges: ThreadFor, given: Partial<ThreadLimits> = {}): JudgeThread {
   const limits = { ...defaultLimits, ...given };
   const judging = createFairQueue<Waiting>(limits);
-  // A text is redacted after it was judged, by a call that waits for it: these are bounded by the others, and end what was begun.
+  // A text is redacted after it was judged, for a call that is already running. The judging limits therefore bound these too.
   const redacting = createFairQueue<Waiting>({ total: Number.POSITIVE_INFINITY, perCaller: Number.POSITIVE_INFINITY });
   const next = () => redacting.next() ?? judging.next();
   let worker: Worker | null = null;
@@ -81,7 +78,7 @@ export function createJudgeThread(judges: ThreadFor, given: Partial<ThreadLimits
       await stop();
       return { ok: false, why: 'the judging thread does not start', busy: true };
     }
-    // Only while it works does the thread keep the process alive.
+    // The thread keeps the process alive only while it works.
     running.ref();
     running.postMessage(task);
     const report = await receive(running, task.kind === 'migrations' ? limits.bundleMs : limits.textMs);
@@ -117,7 +114,7 @@ export function createJudgeThread(judges: ThreadFor, given: Partial<ThreadLimits
   };
 }
 
-/** The next message, or null when the thread ends or is silent for too long. */
+/** The next message, or null if the thread ends or is silent for too long. */
 function receive(worker: Worker, timeoutMs: number): Promise<Report | null> {
   return new Promise((resolve) => {
     const done = (report: Report | null): void => {
@@ -131,12 +128,12 @@ function receive(worker: Worker, timeoutMs: number): Promise<Report | null> {
   });
 }
 
-/** A build puts `judge-worker.js` beside the file that this code ends up in. */
+/** A build puts `judge-worker.js` beside the file that this code is bundled into. */
 function startWorker(judges: ThreadFor): Worker {
   const file = import.meta.url.endsWith('.ts') ? './judge-worker-source.mjs' : './judge-worker.js';
   const options = { name: 'sql-judge', workerData: judges, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: 512 } };
   const worker = new Worker(new URL(file, import.meta.url), options);
-  // An error is followed by `exit`, which is what is waited for; a thread that cannot start is a fault of the installation.
+  // An error is followed by `exit`, which `receive` waits for. A thread that cannot start is a fault of the installation.
   worker.on('error', (error) => process.emitWarning(`a thread that judges SQL texts ended: ${error.message}`));
   return worker;
 }

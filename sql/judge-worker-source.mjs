@@ -1,4 +1,4 @@
-// Starts the judging thread from sources: tsx does not take hold of threads by `--import`. A build starts judge-worker.js directly.
+// Starts the judging thread from sources: tsx's `--import` does not reach threads. A build starts judge-worker.js directly.
 import { register } from 'tsx/esm/api';
 
 register();

@@ -12,8 +12,8 @@ export type { JudgeOptions, Verdict } from './verdict.js';
 
 export interface SqlJudge {
   /**
-   * The verdict of sql-safety.md for any text; never throws. The same input gives the same verdict everywhere (SQ-I5), unless too many
-   * long texts wait or no thread starts, which `busy` says; among them the callers, by any name, take turns.
+   * The verdict of sql-safety.md for any text; never throws. The same input gives the same verdict everywhere (SQ-I5), except when too many long
+   * texts wait or no thread starts, which `busy` reports. Waiting callers take turns; `caller` may be any name.
    */
   judge(text: string, options: JudgeOptions, caller?: string): Promise<Verdict>;
   /** The statements of a bundle's migrations, or the first text that AP-22 or MI-16 refuses; never throws. */
@@ -23,24 +23,26 @@ export interface SqlJudge {
     caller?: string,
     names?: ReservedNames,
   ): Promise<MigrationVerdict>;
-  /** The same with what the review rules look at instead of the statements (HD-95). */
+  /** The same, with what the review rules need instead of the statements (HD-95). */
   reviewMigrations(texts: readonly MigrationText[], dialect: Dialect | null, caller?: string): Promise<ReviewedVerdict>;
-  /** The literal-free text of AU-51 (not cut), or `[unparsable SQL removed]`; never throws. */
+  /** The literal-free text of AU-51 (not truncated), or `[unparsable SQL removed]`; never throws. */
   redact(text: string, dialect: Dialect | null, caller?: string): Promise<string>;
-  /** Ends the threads; texts that still wait on them are refused. */
+  /** Ends the threads. Texts that still wait for them are refused. */
   close(): Promise<void>;
 }
 
-/** Longest text of PostgreSQL judged on the caller's thread: at its worst (one operator of 2,000 characters) it takes 10 ms there, twice as long 37. */
+/**
+ * Longest PostgreSQL text judged on the caller's thread: the worst case (one operator of 2,000 characters) takes 10 ms; twice the length takes 37 ms.
+ */
 const maxLocalBytes = 2_048;
 
-/** Most MySQL texts take under a millisecond: more of them may wait than of long ones. */
+/** Most MySQL texts take under a millisecond, so more of them may wait than of long texts. */
 const mysqlRoom = { total: 512, perCaller: 128 };
 
 /**
- * Loads the PostgreSQL grammar once. Longer texts go to a thread of their own, and MySQL texts of any length to another, because a short one can
- * break a parser too (SQ-7); each is started when its first text comes. `room` is how many of either may wait there, whoever asks; without it
- * the bounds are those of a server with many callers.
+ * Loads the PostgreSQL grammar once. Longer PostgreSQL texts go to a thread of their own. MySQL texts of any length go to another thread, because
+ * even a short one can break a parser (SQ-7). Each thread starts with its first text. `room` limits how many texts may wait for either thread,
+ * whoever the caller is; the default limits suit a server with many callers.
  */
 export async function createSqlJudge(room?: number): Promise<SqlJudge> {
   const engine = await createEngine();
@@ -89,7 +91,7 @@ export async function createSqlJudge(room?: number): Promise<SqlJudge> {
 
 const noVerdict = { ok: false, at: 0, key: 'sql', reason: 'no verdict' } as const;
 
-/** What the thread of the second parser judges; it redacts nothing. */
+/** Whether the thread with the second parser judges the task; it redacts nothing. */
 const isForMysql = (task: Task): boolean =>
   (task.kind === 'judge' && task.options.dialect === 'mysql') || (task.kind === 'migrations' && task.dialect === 'mysql');
 

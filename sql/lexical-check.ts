@@ -1,4 +1,4 @@
-/** What in the text MySQL would read otherwise than PostgreSQL, or null (SQ-2). */
+/** The first thing in the text that MySQL would read differently from PostgreSQL, or null (SQ-2). */
 export function findAmbiguity(text: string): string | null {
   let at = 0;
   while (at < text.length) {

@@ -1,7 +1,7 @@
 /**
- * Whether a call of this function counts as a write (SQ-40, SQ-45). The name is the last part as the parser resolved it (SQ-42).
- * The list is that of SQ-45 and, behind it, what the servers of today and their extensions add: much of it works in a read-only
- * transaction, so that the second guard would not stop it.
+ * Whether a call of this function counts as a write (SQ-40, SQ-45). The name is the last part as the parser resolved it (SQ-42). The list is that of
+ * SQ-45, followed by additions for current servers and their extensions. Many of these work in a read-only transaction, so the second guard would not
+ * stop them.
  */
 export function isListedCall(name: string): boolean {
   const folded = name.toLowerCase();

@@ -1,10 +1,10 @@
 import { addReviewed, noReview, type ReviewedMigration, type ReviewedStatement } from './collected-review.js';
 import { hasLoneSurrogate } from './judge-text.js';
 
-/** One migration of a bundle, as far as its text is judged. */
+/** The parts of a bundle's migration that are judged. */
 export interface MigrationText {
   sql: string;
-  /** False: it must hold exactly one statement, where the dialect cares (MI-16, MI-39). */
+  /** If false, it must hold exactly one statement, in dialects where that matters (MI-16, MI-39). */
   transactional: boolean;
 }
 
@@ -13,34 +13,34 @@ export interface MigrationStatement {
   text: string;
   /** INSERT, UPDATE, DELETE, REPLACE or SELECT, by its first word (MI-39). */
   rowsOnly: boolean;
-  /** Code that may commit a part of its work and then fail: CALL and DO. */
+  /** Code that may commit part of its work and then fail: CALL and DO. */
   mayCommit: boolean;
 }
 
-/** The first migration that is refused, and why. */
+/** The first migration that is refused, and the reason. */
 interface RefusedBundle {
   ok: false;
   at: number;
   key: keyof MigrationText;
   reason: string;
-  /** Nothing was judged, because too many texts wait. */
+  /** Nothing was judged because too many texts are waiting. */
   busy?: true;
-  /** The text does not parse; else it parses and is refused. */
+  /** Set if the text does not parse; otherwise it parses and is refused. */
   parseFailure?: true;
 }
 
 /** The statements of each migration, or the refusal. */
 export type MigrationVerdict = { ok: true; migrations: MigrationStatement[][] } | RefusedBundle;
-/** What the review rules look at in each, or the refusal. */
+/** What the review rules need of each migration, or the refusal. */
 export type ReviewedVerdict = { ok: true; reviewed: ReviewedMigration[] } | RefusedBundle;
 
-/** Told of each statement, where the review is asked for. */
+/** Called for each statement when the review is asked for. */
 export type NoteStatement = ((statement: ReviewedStatement) => void) | null;
 
-/** Cuts one text into statements; a text stands for why it is refused, `unparsed` for why it does not parse. */
+/** Splits one text into statements. Returns a string if the text is refused, or `unparsed` with the reason if it does not parse. */
 export type CutMigration = (sql: string, note: NoteStatement) => MigrationStatement[] | { unparsed: string } | string;
 
-/** AP-22, MI-16: what a dialect's `cut` says of the texts of a bundle; pure but for the health of a parser. */
+/** AP-22, MI-16: judges the texts of a bundle with a dialect's `cut`. Pure, except for the health of a parser. */
 export function judgeMigrations(
   cut: CutMigration,
   { texts, review }: { texts: readonly MigrationText[]; review: boolean },

@@ -1,7 +1,7 @@
 import type { Dialect, StatementFacts } from '../domain/statement.js';
 import { isListedCall } from './listed-calls.js';
 
-/** Why a statement is not planned before approval on any target, or null (HD-1): what no configuration of an agent can allow. */
+/** Why a statement is not planned before approval on any target, or null (HD-1). No agent configuration can allow these. */
 export function neverPlanned(dialect: Dialect | null, { uses, listedCall }: StatementFacts): string | null {
   const listed = uses.functions.map(({ name }) => name).filter(isListedCall);
   if (listedCall || listed.length > 0)
@@ -12,5 +12,5 @@ export function neverPlanned(dialect: Dialect | null, { uses, listedCall }: Stat
   return uses.valueQuery ? 'it has a subquery outside FROM' : null;
 }
 
-/** The functions of MySQL and MariaDB for XML and GTIDs repeat their arguments in error texts. */
+/** MySQL's and MariaDB's XML and GTID functions repeat their arguments in error texts. */
 const tellsItsArguments = /^(extractvalue|updatexml|gtid_.*|binlog_gtid_pos|wsrep_.*gtid.*)$/;

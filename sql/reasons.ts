@@ -1,6 +1,6 @@
 import { type Refused, refused } from './verdict.js';
 
-/** Why a statement is refused, in the words of SQ-26 to SQ-33 and HD-40; rows marked M there carry the hint. */
+/** Why a statement is refused, in the words of SQ-26 to SQ-33 and HD-40. Rows marked M there carry the hint. */
 export type Reason = keyof typeof hints;
 
 const migration = 'use a migration';
@@ -21,7 +21,7 @@ export function refuseFor(reason: Reason, what: string): Refused {
   return refused(`${reason}: ${what}`, hints[reason]);
 }
 
-/** The words of a node tag: `AlterOwnerStmt` reads ALTER OWNER. */
+/** Turns a node tag into words: `AlterOwnerStmt` becomes ALTER OWNER. */
 export function wordsOfTag(tag: string): string {
   const words = tag.replace(/Stmt$/, '').replace(/([a-z])([A-Z])/g, '$1 $2');
   return spelled[tag] ?? words.toUpperCase();
@@ -36,7 +36,7 @@ export function refuseObject(verb: string, object: string): Refused {
   return refuseFor(reasonByObject[object] ?? 'not understood', `${verb} ${words}`);
 }
 
-/** Tags whose words are not what users write. */
+/** Tags whose words differ from what users write. */
 const spelled: Readonly<Record<string, string>> = {
   CheckPointStmt: 'CHECKPOINT',
   ClosePortalStmt: 'CLOSE',

@@ -8,7 +8,7 @@ import type { Tree } from './tree.js';
 
 export const unparsable = '[unparsable SQL removed]';
 
-/** The literal-free text of AU-51, not cut; white space and comments between tokens become one space. */
+/** The literal-free text of AU-51, not truncated. White space and comments between tokens become one space. */
 export function redactText(parser: Parser, text: string, dialect: Dialect | null): string {
   if (!isReadable(text, dialect)) return unparsable;
   if (dialect === 'mysql') return redactMysql(text) ?? unparsable;
@@ -32,7 +32,7 @@ function isReadable(text: string, dialect: Dialect | null): boolean {
 
 const readWord = (token: Token, bytes: Buffer): Word => ({ ...token, text: bytes.toString('utf8', token.start, token.end) });
 
-/** The words of each statement; both lists are in the order of the text. */
+/** The words of each statement. Relies on both lists being in the order of the text. */
 function groupWords(
   statements: readonly ParsedStatement[],
   words: readonly Word[],
@@ -63,7 +63,7 @@ function redactStatement(tree: Tree, words: readonly Word[], hidden: (word: Word
   return out;
 }
 
-/** Bit strings, hexadecimal strings and `U&'…'` have no name of their own in the scanner, but end like all strings. */
+/** The scanner has no name of its own for bit strings, hexadecimal strings and `U&'…'`, but they end in a quote like all strings. */
 function isConstant({ name, text }: Word): boolean {
   return name === 'SCONST' || name === 'ICONST' || name === 'FCONST' || text.endsWith("'");
 }

@@ -1,18 +1,18 @@
 import { nodeOf, type Tree, textOf } from './tree.js';
 
-/** The table in which agents note what they have done, and the schema or database it lies in unless `agent.toml` says otherwise (HD-40). */
+/** The table in which agents record what they have done, and the schema or database it lies in unless `agent.toml` says otherwise (HD-40). */
 export const MARKER_TABLE = 'svc_execution_marker';
 export const MARKER_SCHEMA = 'svc';
 
-/** What an agent knows beyond the default: the server does not see `agent.toml`. */
+/** Known to an agent only: the server does not see `agent.toml`. */
 export interface ReservedNames {
   markerTable?: string;
   markerSchema?: string;
 }
 
 /**
- * The marker table, if one of the strings names it: as a name or a part of one (its key, its index), or inside text that may be run or cast to a name.
- * Servers that fold names know more letters than ASCII, so that accents and other forms of a letter count as the letter.
+ * The marker table, if one of the strings names it: as a name or part of one (its key, its index), or inside text that may be run or cast to a name.
+ * Servers fold more letters than ASCII, so accented and other forms of a letter count as the letter.
  */
 export function reservedIn(strings: Iterable<string>, { markerTable = MARKER_TABLE }: ReservedNames): string | null {
   const names = [...new Set([MARKER_TABLE, markerTable])].map((name) => [name, folded(name)] as const);
@@ -24,7 +24,6 @@ export function reservedIn(strings: Iterable<string>, { markerTable = MARKER_TAB
   return null;
 }
 
-/** Whether a name is that of the schema in which the markers lie. */
 export const isMarkerSchema = (name: string, { markerSchema = MARKER_SCHEMA }: ReservedNames): boolean =>
   folded(name) === folded(markerSchema);
 
@@ -32,7 +31,7 @@ const folded = (text: string): string =>
   ascii.test(text) ? text.toLowerCase() : text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 const ascii = /^[\x00-\x7f]*$/;
 
-/** Every string of a PostgreSQL tree: names and literals, with quotes and escapes resolved by its parser. */
+/** Every string of a PostgreSQL tree: names and literals, with quotes and escapes resolved by the parser. */
 export function* stringsOf(tree: Tree): Generator<string> {
   const open: Tree[] = [tree];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -41,7 +40,7 @@ export function* stringsOf(tree: Tree): Generator<string> {
   }
 }
 
-/** The schema of the markers, if a statement drops, renames or hands over all that lies in it; only migrations may do so to a schema at all. */
+/** The markers' schema, if a statement drops it, renames it, or transfers everything in it. Only migrations may change schemas at all. */
 export function reservedSchemaIn(tag: string, body: Tree, names: ReservedNames): string | null {
   const { removeType, renameType, objectType, objtype, targtype } = nodeOf(body);
   const object = { DropStmt: removeType, RenameStmt: renameType, AlterOwnerStmt: objectType, GrantStmt: objtype }[tag];

@@ -2,8 +2,8 @@ import { allOf, type Branch, bare, type Comparison, type Condition, compare, key
 import { constantOf, truthOf } from './constant-of.js';
 
 /**
- * Whether a condition selects among the rows of the table that is written (HD-22): it names a column of it, and not beside a truth that lets every row
- * pass. What depends on the data, such as `id > -1`, counts as a restriction.
+ * Whether a condition selects among the rows of the written table (HD-22): it names a column of that table, and no alternative lets every row pass.
+ * What depends on the data, such as `id > -1`, counts as a restriction.
  */
 export function restricts(condition: Condition, negated = false): boolean {
   const choices = choicesOf(condition, negated);
@@ -20,7 +20,7 @@ interface Choice {
   readonly negated: boolean;
 }
 
-/** The parts of which one is enough: those of OR, and of AND behind NOT. */
+/** The alternatives of a condition: the parts of OR, or of AND under NOT. */
 function choicesOf(condition: Condition, negated: boolean): Choice[] {
   if (condition.kind === 'not') return choicesOf(condition.part, !negated);
   if (condition.kind === (negated ? 'and' : 'or') && 'parts' in condition)
@@ -28,7 +28,7 @@ function choicesOf(condition: Condition, negated: boolean): Choice[] {
   return [{ part: condition, negated }];
 }
 
-/** Each choice that may hold must restrict, and no two may be each other's opposite. */
+/** Every alternative that may hold must restrict, and no two may be opposites. */
 function restrictsEach(choices: readonly Choice[]): boolean {
   const live = choices.filter(({ part, negated }) => {
     const truth = truthOf(constantOf(part));
@@ -74,7 +74,7 @@ function restrictsTest({ value, part }: Extract<Condition, { kind: 'is' }>, nega
   return touches(part) && !(negated && truths.has(part.kind));
 }
 
-/** A branch is taken where its condition holds, the last one where none does. */
+/** A branch is taken where its condition holds; the last one is taken where none does. */
 function restrictsCase(branches: readonly Branch[], otherwise: Condition, negated: boolean): boolean {
   const fails = (result: Condition) => [negated, null].includes(truthOf(constantOf(result)) as boolean | null);
   const refuses = branches.some(({ when, result }) => fails(result) && restricts(when, true));
@@ -84,14 +84,14 @@ function restrictsCase(branches: readonly Branch[], otherwise: Condition, negate
   );
 }
 
-/** Whether a column of the table that is written stands anywhere inside. */
+/** Whether a column of the written table occurs anywhere inside. */
 function touches(condition: Condition): boolean {
   if (condition.kind === 'column') return condition.of === 'target';
   if (condition.kind === 'compare' && joins(condition.left, condition.right)) return true;
   return partsOf(condition).some(touches);
 }
 
-/** Two columns of which one is a bare name in a subquery: it may be the outer table's. */
+/** Two columns, one of them a bare name in a subquery: that one may belong to the outer table. */
 function joins(left: Condition, right: Condition): boolean {
   const [one, another] = [bare(left), bare(right)];
   const both = one.kind === 'column' && another.kind === 'column';

@@ -2,21 +2,21 @@ import type { ReviewPolicy, ReviewRule } from '../domain/policies.js';
 import { maxHits, type ReviewedMigration } from './collected-review.js';
 import { findingOf, isFirm, type Review, type ReviewFinding } from './review.js';
 
-/** A finding in a bundle; its statement is counted within its migration. */
+/** A finding in a bundle. Its statement is counted within its migration. */
 export interface MigrationFinding extends ReviewFinding {
   version: string;
 }
 
 export interface MigrationReview extends Review {
-  /** The first ones, by migration. */
+  /** The first findings, by migration. */
   findings: MigrationFinding[];
-  /** How many there are. */
+  /** The total number of findings. */
   found: number;
-  /** A statement was not understood, so that nothing is known of it. */
+  /** A statement was not understood, so nothing is known of it. */
   parseFailed: boolean;
 }
 
-/** The findings of section 8 for the statements of a bundle, each migration a batch of its own (HD-95); pure. */
+/** The findings of section 8 for the statements of a bundle; each migration is a batch of its own (HD-95). Pure. */
 export function reviewMigrations(
   versions: readonly string[],
   reviewed: readonly ReviewedMigration[],

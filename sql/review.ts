@@ -5,21 +5,21 @@ export interface ReviewFinding {
   code: ReviewRule;
   action: 'block' | 'warn';
   message: string;
-  /** From 0, of the top-level statement (section 8). */
+  /** The top-level statement, counted from 0 (section 8). */
   statementIndex: number;
 }
 
 export interface Review {
-  /** By statement, then in the order of SQ-75; rules that are off give none. */
+  /** By statement, then in the order of SQ-75. Rules that are off give none. */
   findings: ReviewFinding[];
   blocked: boolean;
-  /** Blocked, and every blocking rule can be lifted by `allow_ddl` (BG-2). */
+  /** Blocked, and `allow_ddl` can lift every blocking rule (BG-2). */
   rulesBypassable: boolean;
   /** Blocked, and `allow_ddl` lifts it: every statement is eligible too (BG-3). */
   bypassable: boolean;
 }
 
-/** The findings of section 8 for an accepted text under one policy's rules; pure. */
+/** The findings of section 8 for an accepted text under one policy's rules. Pure. */
 export function review(verdict: Pick<Accepted, 'facts' | 'ddl'>, rules: ReviewPolicy['rules']): Review {
   const hits = verdict.facts.flatMap(({ hits }, statementIndex) => hits.map((code) => ({ code, statementIndex })));
   if (verdict.ddl && verdict.facts.some(({ changesRows }) => changesRows))
@@ -35,13 +35,13 @@ export function review(verdict: Pick<Accepted, 'facts' | 'ddl'>, rules: ReviewPo
   };
 }
 
-/** What a rule that fires comes to; nothing where it is off. */
+/** The finding for a rule that fires; empty where the rule is off. */
 export function findingOf(code: ReviewRule, statementIndex: number, rules: ReviewPolicy['rules']): ReviewFinding[] {
   const action = rules[code];
   return action === 'off' ? [] : [{ code, action, message: messages[code], statementIndex }];
 }
 
-/** Whether blocks by the rule are never lifted. */
+/** Whether blocks by the rule can never be lifted. */
 export const isFirm = (code: ReviewRule): boolean => firm.has(code);
 
 const firm: ReadonlySet<ReviewRule> = new Set<ReviewRule>([

@@ -1,4 +1,4 @@
-/** The parser's tree: plain JSON, in which a node that stands where any kind may stand is tagged `{ "SelectStmt": { … } }`. */
+/** The parser's tree: plain JSON. A node in a place that accepts any kind is tagged: `{ "SelectStmt": { … } }`. */
 export type Tree = null | boolean | number | string | readonly Tree[] | TreeNode;
 export interface TreeNode {
   readonly [field: string]: Tree;
@@ -19,7 +19,6 @@ export function textOf(value: Tree | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Tag and fields of a tagged node. */
 export function taggedOf(value: Tree | undefined): { tag: string; body: TreeNode } {
   const [entry] = Object.entries(nodeOf(value));
   return entry === undefined ? { tag: '', body: {} } : { tag: entry[0], body: nodeOf(entry[1]) };

@@ -8,13 +8,13 @@ export const noUses = (): Uses => ({
 });
 
 /**
- * The names that are no built-ins known to have no effect (HD-21): what they do when the statement runs is not known. A name without a schema is taken for
- * the built-in of that name, which only the target can tell for sure.
+ * The names that are not built-ins known to have no effect (HD-21); what they do at run time is unknown. A name without a schema is taken for the
+ * built-in of that name; only the target can tell for sure.
  */
 export const usesWithEffects = (dialect: Dialect, uses: Uses): string[] =>
   namesWhere(dialect, uses, (builtIn) => builtIn === null);
 
-/** The names that are no built-ins known to compute only (HD-1): planning a statement with them could read for somebody who has no approval. */
+/** The names that are not built-ins known only to compute (HD-1). Planning a statement with them could read data for somebody without approval. */
 export const usesBeyondComputing = (dialect: Dialect, uses: Uses): string[] =>
   namesWhere(dialect, uses, (builtIn) => builtIn !== 'computes');
 
@@ -31,7 +31,7 @@ function builtInOf(dialect: Dialect, kind: 'functions' | 'operators' | 'types', 
   return schema === null || schema === 'pg_catalog' ? builtInOfPostgres(kind, name) : null;
 }
 
-/** As a message names it. */
+/** The name in messages. */
 export function shownName(kind: 'functions' | 'operators' | 'types', { schema, name }: UsedName): string {
   const full = schema === null || schema === '' || schema === 'pg_catalog' ? name : `${schema}.${name}`;
   return kind === 'functions' ? `${full}()` : full;

@@ -5,9 +5,9 @@ export interface Refused {
   verdict: 'refused';
   reason: string;
   hint: string | null;
-  /** The text does not parse (SQ-11, PF-20); else it parses and is refused. */
+  /** Set if the text does not parse (SQ-11, PF-20); otherwise it parses and is refused. */
   parseFailure?: true;
-  /** Nothing was judged, because too many texts wait; the same text may pass later. */
+  /** Nothing was judged because too many texts are waiting; the same text may pass later. */
   busy?: true;
 }
 
@@ -20,14 +20,14 @@ export interface Accepted {
   destructive: boolean;
   statementType: string;
   statements: JudgedStatement[];
-  /** For review and risk, one for each statement. */
+  /** For review and risk, one per statement. */
   facts: StatementFacts[];
 }
 
 export type Verdict = { verdict: 'empty' } | Refused | Accepted;
 
 export interface JudgeOptions extends ReservedNames {
-  /** Null when the dialect of the pair is not known (SQ-2). */
+  /** Null when the pair's dialect is unknown (SQ-2). */
   dialect: Dialect | null;
   /** The effective statement timeout that a SET may not exceed (SQ-51); 0 = none. */
   statementTimeoutSecs: number;
@@ -37,7 +37,7 @@ export function refused(reason: string, hint: string | null = null): Refused {
   return { verdict: 'refused', reason, hint };
 }
 
-/** Refusal of a text whose meaning is not known (SQ-4). */
+/** Refuses a text whose meaning is unknown (SQ-4). */
 export function notUnderstood(why: string): Refused {
   return { ...refused(`not understood: ${why}`), parseFailure: true };
 }

@@ -3,8 +3,9 @@ import type { BuiltIn } from '../postgres/built-ins.js';
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
 /**
- * Functions of MariaDB and MySQL that compute their result from their arguments alone, or read the clock or draw random numbers. What is missing is not
- * harmless. A test demands a verdict for every function that a real server names. XML and GTID functions repeat their arguments in error texts.
+ * MariaDB and MySQL functions that compute their result from their arguments alone, read the clock, or draw random numbers. A name that is missing is
+ * not considered harmless. A test demands a verdict for every function that a real server names. XML and GTID functions are left out because their
+ * error texts repeat arguments.
  */
 const computing = words(`
   abs acos asin atan atan2 ceil ceiling conv cos cot crc32 crc32c degrees exp floor format greatest least ln log log10 log2 mod pi pow power
@@ -30,14 +31,14 @@ const computing = words(`
   avg bit_and bit_or bit_xor count cume_dist dense_rank first_value group_concat lag last_value lead max median min nth_value ntile
   percent_rank percentile_cont percentile_disc rank row_number std stddev stddev_pop stddev_samp sum var_pop var_samp variance`);
 
-/** They have no effect, but look at the session, the server, its files or tables, or tell their arguments in error texts. */
+/** These have no effect, but look at the session, the server, its files or tables, or repeat their arguments in error texts. */
 const looking = words(`
   connection_id current_role current_user database found_rows last_insert_id lastval row_count schema session_user system_user user version
   uuid_short convert_tz decode_histogram des_decrypt des_encrypt encrypt old_password password schemas binlog_gtid_pos gtid_subset
   gtid_subtract wsrep_last_seen_gtid wsrep_last_written_gtid extractvalue updatexml match st_asgeojson st_astext st_contains st_distance
   st_distance_sphere st_geomfromgeojson st_geomfromtext st_intersects st_pointfromtext st_srid st_within st_x st_y`);
 
-/** The verdict of a function that is no stored one, by its name in lower case; or of an operator: all are the server's own. */
+/** The verdict of an operator, or of a function by its name in lower case. All are the server's own; stored functions are judged elsewhere. */
 export function builtInOfMysql(kind: 'functions' | 'operators' | 'types', name: string): BuiltIn {
   if (kind !== 'functions') return name === '@' ? 'looks' : name === ':=' ? null : 'computes';
   if (computing.has(name)) return 'computes';

@@ -1,8 +1,8 @@
 import type { MysqlToken } from './lexer.js';
 
 /**
- * Whether each token of the statement that begins at `first`, asked in order, stands inside the body of a procedure, function, trigger or event, where a
- * semicolon ends no statement. A body that is taken apart wrongly is a syntax error for the server and nothing else.
+ * Tells, for tokens asked about in order, whether each stands inside the body of a procedure, function, trigger or event, where a semicolon does not
+ * end the statement. A body that is split wrongly is only a syntax error for the server.
  */
 export function isInCompound(tokens: readonly MysqlToken[], first: number): (at: number) => boolean {
   if (!beginsRoutine(tokens, first)) return () => false;
@@ -20,7 +20,7 @@ const upper = (tokens: readonly MysqlToken[], at: number): string => {
   return token === undefined || token.dotted ? '' : token.upper;
 };
 
-/** CREATE and ALTER of what has a body, with OR REPLACE, DEFINER and AGGREGATE skipped. */
+/** Whether this is a CREATE or ALTER of an object with a body; skips OR REPLACE, DEFINER and AGGREGATE. */
 export function beginsRoutine(tokens: readonly MysqlToken[], first: number): boolean {
   let at = first + 1;
   if (upper(tokens, first) !== 'CREATE' && upper(tokens, first) !== 'ALTER') return false;
@@ -30,13 +30,13 @@ export function beginsRoutine(tokens: readonly MysqlToken[], first: number): boo
   return routines.has(upper(tokens, at));
 }
 
-/** Behind `name`, `name@host`, `CURRENT_USER` or `CURRENT_USER()`. */
+/** The index after `name`, `name@host`, `CURRENT_USER` or `CURRENT_USER()`. */
 function behindDefiner(tokens: readonly MysqlToken[], at: number): number {
   const next = upper(tokens, at + 1);
   return next === '@' || next === '(' ? at + 3 : at + 1;
 }
 
-/** Whether the word opens a block that an END closes; IF and REPEAT are functions too, and IF a part of IF EXISTS. */
+/** Whether the word opens a block that an END closes. IF and REPEAT are also functions, and IF is part of IF EXISTS. */
 function opens(tokens: readonly MysqlToken[], at: number, word: string): boolean {
   if (upper(tokens, at - 1) === 'END') return false;
   if (word === 'BEGIN' || word === 'CASE' || word === 'LOOP' || word === 'WHILE') return true;

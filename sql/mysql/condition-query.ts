@@ -4,7 +4,7 @@ import { levelOf, type MysqlScope, type Range, shownAs } from './condition-scope
 import { readTable } from './ddl-parts.js';
 import { hasWords, skipPair, upperAt } from './statement.js';
 
-/** A subquery in a condition: behind EXISTS, behind IN with what is asked, or as a value. */
+/** A subquery in a condition: after EXISTS, after IN with the tested values, or as a value. */
 export function readQuery(
   how: 'exists' | 'in' | 'value',
   range: Range,
@@ -24,7 +24,7 @@ export function readQuery(
   return other('query', [...asked, ...(given === null ? [] : [given]), where]);
 }
 
-/** Behind SELECT, up to FROM. */
+/** The select list: after SELECT, up to FROM. */
 function listIn(range: Range, scope: MysqlScope): Range | null {
   if (upperAt(scope.statement, range.from) !== 'SELECT') return null;
   const from = hasWords(scope.statement, range.from + 1, 'DISTINCT') ? range.from + 2 : range.from + 1;
@@ -32,7 +32,7 @@ function listIn(range: Range, scope: MysqlScope): Range | null {
   return { from, to };
 }
 
-/** `SELECT COUNT(…)` without GROUP BY gives a row whatever it finds. */
+/** `SELECT COUNT(…)` without GROUP BY returns a row whatever it finds. */
 function counts(range: Range, scope: MysqlScope): boolean {
   const grouped = levelOf(range, scope).some((at) => /^(GROUP|HAVING)$/.test(upperAt(scope.statement, at)));
   return (
@@ -42,7 +42,7 @@ function counts(range: Range, scope: MysqlScope): boolean {
   );
 }
 
-/** What stands behind WHERE, ON and HAVING, in derived tables too. */
+/** The conditions after WHERE, ON and HAVING, including those of derived tables. */
 export function conditionsIn(range: Range, scope: MysqlScope): Condition[] {
   const level = levelOf(range, scope);
   const arms = level.filter((at) => setOperations.has(upperAt(scope.statement, at)));
@@ -63,7 +63,7 @@ export function conditionsIn(range: Range, scope: MysqlScope): Condition[] {
 
 const maxNesting = 5;
 
-/** `SELECT id FROM t`, also of a query like it, without a condition that restricts: every row of the written table. */
+/** `SELECT id FROM t`, or the same from such a query, without a restricting condition: it returns every row of the written table. */
 function covers(range: Range, asked: Condition, scope: MysqlScope, depth = 0): boolean {
   const { statement } = scope;
   const list = listIn(range, scope);
@@ -94,11 +94,11 @@ function isWritten(name: string, asked: Extract<Condition, { kind: 'column' }>, 
 
 const setOperations = new Set(['UNION', 'EXCEPT', 'INTERSECT']);
 const openers = new Set(['WHERE', 'ON', 'HAVING']);
-/** What ends a condition. */
+/** Words that end a condition. */
 const clauses = new Set(
   'WHERE ON HAVING GROUP ORDER LIMIT UNION EXCEPT INTERSECT JOIN INNER LEFT RIGHT CROSS NATURAL STRAIGHT_JOIN SET RETURNING WINDOW FOR LOCK'.split(
     ' ',
   ),
 );
-/** What makes a query give fewer rows, or others. */
+/** Words that make a query return fewer or different rows. */
 const bounding = new Set('LIMIT HAVING GROUP JOIN STRAIGHT_JOIN UNION EXCEPT INTERSECT ,'.split(' '));

@@ -4,30 +4,30 @@ import type { MysqlToken } from './lexer.js';
 import { type MysqlStatement, nameOf, upperAt } from './statement.js';
 import type { TableReference } from './tables.js';
 
-/** The tokens from `from` up to `to`, of one level of parentheses. */
+/** The tokens from `from` to before `to`, at one level of parentheses. */
 export interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** What names mean where a condition stands. */
+/** How names resolve where a condition stands. */
 export interface MysqlScope {
   readonly statement: MysqlStatement;
-  /** By their aliases, in lower case, the tables whose rows are written. */
+  /** Lower-case aliases of the tables whose rows are written. */
   readonly targets: ReadonlySet<string>;
-  /** Inside a subquery, where a bare name may be the subquery's. */
+  /** Inside a subquery, where a bare name may belong to the subquery. */
   readonly inner: boolean;
   readonly references: readonly TableReference[];
   readonly read: (range: Range, scope: MysqlScope) => Condition;
-  /** Levels above, and tokens that may still be read: a token is read once at each level. */
+  /** Levels above, and the remaining number of tokens to read: a token is read once per level. */
   readonly work: { depth: number; tokens: number };
-  /** Whether both are one column of one table under two names. */
+  /** Whether both are the same column of one table under two names. */
   readonly isCopy: (left: Condition, right: Condition) => boolean;
 }
 
 export const shownAs = ({ alias, name }: TableReference): string => (alias ?? name).toLowerCase();
 
-/** Whether two columns are one of a table that stands under two aliases: `t.id = x.id` of `t JOIN t AS x`. */
+/** Whether two columns are the same one of a table with two aliases: `t.id = x.id` of `t JOIN t AS x`. */
 export function copyOf(references: readonly TableReference[]): MysqlScope['isCopy'] {
   const tables = new Map(references.map((each) => [shownAs(each), each]));
   return (left, right) => {
@@ -39,7 +39,7 @@ export function copyOf(references: readonly TableReference[]): MysqlScope['isCop
   };
 }
 
-/** The column that the range consists of, or null. */
+/** The column that is the whole range, or null. */
 export function columnAt({ from, to }: Range, scope: MysqlScope): Condition | null {
   const { statement } = scope;
   const first = nameOf(statement.tokens[from]);
@@ -58,7 +58,7 @@ function column(table: string | null, name: string, { targets, inner }: MysqlSco
   const shown = table?.toLowerCase() ?? null;
   const isTarget = shown === null ? !inner : targets.has(shown);
   if (isTarget && targets.size === 1) return { kind: 'column', of: 'target', table: null, name: name.toLowerCase() };
-  // The names of columns are compared without case.
+  // MySQL compares column names without case.
   return {
     kind: 'column',
     of: isTarget ? 'target' : shown === null ? 'unsure' : 'other',
@@ -67,7 +67,7 @@ function column(table: string | null, name: string, { targets, inner }: MysqlSco
   };
 }
 
-/** Every column in a range that is not understood. */
+/** All columns in a range that is not understood. */
 export function columnsIn({ from, to }: Range, scope: MysqlScope): Condition[] {
   const found: Condition[] = [];
   for (let at = from; at < to; at += 1) {
@@ -98,7 +98,7 @@ export function levelOf({ from, to }: Range, { statement }: MysqlScope): number[
   return found;
 }
 
-/** The constant that a token is, or null. */
+/** The constant that a token spells, or null. */
 export function constantOf(token: MysqlToken, negative: boolean): Condition | null {
   if (token.kind === 'number') {
     const value = Number(token.text);
@@ -116,7 +116,7 @@ export function constantOf(token: MysqlToken, negative: boolean): Condition | nu
         : null;
 }
 
-/** Words in expressions that are no columns: reserved ones, units and what stands before a constant. */
+/** Words in expressions that are not columns: reserved words, units, and prefixes of constants. */
 const words = new Set(
   `ALL AND ANY AS ASC BETWEEN BINARY BOTH BY CASE COLLATE CROSS CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DESC DISTINCT DIV ELSE END
   ESCAPE EXCEPT EXISTS FALSE FOR FROM GROUP HAVING IN INNER INTERSECT INTERVAL IS JOIN LEADING LEFT LIKE LIMIT LOCALTIME LOCALTIMESTAMP MOD NATURAL

@@ -3,7 +3,7 @@ import { readQuery } from './condition-query.js';
 import { columnAt, columnsIn, constantOf, levelOf, type MysqlScope, type Range } from './condition-scope.js';
 import { hasWords, upperAt } from './statement.js';
 
-/** An expression of MySQL as a condition on the tables that the scope names; what is not known gives the columns in it. */
+/** Reads a MySQL expression as a condition on the tables that the scope names. Unknown parts are reduced to their columns. */
 export function readMysqlCondition(range: Range, scope: MysqlScope): Condition {
   if (range.from >= range.to) return other('', []);
   const { work } = scope;
@@ -29,14 +29,14 @@ function readJunction(range: Range, scope: MysqlScope): Condition {
   return readPredicate(range, scope);
 }
 
-/** From the loosest to the tightest; `||` is OR under the `sql_mode` that the agent sets. */
+/** From loosest to tightest. `||` is OR under the `sql_mode` that the agent sets. */
 const junctions: readonly [ReadonlySet<string>, (parts: Condition[]) => Condition][] = [
   [new Set(['OR', '|']), anyOf],
   [new Set(['XOR']), (parts) => other('xor', parts)],
   [new Set(['AND', '&']), allOf],
 ];
 
-/** The parts between these words, outside CASE and apart from the AND of a BETWEEN; a sign counts where it stands twice. */
+/** The parts between these words, ignoring those inside CASE and the AND of a BETWEEN. A sign counts only when doubled. */
 function split({ from, to }: Range, scope: MysqlScope, words: ReadonlySet<string>): Range[] {
   const parts: Range[] = [];
   let first = from;
@@ -76,7 +76,7 @@ function readTest({ from, to }: Range, is: number, scope: MysqlScope): Condition
   return isNot ? notOf(test) : test;
 }
 
-/** IN, LIKE, BETWEEN and their like, with NOT before them. */
+/** IN, LIKE, BETWEEN and similar operators, with an optional NOT before them. */
 function readNamed({ from, to }: Range, at: number, scope: MysqlScope): Condition {
   const isNot = hasWords(scope.statement, at - 1, 'NOT');
   const left = readMysqlCondition({ from, to: isNot ? at - 1 : at }, scope);
@@ -173,7 +173,7 @@ function readCase({ from, to }: Range, scope: MysqlScope): Condition {
 
 const unknown = (range: Range, scope: MysqlScope): Condition => other('', columnsIn(range, scope));
 
-/** What stands in the parentheses that the range consists of; null for any other. */
+/** The range inside the parentheses that make up the whole range, or null. */
 function insideOf({ from, to }: Range, { statement }: MysqlScope): Range | null {
   return upperAt(statement, from) === '(' && statement.closing.get(from) === to - 1 ? { from: from + 1, to: to - 1 } : null;
 }

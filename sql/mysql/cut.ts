@@ -3,7 +3,7 @@ import { judgeMysqlStatement } from './judge-statement.js';
 import { lexMysql } from './lexer.js';
 import { cutStatements } from './statement.js';
 
-/** The statements of a MySQL text by our own lexer; a slice runs from its first token to its last. */
+/** Splits a MySQL text with our own lexer. A slice runs from a statement's first token to its last. */
 export function cutMysql(text: string): CutText {
   const lexed = lexMysql(text);
   if (!lexed.ok) return lexed;

@@ -60,7 +60,7 @@ const kindAt = (statement: MysqlStatement): number =>
 
 const tablesBehind = (statement: MysqlStatement, at: number): TableName[] => tablesAt(statement, behindKind(statement, at));
 
-/** Names with commas between them; `RENAME TABLE a TO b` names both. */
+/** Reads names separated by commas; `RENAME TABLE a TO b` names both. */
 function tablesAt(statement: MysqlStatement, start: number): TableName[] {
   const tables: TableName[] = [];
   for (let at = start; ; at += 1) {
@@ -90,7 +90,7 @@ function hitsOfClause(statement: MysqlStatement, at: number): ReviewRule[] {
   return notColumns.has(second) ? [] : ['drop_column'];
 }
 
-/** `ADD [COLUMN] definition` or `ADD [COLUMN] (definition, …)` with NOT NULL and nothing that fills it. */
+/** `ADD [COLUMN] definition` or `ADD [COLUMN] (definition, …)` with NOT NULL and nothing that supplies a value. */
 function addsBareColumn(statement: MysqlStatement, at: number): boolean {
   const start = hasWords(statement, at + 1, 'COLUMN') ? at + 2 : at + 1;
   if (start === at + 1 && notColumns.has(upperAt(statement, start))) return false;

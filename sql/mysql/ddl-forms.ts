@@ -5,7 +5,7 @@ import { clausesOf } from './ddl-parts.js';
 import type { Rule } from './form.js';
 import { hasWords, type MysqlStatement, skipWords, upperAt } from './statement.js';
 
-/** CREATE of a table, view or index; a table made from a query runs it. OR REPLACE of a table or index drops without saying so. */
+/** CREATE of a table, view or index. A table created from a query runs that query. OR REPLACE of a table or index drops it implicitly. */
 export const create: Rule = (statement, at) => {
   const replaces = hasWords(statement, at, 'OR', 'REPLACE');
   const next = replaces ? at + 2 : at;
@@ -16,7 +16,7 @@ export const create: Rule = (statement, at) => {
     : refuseObject('CREATE', statement, next);
 };
 
-/** ALTER TABLE whose every clause is known. */
+/** Accepts ALTER TABLE only if every clause is known. */
 export const alter: Rule = (statement, at) => {
   if (upperAt(statement, at) !== 'TABLE') return refuseObject('ALTER', statement, at);
   if (namesDirectory(statement)) return 'server files or client data';
@@ -34,7 +34,7 @@ export const drop: Rule = (statement, at) => {
 
 export const rename: Rule = (statement, at) => (isTableNext(statement, at) ? ddl('DDL') : refuseObject('RENAME', statement, at));
 
-/** `ANALYZE SELECT …` of MariaDB runs its statement and is refused. */
+/** MariaDB's `ANALYZE SELECT …` runs its statement, so it is refused. */
 export const analyzeTable: Rule = (statement, at) =>
   isTableNext(statement, at) ? { class: 'write', kind: 'utility', type: 'DML', inside: 'runs' } : null;
 
@@ -46,7 +46,7 @@ function createTable(statement: MysqlStatement): Form | Reason {
   return { ...ddl('CREATE'), inside: takesQuery(statement) ? 'runs' : 'defined' };
 }
 
-/** VALUES stands in partitions too, as VALUES IN and VALUES LESS THAN. */
+/** VALUES also occurs in partition clauses, as VALUES IN and VALUES LESS THAN. */
 export function takesQuery(statement: MysqlStatement): boolean {
   const tables = statement.tokens.filter(({ upper }) => upper === 'TABLE').length;
   return (
@@ -74,7 +74,7 @@ function isKnownClause(statement: MysqlStatement, at: number): boolean {
   return alterClauses.has(word);
 }
 
-/** The first word behind the verb that names a kind of object tells why it is refused. */
+/** The first word after the verb that names a kind of object decides the reason. */
 function refuseObject(verb: string, statement: MysqlStatement, at: number): Refused {
   const words = statement.tokens.slice(at, at + 16).map(({ upper }) => upper);
   const object = words.find((word) => Object.hasOwn(reasonByObject, word));
@@ -92,7 +92,7 @@ const alterClauses = new Set(
   LOCK FORCE STATS_PERSISTENT STATS_AUTO_RECALC STATS_SAMPLE_PAGES KEY_BLOCK_SIZE AVG_ROW_LENGTH MAX_ROWS MIN_ROWS CHECKSUM
   PACK_KEYS DELAY_KEY_WRITE COMPRESSION`.split(/\s+/),
 );
-/** These take rows or history with them and no review rule speaks of them. */
+/** These delete rows or history, and no review rule covers them. */
 const refusedDrops = new Set(['PARTITION', 'SYSTEM', 'PERIOD']);
 const reasonByObject: Readonly<Record<string, Reason>> = {
   USER: 'privileges',

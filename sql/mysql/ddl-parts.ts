@@ -1,14 +1,14 @@
 import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
 
-/** A table as written; schema null when it is not named. */
+/** A table as written; schema null when none is given. */
 export interface MysqlTable {
   readonly schema: string | null;
   readonly name: string;
-  /** Index of the token behind it. */
+  /** Index of the token after it. */
   readonly end: number;
 }
 
-/** The `[schema.]table` that stands here; null when no name does. */
+/** The `[schema.]table` at this position; null when there is no name. */
 export function readTable({ tokens }: MysqlStatement, at: number): MysqlTable | null {
   const first = nameOf(tokens[at]);
   if (first === null) return null;
@@ -16,7 +16,7 @@ export function readTable({ tokens }: MysqlStatement, at: number): MysqlTable | 
   return second === null ? { schema: null, name: first, end: at + 1 } : { schema: first, name: second, end: at + 3 };
 }
 
-/** Where the names of an ALTER TABLE, DROP TABLE and their like begin: behind the kind and IF [NOT] EXISTS. */
+/** Where the names of ALTER TABLE, DROP TABLE and similar statements begin: after the kind and IF [NOT] EXISTS. */
 export function behindKind(statement: MysqlStatement, kindAt: number): number {
   if (hasWords(statement, kindAt + 1, 'IF', 'NOT', 'EXISTS')) return kindAt + 4;
   return hasWords(statement, kindAt + 1, 'IF', 'EXISTS') ? kindAt + 3 : kindAt + 1;
@@ -30,7 +30,7 @@ export function clausesOf(statement: MysqlStatement): readonly number[] {
   return [table.end, ...commas.map((at) => at + 1)];
 }
 
-/** What is wrong with an INTO, or null: only the one behind INSERT or REPLACE and its modifiers is allowed. */
+/** What is wrong with an INTO, or null. Only the one that follows INSERT or REPLACE and its modifiers is allowed. */
 export function strayInto(statement: MysqlStatement, into: readonly number[], verbAt: number): 'file' | 'variable' | null {
   const verb = upperAt(statement, verbAt);
   let next = verbAt + 1;

@@ -11,13 +11,13 @@ import { loadSecondParser, type SecondParser } from './second-parser.js';
 import { isWithinReach } from './second-reach.js';
 
 export interface MysqlEngine {
-  /** The verdict of a MySQL text; fails when the text broke the second parser, and with it the thread. */
+  /** The verdict of a MySQL text. Rejects when the text broke the second parser, which breaks the thread too. */
   run(task: Task): Promise<Answer>;
-  /** The thread wants to be replaced before the next text. */
+  /** The thread asks to be replaced before the next text. */
   worn(): boolean;
 }
 
-/** Judges MySQL texts on a thread of its own: a second parser takes part that a text can break or keep busy (SQ-7). */
+/** Judges MySQL texts; runs on a thread of its own, because a text can break the second parser or keep it busy (SQ-7). */
 export async function createMysqlEngine(): Promise<MysqlEngine> {
   const second = await loadSecondParser();
   return {
@@ -30,7 +30,7 @@ export async function createMysqlEngine(): Promise<MysqlEngine> {
   };
 }
 
-/** The verdict of our own lexer and closed lists; what the second parser takes for more is refused (SQ-3, SQ-4). */
+/** The verdict of our own lexer and closed lists. A text that the second parser judges more strictly is refused (SQ-3, SQ-4). */
 function judgeMysql(second: SecondParser, text: string, options: JudgeOptions): Verdict {
   const verdict = judgeText(cutMysql, text, options);
   if (verdict.verdict !== 'accepted') return verdict;

@@ -3,7 +3,7 @@ import type { Refused } from '../verdict.js';
 import type { MysqlForm } from './form.js';
 import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
 
-/** EXPLAIN, DESCRIBE and DESC: a read of a table's columns, a plan, or with ANALYZE the class of the query that runs (SQ-71). */
+/** EXPLAIN, DESCRIBE and DESC: a read of a table's columns or a plan; with ANALYZE, the class of the query that runs (SQ-71). */
 export function explain(statement: MysqlStatement, workAt: (at: number) => MysqlForm | Refused | null): MysqlForm | Refused {
   const analyzes = hasWords(statement, 1, 'ANALYZE');
   let at = analyzes ? 2 : 1;

@@ -10,7 +10,7 @@ import { findTables, type TableReference } from './tables.js';
 import { mysqlUsesOf } from './uses.js';
 import { fixedIn, selectsRows, writtenBy } from './writes.js';
 
-/** The facts of one statement of MySQL; rules look at what would run (section 8). */
+/** The facts of one MySQL statement; rules look at what would run (section 8). */
 export function mysqlFactsOf(statement: MysqlStatement, form: MysqlForm, found: MysqlFindings): StatementFacts {
   const facts = noFacts();
   if (form.class === 'setting' || form.kind === 'show') return facts;
@@ -36,7 +36,7 @@ function addDml(facts: StatementFacts, statement: MysqlStatement, verbAt: number
   if (verb === 'INSERT' || verb === 'REPLACE') {
     const table = readTable(statement, hasWords(statement, first, 'INTO') ? first + 1 : first);
     if (table !== null) facts.changed.push(toName(table));
-    // REPLACE deletes the rows that are in its way.
+    // REPLACE deletes conflicting rows.
     if (verb === 'REPLACE') facts.deletedFrom.push(...facts.changed);
     else if (table !== null) addInsert(facts, statement, table);
     return;
@@ -60,7 +60,7 @@ function addInsert(facts: StatementFacts, statement: MysqlStatement, table: Mysq
   if (behind === 'VALUES' || behind === 'VALUE' || behind === 'SET') facts.fixed.push({ table: toName(table), columns: null });
 }
 
-/** `DELETE FROM t`, `DELETE a, b FROM …` and `DELETE FROM a, b USING …`, where a and b may be aliases of the tables behind. */
+/** `DELETE FROM t`, `DELETE a, b FROM …` and `DELETE FROM a, b USING …`, where a and b may be aliases of the tables that follow. */
 function targetsOf(statement: MysqlStatement, first: number, main: readonly TableReference[]): TableReference[] {
   const usingAt = find(statement, first, 'USING');
   const listAt = hasWords(statement, first, 'FROM') ? first + 1 : first;
@@ -80,13 +80,13 @@ function targetsOf(statement: MysqlStatement, first: number, main: readonly Tabl
   return targets;
 }
 
-/** The first such word outside parentheses; none directly behind a dot, which is a name. */
+/** The first such word outside parentheses. A word directly after a dot is a name and does not count. */
 function find({ tokens, depths }: MysqlStatement, from: number, word: string): number | null {
   const at = tokens.findIndex(({ upper, dotted }, index) => index > from && upper === word && !dotted && depths[index] === 0);
   return at === -1 ? null : at;
 }
 
-/** IN lists with too many elements, of any depth. */
+/** IN lists with too many elements, at any depth. */
 function countLargeLists(statement: MysqlStatement): number {
   const commas = new Map<number, number>();
   const open: number[] = [];

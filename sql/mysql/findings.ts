@@ -1,7 +1,7 @@
 import { isListedCall } from '../listed-calls.js';
 import { hasWords, type MysqlStatement, nameOf } from './statement.js';
 
-/** What stands anywhere in a statement, at any depth (SQ-72). Words count whatever stands before them: too often rather than too seldom. */
+/** What occurs anywhere in a statement, at any depth (SQ-72). Words count whatever precedes them: a false alarm is better than a miss. */
 export interface MysqlFindings {
   locksRows: boolean;
   /** A listed function, `:=` or MariaDB's NEXT VALUE FOR. */
@@ -26,7 +26,7 @@ export function findInMysql(statement: MysqlStatement): MysqlFindings {
   return found;
 }
 
-/** The server may find a function by a name that differs in accents: a name outside ASCII counts as listed, spaces at its end do not. */
+/** A name outside ASCII counts as listed, because the server may match names that differ only in accents. Trailing spaces do not matter. */
 function callsListed(statement: MysqlStatement, at: number): boolean {
   const name = nameOf(statement.tokens[at]);
   return name !== null && (isListedCall(name.trimEnd()) || /[^\x00-\x7f]/.test(name));

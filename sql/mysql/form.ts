@@ -3,7 +3,7 @@ import type { Reason } from '../reasons.js';
 import type { Refused } from '../verdict.js';
 import type { MysqlStatement } from './statement.js';
 
-/** The form of a MySQL statement and where its verb stands, behind any EXPLAIN and WITH. */
+/** The form of a MySQL statement and the position of its verb, after any EXPLAIN and WITH. */
 export interface MysqlForm extends Form {
   readonly verbAt: number;
 }

@@ -9,7 +9,7 @@ import { show } from './show.js';
 import { hasWords, type MysqlStatement, skipWords, upperAt } from './statement.js';
 import { readWith } from './with.js';
 
-/** SQ-71 to SQ-73 by the first words; what has no row is refused (SQ-4). */
+/** SQ-71 to SQ-73 by the first words; a statement without a row is refused (SQ-4). */
 export function mysqlFormOf(statement: MysqlStatement, limits: FormLimits): MysqlForm | Refused {
   const first = upperAt(statement, 0);
   if (describing.has(first)) return explain(statement, (at) => workOf(statement, at));
@@ -24,13 +24,13 @@ export function mysqlFormOf(statement: MysqlStatement, limits: FormLimits): Mysq
   return 'verdict' in form ? form : { ...form, verbAt: 0 };
 }
 
-/** Whether a statement begins with words that some statement begins with, accepted or not. */
+/** Whether the first words can begin a statement, accepted or not. */
 export function isStatementStart(statement: MysqlStatement): boolean {
   const first = upperAt(statement, skipWords(statement, 0, opening));
   return first === 'WITH' || [queryVerbs, dmlVerbs, describing].some((verbs) => verbs.has(first)) || Object.hasOwn(rows, first);
 }
 
-/** A query or DML statement that begins here, or null. */
+/** The query or DML statement that begins here, or null. */
 function workOf(statement: MysqlStatement, at: number): MysqlForm | Refused | null {
   const verbAt = verbBehindWith(statement, skipWords(statement, at, opening));
   const inParentheses = upperAt(statement, at) === '(';
@@ -43,7 +43,7 @@ function workOf(statement: MysqlStatement, at: number): MysqlForm | Refused | nu
   return { class: 'write', kind: 'dml', type: verb === 'REPLACE' ? 'DML' : verb, inside: 'runs', verbAt };
 }
 
-/** Null when a WITH stands here that is not spelt as readWith knows it. */
+/** Null when there is a WITH here in a form that readWith does not know. */
 function verbBehindWith(statement: MysqlStatement, at: number): number | null {
   return upperAt(statement, at) === 'WITH' ? (readWith(statement, at)?.end ?? null) : at;
 }

@@ -1,15 +1,15 @@
-/** `name` is a quoted identifier, `sign` an operator; comments and white space are no tokens. */
+/** `name` is a quoted identifier, `sign` an operator. Comments and white space are not tokens. */
 export type MysqlTokenKind = 'word' | 'name' | 'string' | 'number' | 'sign';
 export interface MysqlToken {
   readonly kind: MysqlTokenKind;
-  /** Offsets into the text, in its own units. */
+  /** Offsets into the text, in UTF-16 units. */
   readonly start: number;
   readonly end: number;
   /** The token as written. */
   readonly text: string;
-  /** A word in ASCII upper case or a sign; empty for all else, so that no quoted text or accented word is taken for a keyword. */
+  /** A word in ASCII upper case, or a sign. Empty for all else, so that no quoted text or accented word is taken for a keyword. */
   readonly upper: string;
-  /** Directly behind a dot: the server reads it as part of a name whatever it spells. */
+  /** Directly after a dot, where the server reads any word as part of a name. */
   readonly dotted: boolean;
 }
 export type Lexed =
@@ -17,8 +17,8 @@ export type Lexed =
   | { readonly ok: false; readonly message: string };
 
 /**
- * The tokens of a MySQL or MariaDB text by the lexical rules of SQ-70, under the `sql_mode` that the agent sets (no ANSI_QUOTES,
- * no NO_BACKSLASH_ESCAPES). What two servers or versions would read differently is an error, not a guess.
+ * The tokens of a MySQL or MariaDB text by the lexical rules of SQ-70, under the `sql_mode` that the agent sets (no ANSI_QUOTES, no
+ * NO_BACKSLASH_ESCAPES). Anything that servers or versions read differently is an error, never a guess.
  */
 export function lexMysql(text: string): Lexed {
   const tokens: MysqlToken[] = [];
@@ -61,7 +61,7 @@ function pieceAt(text: string, at: number, last: MysqlToken | undefined): Piece 
   return signs.includes(char) ? { kind: 'sign', end: at + 1 } : `a character that does not belong here: ${JSON.stringify(char)}`;
 }
 
-/** White space or the end must follow; before another control character the server begins a comment too, which is refused as a character. */
+/** White space or the end must follow. Before another control character the server also begins a comment; the character itself is refused. */
 const isDashComment = (text: string, at: number): boolean =>
   text.startsWith('--', at) && /^[ \t\n\v\f\r]?$/.test(text.slice(at + 2, at + 3));
 
@@ -76,12 +76,12 @@ function comment(text: string, at: number): Piece | string {
   if (end === -1) return 'an open comment';
   const isHint = text[at + 2] === '+';
   if (isHint && /SET_VAR/i.test(text.slice(at, end))) return 'the hint SET_VAR';
-  // The server's scanner of hints knows quotes, so that the hint may end elsewhere for it.
+  // The server's scanner of hints knows quotes, so it may end the hint elsewhere.
   if (isHint && /['"`]/.test(text.slice(at, end))) return 'a quote inside a hint';
   return { kind: 'gap', end: end + 2 };
 }
 
-/** Doubling the quote keeps it; a backslash escapes in strings only. */
+/** A doubled quote is kept; a backslash escapes in strings only. */
 function quoted(text: string, open: number, kind: 'name' | 'string'): Piece | string {
   const quote = text[open];
   let at = open + 1;
@@ -102,7 +102,7 @@ function prefixed(text: string, at: number): Piece | string {
   return digits.test(text.slice(at, piece.end)) ? piece : 'a malformed hexadecimal or bit constant';
 }
 
-/** A word may begin with digits; `1e5x` and `1.x` are two tokens for the server, which is refused. */
+/** A word may begin with digits. For the server `1e5x` and `1.x` are two tokens, so they are refused. */
 function number(text: string, at: number): Piece | string {
   const word = match(wordPattern, text, at) ?? '';
   if (word !== '' && !/^\d+(e\d*)?$/i.test(word))
@@ -127,7 +127,7 @@ function match(pattern: RegExp, text: string, at: number): string | null {
 const space = /[ \t\n\v\f\r]/;
 const digit = /\d/;
 const ascii = /^[\x00-\x7f]*$/;
-/** The server's unquoted names end at U+FFFF; halves of pairs are left out. */
+/** The server's unquoted names end at U+FFFF; surrogates are excluded. */
 const wordPattern = /[\w$\x80-\ud7ff\ue000-\uffff]+/y;
 const numberPattern = /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/y;
 const numeric = /^(0x[0-9a-f]+|0b[01]+)$/;

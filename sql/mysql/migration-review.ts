@@ -7,7 +7,7 @@ import { cutStatements, hasWords, type MysqlStatement, upperAt } from './stateme
 
 const nothing: ReviewedStatement = { hits: [], changesRows: false, bypassable: false, ddl: false, understood: true };
 
-/** What the review rules need of one statement of a MySQL migration (HD-95), whose body, where it defines code, runs nothing. */
+/** What the review rules need of one statement of a MySQL migration (HD-95). A statement that defines code runs nothing of its body. */
 export function reviewedMysql(tokens: readonly MysqlToken[], isCode: boolean): ReviewedStatement {
   if (isCode) return { ...nothing, ddl: true };
   const cut = cutStatements(behindSettings(tokens));
@@ -28,16 +28,16 @@ export function reviewedMysql(tokens: readonly MysqlToken[], isCode: boolean): R
   };
 }
 
-/** A statement that is refused elsewhere, such as DROP COLUMN beside EXCHANGE PARTITION. */
+/** For a statement that is refused elsewhere, such as DROP COLUMN with EXCHANGE PARTITION. */
 const refusedForm = { class: 'ddl', kind: 'ddl', type: 'DDL', inside: 'defined' } as const;
 const definitions = new Set(['CREATE', 'ALTER', 'DROP', 'RENAME', 'TRUNCATE']);
-/** What a migration may hold and the closed lists do not name. */
+/** Statements that a migration may hold although the closed lists lack them. */
 const known = new Set(['SET', 'GRANT', 'REVOKE', 'DO', 'CALL', ...definitions]);
 
 const dropsDatabase = (statement: MysqlStatement) =>
   hasWords(statement, 0, 'DROP', 'DATABASE') || hasWords(statement, 0, 'DROP', 'SCHEMA');
 
-/** MariaDB runs what stands behind SET STATEMENT ... FOR. */
+/** MariaDB runs the statement after SET STATEMENT ... FOR. */
 function behindSettings(tokens: readonly MysqlToken[]): readonly MysqlToken[] {
   if (tokens[0]?.upper !== 'SET' || tokens[1]?.upper !== 'STATEMENT') return tokens;
   const at = tokens.findIndex(({ upper }) => upper === 'FOR');

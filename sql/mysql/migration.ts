@@ -6,7 +6,7 @@ import { lexMysql, type MysqlToken } from './lexer.js';
 import { reviewedMysql } from './migration-review.js';
 import { reservedDatabaseIn, reservedInTokens } from './reserved-table.js';
 
-/** AP-22 for MySQL and MariaDB on the token level; bodies of procedures, functions, triggers and events stay whole. */
+/** AP-22 for MySQL and MariaDB, at token level. Bodies of procedures, functions, triggers and events stay whole. */
 export const cutMysqlMigration =
   (names: ReservedNames): CutMigration =>
   (sql, note) => {
@@ -28,7 +28,7 @@ function refusedName(tokens: readonly MysqlToken[], names: ReservedNames): strin
   return reserved === null ? null : `reserved_table: ${reserved}`;
 }
 
-/** The tokens between semicolons, empty statements left out. */
+/** The tokens between semicolons; empty statements are dropped. */
 function cut(tokens: readonly MysqlToken[]): MysqlToken[][] {
   const statements: MysqlToken[][] = [];
   let first = 0;
@@ -43,7 +43,7 @@ function cut(tokens: readonly MysqlToken[]): MysqlToken[][] {
   return statements;
 }
 
-/** What AP-22 refuses, with its words; null when nothing. */
+/** The reason why AP-22 refuses the statement, or null. */
 function refusedWords(tokens: readonly MysqlToken[]): string | null {
   const words = tokens.map(({ upper }) => upper);
   const first = words[0] ?? '';
@@ -66,7 +66,7 @@ function refusedSetting(tokens: readonly MysqlToken[]): string | null {
   }
   if (name === 'TRANSACTION' || name === 'CHARACTERISTICS') return `transaction control: SET ${name}`;
   if (name === 'ROLE' || name === 'AUTHORIZATION') return `privileges: SET ${name}`;
-  // A user's variable may have any name: `@autocommit`, unlike `@@autocommit`.
+  // A user variable may have any name: `@autocommit`, unlike `@@autocommit`, is harmless.
   const commits = words.find((word, at) => committing.has(word) && (words[at - 1] !== '@' || words[at - 2] === '@'));
   return commits === undefined ? null : `transaction control: SET ${commits}`;
 }

@@ -2,7 +2,7 @@ import { isStatementStart } from './forms.js';
 import { lexMysql, type MysqlToken } from './lexer.js';
 import { cutStatements, type MysqlStatement, upperAt } from './statement.js';
 
-/** The literal-free text of AU-51 for MySQL; null when the text cannot be read or a statement begins like none. */
+/** The literal-free text of AU-51 for MySQL. Null when the text cannot be read or a statement has an unknown beginning. */
 export function redactMysql(text: string): string | null {
   const lexed = lexMysql(text);
   const statements = lexed.ok ? cutStatements(lexed.tokens) : null;
@@ -25,7 +25,7 @@ function redactStatement(statement: MysqlStatement): string {
   return out;
 }
 
-/** The index of the last token of a constant that begins here; null when none does. */
+/** The index of the last token of the constant that begins here, or null. */
 function lastOfConstant(statement: MysqlStatement, at: number): number | null {
   const { tokens } = statement;
   const word = upperAt(statement, at);
@@ -39,7 +39,7 @@ function lastOfConstant(statement: MysqlStatement, at: number): number | null {
   return constant !== undefined && isConstant(constant) && /^[A-Z_]+$/.test(upperAt(statement, value + 1)) ? value + 1 : null;
 }
 
-/** A word that begins with a digit may be a name, but hides too: servers differ in what they take for a number. */
+/** A word that begins with a digit may be a name, but is redacted too, because servers differ in what they take for a number. */
 const isConstant = ({ kind, text, dotted }: MysqlToken): boolean =>
   kind === 'string' || kind === 'number' || (kind === 'word' && /^\d/.test(text) && (!dotted || /^\d+$/.test(text)));
 

@@ -4,8 +4,8 @@ import { listOf, nodeOf, type Tree, taggedOf, textOf } from '../tree.js';
 import type { Accepted } from '../verdict.js';
 
 /**
- * What a second parser sees in a text beyond our verdict, or null: other statements, a stronger class, a destructive statement, or INTO
- * (SQ-3). It can make a verdict stricter only; where it sees less, ours stands.
+ * What a second parser finds in a text beyond our verdict, or null: other statements, a stronger class, a destructive statement, or INTO (SQ-3). It
+ * can only make a verdict stricter; where it finds less, ours stands.
  */
 export function seesMore(verdict: Pick<Accepted, 'statements' | 'destructive'>, trees: readonly Tree[]): string | null {
   const { statements, destructive } = verdict;
@@ -28,7 +28,7 @@ function isStronger(kind: string, ours: StatementClass): boolean {
   return theirs === 'ddl' ? !ours.endsWith('ddl') : theirs === undefined;
 }
 
-/** What a query does besides reading, at any depth; under a plain EXPLAIN only listed calls count (SQ-43). INTO comes first. */
+/** What a query does besides reading, at any depth. Under a plain EXPLAIN only listed calls count (SQ-43). INTO is checked first. */
 function findEffect(root: Tree, planned: boolean): string | null {
   const left: Tree[] = [root];
   let found: string | null = null;
@@ -56,7 +56,7 @@ function effectOf(field: string, value: Tree | undefined, planned: boolean): str
   return writes.has(field) && Object.keys(node).length > 0 ? field : null;
 }
 
-/** As in our own search, a name outside ASCII counts as listed. */
+/** As in our own check, a name outside ASCII counts as listed. */
 function callsListed(name: Tree | undefined): boolean {
   const last = textOf(nodeOf(nodeOf(listOf(name).at(-1)).Identifier).value).trimEnd();
   return isListedCall(last) || /[^\x00-\x7f]/.test(last);

@@ -3,23 +3,23 @@ import type { Tree } from '../tree.js';
 
 /** A general parser with a MySQL dialect. It accepts texts that no server does, and reads about 93 % of MariaDB's own test suite. */
 export interface SecondParser {
-  /** One tree for each statement, or null for a text that it does not know; throws when the text broke it, after which it is of no use. */
+  /** One tree per statement, or null for a text that it does not know. Throws when the text broke the parser, which is unusable from then on. */
   parse(text: string): readonly Tree[] | null;
-  /** Its memory, which never shrinks, has grown too large: it wants to be replaced. */
+  /** Its memory, which never shrinks, has grown too large; the parser should be replaced. */
   readonly worn: boolean;
 }
 
-/** Texts within its reach have taken it to 32 MiB. */
+/** Texts within its limits have grown it to 32 MiB. */
 const maxMemoryBytes = 96 * 1024 * 1024;
 
-/** What the package's own wrapper hides: how large the memory is, and whether a text was wrong or broke the parser. */
+/** Not exposed by the package's own wrapper: the size of the memory, and whether a text was wrong or broke the parser. */
 interface Binding {
   initSync(input: { module: Uint8Array }): { readonly memory: { readonly buffer: ArrayBuffer } };
   /** Throws an Error when the WASM code fails, and another object for a text that it does not know. */
   parse_sql(dialect: 'mysql', text: string): readonly Tree[];
 }
 
-/** Loads the parser (60 ms, 1.3 MiB and its code); one in a thread, because the binding keeps one instance for as long as it lives. */
+/** Loads the parser (60 ms, 1.3 MiB plus its code). Load it once per thread, because the binding keeps one instance for its lifetime. */
 export async function loadSecondParser(): Promise<SecondParser> {
   const main = import.meta.resolve('@guanmingchiu/sqlparser-ts');
   const binding: Binding = await import(new URL('../wasm/sqlparser_rs_wasm.js', main).href);

@@ -1,20 +1,20 @@
 import type { MysqlToken } from './lexer.js';
 
-/** Create stops at 100,000 bytes, which hold 20,000 tokens of an ordinary INSERT; it takes these 0.1 s. */
+/** Requests are limited to 100,000 bytes, which hold 20,000 tokens of an ordinary INSERT; the parser takes 0.1 s for these. */
 const maxBytes = 131_072;
 const maxTokens = 40_000;
 /**
- * Tokens that can lie on one path from the root of its tree to a leaf: it builds and drops chains such as `1+1+…` by recursion, and breaks
- * at about 750 operators. Lists are no chains: what stands between two commas counts by itself.
+ * Tokens that can lie on one path from the root of the parser's tree to a leaf. It builds and drops chains such as `1+1+…` by recursion, and breaks
+ * at about 750 operators. Lists are not chains: each item between two commas counts by itself.
  */
 const maxPathTokens = 1_000;
-/** Each of these on one path can make it read everything behind twice: ten take it up to 50 ms, twenty 3 s. */
+/** Each of these on one path can make the parser read everything after it twice: ten take up to 50 ms, twenty 3 s. */
 const maxPathRetries = 10;
 
 /**
- * Whether the second parser can be shown a text of these tokens. Where it cannot, our closed lists decide alone, as for the texts that it
- * does not know: it only ever makes them stricter, and a refusal would hit long lists and conditions that are in order. A text that breaks it all
- * the same is refused.
+ * Whether the second parser can be given a text of these tokens. Otherwise our closed lists decide alone, as they do for texts that it does not know:
+ * the second parser only makes verdicts stricter, and refusing instead would hit valid long lists and conditions. A text that breaks it anyway is
+ * refused.
  */
 export function isWithinReach(text: string, tokens: readonly MysqlToken[]): boolean {
   if (tokens.length > maxTokens || Buffer.byteLength(text) > maxBytes) return false;
@@ -28,11 +28,11 @@ export function isWithinReach(text: string, tokens: readonly MysqlToken[]): bool
     else if (upper === ')') closeInto(open.at(-2), open.pop());
     else if (upper === ',' || upper === ';') endItem(level);
   }
-  // Parentheses pair up in every text that was accepted.
+  // Parentheses are balanced in every accepted text.
   return open.every((level) => !isBeyond(level));
 }
 
-/** What stands between two parentheses: the item at hand, the largest group inside it, and the largest item so far. */
+/** Counts between two parentheses: the current item, the largest group inside it, and the largest item so far. */
 interface Level {
   tokens: number;
   retries: number;
@@ -60,7 +60,7 @@ function closeInto(outer: Level | undefined, inner: Level | undefined): void {
   outer.innerRetries = Math.max(outer.innerRetries, inner.mostRetries);
 }
 
-/** Words that it tries to read in a special way, and again as a name when that fails. */
+/** Words that the parser first tries to read specially, and reads again as a name when that fails. */
 function retriesOf(word: string, next: string | undefined): number {
   if (word === 'CASE' || word === 'INTERVAL') return 1;
   if (next !== '(') return 0;

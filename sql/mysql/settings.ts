@@ -4,7 +4,7 @@ import type { Refused } from '../verdict.js';
 import type { MysqlToken } from './lexer.js';
 import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
 
-/** SET with every part allowed, each value one constant or word (SQ-50, SQ-51); a value that is computed is refused. */
+/** SET where every part is allowed and each value is one constant or word (SQ-50, SQ-51). A computed value is refused. */
 export function mysqlSetting(statement: MysqlStatement, at: number): Form | Reason | Refused {
   if (hasWords(statement, at, 'TRANSACTION') || hasWords(statement, at + 1, 'TRANSACTION')) return 'transaction control';
   let next = at;
@@ -50,7 +50,7 @@ function limitCharset(value: MysqlToken | undefined): string | null {
   return plain ? null : 'the character set must be utf8, utf8mb3, utf8mb4 or DEFAULT';
 }
 
-/** The server compares names of modes without case and accents, so that only plain letters are let through. */
+/** The server compares mode names without case and accents, so only plain letters are accepted. */
 function limitMode(value: MysqlToken): string | null {
   const match = /^(['"])([\w, ]*)\1$/.exec(value.text);
   if (match === null || /[^\x00-\x7f]/.test(value.text)) return 'sql_mode must be a plain string literal';
@@ -67,7 +67,7 @@ export function withoutReadingModes(modes: string): string {
     .join(',');
 }
 
-/** A text may say them, and is then seen with them. */
+/** A text may set these modes itself; whoever reads the text then sees them. */
 const meaningModes = new Set(['EMPTY_STRING_IS_NULL', 'SIMULTANEOUS_ASSIGNMENT']);
 const scopes = new Set(['LOCAL', 'SESSION']);
 const allowed: Readonly<Record<string, Limit>> = {

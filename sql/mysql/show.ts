@@ -1,7 +1,7 @@
 import type { Rule } from './form.js';
 import { hasWords, skipWords, upperAt } from './statement.js';
 
-/** The kinds of SHOW of SQ-71; a listed call in its WHERE counts as everywhere. */
+/** The kinds of SHOW of SQ-71. A listed call in its WHERE counts as it does everywhere. */
 export const show: Rule = (statement, at) => {
   const kindAt = skipWords(statement, at, modifiers);
   const known =
@@ -22,5 +22,5 @@ const phrases = [
   ['FUNCTION', 'STATUS'],
   ['PROCEDURE', 'STATUS'],
 ] as const;
-/** Not USER, whose answer holds password hashes. */
+/** USER is left out because its answer holds password hashes. */
 const creatable = new Set(['TABLE', 'VIEW', 'DATABASE', 'SCHEMA', 'FUNCTION', 'PROCEDURE', 'TRIGGER', 'EVENT']);

@@ -1,18 +1,18 @@
 import type { MysqlToken } from './lexer.js';
 
-/** One statement's tokens with what its parentheses say. */
+/** One statement's tokens and the structure of its parentheses. */
 export interface MysqlStatement {
   readonly tokens: readonly MysqlToken[];
-  /** Parentheses around each token; a parenthesis itself counts as outside. */
+  /** Number of parentheses around each token; a parenthesis itself counts as outside. */
   readonly depths: readonly number[];
-  /** For the index of `(` the index of its `)`. */
+  /** Maps the index of each `(` to that of its `)`. */
   readonly closing: ReadonlyMap<number, number>;
 }
 
-/** The server's own parser takes about 2,000; what people write has fewer than ten. */
+/** The server's own parser takes about 2,000; people write fewer than ten. */
 const maxDepth = 200;
 
-/** The statements between semicolons, empty ones left out; a message when parentheses do not pair up or nest too deep. */
+/** The statements between semicolons, without empty ones. Returns a message when parentheses do not balance or nest too deep. */
 export function cutStatements(tokens: readonly MysqlToken[]): readonly MysqlStatement[] | string {
   const statements: MysqlStatement[] = [];
   let first = 0;
@@ -28,24 +28,24 @@ export function cutStatements(tokens: readonly MysqlToken[]): readonly MysqlStat
   return statements;
 }
 
-/** The upper-case word or sign at an index, empty outside the statement and for quoted text. */
+/** The upper-case word or sign at an index. Empty outside the statement and for quoted text. */
 export const upperAt = (statement: MysqlStatement, at: number): string => statement.tokens[at]?.upper ?? '';
 
 /** Whether these words and signs stand here, one after the other. */
 export const hasWords = (statement: MysqlStatement, at: number, ...words: readonly string[]): boolean =>
   words.every((word, offset) => upperAt(statement, at + offset) === word);
 
-/** Behind the words of the set that stand here. */
+/** The index after any words of the set that stand here. */
 export function skipWords(statement: MysqlStatement, at: number, words: ReadonlySet<string>): number {
   let next = at;
   while (words.has(upperAt(statement, next))) next += 1;
   return next;
 }
 
-/** The index behind a pair of parentheses that opens here, or the index itself. */
+/** The index after the pair of parentheses that opens here, else the index itself. */
 export const skipPair = (statement: MysqlStatement, at: number): number => (statement.closing.get(at) ?? at - 1) + 1;
 
-/** The name that a token spells: quotes taken off, case kept; null for what is no name. */
+/** The name that a token spells, without quotes and in its own case; null if it is not a name. */
 export function nameOf(token: MysqlToken | undefined): string | null {
   if (token?.kind === 'word') return token.text;
   return token?.kind === 'name' ? token.text.slice(1, -1).replaceAll('``', '`') : null;
@@ -70,5 +70,5 @@ function pairUp(tokens: readonly MysqlToken[]): MysqlStatement | string {
   return open.length === 0 ? { tokens, depths, closing } : 'an open parenthesis';
 }
 
-/** Operators that the server nests when they follow each other. */
+/** Operators that the server nests when they are repeated. */
 const nesting = new Set(['NOT', '!', '~', '-', '+']);

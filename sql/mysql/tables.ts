@@ -13,14 +13,14 @@ export interface TableReference extends TableName {
 interface Frame {
   /** A table comes next. */
   expects: boolean;
-  /** A comma brings another table. */
+  /** A comma introduces another table. */
   listing: boolean;
   /** The parentheses of EXTRACT, SUBSTRING or TRIM, whose FROM names no table. */
   isCall: boolean;
   readonly hidden: Set<string>;
 }
 
-/** The tables that queries and DML name, in order; names of a WITH are left out where they hide a table. */
+/** The tables that queries and DML name, in order. WITH names are left out where they hide a table. */
 export function findTables(statement: MysqlStatement): readonly TableReference[] {
   const found: TableReference[] = [];
   const frames: Frame[] = [newFrame(false, false)];
@@ -46,7 +46,7 @@ export function findTables(statement: MysqlStatement): readonly TableReference[]
 
 const newFrame = (expects: boolean, isCall: boolean): Frame => ({ expects, listing: expects, isCall, hidden: new Set() });
 
-/** A word that begins or ends a list of tables. */
+/** Handles a word that begins or ends a list of tables. */
 function turn(statement: MysqlStatement, at: number, frame: Frame): void {
   const word = upperAt(statement, at);
   if (word === ',') frame.expects = frame.listing;
@@ -64,7 +64,7 @@ function opens(statement: MysqlStatement, at: number, frame: Frame): boolean {
   return (word === 'FROM' && !frame.isCall) || openers.has(word);
 }
 
-/** Adds the table that stands here, and answers the index of its last token. */
+/** Adds the table at this position and returns the index of its last token. */
 function addTable(statement: MysqlStatement, at: number, frames: readonly Frame[], found: TableReference[]): number {
   const table = readTable(statement, at);
   if (table === null) return closers.has(upperAt(statement, at)) ? at - 1 : at;
@@ -77,7 +77,7 @@ function addTable(statement: MysqlStatement, at: number, frames: readonly Frame[
   return table.end - 1;
 }
 
-/** RECURSIVE hides its names at once, else each is hidden behind its own query. */
+/** RECURSIVE hides all its names immediately; otherwise each name is hidden only after its own query. */
 function hideNames(statement: MysqlStatement, at: number, frame: Frame, closings: Map<number, string>): void {
   const clause = readWith(statement, at);
   for (const { name, close } of clause?.parts ?? []) {
@@ -97,7 +97,7 @@ const closers = new Set(
   'WHERE SET GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT WINDOW SELECT VALUES VALUE RETURNING'.split(' '),
 );
 const skipped = new Set(['LATERAL', 'LOW_PRIORITY', 'IGNORE', 'QUICK', 'OJ']);
-/** Words that stand behind a table and are no alias. */
+/** Words that may follow a table and are not aliases. */
 const behindTable = new Set([
   ...closers,
   ...'AS FOR LOCK ON USING USE FORCE IGNORE JOIN INNER LEFT RIGHT CROSS NATURAL STRAIGHT_JOIN PARTITION FROM'.split(' '),

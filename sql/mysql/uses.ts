@@ -6,7 +6,7 @@ import { hasWords, type MysqlStatement, nameOf, skipPair, skipWords, upperAt } f
 import { findTables } from './tables.js';
 import { hasValueQuery } from './value-query.js';
 
-/** The functions of a query or DML statement; of a definition, none. Operators and types are the server's own, but for variables (`@`). */
+/** The functions of a query or DML statement; a definition uses none. Operators and types are the server's own, except variables (`@`). */
 export function mysqlUsesOf(statement: MysqlStatement, form: MysqlForm): Uses {
   const uses = noUses();
   if (form.kind !== 'query' && form.kind !== 'dml' && form.kind !== 'utility') return uses;
@@ -32,27 +32,27 @@ const isOfOneTable = (statement: MysqlStatement): boolean =>
   upperAt(statement, 0) === 'SELECT' &&
   findTables(statement).length === 1;
 
-/** All columns, not a product. */
+/** Whether `*` means all columns here, not multiplication. */
 const isStar = (statement: MysqlStatement, at: number): boolean =>
   upperAt(statement, at) === '*' && beforeStar.has(upperAt(statement, at - 1));
 
-/** What is called where a parenthesis opens behind this token, or null. */
+/** What the parenthesis after this token calls, or null. */
 function calledAt(statement: MysqlStatement, at: number): UsedName | null {
   const token = statement.tokens[at];
   const name = nameOf(token);
   if (token === undefined || name === null) return null;
   if (upperAt(statement, at - 1) === '.') return { schema: nameOf(statement.tokens[at - 2]) ?? '', name };
   if (token.kind === 'word' && notCalled.has(token.upper)) return null;
-  // The columns of a derived table and of a part of a WITH.
+  // A column list of a derived table or of a part of a WITH.
   const behind = upperAt(statement, at - 1) === 'AS' ? at - 2 : at - 1;
   if (upperAt(statement, behind) === ')' || hasWords(statement, skipPair(statement, at + 1), 'AS', '(')) return null;
   const folded = name.trimEnd().toLowerCase();
   const apart = token.end !== statement.tokens[at + 1]?.start;
-  // In quotes, or with a space before the parenthesis, the server takes what its grammar knows for a stored function.
+  // In quotes, or with a space before the parenthesis, the server takes names that its grammar knows for stored functions.
   return { schema: token.kind === 'name' || (apart && adjacent.has(folded)) ? '' : null, name: folded };
 }
 
-/** The last token of the table of an INSERT or REPLACE, behind which its columns may stand. */
+/** The last token of the table of an INSERT or REPLACE; its column list may follow. */
 function insertedTableEnd(statement: MysqlStatement, verbAt: number): number | null {
   const verb = upperAt(statement, verbAt);
   if (verb !== 'INSERT' && verb !== 'REPLACE') return null;
@@ -69,13 +69,13 @@ const beforeTable = words('LOW_PRIORITY DELAYED HIGH_PRIORITY IGNORE INTO');
 const withoutParentheses =
   words(`CURRENT_USER CURRENT_ROLE CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP UTC_DATE UTC_TIME
   UTC_TIMESTAMP MATCH`);
-/** Keywords that stand before a parenthesis and call nothing; a function of such a name can only be called with quotes or its database. */
+/** Keywords that may precede a parenthesis without being a call. A function with such a name can only be called in quotes or with its database. */
 const notCalled = words(`
   AND OR NOT XOR IN ON USING VALUES VALUE WHERE HAVING SELECT FROM JOIN AS ALL ANY SOME EXISTS DISTINCT DISTINCTROW UNION EXCEPT INTERSECT BY
   WHEN THEN ELSE CASE BETWEEN LIKE REGEXP RLIKE IS SET OVER ROW INTERVAL DIV MOD BINARY ESCAPE INDEX KEY PARTITION AGAINST LATERAL UPDATE INTO
   STRAIGHT_JOIN WITH RECURSIVE LIMIT OFFSET RETURNING COLUMNS OF WINDOW DECIMAL DEC NUMERIC VARCHAR VARBINARY NCHAR FLOAT DOUBLE REAL BIT INT
   INTEGER BIGINT SMALLINT TINYINT MEDIUMINT DATETIME SIGNED UNSIGNED SEPARATOR FOR`);
-/** The names of which MySQL's manual says that no space may stand behind them. */
+/** The names that, by MySQL's manual, must not be followed by a space. */
 const adjacent =
   words(`adddate bit_and bit_or bit_xor cast count curdate curtime date_add date_sub extract group_concat max mid min now position
   session_user std stddev stddev_pop stddev_samp subdate substr substring sum sysdate system_user trim variance var_pop var_samp`);

@@ -1,8 +1,8 @@
 import { hasWords, type MysqlStatement, upperAt } from './statement.js';
 
-/** Whether a query stands elsewhere than at the top, behind UNION and its like, in a WITH, in FROM, or as the rows of an INSERT. */
+/** Whether a query stands anywhere but at the top level, after UNION and similar operators, in a WITH, in FROM, or as the rows of an INSERT. */
 export function hasValueQuery(statement: MysqlStatement): boolean {
-  /** For each open parenthesis whether a query in it is a table, a part of the statement, or neither. */
+  /** For each open parenthesis: whether a query in it may be a table or a part of the statement. */
   const open: boolean[] = [];
   const fromList: boolean[] = [false];
   for (const [at, { upper, dotted }] of statement.tokens.entries()) {
@@ -26,14 +26,14 @@ function mayHoldQuery(statement: MysqlStatement, at: number, outer: boolean, inF
   if (before === 'AS' || setOperators.has(before)) return true;
   if (before === ',') return inFrom;
   if (before === '(') return outer;
-  // The rows of an INSERT, behind its table or columns; EXPLAIN in front.
+  // The rows of an INSERT, after its table or columns; EXPLAIN may precede it.
   return statement.depths[at] === 0 && isInsert(statement) && !hasWords(statement, at - 1, 'IN') && !behindSet(statement, at);
 }
 
 const isInsert = (statement: MysqlStatement): boolean =>
   statement.tokens.slice(0, 3).some(({ upper }) => upper === 'INSERT' || upper === 'REPLACE');
 
-/** Behind these words an INSERT holds expressions. */
+/** After these words an INSERT holds expressions. */
 const behindSet = (statement: MysqlStatement, at: number): boolean =>
   statement.tokens.slice(0, at).some(({ upper, dotted }) => !dotted && expressions.has(upper));
 

@@ -1,13 +1,13 @@
 import { hasWords, type MysqlStatement, nameOf, skipPair, upperAt } from './statement.js';
 
-/** `WITH [RECURSIVE] name [(columns)] AS (query), …`: its parts, each with the index of its closing parenthesis, and what comes behind. */
+/** `WITH [RECURSIVE] name [(columns)] AS (query), …`: its parts, each with the index of its closing parenthesis, and the index after it. */
 export interface MysqlWith {
   readonly recursive: boolean;
   readonly parts: readonly { name: string; close: number }[];
   readonly end: number;
 }
 
-/** The WITH that stands here; null when it is spelt otherwise. */
+/** The WITH at this position; null when it has any other form. */
 export function readWith(statement: MysqlStatement, at: number): MysqlWith | null {
   const recursive = hasWords(statement, at + 1, 'RECURSIVE');
   const parts: { name: string; close: number }[] = [];

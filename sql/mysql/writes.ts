@@ -8,7 +8,7 @@ import { copyOf, levelOf, type MysqlScope, type Range, shownAs } from './conditi
 import { hasWords, type MysqlStatement, nameOf, upperAt } from './statement.js';
 import type { TableReference } from './tables.js';
 
-/** An UPDATE or DELETE: its tables, those whose rows it writes, and where its WHERE stands. */
+/** An UPDATE or DELETE: its tables, those whose rows it writes, and the position of its WHERE. */
 export interface MysqlWrite {
   readonly verbAt: number;
   readonly whereAt: number;
@@ -17,7 +17,10 @@ export interface MysqlWrite {
   readonly references: readonly TableReference[];
 }
 
-/** Whether the WHERE selects among the rows that are written (HD-22): by itself, and with the conditions of joins by columns of the written table. */
+/**
+ * Whether the statement selects among the rows it writes (HD-22): by its WHERE alone, or together with join conditions on columns of the written
+ * table.
+ */
 export function selectsRows(statement: MysqlStatement, write: MysqlWrite): boolean {
   const { main, written } = write;
   const scopeOf = (targets: readonly TableReference[]) => scopeIn(statement, { ...write, main: targets }, copyOf(main));
@@ -43,7 +46,7 @@ const scopeIn = (statement: MysqlStatement, { main, references }: MysqlWrite, is
 
 const maxReads = 16;
 
-/** Up to ORDER BY, LIMIT and RETURNING. */
+/** The WHERE clause, up to ORDER BY, LIMIT and RETURNING. */
 export function whereOf(statement: MysqlStatement, whereAt: number): Range {
   const end = statement.tokens.findIndex(
     ({ upper, dotted }, at) => at > whereAt && !dotted && statement.depths[at] === 0 && /^(ORDER|LIMIT|RETURNING)$/.test(upper),
@@ -51,7 +54,7 @@ export function whereOf(statement: MysqlStatement, whereAt: number): Range {
   return { from: whereAt + 1, to: end === -1 ? statement.tokens.length : end };
 }
 
-/** The tables that SET names before a column; all of them where one column is bare. */
+/** The tables that SET names before a column; all tables if any column is bare. */
 export function writtenBy(
   statement: MysqlStatement,
   setAt: number,
@@ -63,7 +66,7 @@ export function writtenBy(
   return names.includes(null) ? [...main] : main.filter((each) => names.includes(shownAs(each)));
 }
 
-/** Of `t.a` and `s.t.a` the table. */
+/** The table of `t.a` or `s.t.a`. */
 function nameBefore(statement: MysqlStatement, at: number): string | null {
   const tableAt = hasWords(statement, at + 3, '.') ? at + 2 : at;
   return nameOf(statement.tokens[tableAt])?.toLowerCase() ?? null;

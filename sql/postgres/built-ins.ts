@@ -1,14 +1,15 @@
-/** What a built-in does: computes from its arguments (or reads the clock), also looks at something else, or is in neither list. */
+/** What a built-in does: `computes` from its arguments (or reads the clock), also `looks` at something else; null = in neither list. */
 export type BuiltIn = 'computes' | 'looks' | null;
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
 /**
- * Functions of `pg_catalog` every overload of which computes its result from its arguments alone: no table, catalogue, file, setting beyond those
- * that the session fixes, other session, and no effect. By name, because a text does not tell the types of its arguments; a name that is missing
- * is not harmless. A test walks the real server's `pg_proc` and demands a verdict for each. Volatile ones are here when they only read the clock or
- * draw random numbers; stable ones when all that makes them stable is the time zone, a format, or the output of a type whose verdict counts by itself.
- * Two overloads are let through: `age(xid)` counts transactions, and `length(bytea, name)` looks up a conversion, which only a superuser can make.
+ * Functions of `pg_catalog` of which every overload computes its result from its arguments alone: no table, catalogue, file, other session or effect,
+ * and no setting except those that the session fixes. Listed by name, because a text does not tell the types of its arguments; a name that is missing
+ * is not considered harmless. A test walks the real server's `pg_proc` and demands a verdict for each function. Volatile functions are listed when
+ * they only read the clock or draw random numbers. Stable ones are listed when only the time zone, a format, or the output of a type with its own
+ * verdict makes them stable. Two overloads are let through: `age(xid)` counts transactions, and `length(bytea, name)` looks up a conversion, which
+ * only a superuser can create.
  */
 const computing = words(`
   abs acos acosd acosh asin asind asinh atan atan2 atan2d atand atanh cbrt ceil ceiling cos cosd cosh cot cotd degrees div erf erfc exp
@@ -46,7 +47,9 @@ const computing = words(`
   stddev_samp string_agg sum var_pop var_samp variance
   cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank row_number bernoulli system pg_lsn`);
 
-/** They have no effect, but look at settings, the session, catalogues, sequences or sizes, or bring machinery along (XML, text search, types by name). */
+/**
+ * These have no effect, but look at settings, the session, catalogues, sequences or sizes, or pull in machinery (XML, text search, types by name).
+ */
 const looking = words(`
   current_database current_query current_schema current_schemas current_setting current_user getdatabaseencoding
   getpgusername session_user system_user version pg_client_encoding pg_char_to_encoding pg_encoding_to_char pg_encoding_max_length
@@ -72,13 +75,13 @@ const looking = words(`
   xml xml_is_well_formed xml_is_well_formed_content xml_is_well_formed_document xmlagg xmlcomment xmlconcat2 xmlexists xmltext xpath
   xpath_exists`);
 
-/** Operators of `pg_catalog`; `@@` and its former name look at text search configurations. */
+/** Operators of `pg_catalog`. `@@` and its former name are left out because they look at text search configurations. */
 const computingOperators = words(`
   !! !~ !~* !~~ !~~* # ## #- #> #>> % & && &< &<| &> * *< *<= *<> *= *> *>= + - -> ->> -|- / < <-> << <<= <<| <= <> <@ <^ = > >= >> >>=
   >^ ? ?# ?& ?- ?-| ?| ?|| @ @-@ @> @? ^ ^@ | |&> |/ |>> || ||/ ~ ~* ~<=~ ~<~ ~= ~>=~ ~>~ ~~ ~~*`);
 const lookingOperators = words('@@ @@@');
 
-/** Types of `pg_catalog` whose input and output compute; an array is what its element is. */
+/** Types of `pg_catalog` whose input and output only compute. An array follows its element type. */
 const computingTypes = words(`
   any anyarray anycompatible anycompatiblearray anycompatiblemultirange anycompatiblenonarray anycompatiblerange anyelement anyenum
   anymultirange anynonarray anyrange bit bool box bpchar bytea char cidr circle date datemultirange daterange float4 float8 inet int2

@@ -2,20 +2,20 @@ import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
 
 interface Notes {
   columns: string[];
-  /** Names that stand alone, and what they could name besides a column. */
+  /** Bare names that may be columns, and everything else that they could name. */
   alone: string[];
   tables: Set<string>;
-  /** Columns are used without being written. */
+  /** Columns are used without being written out. */
   unwritten: boolean;
   star: boolean;
   queries: number;
-  /** Something that makes more of a `*` than columns that are given out. */
+  /** Something uses the columns of a `*` beyond returning them. */
   counted: boolean;
 }
 
 /**
- * The names of the columns that a statement can compute with, or null when they are not all written. The columns of a `*` that are only given out
- * are left out: nothing is computed from them.
+ * The names of the columns that a statement can compute with, or null when they are not all written out. Columns of a `*` that are only returned do
+ * not count: nothing is computed from them.
  */
 export function columnsOf(tag: string, body: TreeNode): string[] | null {
   const notes: Notes = { columns: [], alone: [], tables: new Set(), unwritten: false, star: false, queries: 0, counted: false };
@@ -63,7 +63,7 @@ function addReference(notes: Notes, fields: readonly Tree[]): void {
   const last = fields.at(-1);
   if (nodeOf(last).A_Star !== undefined) notes.star = true;
   else notes.columns.push(word(last));
-  // A part of a longer name could be a row too: `t.c.f` is no column, `s.t.c` has a table that is noted under its own name.
+  // Part of a longer name could be a row too: `t.c.f` is not a column, and in `s.t.c` the table is noted under its own name.
   if (fields.length === 1) notes.alone.push(word(last));
 }
 

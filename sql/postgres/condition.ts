@@ -2,7 +2,7 @@ import { allOf, anyOf, type Comparison, type Condition, compare, constant, isSam
 import { listOf, nodeOf, type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
 import { covers, enter, isCopy, mayLook, type Scope } from './scope.js';
 
-/** An expression of PostgreSQL's tree as a condition on the table that the scope names. */
+/** Reads an expression of PostgreSQL's tree as a condition on the table that the scope names. */
 export function readCondition(value: Tree | undefined, scope: Scope): Condition {
   const { tag, body } = taggedOf(value);
   const read = Object.hasOwn(readers, tag) ? readers[tag] : undefined;
@@ -120,7 +120,7 @@ function readComparison(operator: string, lexpr: Tree | undefined, rexpr: Tree |
   return name === '=' && isCopy(left, right, scope) ? constant(true) : compare(name, left, right);
 }
 
-/** `a = ANY (ARRAY[…])`, and of an array that a query gives. */
+/** `a = ANY (ARRAY[…])`, or of an array that a query returns. */
 function readAny(operator: string, lexpr: Tree | undefined, rexpr: Tree | undefined, scope: Scope): Condition {
   const { tag, body } = taggedOf(rexpr);
   if (tag === 'SubLink' && body.subLinkType === 'ARRAY_SUBLINK')
@@ -144,14 +144,14 @@ function readSubquery(body: TreeNode, scope: Scope): Condition {
   const isMember = subLinkType === 'ANY_SUBLINK' && !/^(<>|<|>)$/.test(operator);
   if (isMember && covers(select, asked, scope)) return constant(true);
   const given = values.map((value) => readCondition(value, inner));
-  // A query that gives back the outer row's own columns.
+  // A query that returns the outer row's own columns.
   if (isMember && asked.length === given.length && asked.every((part, index) => isSame(part, given[index]!)))
     return { kind: 'exists', where };
   if (subLinkType === 'EXPR_SUBLINK' && select.fromClause === undefined && given.length === 1) return allOf([...given, where]);
   return other('query', [...asked, ...given, where]);
 }
 
-/** Without GROUP BY and HAVING it gives one row, whatever it finds. */
+/** Whether it aggregates without GROUP BY and HAVING; such a query returns one row, whatever it finds. */
 function aggregates({ targetList, groupClause, havingClause }: TreeNode): boolean {
   const calls = listOf(targetList).map((each) => nodeOf(nodeOf(nodeOf(nodeOf(each).ResTarget).val).FuncCall));
   const names = calls.map(({ funcname, over }) =>
@@ -174,7 +174,7 @@ function typeOf(type: Tree | undefined): string {
   return arrayBounds === undefined && typmods === undefined ? plain.join('.') : `${plain.join('.')} …`;
 }
 
-/** The conditions of what is not known by its tag: those of all nodes inside. */
+/** For unknown tags: the conditions of all nodes inside. */
 function readInside(body: TreeNode, scope: Scope): Condition[] {
   return Object.values(body).flatMap((value) => readAll(value, scope));
 }

@@ -11,7 +11,7 @@ export function addDefinition(facts: StatementFacts, tag: string, body: TreeNode
 
 const definitions: Readonly<Record<string, (facts: StatementFacts, body: TreeNode) => void>> = {
   CreateStmt: (facts, body) => {
-    // A table that may be there already is not one that the text made.
+    // A table that may already exist does not count as created by the text.
     if (body.if_not_exists !== true) facts.created.push(...tablesOf(body.relation));
     facts.changed.push(...tablesOf(...listOf(body.inhRelations)));
     Object.assign(facts, { safeForm: true, bypassable: true });
@@ -77,7 +77,7 @@ const definitions: Readonly<Record<string, (facts: StatementFacts, body: TreeNod
   },
 };
 
-/** Renaming and moving: the owner of the object is a table, but for sequences. */
+/** Renaming and moving. The object is a table or belongs to one, except for sequences. */
 function alterOther(facts: StatementFacts, relation: Tree | undefined, object: string): void {
   if (object === 'OBJECT_SEQUENCE') return;
   facts.changed.push(...tablesOf(relation));

@@ -9,7 +9,7 @@ import { usesOf } from './uses.js';
 import { tableOf, walk } from './walk-names.js';
 import { queriesIn, toldBy, unrestrictedBy } from './writes.js';
 
-/** The facts of one statement of PostgreSQL, behind any EXPLAIN; rules look at what would run (section 8). */
+/** The facts of one PostgreSQL statement, after any EXPLAIN; rules look at what would run (section 8). */
 export function factsOf(tag: string, body: TreeNode, form: Form, found: Findings): StatementFacts {
   const facts = noFacts();
   if (form.class === 'setting' || form.kind === 'show') return facts;
@@ -27,13 +27,13 @@ export function factsOf(tag: string, body: TreeNode, form: Form, found: Findings
   return completeFacts(facts);
 }
 
-/** The types of a definition: a new table has no rows that they could check, and `serial` is none. */
+/** Drops the types of a definition: a new table has no rows to check, and `serial` is not a type. */
 function withoutTypes(tag: string, uses: Uses): Uses {
   const isAltered = tag === 'AlterTableStmt';
   return { ...uses, types: uses.types.filter(({ name }) => isAltered && !/^((big|small)?serial|serial[248])$/.test(name)) };
 }
 
-/** What a node does when it runs. */
+/** Adds what a node does when it runs. */
 function addWork(facts: StatementFacts, field: string, node: TreeNode, queries: () => ReadonlyMap<string, TreeNode>): void {
   if (rowChanges.has(field)) {
     facts.changesRows = true;
@@ -56,7 +56,7 @@ function mayDelete(field: string, node: TreeNode): boolean {
   return field === 'DeleteStmt' || clauses.some(({ commandType }) => commandType === 'CMD_DELETE');
 }
 
-/** Elements of an IN list, or of an array literal behind ANY or ALL; 0 for all else. */
+/** The number of elements of an IN list, or of an array literal after ANY or ALL; 0 for all else. */
 function elementsOf({ kind, rexpr }: TreeNode): number {
   if (kind === 'AEXPR_IN') return listOf(nodeOf(nodeOf(rexpr).List).items).length;
   return kind === 'AEXPR_OP_ANY' || kind === 'AEXPR_OP_ALL' ? elementsOfArray(rexpr) : 0;

@@ -1,7 +1,7 @@
 import { isListedCall } from '../listed-calls.js';
 import { listOf, nodeOf, type Tree, textOf } from '../tree.js';
 
-/** What stands anywhere in a statement's tree (SQ-40, SQ-41). */
+/** What occurs anywhere in a statement's tree (SQ-40, SQ-41). */
 export interface Findings {
   /** INSERT, UPDATE, DELETE or MERGE, the statement itself included. */
   changesRows: boolean;
@@ -17,7 +17,7 @@ interface Notes extends Findings {
   listedColumn: boolean;
 }
 
-/** Visits every node, whatever the field it hangs in and whether or not it is tagged (SQ-5). */
+/** Visits every node, whatever field holds it and whether or not it is tagged (SQ-5). */
 export function findIn(tag: string, body: Tree): Findings {
   const found: Notes = {
     ...{ changesRows: false, locksRows: false, listedCall: false, intoTable: false, stranger: null },
@@ -43,8 +43,8 @@ export function findIn(tag: string, body: Tree): Findings {
 }
 
 /**
- * The server reads a field of a value as a call of the function of that name: `(1.5::float8).pg_sleep` sleeps. A column of a table is
- * never one, but where a function stands in FROM its alias is its value: `d.pg_sleep FROM float8(1.5) d` (SQ-42).
+ * The server reads a field of a value as a call of the function of that name: `(1.5::float8).pg_sleep` sleeps. A column of a table is never a call,
+ * but the alias of a function in FROM is its value: `d.pg_sleep FROM float8(1.5) d` (SQ-42).
  */
 function note(found: Notes, field: string, child: Tree): void {
   if (rowChanges.has(field)) found.changesRows = true;
@@ -62,7 +62,7 @@ function isListedName(part: Tree | undefined): boolean {
 }
 
 const rowChanges = new Set(['InsertStmt', 'UpdateStmt', 'DeleteStmt', 'MergeStmt']);
-/** A query stands anywhere; REPLICA IDENTITY is a part of ALTER TABLE in spite of its tag. */
+/** A query may stand anywhere. REPLICA IDENTITY is a part of ALTER TABLE despite its tag. */
 const parts = new Set(['SelectStmt', 'ReplicaIdentityStmt']);
 /** Tags begin with a capital letter, fields do not. */
 const statementTag = /^[A-Z].*Stmt$/;

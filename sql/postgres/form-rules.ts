@@ -27,7 +27,7 @@ export function createTableAs(body: TreeNode): Form | Reason {
   return tag === 'SelectStmt' ? { ...ddl('CREATE'), inside: 'runs' } : 'not understood';
 }
 
-/** ALTER TABLE and ALTER SEQUENCE by their parts. */
+/** Judges ALTER TABLE and ALTER SEQUENCE by their parts. */
 export function alterTable(body: TreeNode): Form | Reason | Refused {
   const commands = listOf(body.cmds).map((command) => nodeOf(nodeOf(command).AlterTableCmd));
   for (const { subtype } of commands) {
@@ -70,7 +70,7 @@ export function drop(body: TreeNode): Form | Refused {
   return { ...ddl('DROP'), destructive: true, outsideTransaction: body.concurrent === true };
 }
 
-/** BEGIN, COMMIT and their like (SQ-29). */
+/** BEGIN, COMMIT and similar statements (SQ-29). */
 export function transactionControl(body: TreeNode): Refused {
   return refuseFor('transaction control', textOf(body.kind).replace('TRANS_STMT_', '').replaceAll('_', ' '));
 }
@@ -82,11 +82,11 @@ export function define(body: TreeNode): Refused {
 
 const ddl = (type: string): Form => ({ class: 'ddl', kind: 'ddl', type, inside: 'defined' });
 
-/** A constraint is renamed on a table only; a column's relation may be a view or a type too. */
+/** Constraints are renamed on tables only; the relation of a column may also be a view or a type. */
 const tableOf = (object: string, body: TreeNode): string =>
   object === 'OBJECT_COLUMN' ? textOf(body.relationType) : 'OBJECT_TABLE';
 
-/** Present with any value but `false`, `off` or `0`, also when a later option says otherwise (SQ-21). */
+/** Whether the option is present with any value but `false`, `off` or `0`, even if a later option contradicts it (SQ-21). */
 function hasOption(options: Tree | undefined, name: string): boolean {
   return listOf(options).some((option) => {
     const { defname, arg } = nodeOf(nodeOf(option).DefElem);

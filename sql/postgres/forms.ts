@@ -19,7 +19,7 @@ import { setting } from './settings.js';
 
 type Rule = (body: TreeNode, limits: FormLimits) => Form | Reason | Refused;
 
-/** The form of a top-level statement, or why it is refused; a tag without a row is refused (SQ-4). */
+/** The form of a top-level statement, or why it is refused. A tag without a row is refused (SQ-4). */
 export function formOf(tag: string, body: TreeNode, limits: FormLimits): Form | Refused {
   const row = Object.hasOwn(forms, tag) ? forms[tag] : undefined;
   const form = typeof row === 'function' ? row(body, limits) : (row ?? 'not understood');

@@ -1,4 +1,4 @@
-/** The compiled PostgreSQL grammar itself: the package's own wrapper keeps one instance per process, which cannot be replaced after a crash. */
+/** The compiled PostgreSQL grammar. The package's own wrapper keeps one instance per process, which cannot be replaced after a crash. */
 declare module 'libpg-query/wasm/libpg-query.js' {
   export interface GrammarModule {
     readonly HEAPU8: Uint8Array;

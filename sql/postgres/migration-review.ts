@@ -5,7 +5,10 @@ import { factsOf } from './facts.js';
 import { findIn } from './findings.js';
 import { formOf } from './forms.js';
 
-/** What the review rules need of one statement of a migration (HD-95): it may be of a kind that is refused elsewhere, such as ALTER TABLE ... OWNER TO, DROP COLUMN. */
+/**
+ * What the review rules need of one statement of a migration (HD-95). It may be of a kind that is refused elsewhere, such as ALTER TABLE ... OWNER TO
+ * or DROP COLUMN.
+ */
 export function reviewedOf(tag: string, body: TreeNode): ReviewedStatement {
   const inner = tag === 'ExplainStmt' ? taggedOf(body.query) : { tag, body };
   const found = findIn(inner.tag, inner.body);
@@ -21,13 +24,13 @@ export function reviewedOf(tag: string, body: TreeNode): ReviewedStatement {
   };
 }
 
-/** A statement that is refused elsewhere runs nothing of what it holds. */
+/** A statement that is refused elsewhere is taken to run nothing of its inside. */
 const assumedForm = (tag: string): Form => ({
   ...{ kind: 'ddl', type: 'DDL', inside: 'defined' },
   class: tag === 'VariableSetStmt' ? 'setting' : 'ddl',
 });
 
-/** Tables go with the schema, or with all that a role owns. */
+/** Tables are dropped with the schema, or with everything that a role owns. */
 function dropsTables(tag: string, body: TreeNode): boolean {
   if (tag === 'DropOwnedStmt' || tag === 'DropdbStmt') return true;
   return (

@@ -9,7 +9,7 @@ import { reviewedOf } from './migration-review.js';
 import type { Parser } from './parser.js';
 import { valuesOf } from './settings.js';
 
-/** AP-22 for PostgreSQL by the server's own grammar; a text of an unknown dialect must mean the same to MySQL's lexer (SQ-2). */
+/** AP-22 for PostgreSQL by the server's own grammar. A text of unknown dialect must mean the same to MySQL's lexer (SQ-2). */
 export function cutPostgresMigration(parser: Parser, dialect: Dialect | null, names: ReservedNames): CutMigration {
   return (sql, note) => {
     const ambiguity = dialect === null ? findAmbiguity(sql) : null;
@@ -29,7 +29,7 @@ export function cutPostgresMigration(parser: Parser, dialect: Dialect | null, na
   };
 }
 
-/** SET TRANSACTION and its like, SET ROLE, SET SESSION AUTHORIZATION, and their RESET. */
+/** SET TRANSACTION and similar statements, SET ROLE, SET SESSION AUTHORIZATION, and their RESET. */
 function refusedSetting(tag: string, body: TreeNode): string | null {
   if (tag !== 'VariableSetStmt') return null;
   const name = textOf(body.name).toLowerCase();
@@ -41,7 +41,7 @@ function refusedSetting(tag: string, body: TreeNode): string | null {
   return changesReading ? `session state: SET ${name}, which changes how text is read` : null;
 }
 
-/** What decides how the next texts are read may only be said as it is anyway (HD-30): dumps begin so. */
+/** Settings that decide how later texts are read may only be set to the value they already have (HD-30); dumps begin that way. */
 const readAs: Readonly<Record<string, RegExp>> = {
   standard_conforming_strings: /^(on|true|yes|1)$/i,
   client_encoding: /^utf-?8$/i,
@@ -52,7 +52,7 @@ function refusedName(tag: string, body: TreeNode, names: ReservedNames): string 
   return reserved === null ? null : `reserved_table: ${reserved}`;
 }
 
-/** Visits every node, whatever it hangs in: EXPLAIN and CREATE TABLE AS hold statements too. */
+/** Visits every node in any field: EXPLAIN and CREATE TABLE AS hold statements too. */
 function refusedInside(tag: string, body: Tree): string | null {
   const open: { field: string; value: Tree }[] = [{ field: tag, value: body }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -11,7 +11,7 @@ export type Parsed =
   | { readonly ok: true; readonly statements: readonly ParsedStatement[] }
   | { readonly ok: false; readonly message: string };
 
-/** One token of the text by the server's own scanner; start and end are UTF-8 bytes, comments are tokens too. */
+/** One token of the text by the server's own scanner. Start and end count UTF-8 bytes; comments are tokens too. */
 export interface Token {
   readonly start: number;
   readonly end: number;
@@ -19,7 +19,7 @@ export interface Token {
 }
 
 export interface Parser {
-  /** False once the grammar crashed or grew too large: the next text needs a new parser. */
+  /** False once the grammar has crashed or grown too large; the next text needs a new parser. */
   readonly healthy: boolean;
   parse(text: string): Parsed;
   /** Null when the text cannot be scanned. */
@@ -27,11 +27,11 @@ export interface Parser {
 }
 
 /**
- * Levels of JSON in the parser's tree. Fixed, so that a verdict does not depend on how much stack is free: the main
- * thread's 984 KB give 8,300 levels with optimised code and half of that with cold code.
+ * Levels of JSON in the parser's tree. The limit is fixed, so that a verdict does not depend on the free stack: the main thread's 984 KB give 8,300
+ * levels with optimised code, half of that with cold code.
  */
 const maxTreeDepth = 2_000;
-/** The grammar starts with 128 MiB of address space, which never shrinks; 1 MiB of `1,1,…` grows it to 204. */
+/** The grammar starts with 128 MiB of address space, which never shrinks; 1 MiB of `1,1,…` grows it to 204 MiB. */
 const maxGrammarBytes = 160 * 1024 * 1024;
 const tooDeep: Parsed = { ok: false, message: 'nested too deep' };
 
@@ -51,7 +51,7 @@ export async function loadParser(): Promise<Parser> {
     get healthy() {
       return !crashed && grammar.HEAPU8.length <= maxGrammarBytes;
     },
-    // The grammar refuses an empty text, whose tree and tokens are plain.
+    // The grammar refuses an empty text, so it is answered here.
     parse: (text) => (text === '' ? { ok: true, statements: [] } : guarded(() => parseWith(grammar, text), tooDeep)),
     scan: (text) => (text === '' ? [] : guarded(() => scanWith(grammar, text), null)),
   };
@@ -77,7 +77,7 @@ function scanWith(grammar: GrammarModule, text: string): readonly Token[] | null
   const answer = grammar.UTF8ToString(result);
   grammar._wasm_free_string(result);
   if (!answer.startsWith('{')) return null;
-  // The scanner's answer quotes each token's text with its control characters unescaped; only offsets are read from it.
+  // The scanner's answer quotes each token's text with unescaped control characters. Only offsets are read from it.
   return listOf(readJson(answer.replace(/[\0-\x1f]/g, ' ')).tokens).map((each) => {
     const token = nodeOf(each);
     return { start: Number(token.start), end: Number(token.end), name: String(token.tokenName) };

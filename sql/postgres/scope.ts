@@ -5,28 +5,28 @@ import { restricts } from '../restricts.js';
 import { listOf, nodeOf, type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
 import { tableOf } from './walk-names.js';
 
-/** What names mean where a condition stands. */
+/** How names resolve where a condition stands. */
 export interface Scope {
   readonly table: TableName;
-  /** By which columns of the written table are named; null where a subquery's own table has that name. */
+  /** The name that qualifies columns of the written table; null where a subquery's own table has that name. */
   readonly target: string | null;
-  /** Inside a subquery, where a bare name may be the subquery's. */
+  /** Inside a subquery, where a bare name may belong to the subquery. */
   readonly inner: boolean;
-  /** By alias, the sources that hold every row of the written table, told by whether they give an expression of it unchanged. */
+  /** By alias, the sources that hold every row of the written table. Each tells whether it returns an expression of that table unchanged. */
   readonly copies: ReadonlyMap<string, (part: Condition) => boolean>;
-  /** The condition joins a copy to the table row by row, so that a column of the copy is one of the table. */
+  /** The condition joins a copy to the table row by row, so a column of the copy counts as one of the table. */
   readonly joined: boolean;
   readonly queries: ReadonlyMap<string, TreeNode>;
   readonly read: (value: Tree | undefined, scope: Scope) => Condition;
-  /** Set by `isCopy` when it meets such a join. */
+  /** `isCopy` sets this when it finds such a join. */
   readonly met: { copy: boolean };
-  /** Looks into subqueries that are left: one inside another is looked at several times. */
+  /** Remaining visits to subqueries: a nested one is visited several times. */
   readonly looks: { left: number };
 }
 
 const maxLooks = 300;
 
-/** What a statement writes, from what else it reads, and the queries that its WITH names. */
+/** What a statement writes, what else it reads, and the queries that its WITH names. */
 export interface Written {
   readonly relation: Tree | undefined;
   readonly sources: readonly Tree[];
@@ -53,7 +53,7 @@ export function conditionOf(written: Written, where: Tree | undefined, read: Sco
   return readAll([where], scope).conditions[0]!;
 }
 
-/** Read again with `joined` once a join with a copy was met among them. */
+/** Reads the conditions again with `joined` set if one of them joins a copy. */
 function readAll(values: readonly (Tree | undefined)[], scope: Scope): { conditions: Condition[]; scope: Scope } {
   const first = { ...scope, joined: false, met: { copy: false } };
   const conditions = values.map((value) => scope.read(value, first));
@@ -62,7 +62,7 @@ function readAll(values: readonly (Tree | undefined)[], scope: Scope): { conditi
   return { conditions: values.map((value) => scope.read(value, again)), scope: again };
 }
 
-/** Whether `left = right` joins a copy of the written table by the same column: true for every row. */
+/** Whether `left = right` joins a copy of the written table on the same column, which is true for every row. */
 export function isCopy(left: Condition, right: Condition, scope: Scope): boolean {
   const [one, another] = [bare(left), bare(right)];
   const found = isCopyOf(one, another, scope) || isCopyOf(another, one, scope);
@@ -78,7 +78,7 @@ function isCopyOf(own: Condition, copied: Condition, { copies, inner }: Scope): 
   return inner && isBare && [...copies.values()].some((gives) => gives(own));
 }
 
-/** A subquery as seen from outside: its condition, its results, and what names mean inside it. */
+/** A subquery seen from outside: its condition, its results, and how names resolve inside it. */
 export function enter(select: TreeNode, outer: Scope): { where: Condition; values: readonly Tree[]; inner: Scope } {
   const names = new Set(listOf(select.fromClause).flatMap(namesIn));
   const hidden = [...outer.copies].filter(([name]) => !names.has(name));
@@ -102,19 +102,19 @@ export function enter(select: TreeNode, outer: Scope): { where: Condition; value
 
 const maxNesting = 20;
 
-/** False once too much was looked at; what is not known counts as unrestricted. */
+/** False once the budget is used up; unknown conditions then count as unrestricted. */
 export function mayLook({ looks }: Scope): boolean {
   looks.left -= 1;
   return looks.left >= 0;
 }
 
-/** Whether a query gives these expressions of the written table for each of its rows: `SELECT id FROM t` without a condition that restricts. */
+/** Whether a query returns these expressions of the written table for every row: `SELECT id FROM t` without a restricting condition. */
 export function covers(select: TreeNode, asked: readonly Condition[], scope: Scope, depth = 0): boolean {
   if (depth > maxNesting || !mayLook(scope)) return true;
   const arm = (side: Tree | undefined) => covers(nodeOf(side), asked, scope, depth + 1);
   if (select.op === 'SETOP_UNION') return arm(select.larg) || arm(select.rarg);
   if (select.op === 'SETOP_INTERSECT') return arm(select.larg) && arm(select.rarg);
-  // `LIMIT ALL` and `LIMIT (SELECT …)` bound nothing that can be seen.
+  // `LIMIT ALL` and `LIMIT (SELECT …)` give no visible bound.
   const isLimited = nodeOf(nodeOf(select.limitCount).A_Const).ival !== undefined;
   if (select.op === 'SETOP_EXCEPT' || isLimited || select.havingClause !== undefined) return false;
   const plain: Scope = { ...scope, inner: false, joined: false, copies: new Map() };
@@ -132,7 +132,7 @@ function isResult(part: Condition, results: readonly Tree[], at: number, local: 
   return at < results.length && isSame(part, local.read(results[at], local));
 }
 
-/** Sources that hold every row of the written table: itself, a query of all of it, or what is joined to it without losing rows. */
+/** Sources that hold every row of the written table: the table itself, a query of all of it, or a join that loses no rows of it. */
 function copiesIn(sources: readonly Tree[], scope: Scope, depth = 0): Map<string, (part: Condition) => boolean> {
   const found = new Map<string, (part: Condition) => boolean>();
   for (const source of sources) for (const [alias, gives] of copiesOf(source, scope, depth)) found.set(alias, gives);
@@ -153,7 +153,7 @@ function copiesOf(source: Tree, scope: Scope, depth: number): Map<string, (part:
   return isTable ? new Map([[alias, () => true]]) : new Map();
 }
 
-/** A query of WITH sees a table of its own name, not itself. */
+/** Inside a WITH query, its own name means a table, not the query itself. */
 const without = (scope: Scope, name: string): Scope => ({
   ...scope,
   queries: new Map([...scope.queries].filter(([each]) => each !== name)),
@@ -177,14 +177,14 @@ function keptSides({ jointype, larg, rarg, quals, usingClause, isNatural }: Tree
   return [...(left && larg !== undefined ? [larg] : []), ...(right && rarg !== undefined ? [rarg] : [])];
 }
 
-/** Names by which the columns of a source can be named. */
+/** Names that can qualify the columns of a source. */
 function namesIn(source: Tree): readonly string[] {
   const { tag, body } = taggedOf(source);
   const inside = tag === 'JoinExpr' ? [body.larg, body.rarg].flatMap((side) => (side === undefined ? [] : namesIn(side))) : [];
   return [...inside, aliasOf(body)];
 }
 
-/** The conditions of its joins. */
+/** The conditions of a source's joins. */
 function qualsIn(source: Tree): readonly Tree[] {
   const { tag, body } = taggedOf(source);
   if (tag !== 'JoinExpr') return [];

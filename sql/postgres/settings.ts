@@ -3,7 +3,7 @@ import { refuseFor } from '../reasons.js';
 import { listOf, nodeOf, type TreeNode, textOf } from '../tree.js';
 import type { Refused } from '../verdict.js';
 
-/** SET, SET TIME ZONE, SET NAMES and RESET of PostgreSQL: an allowed setting or why not (SQ-29, SQ-31, SQ-50, SQ-51). */
+/** SET, SET TIME ZONE, SET NAMES and RESET of PostgreSQL: the form of an allowed setting, or why it is refused (SQ-29, SQ-31, SQ-50, SQ-51). */
 export function setting(body: TreeNode, statementTimeoutSecs: number): Form | Refused {
   const name = textOf(body.name).toLowerCase();
   if (body.kind === 'VAR_SET_MULTI') return refuseFor('transaction control', `SET ${textOf(body.name)}`);
@@ -14,7 +14,7 @@ export function setting(body: TreeNode, statementTimeoutSecs: number): Form | Re
   return why === null ? { class: 'setting', kind: 'setting', type: 'SELECT', inside: 'runs' } : refuseFor('session state', why);
 }
 
-/** Values as written, null for DEFAULT; the answer says what is wrong. */
+/** Gets the values as written, null for DEFAULT. Returns what is wrong, or null. */
 type Limit = (values: readonly string[] | null, statementTimeoutSecs: number) => string | null;
 const anything: Limit = () => null;
 
@@ -41,7 +41,7 @@ function limitEncoding(values: readonly string[] | null): string | null {
   return values?.length === 1 && values[0]?.toLowerCase() === 'utf8' ? null : 'client_encoding must be UTF8';
 }
 
-/** Leading zeros are left out: the server reads them as octal. */
+/** Leading zeros are rejected: the server reads them as octal. */
 const duration = /^\s*(0|[1-9]\d*)(\.\d+)?\s*(us|ms|s|min|h|d)?\s*$/;
 const msOf: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
 
@@ -50,7 +50,6 @@ function milliseconds(value: string): number | null {
   return match === null ? null : Number(`${match[1]}${match[2] ?? ''}`) * (msOf[match[3] ?? 'ms'] ?? Number.NaN);
 }
 
-/** The values of a SET as written. */
 export function valuesOf(body: TreeNode): readonly string[] {
   return listOf(body.args).map((arg) => {
     const { sval, ival, fval } = nodeOf(nodeOf(arg).A_Const);

@@ -1,7 +1,7 @@
 import { listOf, nodeOf, type Tree, type TreeNode } from '../tree.js';
 import type { Token } from './parser.js';
 
-/** Typed constants (`DATE '…'`, `N'…'`, `INTERVAL '…' DAY TO SECOND`) by the index of their first word; the value is their last. */
+/** Typed constants (`DATE '…'`, `N'…'`, `INTERVAL '…' DAY TO SECOND`): maps the index of the first word to that of the last. */
 export function findTypedConstants(tree: Tree, words: readonly Word[]): ReadonlyMap<number, number> {
   const indexByStart = new Map(words.map((word, index) => [word.start, index]));
   const spans = new Map<number, number>();
@@ -15,7 +15,7 @@ export function findTypedConstants(tree: Tree, words: readonly Word[]): Readonly
   return spans;
 }
 
-/** The parser gives the cast of a typed constant no location of its own, and the type stands before the constant. */
+/** The parser gives the cast of a typed constant no location; the type stands before the constant. */
 function note(
   spans: Map<number, number>,
   cast: TreeNode,
@@ -31,7 +31,7 @@ function note(
   spans.set(first, lastWord(type, first, value, words));
 }
 
-/** INTERVAL's fields stand behind the constant; with a precision (`INTERVAL(3) '…'`) it has none. */
+/** INTERVAL's fields follow the constant; with a precision (`INTERVAL(3) '…'`) there are none. */
 function lastWord(type: TreeNode, first: number, value: number, words: readonly Word[]): number {
   const hasFields =
     listOf(type.typmods).length > 0 && /^interval$/i.test(words[first]?.text ?? '') && words[first + 1]?.text !== '(';

@@ -3,7 +3,7 @@ import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
 import { distinctUses, noUses } from '../uses.js';
 import { columnsOf } from './columns.js';
 
-/** The functions, operators and types of one statement of PostgreSQL, whatever the field they hang in (SQ-5). */
+/** The functions, operators and types of one PostgreSQL statement, whatever field holds them (SQ-5). */
 export function usesOf(tag: string, body: TreeNode): Uses {
   const uses = noUses();
   let functionInFrom = false;
@@ -74,7 +74,7 @@ const notes: Readonly<Record<string, (uses: Uses, node: TreeNode) => void>> = {
   RangeTableFunc: (uses) => addXml(uses),
 };
 
-/** What the words without parentheses stand for; all others tell the time. */
+/** The functions behind keywords without parentheses; all other such keywords read the clock. */
 const valueFunctions: Readonly<Record<string, string>> = {
   current_role: 'current_user',
   current_user: 'current_user',
@@ -84,7 +84,7 @@ const valueFunctions: Readonly<Record<string, string>> = {
   current_schema: 'current_schema',
 };
 
-/** `int[]` is an array of `int4`, both of which count; `t.c%TYPE` is whatever the column is. */
+/** `int[]` is an array of `int4`, and both count; `t.c%TYPE` may be any type. */
 function addType(uses: Uses, node: TreeNode): void {
   const type = nameOf(listOf(node.names));
   uses.types.push(node.pct_type === true ? { schema: type.schema ?? '', name: `${type.name}%type` } : type);

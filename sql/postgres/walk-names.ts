@@ -1,14 +1,14 @@
 import type { TableName } from '../../domain/statement.js';
 import { listOf, nodeOf, type Tree, type TreeNode, textOf } from '../tree.js';
 
-/** The parts of one WITH that can be seen from somewhere: those before a position. */
+/** The parts of one WITH that are visible: those before a position. */
 interface Scope {
   readonly positions: ReadonlyMap<string, number>;
   readonly before: number;
   readonly outer: Scope | null;
 }
 
-/** Visits every node under its field or tag, with whether a WITH hides a name there; the statement's own tag comes first. */
+/** Visits every node with its field or tag, and tells whether a WITH hides a name there. The statement's own tag comes first. */
 export function walk(
   tag: string,
   body: TreeNode,
@@ -42,7 +42,7 @@ function isHidden(name: string, scope: Scope | null): boolean {
   return false;
 }
 
-/** Each part of a WITH sees the parts before it, with RECURSIVE all of them; the answer is what the statement sees. */
+/** Each part of a WITH sees the parts before it, with RECURSIVE all of them. Returns the scope of the statement itself. */
 function openWith(clause: TreeNode, outer: Scope | null, open: Open[]): Scope | null {
   const parts = listOf(clause.ctes).map((part) => nodeOf(nodeOf(part).CommonTableExpr));
   if (parts.length === 0) return outer;
@@ -59,7 +59,7 @@ export function tableOf(node: Tree | undefined): TableName | null {
   return relname === undefined ? null : { schema: textOf(schemaname) || null, name: textOf(relname) };
 }
 
-/** The table of a list of name parts, as DROP and COMMENT have it. */
+/** The table of a list of name parts, as in DROP and COMMENT. */
 export function tableOfParts(parts: readonly Tree[]): TableName {
   const names = parts.map((part) => textOf(nodeOf(nodeOf(part).String).sval));
   return { schema: names.at(-2) ?? null, name: names.at(-1) ?? '' };

@@ -8,7 +8,7 @@ import { readCondition } from './condition.js';
 import { conditionOf, type Written } from './scope.js';
 import { walk } from './walk-names.js';
 
-/** The queries that a WITH anywhere in a statement names; the first of a name. */
+/** The queries that any WITH of a statement names. On a repeated name the first wins. */
 export function queriesIn(tag: string, body: TreeNode): ReadonlyMap<string, TreeNode> {
   const queries = new Map<string, TreeNode>();
   walk(tag, body, (field, { ctename, ctequery }) => {
@@ -19,7 +19,7 @@ export function queriesIn(tag: string, body: TreeNode): ReadonlyMap<string, Tree
   return queries;
 }
 
-/** How a statement that changes rows tells which: into what it only inserts, and the rows that its text tells one by one (HD-96). */
+/** How a statement that changes rows identifies them: tables it only inserts into, and rows that its text lists one by one (HD-96). */
 export function toldBy(field: string, node: TreeNode, table: TableName): Pick<StatementFacts, 'insertedInto' | 'fixed'> {
   if (field === 'InsertStmt') {
     const select = nodeOf(nodeOf(node.selectStmt).SelectStmt);
@@ -41,7 +41,7 @@ export function unrestrictedBy(field: string, node: TreeNode, queries: ReadonlyM
   return field === 'MergeStmt' ? unrestrictedMerge(node, written([node.sourceRelation ?? null])) : [];
 }
 
-/** The rows that match are restricted by ON, those that no row of the source matches by the clause's own condition only. */
+/** ON restricts the rows that match. Only the clause's own condition restricts rows that no source row matches. */
 function unrestrictedMerge(node: TreeNode, written: Written): ReviewRule[] {
   const isJoined = isRestricted(written, node.joinCondition);
   const clauses = listOf(node.mergeWhenClauses).map((clause) => nodeOf(nodeOf(clause).MergeWhenClause));
@@ -55,7 +55,7 @@ function unrestrictedMerge(node: TreeNode, written: Written): ReviewRule[] {
   return [...new Set(hits)];
 }
 
-/** A WHERE CURRENT OF names one row. */
+/** WHERE CURRENT OF names one row. */
 function isRestricted(written: Written, where: Tree | undefined): boolean {
   if (where === undefined) return false;
   return nodeOf(where).CurrentOfExpr !== undefined || restricts(conditionIn(written, where));
