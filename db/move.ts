@@ -17,7 +17,7 @@ import { lockRunningExecution, lockState, readState } from './request-state.js';
 import { at } from './row-types.js';
 import { decisionCode, stateCode } from './vouching.js';
 
-export interface Moved {
+export interface Moved<Facts = unknown> {
   before: StoredRequest;
   after: StoredRequest;
   now: number;
@@ -25,35 +25,49 @@ export interface Moved {
   changed: boolean;
   /** Thrown by the caller after the commit: what a refusal noticed is kept (ET-13, AG-44). */
   refusal: GatewayError | null;
+  /** What was read for the decision. */
+  facts: Facts;
+  claim: NewClaim | null;
 }
 
 /** Decides under the row's lock; a claim also brings what its execution row keeps for the agent. */
-export type Decide = (request: StoredRequest, now: number) => Verdict & { claim?: NewClaim };
+export type Decide<Facts = undefined> = (request: StoredRequest, now: number, facts: Facts) => Verdict & { claim?: NewClaim };
+
+interface HowToMove<Facts> {
+  /** What the decision needs besides the request. Its statements are sent before the request is locked, so it may lock a user (IM-65). */
+  read?: (tx: Transaction) => Promise<Facts>;
+  lockExecution?: boolean;
+  /** The move may dispatch, start or end a migration: its pair is locked before its row. */
+  pair?: boolean;
+}
 
 /**
  * The only writer of a request's state after its creation: lock the row, load, decide, and write row, decision, execution, audit events and news in the
- * same transaction. A refusal without a change is thrown; 404 for an unknown id. `behind` is a lock that was asked for just before; `pair` says that the
- * move may dispatch, start or end a migration, whose pair is locked before its row.
+ * same transaction. A refusal without a change is thrown; 404 for an unknown id.
  */
-export async function move(
+export async function move<Facts = undefined>(
   tx: Transaction,
   id: string,
-  decide: Decide,
-  options: { lockExecution?: boolean; behind?: Promise<unknown>; pair?: boolean } = {},
-): Promise<Moved> {
-  const pair = options.pair ? lockPairOf(tx, id) : undefined;
-  let [loaded] = await Promise.all([lockState(tx, id), options.behind, pair]);
+  decide: Decide<Facts>,
+  how: HowToMove<Facts> = {},
+): Promise<Moved<Facts>> {
+  // All of it travels together, in the order of locks: user, pair, request.
+  const reading = how.read?.(tx);
+  const pair = how.pair ? lockPairOf(tx, id) : undefined;
+  const [locked, read] = await Promise.all([lockState(tx, id), reading, pair]);
+  const facts = read as Facts;
+  let loaded = locked;
   if (loaded === undefined) throw notFound('request');
-  if (options.lockExecution) {
+  if (how.lockExecution) {
     await lockRunningExecution(tx, id);
     loaded = (await readState(tx, id)) ?? loaded;
   }
   const { request: before, now } = loaded;
-  const { change, refusal, claim } = decide(before, now);
+  const { change, refusal, claim } = decide(before, now, facts);
   if (change === null && refusal !== null) throw refusal;
   const after = change === null ? before : apply(before, change, now);
   if (change !== null) write(tx, { before, after }, change, now, claim);
-  return { before, after, now, view: viewOf(after, now), changed: change !== null, refusal };
+  return { before, after, now, view: viewOf(after, now), changed: change !== null, refusal, facts, claim: claim ?? null };
 }
 
 /** The request as the change leaves it; a change without news (a late result) leaves version and `updated_at` alone. */

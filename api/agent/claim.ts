@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { SigningKey } from '../../crypto/ed25519.js';
 import { signExecutionToken } from '../../crypto/execution-token.js';
 import { type ClaimContext, findClaimContext, findScopes, markerFormOf } from '../../db/agents.js';
+import type { Transaction } from '../../db/client.js';
 import { lockOwnerOf } from '../../db/creation.js';
 import { violates } from '../../db/errors.js';
-import { type Decide, move } from '../../db/move.js';
+import { move } from '../../db/move.js';
 import { iso } from '../../db/row-types.js';
 import { forbidden, GatewayError, invalid, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
@@ -61,47 +62,30 @@ async function commitClaim(
   claimId: string | null,
   times: { leaseFloorMs: number },
 ): Promise<string> {
-  let answer = '';
-  const executionId = randomUUID();
-  await commitMove(services, async (tx) => {
-    // The owner's row is locked before the request's (IM-65); all of it travels together.
-    let ownerActive = false;
-    let context!: ClaimContext;
-    let signer!: SigningKey;
-    const behind = Promise.all([
+  const read = async (tx: Transaction) => {
+    const [owner, context] = await Promise.all([
       lockOwnerOf(tx, call.params.id),
       findClaimContext(tx, call.caller.id, call.params.id, claimId),
-    ]).then(async ([owner, found]) => {
-      checkContext(call, found);
-      signer = await services.signingKeys.signer(found.signingKeyId, tx);
-      ownerActive = owner?.active ?? false;
-      context = found;
-    });
-    const decide: Decide = (request, now) => {
-      const repeated = repeatedAnswer(call, context);
-      if (repeated !== null) {
-        answer = repeated;
-        return nothing;
-      }
-      const terms = claimTerms(call.generation, request, times.leaseFloorMs);
-      const verdict = judge(
-        request,
-        {
-          kind: 'claim',
-          actor: call.actor,
-          agent: agentFacts(call.caller.id, context, request),
-          facts: { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, call.generation, context.dialect) },
-          execution: { id: executionId, claimId, leaseMs: terms.leaseMs, windowSecs: terms.windowSecs },
-        },
-        now,
-      );
-      if (verdict.change === null || verdict.refusal !== null) return verdict;
-      answer = claimAnswer(services, signer, request, verdict.change.state.execution!, terms, now);
-      return { ...verdict, claim: { answer, leaseSecs: Math.ceil(terms.leaseMs / 1000), tokenId: agentOf(call.caller).tokenId } };
-    };
-    return move(tx, call.params.id, decide, { behind, pair: true });
-  });
-  return answer;
+    ]);
+    checkContext(call, context);
+    const signer = await services.signingKeys.signer(context.signingKeyId, tx);
+    return { context, signer, ownerActive: owner?.active ?? false };
+  };
+  const executionId = randomUUID();
+  const decide = (request: StoredRequest, now: number, { context, signer, ownerActive }: Awaited<ReturnType<typeof read>>) => {
+    if (repeatedAnswer(call, context) !== null) return nothing;
+    const terms = claimTerms(call.generation, request, times.leaseFloorMs);
+    const { leaseMs, windowSecs } = terms;
+    const agent = agentFacts(call.caller.id, context, request);
+    const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, call.generation, context.dialect) };
+    const execution = { id: executionId, claimId, leaseMs, windowSecs };
+    const verdict = judge(request, { kind: 'claim', actor: call.actor, agent, facts, execution }, now);
+    if (verdict.change === null || verdict.refusal !== null) return verdict;
+    const answer = claimAnswer(services, signer, request, verdict.change.state.execution!, terms, now);
+    return { ...verdict, claim: { answer, leaseSecs: Math.ceil(leaseMs / 1000), tokenId: agentOf(call.caller).tokenId } };
+  };
+  const moved = await commitMove(services, (tx) => move(tx, call.params.id, decide, { read, pair: true }));
+  return moved.claim?.answer ?? repeatedAnswer(call, moved.facts.context) ?? '';
 }
 
 function agentFacts(

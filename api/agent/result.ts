@@ -1,6 +1,6 @@
 import type { Transaction } from '../../db/client.js';
 import { type FoundExecution, findExecution, listAttempts } from '../../db/executions.js';
-import { type Decide, type Moved, move } from '../../db/move.js';
+import { type Moved, move } from '../../db/move.js';
 import { insertRelay, insertResult } from '../../db/results.js';
 import { mayReport } from '../../domain/agent-scopes.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
@@ -112,7 +112,7 @@ async function moveByResult(
   const by = (reported: FoundExecution, request: StoredRequest, now: number) =>
     judge(request, { kind: 'result', actor, agentId: caller.id, executionId: reported.id, reported, submission }, now);
   let older = false;
-  const decide: Decide = (request, now) => {
+  const decide = (request: StoredRequest, now: number) => {
     older = request.execution?.id !== execution.id;
     return older ? nothing : by(execution, request, now);
   };

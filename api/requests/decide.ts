@@ -1,6 +1,6 @@
 import type { Transaction } from '../../db/client.js';
 import { lockOwnerOf } from '../../db/creation.js';
-import { type Decide, type Moved, move } from '../../db/move.js';
+import { type Moved, move } from '../../db/move.js';
 import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
 import { deleteRelay } from '../../db/results.js';
@@ -9,7 +9,6 @@ import { notFound } from '../../domain/errors.js';
 import { conflict } from '../../domain/request/guards.js';
 import { judge } from '../../domain/request/judge.js';
 import type { StoredRequest } from '../../domain/request/types.js';
-import type { Dialect } from '../../domain/statement.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import { type Reply, reply } from '../http/reply.js';
@@ -20,7 +19,7 @@ import { countMoved } from './moved.js';
 type ById<B> = Call<{ id: string }, undefined, B>;
 
 /** Runs one move in its own transaction; what a refusal noticed is committed before it is thrown. */
-export async function commitMove(services: Services, work: (tx: Transaction) => Promise<Moved>): Promise<Moved> {
+export async function commitMove<M extends Moved>(services: Services, work: (tx: Transaction) => Promise<M>): Promise<M> {
   const moved = await services.database.transaction(work);
   countMoved(services.metrics, moved);
   if (moved.refusal !== null) throw moved.refusal;
@@ -61,23 +60,22 @@ export async function rejectRequest(call: ById<{ comment: string | null }>, serv
 export async function resumeRequest(call: ById<{ reason: string | null }>, services: Services, times: { dispatchMs: number }) {
   const { caller, actor, body, generation } = call;
   const id = requestId(call.params.id);
+  const read = async (tx: Transaction) => {
+    const [owner, dialect] = await Promise.all([lockOwnerOf(tx, id), findLearntDialectOf(tx, id)]);
+    return { owner, dialect };
+  };
   const { after } = await commitMove(services, async (tx) => {
-    let ownerActive = false;
-    let learnt: Dialect | null = null;
-    const behind = Promise.all([lockOwnerOf(tx, id), findLearntDialectOf(tx, id)]).then(([owner, dialect]) => {
-      ownerActive = owner?.active ?? false;
-      learnt = dialect;
-    });
-    const decide: Decide = (request, now) => {
+    const decide = (request: StoredRequest, now: number, { owner, dialect }: Awaited<ReturnType<typeof read>>) => {
+      const ownerActive = owner?.active ?? false;
+      const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation, dialect) };
       const policy = executionPolicy(generation, request);
-      const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation, learnt) };
       return judge(
         request,
         { kind: 'resume', caller, actor, reason: body.reason, policy, facts, dispatchMs: times.dispatchMs },
         now,
       );
     };
-    const moved = await move(tx, id, decide, { behind, pair: true });
+    const moved = await move(tx, id, decide, { read, pair: true });
     if (moved.refusal === null && moved.before.execution !== null) deleteRelay(tx, id);
     return moved;
   });
