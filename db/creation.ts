@@ -1,17 +1,17 @@
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
-import type { AuditDraft } from '../domain/audit.js';
-import { currentSelectors, openSelectors } from '../domain/request/approval.js';
-import { type Creation, decisionTrace } from '../domain/request/creation.js';
+import { type Creation, type createdRequest, decisionTrace } from '../domain/request/creation.js';
 import type { StoredRequest } from '../domain/request/types.js';
 import { viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
 import type { Queryable, Transaction } from './client.js';
 import { dryRunInsert } from './dry-run-jobs.js';
+import { stateColumns } from './move.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
+import { type Parameters, parameters } from './parameters.js';
 import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
-import { keyCheckColumn, requestCode, requireCurrentKey, stateCode } from './vouching.js';
+import { keyCheckColumn, requestCode, requireCurrentKey } from './vouching.js';
 
 /** Texts that are stored beside the request and never change. */
 export interface CreationTexts {
@@ -57,133 +57,92 @@ export async function lockOwnerOf(tx: Transaction, requestId: string): Promise<{
   return row;
 }
 
-const columns = [
-  'id',
-  'status',
-  'requester',
-  'requester_role',
-  'database',
-  'environment',
-  'operation',
-  'dialect',
-  'detail',
-  'statement_type',
-  'risk_level',
-  'reason',
-  'idempotency_key',
-  'fingerprint',
-  'metadata',
-  'emergency',
-  'allow_ddl',
-  'no_result_store',
-  'max_affected_rows',
-  'search_path',
-  'require_approval',
-  'share_with',
-  'share_selectors',
-  'workflow',
-  'step_selectors',
-  'open_selectors',
-  'policy_revision',
-  'approval_digest',
-  'decision_trace',
-  'redacted_detail',
-  'fence',
-  'created_at',
-  'updated_at',
-  'expires_at',
-  'approved_at',
-  'dispatch_by',
-  'dispatched_at',
-  'dispatch_deadline',
-  'passed_by',
-  'request_mac',
-  'state_mac',
-  'dispatch_busy_ms',
-] as const;
-const parameterOf = (column: (typeof columns)[number]) => `$${columns.indexOf(column) + 1}`;
-const after = (n: number) => `$${columns.length + n}`;
-const insertText = `with created as (
-    insert into requests (${columns.join(', ')}) values (${columns.map((_, index) => `$${index + 1}`).join(', ')})
-  ), ${auditInsert(after(1))}, ${outboxInsert({ request: '$1', version: '1', signal: "'change'", actor: '$3', step: 'null', view: after(2), starts: 'true', lingerMs: after(3) })},
-  ${contextInsert({ request: '$1', context: after(4) })}`;
-const explainInsertText = `${insertText}, ${dryRunInsert({ request: '$1', database: parameterOf('database'), environment: parameterOf('environment'), statements: after(5), errors: after(6), now: parameterOf('created_at') })}`;
-
 /** RQ-27, RQ-29: request, snapshot, digest, trace, first dispatch, audit events, news, context and EXPLAIN jobs in one statement; a taken key is a unique violation of `requests_by_key`. `pairBusyMs` is what the locked pair of a migration has been busy for. */
 export function insertRequest(
   tx: Transaction,
   creation: Creation,
   texts: CreationTexts,
-  request: StoredRequest,
-  events: AuditDraft[],
+  { request, events }: ReturnType<typeof createdRequest>,
   pairBusyMs = 0,
 ): void {
-  const subject = {
-    requestId: request.id,
-    operation: request.operation,
-    database: request.database,
-    environment: request.environment,
-    detailFingerprint: texts.detailFingerprint,
-    detailRaw: texts.detailRaw,
-  };
+  const { id, operation, database, environment } = request;
+  const { detailFingerprint, detailRaw } = texts;
   const dispatched = request.status === 'dispatched';
   const explained = creation.explain.length > 0;
-  tx.send(`${explained ? explainInsertText : insertText} select 1`, [
-    ...columnValues(creation, texts, request, tx.macs),
-    pairBusyMs,
-    auditRows(events, subject),
-    JSON.stringify(viewOf(request, request.createdAt)),
-    dispatched ? dispatchedLingerMs : 0,
-    contextValue(creation.context),
-    ...(explained ? [creation.explain.map(({ sql }) => sql), creation.explain.map(({ error }) => error)] : []),
-  ]);
+  const p = parameters();
+  const columns = {
+    ...fixedColumns(creation, texts, request, tx.macs),
+    ...stateColumns(request, tx.macs),
+    dispatch_busy_ms: pairBusyMs,
+  };
+  const values = Object.values(columns).map(p.add);
+  const news = {
+    ...{ request: p.add(id), version: '1', signal: "'change'", actor: p.add(request.requester), step: 'null', starts: 'true' },
+    view: p.add(JSON.stringify(viewOf(request, request.createdAt))),
+    lingerMs: p.add(dispatched ? dispatchedLingerMs : 0),
+  };
+  const subject = { requestId: id, operation, database, environment, detailFingerprint, detailRaw };
+  const inserts = [
+    `created as (insert into requests (${Object.keys(columns).join(', ')}) values (${values.join(', ')}))`,
+    auditInsert(p.add(auditRows(events, subject))),
+    outboxInsert(news),
+    contextInsert({ request: news.request, context: p.add(contextValue(creation.context)) }),
+    ...(explained ? [explainInsert(p, creation, request)] : []),
+  ];
+  tx.send(`with ${inserts.join(', ')} select 1`, p.values);
   tx.wake(topic.outbox);
-  if (dispatched || explained) tx.wake(topic.jobs(request.database, request.environment));
+  if (dispatched || explained) tx.wake(topic.jobs(database, environment));
 }
 
-function columnValues(creation: Creation, texts: CreationTexts, request: StoredRequest, macs: ApprovalMacs): unknown[] {
+function explainInsert(p: Parameters, { explain }: Creation, request: StoredRequest): string {
+  return dryRunInsert({
+    request: p.add(request.id),
+    database: p.add(request.database),
+    environment: p.add(request.environment),
+    statements: p.add(explain.map(({ sql }) => sql)),
+    errors: p.add(explain.map(({ error }) => error)),
+    now: p.add(at(request.createdAt)),
+  });
+}
+
+/** The columns that no move changes. */
+function fixedColumns(
+  creation: Creation,
+  texts: CreationTexts,
+  request: StoredRequest,
+  macs: ApprovalMacs,
+): Record<string, unknown> {
   const { input } = creation;
-  return [
-    request.id,
-    request.status,
-    request.requester,
-    request.requesterRole,
-    request.database,
-    request.environment,
-    request.operation,
-    request.dialect,
-    request.detail,
-    creation.statementType,
-    creation.risk.level,
-    input.reason,
-    input.idempotencyKey,
-    texts.fingerprint,
-    input.metadata,
-    input.emergency,
-    input.allowDdl,
-    input.noResultStore,
-    request.maxAffectedRows,
-    request.searchPath,
-    input.requireApproval,
-    input.shareWith,
-    input.shareSelectors,
-    JSON.stringify(request.workflow),
-    currentSelectors(request),
-    openSelectors(request),
-    request.policyRevision,
-    request.approvalDigest,
-    JSON.stringify(decisionTrace(creation)),
-    texts.redactedDetail,
-    request.fence,
-    at(request.createdAt),
-    at(request.updatedAt),
-    at(request.expiresAt),
-    at(request.approvedAt),
-    at(request.dispatchBy),
-    at(request.dispatchedAt),
-    at(request.dispatchDeadline),
-    request.passedBy,
-    requestCode(request, macs),
-    stateCode(request, macs),
-  ];
+  return {
+    id: request.id,
+    requester: request.requester,
+    requester_role: request.requesterRole,
+    database: request.database,
+    environment: request.environment,
+    operation: request.operation,
+    dialect: request.dialect,
+    detail: request.detail,
+    statement_type: creation.statementType,
+    risk_level: creation.risk.level,
+    reason: input.reason,
+    idempotency_key: input.idempotencyKey,
+    fingerprint: texts.fingerprint,
+    metadata: input.metadata,
+    emergency: input.emergency,
+    allow_ddl: input.allowDdl,
+    no_result_store: input.noResultStore,
+    max_affected_rows: request.maxAffectedRows,
+    search_path: request.searchPath,
+    require_approval: input.requireApproval,
+    share_with: input.shareWith,
+    share_selectors: input.shareSelectors,
+    workflow: JSON.stringify(request.workflow),
+    policy_revision: request.policyRevision,
+    approval_digest: request.approvalDigest,
+    decision_trace: JSON.stringify(decisionTrace(creation)),
+    redacted_detail: texts.redactedDetail,
+    created_at: at(request.createdAt),
+    passed_by: request.passedBy,
+    request_mac: requestCode(request, macs),
+  };
 }

@@ -137,7 +137,7 @@ async function store(call: CreateCall, services: Services, creation: Creation, f
       if (!owner?.active) throw refusal('auth.user_suspended', 'user suspended');
       const created = createdRequest(creation, call.actor, owner.now);
       const busyMs = isMutatingMigration(creation.operation) ? await lockPair(tx, creation.input) : 0;
-      insertRequest(tx, creation, { ...redacted, fingerprint }, created.request, created.events, busyMs);
+      insertRequest(tx, creation, { ...redacted, fingerprint }, created, busyMs);
       return created.request;
     });
     countCreated(services.metrics, request);

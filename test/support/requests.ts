@@ -43,7 +43,7 @@ export async function storeRequest(database: Database, options: StoredRequestOpt
       detailRaw: null,
     };
     const busyMs = creation.operation === 'migrate_up' ? await lockPair(tx, request) : 0;
-    insertRequest(tx, creation, texts, request, events, busyMs);
+    insertRequest(tx, creation, texts, { request, events }, busyMs);
   });
   return creation.id;
 }
