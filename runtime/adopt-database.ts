@@ -12,14 +12,14 @@ import { StartError } from './start-error.js';
 export const purposes = ['execution_token', 'audit'] as const satisfies KeyPurpose[];
 export const batchRows = 200;
 
-/** What an earlier version left behind, and how far it has got its codes. */
+/** What an earlier version left behind, and how far adding codes has got. */
 export interface Adoption {
   after: string | null;
 }
 
 /**
- * Whether the database was left by a version without authentication codes: its keys have seals of that version, which nobody without the secret key
- * can make, and every version since replaces. No flag in the database says it, since whoever writes there could set it back.
+ * Whether a version without authentication codes left the database: its keys have seals of that version. Nobody without the secret key can
+ * make such seals, and every later version replaces them. There is no flag in the database, because whoever can write there could reset it.
  */
 export async function isFormer(tx: Transaction, secretKey: Uint8Array): Promise<boolean> {
   const rows = (await Promise.all(purposes.map((purpose) => listAllKeys(tx, purpose)))).flat();
@@ -32,13 +32,13 @@ export async function isFormer(tx: Transaction, secretKey: Uint8Array): Promise<
   );
 }
 
-/** ET-22: names the key that signs now. */
+/** ET-22: names the current signing key. */
 export async function cannotOpen(tx: Transaction): Promise<string | null> {
   const current = await findCurrentKey(tx, 'execution_token');
   return current === undefined ? null : `signing key ${current.keyId} (execution_token) cannot be opened with this secret key`;
 }
 
-/** Takes what is stored for true and gives the next requests their codes; false when none is left. */
+/** Trusts what is stored and adds codes to the next requests; false when none is left. */
 export async function adoptBatch(tx: Transaction, adoption: Adoption): Promise<boolean> {
   const found = await lockCoded(tx, adoption.after, batchRows, true);
   const last = found.at(-1);
@@ -51,7 +51,7 @@ export async function adoptBatch(tx: Transaction, adoption: Adoption): Promise<b
   return true;
 }
 
-/** Ends the adoption in one step: from now on a row without a code is never accepted, and it cannot be asked for again. */
+/** Ends the adoption in one step. From then on, rows without a code are rejected, and no other adoption can begin. */
 export async function endAdoption(tx: Transaction, secretKey: Uint8Array): Promise<void> {
   for (const purpose of purposes) for (const row of await listAllKeys(tx, purpose)) await takeSeal(tx, row, purpose, secretKey);
   await eachGeneration(tx, (generation) => generationCode(generation, tx.macs));
@@ -69,7 +69,7 @@ async function takeSeal(
   if (seed !== null) await resealKey(tx, keyId, sealSeed(seed, { keyId, purpose }, secretKey));
 }
 
-/** Gives every stored generation the code that `code` says. */
+/** Gives every stored generation the code that `code` returns. */
 export async function eachGeneration(
   tx: Transaction,
   code: (generation: Awaited<ReturnType<typeof listCodedGenerations>>[number]) => string | null,

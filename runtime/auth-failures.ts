@@ -6,16 +6,16 @@ import type { AuthFailure } from './authentication.js';
 import type { ClientAddress } from './client-address.js';
 import type { Metrics } from './metrics.js';
 
-/** AU-12: events per client address and minute; what comes on top is one event at the end of that minute. */
+/** AU-12: individual events per client address and minute. One event at the end of the minute sums up the rest. */
 const eventsPerWindow = 60;
 const windowMs = 60_000;
-/** More addresses than this at a time share one window. */
+/** Above this number, further addresses share one window. */
 const maxAddresses = 10_000;
 
 export interface AuthFailureLog {
-  /** Counts and audits a refused credential; never throws and never changes the answer (AU-11). */
+  /** Counts and audits a refused credential. Never throws and never changes the answer (AU-11). */
   record(failure: AuthFailure): Promise<void>;
-  /** Writes the sums of windows that are still open. */
+  /** Writes the sums of open windows. */
   close(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ interface Window {
   timer: NodeJS.Timeout;
 }
 
-/** Audits refused credentials in bounded number; a missing credential is only counted (IM section 1). */
+/** Audits a limited number of refused credentials. A missing credential is only counted (IM section 1). */
 export function createAuthFailureLog(services: AuthFailureServices): AuthFailureLog {
   const windows = new Map<string, Window>();
   const write = (draft: AuditDraft) => writeEvent(services, draft);

@@ -17,7 +17,7 @@ export interface Authenticated {
   actor: Actor;
 }
 
-/** Why a credential was refused, and whose it is if it proved valid; told to the audit log, never to the caller (IM-7). */
+/** Why a credential was refused, and its owner if it proved valid. For the audit log; the caller never learns it (IM-7). */
 export interface AuthFailure {
   error: GatewayError;
   /** `failure_reason` of the audit event. */
@@ -27,7 +27,7 @@ export interface AuthFailure {
   address: ClientAddress;
 }
 
-/** A call as far as its credential is concerned. */
+/** What authentication needs of a call. */
 export interface Sender {
   request: IncomingMessage;
   address: ClientAddress;
@@ -36,10 +36,7 @@ export interface Sender {
 
 export type Authenticate = (sender: Sender, generation: Generation) => Promise<Authenticated>;
 
-/**
- * Checks credentials in the order of IM-13 with one query and nothing remembered; throws 401, 403, 429 (OP-33) or 503, after
- * `onFailure` was told.
- */
+/** Checks credentials in the order of IM-13, with one query and no cache. Throws 401, 403, 429 (OP-33) or 503, after calling `onFailure`. */
 export function createAuthenticate(
   services: { database: Queryable },
   onFailure: (failure: AuthFailure) => Promise<void>,
@@ -55,7 +52,7 @@ export function createAuthenticate(
   };
 }
 
-/** What counts against an address: a credential that was refused for what it is, not a missing one, nor one without roles (OP-31). */
+/** Only rejected credentials count against an address. Missing ones and those without roles do not (OP-31). */
 const isGuess = (code: ErrorCode) => code !== 'auth.missing_token' && httpStatus(code) === 401;
 
 const actorOf = (caller: Caller, address: ClientAddress): Actor => ({
@@ -94,7 +91,7 @@ async function judgeCredential(
   return judgeFound(found, generation, prefix);
 }
 
-/** The credential of the one `Authorization` header; null = none, another scheme, or empty. Two headers make a malformed one (HT-20). */
+/** The credential of the only `Authorization` header. Null if it is missing, empty or of another scheme. Two headers count as malformed (HT-20). */
 function bearer(rawHeaders: readonly string[]): string | null {
   let value: string | null = null;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -108,7 +105,7 @@ function bearer(rawHeaders: readonly string[]): string | null {
   return credential === '' ? null : credential;
 }
 
-/** Every row with the prefix is compared, so that the time tells nothing about where a match is. */
+/** Compares every row with the prefix, so that the time taken does not reveal which one matched. */
 function matching(rows: readonly StoredCredential[], hash: string): StoredCredential | null {
   let found: StoredCredential | null = null;
   for (const row of rows) if (equalText(row.tokenHash, hash)) found = row;

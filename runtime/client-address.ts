@@ -7,13 +7,13 @@ export interface ClientAddress {
   clientIpSource: 'peer' | 'xff' | null;
 }
 
-/** The address of a call: its peer's, or the forwarded one. */
+/** The peer's address, or the forwarded one. */
 export function addressOf(request: IncomingMessage, trustedProxies: readonly string[]): ClientAddress {
   const forwarded = request.headers['x-forwarded-for'];
   return clientAddress(request.socket.remoteAddress, Array.isArray(forwarded) ? forwarded.join(',') : forwarded, trustedProxies);
 }
 
-/** OP-30: the forwarded address counts only when the peer is a trusted proxy. */
+/** OP-30: the forwarded address counts only if the peer is a trusted proxy. */
 export function clientAddress(
   peer: string | undefined,
   forwardedFor: string | undefined,
@@ -30,7 +30,7 @@ export function clientAddress(
   return clientIp === undefined ? direct : { peerIp, clientIp, clientIpSource: 'xff' };
 }
 
-/** Shortest form of an address, IPv4-mapped ones as IPv4; null for anything else. */
+/** The shortest form of an address; IPv4-mapped addresses become IPv4. Null for anything else. */
 export function canonicalAddress(text: string): string | null {
   if (isIPv4(text)) return text;
   const withoutZone = text.split('%')[0] ?? '';

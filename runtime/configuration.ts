@@ -6,7 +6,7 @@ import { type Generation, syncGeneration, watchGeneration } from './generation.j
 import type { Metrics } from './metrics.js';
 import { createReloader, type ReloadOptions } from './reload.js';
 
-/** What a process runs under: its own file, and the generation that all share. */
+/** A process's configuration: its own file, and the generation that all processes share. */
 export interface Configuration {
   config(): Config;
   generation(): Generation;
@@ -21,7 +21,7 @@ export interface ConfigurationOptions extends Pick<ReloadOptions, 'onEnd'> {
   log: Logger;
 }
 
-/** Makes the file's shared part the generation in force (CF-30), follows what others put in force, and reloads when asked. */
+/** Puts the file's shared part in force (CF-30), follows what other processes put in force, and reloads on request. */
 export async function openConfiguration(options: ConfigurationOptions, releases: Releases): Promise<Configuration> {
   const { metrics, log } = options;
   const { database, notifications, patiently } = options.gateway;

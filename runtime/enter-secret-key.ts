@@ -8,9 +8,9 @@ import { StartError } from './start-error.js';
 const busyPauseMs = 100;
 
 /**
- * A start's look at whether the database is under this secret key (HD-50); a `StartError` when it is not. The first start on a new database writes it
- * down; the first one after an older version also gives every stored request, decision and generation its code. Any number of processes may start at once:
- * they take turns with batches, and one that is killed leaves the rest to the next start.
+ * Checks at each start that the database uses this secret key (HD-50), and throws `StartError` if not. The first start on a new database
+ * records the key. The first start after an older version also adds a code to every stored request, decision and generation. Any number of
+ * processes may start at the same time: they take turns with batches, and a killed one leaves the rest to the next start.
  */
 export async function enterSecretKey(database: Database, secretKey: Uint8Array, log: Logger): Promise<void> {
   const adoption: Adoption & { isTold: boolean } = { after: null, isTold: false };

@@ -15,7 +15,7 @@ import { createPatientStart, NotReady, type PatientStart } from './start-wait.js
 export interface GatewayDatabase {
   database: Database;
   secretKey: Uint8Array;
-  /** For the further steps of the start. */
+  /** For the later steps of the start. */
   patiently: PatientStart;
   notifications: Notifications;
   close(): Promise<void>;
@@ -24,8 +24,8 @@ export interface GatewayDatabase {
 const silenceCheckMs = 2000;
 
 /**
- * Connects to the gateway's own Postgres, trying again for `database.start_wait_secs`, brings its schema up to date (OP-50) and begins to listen;
- * a `StartError` when that cannot be done.
+ * Connects to the gateway's own Postgres, retrying for `database.start_wait_secs`, migrates its schema (OP-50) and starts listening. Throws
+ * `StartError` if that fails.
  */
 export async function openGatewayDatabase(
   config: Config,
@@ -72,13 +72,13 @@ export async function openGatewayDatabase(
   };
 }
 
-/** The key that signing keys are sealed with, and that approvals are vouched for with (HD-50): server and worker need the same. */
+/** Seals signing keys and authenticates approvals (HD-50). Server and worker need the same key. */
 async function ownSecretKey(config: Config, log: Logger): Promise<Uint8Array> {
   await makePrivateFolder(config.stateDir);
   return loadSecretKey(config.security, (text) => log.warn({}, text));
 }
 
-/** The address with the verified TLS that a `ca_file` asks for. */
+/** Adds verified TLS if there is a `ca_file`. */
 export function databaseUrl({ url, caFile }: Config['database']): string {
   if (caFile === null) return url;
   const verified = new URL(url);
@@ -87,7 +87,7 @@ export function databaseUrl({ url, caFile }: Config['database']): string {
   return verified.href;
 }
 
-/** Only a server that is away may come up, or one in recovery be promoted; a refused password stays refused. */
+/** Only an unreachable server or one in recovery is worth a retry. A refused password is final. */
 async function reach(database: Database): Promise<void> {
   const asked = database.query<{ inRecovery: boolean }>('select pg_is_in_recovery() as "inRecovery"');
   const [row] = await asked.catch((error: unknown) => {
@@ -98,7 +98,7 @@ async function reach(database: Database): Promise<void> {
   if (row?.inRecovery !== false) throw new NotReady('could only be read');
 }
 
-/** A migration takes its time, but not on a server that has fallen silent: that is 503. */
+/** A migration may take long, but if the server stops responding it is 503. */
 async function bringUpToDate(database: Database, url: string, connectTimeoutMs: number): Promise<void> {
   const ended = new AbortController();
   const silent = untilSilent(database, ended.signal);
@@ -121,5 +121,5 @@ async function untilSilent(database: Database, ended: AbortSignal): Promise<neve
   }
 }
 
-/** What a database says, without the lines that quote statements. */
+/** The first line only: later lines of a database error may quote statements. */
 export const firstLine = (error: unknown) => (error instanceof Error ? error.message : String(error)).split('\n', 1)[0] ?? '';

@@ -18,7 +18,7 @@ import type { SharedConfig } from '../domain/policies.js';
 import { repeat } from './repeat.js';
 import { ConfigError } from './start-error.js';
 
-/** One stored state of the shared configuration; a call sees one from its first to its last check (CF-32). */
+/** One stored state of the shared configuration. A call uses the same one from its first check to its last (CF-32). */
 export interface Generation {
   number: number;
   /** `r<number>`, the `policy_revision` of ET-12. */
@@ -28,7 +28,10 @@ export interface Generation {
   createdAt: number;
 }
 
-/** CF-30: makes the file's shared part the generation in force, unless it is; a `ConfigError` when a section was probably lost (CF-50) or `check` throws one. */
+/**
+ * CF-30: puts the file's shared part in force, unless it already is. Throws `ConfigError` if a section was probably lost (CF-50), or what
+ * `check` throws.
+ */
 export async function syncGeneration(
   database: Database,
   config: Config,
@@ -47,7 +50,10 @@ export async function syncGeneration(
   return toGeneration(stored);
 }
 
-/** The checks of start and reload against the generation in force, which stays so until the transaction ends; a `ConfigError` when one refuses the file. */
+/**
+ * Checks a start or reload against the generation in force, and keeps that one in force until the transaction ends. Throws `ConfigError` if
+ * a check refuses the file.
+ */
 export async function compareGeneration(
   tx: Transaction,
   config: Config,
@@ -58,7 +64,7 @@ export async function compareGeneration(
   await lockGenerations(tx);
   const { inForce, rejected } = await findInForce(tx, holds);
   if (inForce !== undefined) refuseLostSections(config, inForce.content);
-  // Above one that does not hold a new one is needed, or it would stay the newest for ever.
+  // A rejected generation needs a newer one above it: otherwise it would always remain the newest.
   const isNew = inForce?.digest !== digest || rejected.length > 0;
   if (isNew) await check(tx);
   return { inForce, rejected, isNew, content, digest };
@@ -66,12 +72,12 @@ export async function compareGeneration(
 
 export interface GenerationWatch {
   current(): Generation;
-  /** Takes over what this process has just put in force. */
+  /** Adopts what this process has just put in force. */
   use(generation: Generation): void;
   close(): Promise<void>;
 }
 
-/** Follows the generation that other processes put in force: at once by notification, at the latest after 2 s (CF-32 allows 5). */
+/** Follows generations that other processes put in force: on notification, or within 2 s (CF-32 allows 5). */
 export function watchGeneration(options: {
   database: Database;
   notifications: Notifications;
@@ -129,7 +135,7 @@ function refuseLostSections(config: Config, inForce: SharedConfig): void {
   );
 }
 
-/** IM-75: who was in a group that the file no longer has is no longer in it. */
+/** IM-75: ends memberships in groups that the file no longer has. */
 async function endLostMemberships(tx: Transaction, shared: SharedConfig): Promise<void> {
   const ended = await removeMembershipsExcept(
     tx,

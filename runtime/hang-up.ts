@@ -1,4 +1,4 @@
-/** Hands SIGHUP to whoever reloads; one that comes before there is a reload is kept for it (CF-40). `release` takes the handler back. */
+/** Passes SIGHUP to the reloader. A signal that arrives before `connect` is kept for it (CF-40). `release` removes the handler. */
 export function hangUpSignal(): { connect: (reload: () => void) => void; release: () => void } {
   let isWaiting = false;
   let onSignal = () => {

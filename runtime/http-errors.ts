@@ -28,7 +28,7 @@ const fixedStatus = {
 type ResourceReason = ErrorCode extends infer Code ? (Code extends `${Resource}.${infer Reason}` ? Reason : never) : never;
 const resourceStatus = { not_found: 404, conflict: 409, gone: 410 } as const satisfies Record<ResourceReason, number>;
 
-/** The HTTP status of a code: section 7.1 of the HTTP rules. */
+/** Section 7.1 of the HTTP rules. */
 export function httpStatus(code: ErrorCode): number {
   if (code in fixedStatus) return fixedStatus[code as FixedCode];
   return resourceStatus[code.slice(code.lastIndexOf('.') + 1) as ResourceReason];
@@ -43,7 +43,7 @@ export interface ErrorBody {
 
 const maxTextBytes = 2000;
 
-/** The body of HT-90; the text becomes one line of at most 2000 bytes (HT-92). */
+/** The body of HT-90. The text becomes one line of at most 2000 bytes (HT-92). */
 export function errorBody({
   code,
   message,
@@ -54,7 +54,7 @@ export function errorBody({
   return reason === null ? body : { ...body, reason };
 }
 
-/** The headers that belong to an error of this status (HT-25, HT-27). */
+/** Headers that every error of this status needs (HT-25, HT-27). */
 export function errorHeaders(status: number): Record<string, string> {
   if (status === 401) return { 'WWW-Authenticate': 'Bearer' };
   if (status === 429 || status === 503) return { 'Retry-After': '1' };

@@ -16,7 +16,7 @@ import {
 import { currentOf, keyEvent, openKey, sealedKey } from './signing-keys.js';
 import { StartError } from './start-error.js';
 
-/** How long a key is published before it signs: agents read the list every 10 min (ET-27). */
+/** How long a key is published before it signs. Agents read the list every 10 min (ET-27). */
 const aheadSecs = 600;
 
 export interface KeyWork {
@@ -27,13 +27,16 @@ export interface KeyWork {
 
 export interface Rotation {
   overlapSecs: number;
-  /** At once instead of after 10 minutes. */
+  /** Skips the 10 minutes of publishing. */
   now: boolean;
-  /** Of the key to take; a random one if absent. */
+  /** Seed of the new key; random if absent. */
   seed?: Uint8Array<ArrayBuffer>;
 }
 
-/** Publishes a key that becomes the current one after 10 min, or at once (ET-25); answers its id. `now` without a seed takes the key that is published already. */
+/**
+ * Publishes a key that becomes current after 10 min, or immediately with `now` (ET-25). Returns its id. `now` without a seed activates the
+ * key that is already published.
+ */
 export async function rotateKeys(work: KeyWork, { overlapSecs, now, seed }: Rotation): Promise<string> {
   return inKeys(work, async (tx, rows) => {
     const { purpose, secretKey } = work;
@@ -52,7 +55,10 @@ export async function rotateKeys(work: KeyWork, { overlapSecs, now, seed }: Rota
   });
 }
 
-/** Ends a key at once; in the place of the current one a new one is made in the same transaction (ET-26). Answers the new current key, if one was made. */
+/**
+ * Revokes a key immediately. Revoking the current key creates its replacement in the same transaction (ET-26). Returns the new current
+ * key's id, or null.
+ */
 export async function revokeSigningKey(work: KeyWork, keyId: string): Promise<string | null> {
   return inKeys(work, async (tx, rows) => {
     const { purpose, secretKey } = work;
@@ -69,7 +75,7 @@ export async function revokeSigningKey(work: KeyWork, keyId: string): Promise<st
   });
 }
 
-/** Makes the steps of all keys that are due: next to current, retiring to retired. */
+/** Performs every due step of a key: next to current, retiring to retired. */
 export async function stepKeys(tx: Transaction): Promise<void> {
   const activated = await activateDueKeys(tx);
   const retired = await retireDueKeys(tx);

@@ -1,11 +1,11 @@
-/** Whether the process is on its way out (OP-60); waits end when it begins. */
+/** Whether the process is draining (OP-60). Waits end when draining begins. */
 export interface Lifecycle {
   readonly draining: boolean;
-  /** Calls `wake` once when draining begins, at once if it has; the returned function takes it back. */
+  /** Calls `wake` once when draining begins, or immediately if it has begun. The returned function unsubscribes. */
   onDrain(wake: () => void): () => void;
 }
 
-/** A lifecycle and the switch that only `main.ts` has. */
+/** A lifecycle and its switch, which only the process's `main.ts` holds. */
 export function createLifecycle(): { lifecycle: Lifecycle; drain: () => void } {
   const waiting = new Set<() => void>();
   let draining = false;
@@ -18,7 +18,7 @@ export function createLifecycle(): { lifecycle: Lifecycle; drain: () => void } {
         wake();
         return () => {};
       }
-      // A wrapper per call, so that one function given twice is taken back once.
+      // Wrapped, so that a function that subscribes twice has two entries and each unsubscribes alone.
       const entry = () => wake();
       waiting.add(entry);
       return () => waiting.delete(entry);

@@ -2,7 +2,10 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { StartError } from './start-error.js';
 
-/** Listens on `host:port` (`[::1]:3000` for IPv6; port 0 = any free one) and answers the port; a `StartError` when the address is taken or not ours. */
+/**
+ * Listens on `host:port` (`[::1]:3000` for IPv6; port 0 = any free one) and returns the port. Throws `StartError` if the address is taken
+ * or not ours.
+ */
 export async function listen(server: Server, address: string): Promise<number> {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');

@@ -5,11 +5,11 @@ export interface LogOptions {
   version: string;
   level: 'error' | 'warn' | 'info' | 'debug';
   format: 'text' | 'json';
-  /** Takes whole lines; standard error if absent. */
+  /** Receives whole lines; default standard error. */
   write?: (line: string) => void;
 }
 
-/** One line per event on standard error (OP-90); text for people, JSON for machines. */
+/** Logs one line per event to standard error (OP-90): text for people, JSON for machines. */
 export function createLog(options: LogOptions): Logger {
   const write = options.write ?? ((line) => process.stderr.write(line));
   const destination = { write: options.format === 'json' ? write : (line: string) => write(asText(line)) };
@@ -24,7 +24,7 @@ export function createLog(options: LogOptions): Logger {
   );
 }
 
-/** `<time> <level> <msg> key=value …`; JSON quoting keeps a line one line whatever a value holds (OP-92). */
+/** `<time> <level> <msg> key=value …`. JSON quoting keeps it on one line whatever a value contains (OP-92). */
 function asText(json: string): string {
   const { time, level, msg, process: _process, version: _version, ...rest } = JSON.parse(json) as Record<string, unknown>;
   const pairs = Object.entries(rest).map(([key, value]) => `${key}=${plain(value)}`);

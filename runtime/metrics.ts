@@ -4,7 +4,7 @@ const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** Every series of one process (OP-20); what several processes share is read from Postgres at the scrape, by `onScrape`. */
+/** Every series of one process (OP-20). `onScrape` reads values shared by several processes from Postgres. */
 export function createMetrics(version: string) {
   const registry = new Registry();
   const registers = [registry];

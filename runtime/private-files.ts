@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Writes a file only its owner can read (mode 0600), durably. */
+/** Writes a file durably, with mode 0600. */
 export async function writePrivateFile(path: string, content: string): Promise<void> {
   const file = await open(path, 'w', 0o600);
   try {
@@ -14,12 +14,12 @@ export async function writePrivateFile(path: string, content: string): Promise<v
   }
 }
 
-/** Makes a private file if there is none; false when another process was faster, whose file is then complete. */
+/** Creates a private file if there is none. False if another process was faster; its file is then complete. */
 export async function createPrivateFile(path: string, content: string): Promise<boolean> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   await writePrivateFile(temporary, content);
   try {
-    // A link is made in one step and fails when the name is taken.
+    // A link is made in one step and fails if the name is taken.
     await link(temporary, path);
     await syncFolder(dirname(path));
     return true;
@@ -31,7 +31,7 @@ export async function createPrivateFile(path: string, content: string): Promise<
   }
 }
 
-/** The content, or null when there is no such file. */
+/** Null if the file does not exist. */
 export async function readIfThere(path: string): Promise<string | null> {
   try {
     return await readFile(path, 'utf8');
@@ -41,7 +41,7 @@ export async function readIfThere(path: string): Promise<string | null> {
   }
 }
 
-/** Renames, unless another process has done so. */
+/** Does nothing if another process has already renamed the file. */
 export async function renameIfThere(from: string, to: string): Promise<void> {
   try {
     await rename(from, to);
@@ -50,12 +50,14 @@ export async function renameIfThere(from: string, to: string): Promise<void> {
   }
 }
 
-/** Whether group or others may read the file. */
 export async function isReadableByOthers(path: string): Promise<boolean> {
   return ((await stat(path)).mode & 0o077) !== 0;
 }
 
-/** Makes a folder that only its owner can enter; an existing one of this user is closed to others (HD-91), what belongs to another or is shared like /tmp is left as it is. */
+/**
+ * Creates a folder that only its owner can enter. An existing folder of this user is closed to others (HD-91). One that belongs to another
+ * user or is shared, like /tmp, stays as it is.
+ */
 export async function makePrivateFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const { mode, uid } = await stat(path);
@@ -63,7 +65,7 @@ export async function makePrivateFolder(path: string): Promise<void> {
   if (isOurs && (mode & 0o077) !== 0) await chmod(path, 0o700);
 }
 
-/** Makes renames and new names in a folder durable. */
+/** Makes new and renamed files in a folder durable. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {

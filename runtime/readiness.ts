@@ -23,7 +23,7 @@ export interface ReadinessOptions {
   resultsHealthy: () => Promise<boolean>;
 }
 
-/** Answers `/ready` (OP-10): asks what it depends on at most once a second, gives each check 2 s, and tells no address or error (OP-11). */
+/** Answers `/ready` (OP-10). Checks dependencies at most once a second, gives each 2 s, and reveals no address or error (OP-11). */
 export function createReadiness(options: ReadinessOptions): () => Promise<Readiness> {
   let shared: { at: number; answer: Promise<Readiness> } | null = null;
   return () => {
@@ -69,7 +69,7 @@ async function workerCheck({ database, taskQueue }: ReadinessOptions): Promise<C
   return (await limitDatabaseWork(checkTimeoutMs, () => isWorkerSeen(database, taskQueue))) ? 'ok' : 'not_seen';
 }
 
-/** A check that fails or takes too long is not ok. */
+/** A check that fails or takes too long counts as not ok. */
 function inTime(check: Promise<Check>, otherwise: Check): Promise<Check> {
   return within(
     check.catch(() => otherwise),

@@ -2,10 +2,10 @@ import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readIfThere, writePrivateFile } from './private-files.js';
 
-/** How the newest reload of a server ended: what `svc server reload` waits for. No value of a key is in it (CF-I5). */
+/** How a server's newest reload ended; `svc server reload` waits for it. Contains no configured value (CF-I5). */
 export interface ReloadRecord {
   pid: number;
-  /** When the file began to be read, milliseconds since the epoch. */
+  /** When reading the file began, in milliseconds since the epoch. */
   startedAt: number;
   outcome: 'applied' | 'unchanged' | 'rejected';
   generation: number;
@@ -22,7 +22,7 @@ export async function writeReloadRecord(stateDir: string, record: ReloadRecord):
   await rename(`${path}.tmp`, path);
 }
 
-/** The record of the newest reload; null when there is none. */
+/** Null if there was no reload. */
 export async function readReloadRecord(stateDir: string): Promise<ReloadRecord | null> {
   const text = await readIfThere(pathIn(stateDir));
   return text === null ? null : (JSON.parse(text) as ReloadRecord);

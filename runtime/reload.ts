@@ -14,7 +14,7 @@ import type { ReloadRecord } from './reload-record.js';
 import { ConfigError, StartError } from './start-error.js';
 
 const atMostEveryMs = 5000;
-/** What `config.rejected` keeps of the errors. */
+/** How many errors `config.rejected` keeps. */
 const maxErrors = 50;
 
 export interface ReloadOptions {
@@ -25,14 +25,14 @@ export interface ReloadOptions {
   environment: Record<string, string | undefined>;
   current(): Config;
   apply(next: Config): void;
-  /** Hears how each reload ended. */
+  /** Called when a reload ends. */
   onEnd?: (record: ReloadRecord) => Promise<void>;
-  /** Between two reloads (CF-40); 5 s if absent. */
+  /** Between two reloads (CF-40); default 5 s. */
   everyMs?: number;
 }
 
 export interface Reloader {
-  /** Asks for a reload: now, or when the last one is 5 s ago; never lost. */
+  /** Reloads now, or once the last reload is 5 s ago. No request is lost. */
   request(): void;
   close(): Promise<void>;
 }
@@ -91,7 +91,7 @@ async function attempt(options: ReloadOptions): Promise<Outcome> {
   }
 }
 
-/** What is told of an error; its own words only when they are meant for people. */
+/** Lines that may be shown for an error; its own message only if it is meant for people. */
 function linesOf({ metrics, log }: ReloadOptions, file: string, error: unknown): readonly string[] {
   if (error instanceof StartError) return error.lines;
   if (error instanceof GatewayError) return [`${file}: the gateway database is not reachable`];
@@ -101,8 +101,8 @@ function linesOf({ metrics, log }: ReloadOptions, file: string, error: unknown):
 }
 
 /**
- * CF-43: nobody locks everybody out; a `ConfigError` when no active user would be an admin any more. The caller holds the generations' lock, so
- * no change of a user is under way (IM-64).
+ * CF-43: throws `ConfigError` if no active user would remain an admin, so a reload cannot lock everybody out. The caller holds the
+ * generations' lock, so no user can change meanwhile (IM-64).
  */
 export async function requireAdmin(
   tx: Transaction,

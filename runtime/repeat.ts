@@ -2,7 +2,7 @@ import { limitDatabaseWork } from '../db/call-limit.js';
 import { createBell } from '../lib/bell.js';
 
 export interface Repeated {
-  /** Looks now instead of at the end of the pause. */
+  /** Runs now instead of at the end of the pause. */
   wake(): void;
   /** Ends the pause and waits for work in progress. */
   stop(): Promise<void>;
@@ -10,7 +10,7 @@ export interface Repeated {
 
 const workTimeoutMs = 4000;
 
-/** Background work: once every `everyMs` and when woken, never twice at a time; an error is told and does not end it (OP-80). */
+/** Background work: runs every `everyMs` and on `wake`, never twice at a time. An error is reported and does not end it (OP-80). */
 export function repeat(options: { everyMs: number; work: () => Promise<void>; onError: (error: unknown) => void }): Repeated {
   const bell = createBell();
   const stopping = new AbortController();

@@ -5,12 +5,12 @@ import { sha256Hex } from '../crypto/hash.js';
 import { otherText, type PutObject, type ResultStore } from './result-store.js';
 
 const readBytes = 256 * 1024;
-/** A folder can be removed as empty while it is being made, and between its making and the first file in it. */
+/** Another process may remove a folder as empty while it is being created, or before it gets its first file. */
 const folderTries = 100;
 
 /** Results as files below one directory that all processes share. */
 export async function openLocalResultStore(rootDir: string): Promise<ResultStore> {
-  // What cannot be made is told by readiness, and each write tries again.
+  // Readiness reports a failure, and each write tries again.
   await mkdir(rootDir, { recursive: true, mode: 0o700 }).catch(() => {});
   const pathOf = (key: string) => safePath(rootDir, key);
   return {
@@ -44,7 +44,7 @@ async function put(rootDir: string, path: string, bytes: Uint8Array): Promise<Pu
   } finally {
     await Promise.all([file.close(), unlink(temporary).catch(ignoreMissing)]);
   }
-  // Without this a crash of the machine can lose a name although the bytes are on disk.
+  // Otherwise a crash of the machine could lose the name although the bytes are on disk.
   await Promise.all([syncDirectory(folder), madeFolder && syncDirectory(rootDir)]);
   return { ...written, existed };
 }
@@ -60,7 +60,7 @@ async function createIn(folder: string, path: string): Promise<{ file: FileHandl
   }
 }
 
-/** Whether the key was taken: by the same text after a lost answer; by another submission it is a conflict. */
+/** True if the key already holds the same text, as after a lost answer. Another submission's text is a conflict. */
 async function linkOnce(temporary: string, path: string, bytes: Uint8Array): Promise<boolean> {
   try {
     await link(temporary, path);
@@ -82,7 +82,7 @@ async function* chunks(file: FileHandle): AsyncGenerator<Uint8Array> {
 
 async function remove(rootDir: string, path: string): Promise<void> {
   await rm(path, { force: true });
-  // The folder of a request goes with its last result.
+  // A request's folder goes with its last result.
   if (dirname(path) !== rootDir) await rmdir(dirname(path)).catch(() => {});
 }
 

@@ -13,17 +13,17 @@ import { stopAfter } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
 import { otherText, type PutObject, type ResultStore } from './result-store.js';
 
-/** Attempts of one call, which the library makes for failures that may pass. */
+/** Attempts per call. The library retries failures that may be temporary. */
 const attempts = 3;
 const connectMs = 2000;
 const answerMs = 5000;
-/** A body that does not move for so long is given up; a slow reader of a result holds its body back. */
+/** A body without progress for this long is aborted. A slow reader of a result holds its body back. */
 const idleMs = 60_000;
-/** All attempts of a transfer, or of a call without one, together. */
+/** The limit of all attempts together, for a transfer and for any other call. */
 const transferMs = 30_000;
 const callMs = 4000;
 const probeMs = 2000;
-/** AWS refuses one of two writes at the same instant with 409. */
+/** AWS refuses one of two simultaneous writes with 409. */
 const raceTries = 5;
 const racePauseMs = 100;
 
@@ -33,7 +33,7 @@ interface Bucket {
   prefix: string;
 }
 
-/** Results as objects of a bucket of an S3-compatible store that honours `If-None-Match: *`. */
+/** Results as objects in a bucket of an S3-compatible store that honours `If-None-Match: *`. */
 export function openS3ResultStore(config: Config['resultStorage']): ResultStore {
   const place: Bucket = { client: createClient(config), bucket: config.bucket, prefix: prefixOf(config.prefix) };
   const named = (key: string) => ({ Bucket: place.bucket, Key: place.prefix + key });
@@ -60,7 +60,7 @@ function createClient(config: Config['resultStorage']): S3Client {
     region: config.region,
     forcePathStyle: config.pathStyle,
     maxAttempts: attempts,
-    // Without both keys the library asks the usual AWS credential sources.
+    // Without both keys, the library uses the usual AWS credential sources.
     ...(accessKeyId === null || secretAccessKey === null ? {} : { credentials: { accessKeyId, secretAccessKey } }),
     ...(endpoint === null ? {} : { endpoint }),
     requestHandler: {
@@ -69,7 +69,8 @@ function createClient(config: Config['resultStorage']): S3Client {
       throwOnRequestTimeout: true,
       socketTimeout: idleMs,
     },
-    // Other stores than Amazon's refuse the checksums that the library would add; ours is sent with each object and compared with each read.
+    // Stores other than Amazon's refuse the checksums that the library would add. We send our own with each object and compare it on each
+    // read.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   });
@@ -99,7 +100,7 @@ async function put(place: Bucket, key: string, bytes: Uint8Array): Promise<PutOb
     } catch (error) {
       const status = statusOf(error);
       if (status !== 412 && (status !== 409 || tried >= raceTries)) throw error;
-      // Taken: by the same text after a lost answer, or by another submission. After a lost race it may not be there after all.
+      // The key is taken, by the same text after a lost answer or by another submission. After a lost race the object may still be missing.
       const stored = await hashOf(place, key);
       if (stored === sha256) return { sha256, length: bytes.length, existed: true };
       if (stored !== null) throw otherText();
@@ -117,7 +118,7 @@ async function hashOf(place: Bucket, key: string): Promise<string | null> {
   return hash.digest('hex');
 }
 
-/** The limit is on the answer's beginning: a slow reader may take longer over its body. */
+/** The limit covers only the start of the answer: a slow reader may take longer over the body. */
 async function read({ client, bucket, prefix }: Bucket, key: string): Promise<AsyncIterable<Uint8Array> | null> {
   const giveUp = new AbortController();
   const command = new GetObjectCommand({ Bucket: bucket, Key: prefix + key });
@@ -158,7 +159,7 @@ async function isFound(answer: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** The object is not there; a bucket that is not there is a fault of the store. */
+/** Only a missing object counts; a missing bucket is a fault of the store. */
 const isMissing = (error: unknown) => statusOf(error) === 404 && (error as Error).name !== 'NoSuchBucket';
 
 function statusOf(error: unknown): number | undefined {

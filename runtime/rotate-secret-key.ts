@@ -13,16 +13,16 @@ import { StartError } from './start-error.js';
 const barrierMs = 60_000;
 const barrierPauseMs = 50;
 
-/** The two keys, and their codes. */
+/** Both keys with their authentication codes. */
 interface Keys {
   from: { secretKey: Uint8Array; macs: ApprovalMacs };
   to: { secretKey: Uint8Array; macs: ApprovalMacs };
 }
 
 /**
- * Puts everything that is under one secret key under another (HD-50). What does not hold under the old one gets no code under the new one. From the
- * first step on no process with either key starts or writes, so that nothing is missed; killed anywhere, the same command goes on. Answers how many requests
- * there are.
+ * Moves everything from one secret key to another (HD-50). What is not valid under the old key gets no code under the new one. From the
+ * first step on, no process with either key starts or writes, so nothing is missed. If it is killed at any point, the same command
+ * continues. Returns the number of requests.
  */
 export async function rotateSecretKey(database: Database, from: Uint8Array, to: Uint8Array): Promise<number> {
   const keys: Keys = {
@@ -55,7 +55,7 @@ async function begin(tx: Transaction, { from, to }: Keys): Promise<void> {
   await updateSecretKey(tx, { keyCheck: to.macs.keyCheck, formerCheck: from.macs.keyCheck });
 }
 
-/** A transaction that began before may still write under the old key; each takes its number when it begins. */
+/** Transactions that began earlier may still write under the old key. Each gets its number when it begins. */
 async function untilOthersEnded(database: Database): Promise<void> {
   const last = await database.transaction(lastTransaction);
   const haveEnded = async () => (await oldestTransaction(database)) > last;

@@ -5,7 +5,7 @@ import { readSharedGauges, type SharedGauges } from '../db/gauges.js';
 import { planLimits } from './license-limits.js';
 import type { Metrics } from './metrics.js';
 
-/** The text of `/metrics` (OP-20), with the shared gauges and the pool as they are now. */
+/** The text of `/metrics` (OP-20), with the current shared gauges and pool. */
 export async function scrape(
   metrics: Metrics,
   database: Database,
@@ -26,7 +26,7 @@ export async function scrape(
   return { contentType: metrics.registry.contentType, text: await metrics.registry.metrics() };
 }
 
-/** OP-40, OP-45: what the plan in force allows, -1 = no limit, beside what is used. */
+/** OP-40, OP-45: the limits of the plan in force (-1 = no limit), and what is used of them. */
 function showPlan({ planLimit, planUsage, licenseExpires }: Metrics, config: Config, used: SharedGauges): void {
   const { maxUsers, maxDatabases } = planLimits(config, Date.now());
   planLimit.set({ resource: 'users' }, maxUsers ?? -1);

@@ -3,7 +3,10 @@ import type { Config } from '../config/types.js';
 import { createPrivateFile, isReadableByOthers, readIfThere } from './private-files.js';
 import { StartError } from './start-error.js';
 
-/** The 32-byte key that seals signing keys (ET-21 to ET-22): from the environment, the named file, or the default file, which is made if missing. */
+/**
+ * The 32-byte key that seals signing keys (ET-21 to ET-22): from the environment, from the named file, or from the default file, which is
+ * created if missing.
+ */
 export async function loadSecretKey(security: Config['security'], warn: (text: string) => void): Promise<Uint8Array> {
   if (security.secretKey !== null) return parseKey(security.secretKey, 'SVC_SECRET_KEY');
   const path = security.secretKeyFile;
@@ -15,7 +18,7 @@ export async function loadSecretKey(security: Config['security'], warn: (text: s
   return parseKey(text ?? (await readIfThere(path)) ?? '', path);
 }
 
-/** The same for a command, which makes no file: a new key would open nothing that is stored. */
+/** The same for a command. It creates no file, because a new key could not open anything that is stored. */
 export async function loadExistingSecretKey(security: Config['security']): Promise<Uint8Array> {
   if (security.secretKey === null && (await readIfThere(security.secretKeyFile)) === null)
     throw new StartError(`security.secret_key_file: ${security.secretKeyFile} does not exist`);

@@ -7,13 +7,13 @@ import { insertFirstKey, type KeyPurpose, listUsableKeys, type NewKey, type Sign
 import { type AuditDraft, systemActor } from '../domain/audit.js';
 import { StartError } from './start-error.js';
 
-/** Opened keys of one process; rotations are far rarer than this. */
+/** How many opened keys a process caches; rotations are far rarer. */
 const maxOpened = 64;
 
 export interface KeyRing {
-  /** The key of this id, opened at first use: read by `db`, since whoever is in a transaction must not wait for a second connection. */
+  /** The key of this id, opened on first use. Reads it through `db`, because a caller in a transaction must not wait for a second connection. */
   signer(keyId: string, db: Queryable): Promise<SigningKey>;
-  /** What is stored now and was sealed under this secret key, newest first, without seeds: a key that was revoked a moment ago is not there (ET-25). */
+  /** Keys stored now and sealed under this secret key, newest first, without seeds. A key that was just revoked is not included (ET-25). */
   rows(): Promise<Omit<SigningKeyRow, 'sealedSeed'>[]>;
 }
 
@@ -23,7 +23,7 @@ export interface KeyRingOptions {
   secretKey: Uint8Array;
 }
 
-/** Makes the first key of a purpose if there is none (ET-23) and opens the current one; a `StartError` when it cannot be opened (ET-22). */
+/** Creates a purpose's first key if there is none (ET-23) and opens the current one. Throws `StartError` if it cannot be opened (ET-22). */
 export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
   const { database, purpose, secretKey } = options;
   await makeFirstKey(options);
@@ -47,14 +47,14 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
   };
 }
 
-/** The current key among the rows; a `StartError` without one. */
+/** Throws `StartError` if there is no current key. */
 export function currentOf(rows: readonly SigningKeyRow[], purpose: KeyPurpose): SigningKeyRow {
   const current = rows.find((row) => row.status === 'current');
   if (current === undefined) throw new StartError(`no current signing key for ${purpose}`);
   return current;
 }
 
-/** The key of a row; a `StartError` that names its id when this secret key does not open it (ET-22). */
+/** Throws `StartError` with the key's id if this secret key cannot open it (ET-22). */
 export function openKey(
   row: Pick<SigningKeyRow, 'keyId' | 'sealedSeed'>,
   purpose: KeyPurpose,
@@ -75,13 +75,13 @@ function tryOpen(
   return key?.keyId === keyId ? key : null;
 }
 
-/** A key to store; of a random seed unless one is given. */
+/** A new key, ready to be stored. */
 export function sealedKey(purpose: KeyPurpose, secretKey: Uint8Array, seed = new Uint8Array(randomBytes(32))): NewKey {
   const { keyId, publicKeyHex } = signingKeyFromSeed(seed);
   return { keyId, purpose, publicKey: publicKeyHex, sealedSeed: sealSeed(seed, { keyId, purpose }, secretKey) };
 }
 
-/** The audit event of a step of a key (ET-25). */
+/** Audits one step of a key (ET-25). */
 export function keyEvent(step: 'created' | 'activated' | 'retired' | 'revoked', purpose: KeyPurpose, keyId: string): AuditDraft {
   return {
     type: `signing_key.${step}`,

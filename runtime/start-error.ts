@@ -1,7 +1,7 @@
 import { formatProblem } from '../config/index.js';
 import type { ConfigProblem } from '../config/types.js';
 
-/** Why a process cannot start; each line goes to stderr, and the exit code is 1 (OP-51). */
+/** Why a process cannot start. Each line goes to stderr, and the exit code is 1 (OP-51). */
 export class StartError extends Error {
   readonly lines: readonly string[];
 
@@ -12,7 +12,7 @@ export class StartError extends Error {
   }
 }
 
-/** A file that start and reload refuse although it can be read; its lines are those of CF-60. */
+/** A readable file that start and reload refuse. Its lines are those of CF-60. */
 export class ConfigError extends StartError {
   readonly problems: readonly ConfigProblem[];
 

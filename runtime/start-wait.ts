@@ -5,13 +5,16 @@ import { StartError } from './start-error.js';
 
 const retryMs = 500;
 
-/** Does a step of the start, again while our database is away; it must be one that a start which broke off does again. */
+/** Runs a step of the start and repeats it while our database is unreachable. The step must be repeatable after an interrupted start. */
 export type PatientStart = <T>(step: () => Promise<T>) => Promise<T>;
 
-/** What a step found our database to be that does answer; words behind its name, in the past tense. */
+/** Our database answers, but cannot be used. The message completes `the gateway database …`, in the past tense. */
 export class NotReady extends Error {}
 
-/** One limit for all steps of a start: with the database away for so long after its begin, a step ends with a `StartError` (OP-50); 0 is no limit. */
+/**
+ * One limit for all steps of a start. If the database is unreachable that long after the beginning, the step throws `StartError` (OP-50). 0
+ * = no limit.
+ */
 export function createPatientStart(waitSecs: number, log: Logger, signal: AbortSignal): PatientStart {
   const until = waitSecs === 0 ? Number.POSITIVE_INFINITY : performance.now() + waitSecs * 1000;
   let isTold = false;

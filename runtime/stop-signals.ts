@@ -1,4 +1,4 @@
-/** Aborts at the first SIGTERM or SIGINT; a second one ends the process at once with exit code 1 (OP-62). `release` takes the handlers back. */
+/** Aborts on the first SIGTERM or SIGINT. A second one ends the process immediately with exit code 1 (OP-62). `release` removes the handlers. */
 export function stopSignals(): { signal: AbortSignal; release: () => void } {
   const stopping = new AbortController();
   const onSignal = () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/types.js';
 
-/** The part of Temporal's connection options that both clients share (`[temporal]` of the configuration); reads the named files. */
+/** The connection options that both Temporal clients share (`[temporal]` of the configuration). Reads the named files. */
 export function temporalConnection({ temporal }: Pick<Config, 'temporal'>) {
   const { address, apiKey, tls } = temporal;
   return { address, ...(apiKey === null ? {} : { apiKey }), tls: tls ? tlsOptions(temporal.tlsFiles) : false };

@@ -7,9 +7,9 @@ import { type Say, standardStreams } from './say.js';
 
 export interface ConfigCheckOptions {
   config: string;
-  /** Against the database too. */
+  /** Also runs the checks that need the database. */
   online?: boolean | undefined;
-  /** Warnings too make the exit code 1. */
+  /** Warnings also make the exit code 1. */
   strict?: boolean | undefined;
   format: 'human' | 'json';
 }
@@ -21,7 +21,7 @@ interface Report {
   changes: Changes | null;
 }
 
-/** `svc config check` (CF-61): prints the findings of start and reload and changes nothing; the exit code is 0 for a valid file, else 1. */
+/** `svc config check` (CF-61): prints what a start or reload would find, and changes nothing. The exit code is 0 for a valid file, otherwise 1. */
 export async function runConfigCheck(
   options: ConfigCheckOptions,
   environment: Record<string, string | undefined> = process.env,

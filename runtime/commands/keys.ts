@@ -23,10 +23,10 @@ export interface KeysOptions {
   command: KeyCommand;
 }
 
-/** ET-25: how long agents that know only the old key go on with it, unless told otherwise. */
+/** ET-25: how long an old key keeps signing for agents that know no newer one, by default. */
 export const defaultOverlapSecs = 86_400;
 
-/** `svc server keys` (ET-25): works on the database, no server need run; exit code 0, or 1 with one line per error. */
+/** `svc server keys` (ET-25): works on the database; no server needs to run. The exit code is 0, or 1 with one line per error. */
 export async function runKeys({ config: file, purpose, command }: KeysOptions, say: Say = standardStreams): Promise<number> {
   try {
     const config = readConfig(file);
@@ -63,7 +63,7 @@ async function change(
   out(now ? `${keyId} is the current key` : `${keyId} is published and becomes the current key in 10 minutes, if a worker runs`);
 }
 
-/** HD-50: from the secret key of the configuration to the one in the file. */
+/** HD-50: changes from the configured secret key to the one in the file. */
 async function rotateSecret(security: Config['security'], database: Database, file: string, { out }: Say): Promise<void> {
   const [from, to] = [await loadExistingSecretKey(security), await readKey(file, 'a secret key')];
   const count = await rotateSecretKey(database, from, to);
@@ -71,7 +71,7 @@ async function rotateSecret(security: Config['security'], database: Database, fi
   out('put it in the place of the old one, for every server and worker, and start them');
 }
 
-/** 64 hex characters in a file that only its owner can read; no byte of it is told. */
+/** Reads 64 hex characters from a file that only its owner can read. Errors quote no byte of it. */
 async function readKey(file: string, what: string): Promise<Uint8Array<ArrayBuffer>> {
   const text = await readIfThere(file);
   if (text === null) throw new StartError(`${file}: there is no such file`);

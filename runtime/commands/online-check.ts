@@ -15,7 +15,7 @@ import { openKey } from '../signing-keys.js';
 import { StartError } from '../start-error.js';
 import { findSchema, withDatabase } from './own-database.js';
 
-/** What a start or reload with the file would change for all processes; `next` null = nothing. */
+/** What a start or reload with the file would change for all processes; `next` is null if nothing. */
 export interface Changes {
   in_force: number | null;
   next: number | null;
@@ -24,8 +24,8 @@ export interface Changes {
 }
 
 /**
- * The checks of start and reload that need the gateway's database (CF-61); a `StartError` when one refuses the file. Nothing is written. A start
- * brings an older schema up to date: what is asked here has been the same in every schema (CF-I1).
+ * The start and reload checks that need the gateway's database (CF-61). Throws `StartError` if one refuses the file. Writes nothing. A
+ * start would migrate an older schema first, so this reads only what every schema version shares (CF-I1).
  */
 export function checkOnline(config: Config): Promise<{ warnings: ConfigProblem[]; changes: Changes }> {
   return withDatabase(config, async (database) => {
@@ -49,7 +49,7 @@ const firstGeneration = ({ shared }: Config): Changes => ({
 
 type Holds = Parameters<typeof compareGeneration>[3];
 
-/** ET-22: a start could not sign; without a current key it makes one. What an older version left it takes for true, as that start will. */
+/** ET-22: throws if a start could not sign. Without a current key, a start creates one. Trusts what an older version left, as the start will. */
 async function generationsThatHold({ security }: Config, database: Database): Promise<Holds> {
   const purpose = 'execution_token';
   const key = await findCurrentKey(database, purpose);
@@ -60,7 +60,7 @@ async function generationsThatHold({ security }: Config, database: Database): Pr
   return holdsUnder(approvalMacs(secretKey));
 }
 
-/** Over the plan nothing is refused here (OP-42). */
+/** Only warns: exceeding the plan refuses nothing here (OP-42). */
 async function planWarnings(config: Config, database: Database): Promise<ConfigProblem[]> {
   const { maxUsers } = planLimits(config, Date.now());
   const users = await countActiveUsers(database);

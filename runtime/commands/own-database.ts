@@ -7,14 +7,14 @@ import { GatewayError } from '../../domain/errors.js';
 import { databaseUrl, firstLine } from '../gateway-database.js';
 import { StartError } from '../start-error.js';
 
-/** The configuration of a file without errors; a `StartError` with all of them otherwise. */
+/** Throws `StartError` with all errors of the file. */
 export function readConfig(file: string): Config {
   const loaded = loadConfig(file, process.env);
   if (!loaded.ok) throw new StartError(...loaded.errors.map(formatProblem));
   return loaded.config;
 }
 
-/** Gives `work` the gateway's own database for a command that does not wait for it and changes no schema; a `StartError` when it cannot be used. */
+/** Runs `work` with the gateway's own database, without waiting for it and without migrating it. Throws `StartError` if it cannot be used. */
 export async function withDatabase<T>(config: Config, work: (database: Database) => Promise<T>): Promise<T> {
   const { connectTimeoutSecs, statementTimeoutSecs } = config.database;
   const database = openDatabase({
@@ -37,7 +37,7 @@ export async function withDatabase<T>(config: Config, work: (database: Database)
   }
 }
 
-/** A `StartError` unless the schema is the one this program was written for. */
+/** Throws `StartError` unless the schema is the one that this program was written for. */
 export async function requireSchema(database: Database): Promise<void> {
   const found = await findSchema(database);
   if (found === schemaVersion) return;
@@ -48,7 +48,7 @@ export async function requireSchema(database: Database): Promise<void> {
   );
 }
 
-/** The newest migration of the database; null when no server was ever started on it. */
+/** The database's newest migration; null if no server was ever started on it. */
 export async function findSchema(database: Database): Promise<string | null> {
   const [row] = await database.query<{ there: boolean }>(`select to_regclass('schema_migrations') is not null as there`);
   return row?.there ? ((await appliedSchemaVersion(database)) ?? null) : null;

@@ -6,17 +6,20 @@ import { readIfThere } from '../private-files.js';
 import { type ReloadRecord, readReloadRecord } from '../reload-record.js';
 import { type Say, sayAll, standardStreams } from './say.js';
 
-/** A reload begins at most 5 s after it is asked for (CF-40) and has a few seconds of database work. */
+/** A reload begins at most 5 s after it is requested (CF-40), and then needs a few seconds of database work. */
 const answerWithinMs = 30_000;
 const lookEveryMs = 100;
 
 export interface ReloadCommandOptions {
   config: string;
-  /** How long the server may take; 30 s if absent. */
+  /** How long the server may take; default 30 s. */
   withinMs?: number;
 }
 
-/** `svc server reload` (OP-52): signals the server of this `server.toml` and tells how its reload ended; exit code 0 when the file is in force, else 1. */
+/**
+ * `svc server reload` (OP-52): signals the server of this `server.toml` and reports how its reload ended. The exit code is 0 if the file is
+ * in force, otherwise 1.
+ */
 export async function runReload(options: ReloadCommandOptions, say: Say = standardStreams): Promise<number> {
   const { config: file, withinMs = answerWithinMs } = options;
   const read = readStateDir(file, process.env);
@@ -44,7 +47,7 @@ function tell({ pid, outcome, generation, errors, warnings }: ReloadRecord, { ou
   return 0;
 }
 
-/** The process of `server.pid`, or why there is none to signal: a number left by a killed server may be another program's by now. */
+/** The process in `server.pid`, or why there is none to signal. A number left by a killed server may belong to another program by now. */
 async function serverOf(stateDir: string): Promise<number | string> {
   const path = join(stateDir, 'server.pid');
   const pid = Number(await readIfThere(path));
@@ -59,7 +62,7 @@ async function runsServer(pid: number): Promise<boolean> {
   } catch {
     return false;
   }
-  // Only Linux tells what another process runs.
+  // Only Linux shows what another process runs.
   const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => null);
   return commandLine === null || commandLine.split('\0').includes('server');
 }

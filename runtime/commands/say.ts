@@ -1,4 +1,4 @@
-/** Where a command of the gateway's host writes its lines. */
+/** Where a command of the gateway's host prints. */
 export interface Say {
   out(line: string): void;
   err(line: string): void;
@@ -9,7 +9,7 @@ export const standardStreams: Say = {
   err: (line) => void process.stderr.write(`${line}\n`),
 };
 
-/** One line per error; answers the exit code 1 (OP-51). */
+/** Prints one line per error and returns the exit code 1 (OP-51). */
 export function sayAll({ err }: Say, lines: readonly string[]): number {
   lines.forEach(err);
   return 1;

@@ -1,30 +1,30 @@
 import { LRUCache } from 'lru-cache';
 import { blockOf, grantedOf, type Limit, type LimitVerdict, windowMs } from '../../domain/rate-limit.js';
 
-/** Keys one process remembers; what is forgotten has reserved calls for nothing in a shared window, and begins anew in memory. */
+/** How many keys a process remembers. Forgetting one wastes the calls it reserved in a shared window, and restarts its window in memory. */
 const maxKeys = 50_000;
-/** After a failure calls pass uncounted for so long, instead of waiting for a store that is away (OP-34). */
+/** After a failure, calls pass uncounted for this long instead of waiting for an unreachable store (OP-34). */
 const pauseMs = 1000;
 
-/** Takes calls out of a window: the answer of `reserveCalls`. */
+/** Reserves calls in a window; returns what `reserveCalls` does. */
 export type Reserve = (key: string, amount: number) => Promise<{ taken: number; windowEnd: number; leftMs: number }>;
 
-/** Calls that this process may let pass without asking. */
+/** Calls that this process may let pass without asking the store. */
 interface Held {
   perWindow: number;
   windowEnd: number;
-  /** By `performance.now()`: never later than the end by the store's clock. */
+  /** By `performance.now()`; never later than the end by the store's clock. */
   endsAt: number;
   taken: number;
   left: number;
 }
 
 export interface Counters {
-  /** Counts one call. Asks the store once for each block of calls; a store that fails lets the call pass. */
+  /** Counts one call. Asks the store once per block of calls; if the store fails, the call passes. */
   count(limit: Limit): Promise<LimitVerdict>;
 }
 
-/** Counts calls in blocks reserved of `reserve`, so that no more than the limit pass in a window, whoever else reserves (OP-I2). */
+/** Counts calls in blocks from `reserve`, so that all processes together let no more calls pass in a window than the limit (OP-I2). */
 export function createCounters(options: {
   reserve: Reserve;
   blockOf: (perWindow: number) => number;
@@ -36,12 +36,12 @@ export function createCounters(options: {
 
   const reserve = async (key: string, perWindow: number): Promise<Held> => {
     const amount = options.blockOf(perWindow);
-    // From before the question: the window of the store then ends later than ours, never earlier.
+    // Taken before asking, so that our window never ends later than the store's.
     const askedAt = performance.now();
     const { taken, windowEnd, leftMs } = await options.reserve(key, amount);
     const granted = grantedOf(perWindow, amount, taken);
     const before = windows.get(key);
-    // The same object for one window: whoever still holds it must not spend a call twice.
+    // One object per window: another holder of it must not spend a call twice.
     if (before?.windowEnd === windowEnd && before.perWindow === perWindow) {
       before.taken = taken;
       before.left += granted;
@@ -51,7 +51,7 @@ export function createCounters(options: {
     windows.set(key, held);
     return held;
   };
-  /** One question at a time for each key; whoever comes meanwhile waits for the same answer. */
+  /** One question per key at a time; callers that arrive meanwhile share the answer. */
   const ask = (key: string, perWindow: number): Promise<Held> => {
     const known = asking.get(key);
     if (known !== undefined) return known;
@@ -92,13 +92,13 @@ export function createCounters(options: {
   };
 }
 
-/** The counters of one process alone (`store = "memory"`): a window is reserved whole. */
+/** Counters of a single process (`store = "memory"`), which reserve a whole window. */
 export function memoryCounters(onFailure: (error: unknown) => void): Counters {
   const reserve: Reserve = async (_key, amount) => ({ taken: amount, windowEnd: performance.now() + windowMs, leftMs: windowMs });
   return createCounters({ reserve, blockOf: (perWindow) => perWindow, onFailure });
 }
 
-/** The counters of all processes on one store. */
+/** Counters that all processes share through one store. */
 export const sharedCounters = (reserve: Reserve, onFailure: (error: unknown) => void): Counters =>
   createCounters({ reserve, blockOf, onFailure });
 

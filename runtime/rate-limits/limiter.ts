@@ -8,15 +8,15 @@ import { type Limit, type LimitKind, type LimitVerdict, windowMs } from '../../d
 import type { Metrics } from '../metrics.js';
 import { memoryCounters, sharedCounters } from './counters.js';
 
-/** What a call waits for the shared counters at most; then it passes (OP-34). */
+/** The longest wait of a call for the shared counters. After that it passes (OP-34). */
 const storeWaitMs = 1000;
 
 export interface RateLimiter {
-  /** Counts one call where the configuration says. */
+  /** Counts one call in the configured store. */
   count(limit: Limit): Promise<LimitVerdict>;
 }
 
-/** 429 with the text that says which limit (HT-121); the headers are the meter's. */
+/** 429 with a text that names the limit (HT-121). The meter sets the headers. */
 export const rateLimited = (kind: LimitKind, perWindow: number): GatewayError =>
   new GatewayError('rate.limited', textOf[kind](perWindow), null);
 
@@ -27,7 +27,7 @@ const textOf: Record<LimitKind, (perWindow: number) => string> = {
   preflight: (perWindow) => `more than ${perWindow} preflights per minute`,
 };
 
-/** The counters of this process, following `rate_limits.store` as it is now (D17, OP-34). */
+/** The counters of this process. They follow changes of `rate_limits.store` (D17, OP-34). */
 export function createRateLimiter(
   { database, metrics, log }: { database: Database; metrics: Metrics; log: Logger },
   config: () => Config,

@@ -4,19 +4,19 @@ import type { GatewayError } from '../../domain/errors.js';
 import { type Limit, type LimitVerdict, networkOf, tighter } from '../../domain/rate-limit.js';
 import { type RateLimiter, rateLimited } from './limiter.js';
 
-/** The limits of one call; each refusal is a 429 (HT-121), and the headers tell the tightest of those that applied (OP-32). */
+/** The limits of one call. Each refusal is a 429 (HT-121), and the headers show the tightest limit that applied (OP-32). */
 export interface Meter {
   /** HT-3. */
   address(): Promise<void>;
   /** HT-6. */
   credential(caller: Caller): Promise<void>;
-  /** Counts a refused credential; the 429 that then stands for the 401, or null (OP-33). */
+  /** Counts a refused credential. Returns the 429 that replaces its 401, or null (OP-33). */
   failure(): Promise<GatewayError | null>;
   /** PF-3. */
   preflight(caller: Caller): Promise<void>;
 }
 
-/** Meters one call from `clientIp`; `tell` sets a header of its answer. */
+/** `tell` sets a header of the answer. */
 export function createMeter(options: {
   limiter: RateLimiter;
   config: Config;
@@ -51,7 +51,7 @@ export function createMeter(options: {
   };
 }
 
-/** HT-27, HT-28; whole seconds, at least 1. */
+/** HT-27, HT-28: whole seconds, at least 1. */
 function headersOf({ passes, perWindow, remaining, resetMs }: LimitVerdict): Record<string, string> {
   const reset = String(Math.max(1, Math.ceil(resetMs / 1000)));
   return {
