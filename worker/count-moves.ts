@@ -1,7 +1,7 @@
 import type { Moved } from '../db/move.js';
 import type { Metrics } from '../runtime/metrics.js';
 
-/** Counts the moves that clocks and leases make; a call's moves are counted by the server that answered it (OP-20). */
+/** Counts moves by clocks and leases only. The server that answers a call counts the call's moves (OP-20). */
 export function countMoves(metrics: Metrics): (moved: Moved) => void {
   return ({ before, after }) => {
     if (before.status === after.status) return;

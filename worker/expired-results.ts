@@ -8,11 +8,11 @@ import type { Job } from './job.js';
 import { removeEach } from './removals.js';
 import { inRounds } from './rounds.js';
 
-/** A quarter of the hour within which an object must be gone (RS-60). */
+/** A quarter of the hour within which an expired object must be gone (RS-60). */
 const everyMs = 15 * 60_000;
 const batch = 500;
 
-/** Removes results whose time is over: the object first, then its record (RS-60). */
+/** Removes expired results: first the object, then its record (RS-60). */
 export function createResultCleaner(options: {
   database: Database;
   results: ResultStore;

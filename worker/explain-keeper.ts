@@ -5,7 +5,7 @@ import type { Job } from './job.js';
 
 const everyMs = 5000;
 
-/** Gives EXPLAIN jobs back whose agent fell silent (AG-68), and ends and forgets preflight jobs (AG-71). */
+/** Releases EXPLAIN jobs whose agent fell silent (AG-68), and expires and deletes preflight jobs (AG-71). */
 export function createExplainKeeper({ database, staleSecs }: { database: Database; staleSecs?: number }): Job {
   return {
     name: 'explain keeper',

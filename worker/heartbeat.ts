@@ -5,7 +5,7 @@ import type { Job } from './job.js';
 const everyMs = 10_000;
 const notWorkingPauseMs = 500;
 
-/** Tells `/ready` of all processes that a worker of the task queue lives (OP-10), as long as `isWorking`. */
+/** While `isWorking`, records for every process's `/ready` that the task queue has a live worker (OP-10). */
 export function createHeartbeat(options: {
   database: Database;
   identity: string;

@@ -3,27 +3,27 @@ import { GatewayError } from '../domain/errors.js';
 import { createBell } from '../lib/bell.js';
 import { sleep } from '../lib/sleep.js';
 
-/** One kind of background work: `once` does what is due and answers in how many milliseconds to look again. */
+/** One kind of background work. `once` does what is due and returns the milliseconds until its next run. */
 export interface Job {
   name: string;
   once(): Promise<number>;
   /** A topic that ends the wait early. */
   wakeOn?: string;
-  /** What a stop waits for. */
+  /** A stop waits for this. */
   finish?(): Promise<void>;
 }
 
 export interface JobHost {
   notifications: Notifications;
   signal: AbortSignal;
-  /** Hears of each failure; `unexpected` is anything but an unreachable database. */
+  /** Called on each failure. `unexpected` is false only for an unreachable database. */
   onFailure(name: string, error: unknown, unexpected: boolean): void;
 }
 
 const firstRetryMs = 250;
 const longestRetryMs = 5000;
 
-/** Runs the job until the signal is aborted; a failure is told and tried again with growing waits, and stops nothing else (OP-80). */
+/** Runs the job until the signal aborts. A failure is reported and retried with growing waits, and stops no other job (OP-80). */
 export async function keepDoing(job: Job, { notifications, signal, onFailure }: JobHost): Promise<void> {
   const bell = createBell();
   const unsubscribe = job.wakeOn === undefined ? () => {} : notifications.subscribe(job.wakeOn, bell.ring);

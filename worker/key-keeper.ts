@@ -3,10 +3,10 @@ import { lockKeys, nextKeyStepMs } from '../db/signing-keys.js';
 import { stepKeys } from '../runtime/key-rotation.js';
 import type { Job } from './job.js';
 
-/** A rotation by command becomes known within this time; its instants are minutes away. */
+/** The longest until a rotation by command is noticed; its instants are minutes away. */
 const atMostMs = 10_000;
 
-/** Carries out what a rotation has set a time for: the published key takes over, the old one retires (ET-25). The instants are stored in Postgres. */
+/** Carries out scheduled rotations: the published key takes over, the old one retires (ET-25). Postgres stores the instants. */
 export function createKeyKeeper({ database }: { database: Database }): Job {
   return {
     name: 'key keeper',

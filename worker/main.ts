@@ -37,7 +37,7 @@ import { loadWorkflowBundle } from './workflow-bundle.js';
 const reconcileEveryMs = 60_000;
 const reconcileGraceMs = 30_000;
 
-/** Runs a worker until SIGTERM or SIGINT (`svc worker`); answers its exit code: 0 after a clean stop, 1 when it cannot start (OP-51, OP-63). */
+/** `svc worker`: runs until SIGTERM or SIGINT. Returns the exit code: 0 after a clean stop, 1 if it cannot start (OP-51, OP-63). */
 export async function runWorker(options: { config: string }): Promise<number> {
   const loaded = loadConfig(options.config, process.env);
   for (const warning of loaded.warnings) say(`warning: ${formatProblem(warning)}`);
@@ -70,7 +70,7 @@ export async function runWorker(options: { config: string }): Promise<number> {
   }
 }
 
-/** Works until the signal; what was begun is finished before the database closes. */
+/** Works until the signal. Finishes what has begun before the database closes. */
 async function work(
   configuration: Configuration,
   log: Logger,

@@ -12,12 +12,12 @@ import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
 import { createMeter } from '../runtime/rate-limits/meter.js';
 
 export interface MetricsReaders {
-  /** Lets pass who may read the metrics (OP-3, OP-20); `tell` takes headers of the limit. */
+  /** Rejects callers that may not read the metrics (OP-3, OP-20). `tell` receives the limit's headers. */
   check(request: IncomingMessage, tell: (headers: Record<string, string>) => void): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Who reads the metrics of a worker, checked, limited, counted and audited as by the server (HD-93). */
+/** Authenticates, limits, counts and audits readers of a worker's metrics as the server does (HD-93). */
 export function createMetricsReaders(options: {
   configuration: Pick<Configuration, 'config' | 'generation'>;
   database: Database;

@@ -7,7 +7,7 @@ import { removeEach } from './removals.js';
 import { inRounds } from './rounds.js';
 
 const everyMs = 6 * 3_600_000;
-/** Its submission may still be going on; also more than clocks of a store and of ours differ. */
+/** A younger object's submission may still be running. Also exceeds any difference between the store's clock and ours. */
 const youngestMs = 3_600_000;
 const batch = 200;
 
@@ -15,13 +15,13 @@ interface Found {
   key: string;
   requestId: string;
   executionId: string;
-  /** Left by a write that was cut off: nothing ever refers to it. */
+  /** Left by an interrupted write; nothing ever refers to it. */
   isPiece: boolean;
 }
 
 /**
- * Removes objects without a record, left by a crash or a lost race, within 24 h (RS-49). Only names that the gateway makes are touched; a
- * round goes through the whole store, and one that is cut off begins anew.
+ * Removes objects without a record, left by a crash or a lost race, within 24 h (RS-49). Touches only names that the gateway makes. A round
+ * covers the whole store; an interrupted one starts over.
  */
 export function createOrphanCleaner(options: {
   database: Database;
@@ -71,7 +71,7 @@ async function clean(database: Database, results: ResultStore, found: readonly F
   const orphans = found.filter(({ executionId, isPiece }) => isPiece || !recorded.has(executionId));
   await removeEach(orphans, async ({ key, requestId, executionId, isPiece }) => {
     if (isPiece) return results.remove(key);
-    // Under the lock that a submission takes before it writes the record; it looks for its object under the same lock (RS-48).
+    // A submission takes this lock before it writes its record, and checks its object under it (RS-48).
     await database.transaction(async (tx) => {
       if (await lockUnrecorded(tx, requestId, executionId)) await results.remove(key);
     });

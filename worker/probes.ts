@@ -31,11 +31,11 @@ interface Answer {
   text: string;
 }
 
-/** `tell` takes further headers of the answer, also of one that is refused. */
+/** `tell` receives extra headers, also for a refused call. */
 type Respond = (request: IncomingMessage, tell: (headers: Record<string, string>) => void) => Promise<Answer>;
 type Answers = Map<string, Respond>;
 
-/** OP-3: `/health`, `/ready` and `/metrics` of a worker on `worker.listen`; null when that is off. */
+/** OP-3: serves `/health`, `/ready` and `/metrics` of a worker on `worker.listen`; null if that is off. */
 export async function startProbes(options: ProbeOptions): Promise<{ close(): Promise<void> } | null> {
   const address = options.configuration.config().worker.listen;
   if (address === null) return null;

@@ -24,14 +24,14 @@ export interface PublisherOptions {
   log: Logger;
 }
 
-/** Requests whose news is on its way at once: enough to hide Temporal's latency, few enough for its history service. */
+/** How many requests' news may be in flight: enough to hide Temporal's latency, few enough for its history service. */
 const inFlightLimits = { min: 4, max: 32 };
-/** A take holds for 10 s; nothing is sent after this, lest another publisher sends beside us. */
+/** A take lasts 10 s. Sending stops earlier, so that no other publisher sends at the same time. */
 const sendForMs = 5000;
 const longestPauseMs = 2000;
 const shortestPauseMs = 20;
 
-/** Tells workflows what was committed: takes news, sends each request's in version order, deletes exactly what Temporal has accepted. */
+/** Tells workflows what was committed. Takes news, sends each request's news in version order, and deletes exactly what Temporal accepted. */
 export function createPublisher(options: PublisherOptions): Job {
   const { database, temporal } = options;
   const inFlight = new Set<Promise<void>>();
@@ -44,7 +44,7 @@ export function createPublisher(options: PublisherOptions): Job {
       const usable = await temporal.find();
       if (usable === null) return probeMs;
       if (temporal.takeReturn()) await releaseHeldNews(database);
-      // A quarter of the window at a time, so that a take is not paid for each request.
+      // Waits for a quarter of the window, so that each take covers several requests.
       while (window.size - inFlight.size < window.size / 4) await Promise.race(inFlight);
       const dueInMs = (await nextNewsInMs(database)) ?? longestPauseMs;
       if (dueInMs > 0) return Math.min(longestPauseMs, Math.max(shortestPauseMs, dueInMs));
@@ -118,7 +118,7 @@ async function send(temporal: TemporalLink, to: Addressee, news: News): Promise<
 
 const isByClock = ({ signal, actor }: News) => signal === 'change' && actor === 'system';
 
-/** `inMs` was counted when the news was taken. */
+/** `inMs` was measured when the news was taken. */
 function countedDown(news: News, elapsedMs: number): News {
   const { view } = news;
   return view?.clock
@@ -126,7 +126,7 @@ function countedDown(news: News, elapsedMs: number): News {
     : news;
 }
 
-/** Deletes in groups: while one statement runs, the next one gathers what Temporal accepts meanwhile. */
+/** Deletes in groups: while one statement runs, the next one collects what Temporal accepts. */
 function createRemover(database: Database): Remover {
   let gathered: number[] = [];
   let next: Promise<void> | undefined;

@@ -7,14 +7,14 @@ import { removeEach } from './removals.js';
 import { inRounds } from './rounds.js';
 
 const everyMs = 3_600_000;
-/** Rows of one transaction (section 9 of the operations rules). */
+/** Rows per transaction (section 9 of the operations rules). */
 const batch = 1000;
-/** Requests with objects, each in a transaction of its own. */
+/** Requests with objects; each has its own transaction. */
 const batchWithResults = 100;
-/** Objects removed while a request is held. */
+/** Objects removed in parallel while the request is locked. */
 const objectsAtOnce = 20;
 
-/** Purges what has been over for long: requests with all their rows and objects (ST-20, RS-61) and revoked tokens (IM-17). */
+/** Purges requests whose retention is over, with all their rows and objects (ST-20, RS-61), and old revoked tokens (IM-17). */
 export function createPurge(options: {
   database: Database;
   results: ResultStore;
@@ -35,13 +35,13 @@ export function createPurge(options: {
       await removeEach(others, async (id) => {
         removed += await purgeWithResults(database, results, days, id);
       });
-      // The requests themselves are purged by the next part, as ones without results.
+      // Requests whose objects were removed now have no results, so the next part purges them.
       return tokens === batch || plain === batch || removed > 0;
     },
   });
 }
 
-/** Removes objects while the request is held, so that nobody runs it again meanwhile (RS-61); answers how many. */
+/** Removes objects while the request is locked, so that it cannot run again meanwhile (RS-61). Returns how many. */
 async function purgeWithResults(database: Database, results: ResultStore, days: number, id: string): Promise<number> {
   return database.transaction(async (tx) => {
     const stored = await lockPurgeable(tx, days, id, objectsAtOnce);

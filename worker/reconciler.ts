@@ -28,15 +28,15 @@ export interface ReconcilerOptions {
   metrics: Metrics;
   log: Logger;
   onMoved: (moved: Moved) => void;
-  /** Between two rounds of all processes together. */
+  /** Between two rounds, over all processes. */
   everyMs: number;
-  /** How long a clock may be over, and a request quiet, before anybody wonders. */
+  /** How long a deadline may be past, or a request unchanged, before the reconciler acts. */
   graceMs: number;
 }
 
 const maxOverdue = 500;
 
-/** OP-73: gives requests their workflow again, and moves what is still overdue itself. In health it finds nothing. */
+/** OP-73: restores lost workflows, and makes overdue moves itself. Finds nothing while all is well. */
 export function createReconciler(options: ReconcilerOptions): Job {
   const { database, everyMs } = options;
   return {
@@ -45,13 +45,13 @@ export function createReconciler(options: ReconcilerOptions): Job {
       const open = await countOpenWorkflows(options);
       const stuck = await database.transaction((tx) => runRound(tx, options, open));
       for (const one of stuck) await moveAndReplace(options, one);
-      // Looks more often than it acts, so that a round is not late by a whole one when the process that ran the last one is gone.
+      // Runs more often than rounds are due, so that no round is a whole interval late if the process that ran the last one is gone.
       return Math.max(50, everyMs / 4);
     },
   };
 }
 
-/** One round under its lock; answers what stayed overdue through the last one. */
+/** Runs one round under its lock. Returns the requests that were already overdue in the last round. */
 async function runRound(tx: Transaction, options: ReconcilerOptions, open: number | null): Promise<OverdueRequest[]> {
   const last = await beginRound(tx, options.everyMs);
   if (last === undefined) return [];
@@ -68,8 +68,8 @@ async function runRound(tx: Transaction, options: ReconcilerOptions, open: numbe
 }
 
 /**
- * Temporal has lost its data when two rounds find too few workflows: each request gets its workflow again, in parts that leave half of the
- * backlog to new requests. Answers how far it came, null when nothing is being rebuilt.
+ * If two rounds find too few workflows, Temporal has lost its data. Then each request gets its workflow again, in parts that leave half of
+ * the backlog to new requests. Returns how far it got, or null if nothing is being rebuilt.
  */
 async function rebuild(
   tx: Transaction,
@@ -93,7 +93,7 @@ async function tell(tx: Transaction, { metrics, log }: ReconcilerOptions, ids: s
   log.warn({ count: ids.length, first: ids[0] }, what);
 }
 
-/** A workflow that did not act on being told is not to be relied on: the move is made here, and a new one takes over. */
+/** A workflow that ignored its news is not reliable: this makes the move and replaces the workflow. */
 async function moveAndReplace(options: ReconcilerOptions, { id, clock }: OverdueRequest): Promise<void> {
   const { database, temporal, taskQueue, metrics, log, onMoved } = options;
   const moved = await database.transaction((tx) =>
@@ -113,7 +113,7 @@ async function moveAndReplace(options: ReconcilerOptions, { id, clock }: Overdue
   await temporal.call('start', (client) => replaceWorkflow(client, to)).catch(() => {});
 }
 
-/** Open request workflows as Temporal's index counts them, null while it cannot say. */
+/** Open request workflows by Temporal's index; null while Temporal cannot tell. */
 async function countOpenWorkflows({ temporal }: ReconcilerOptions): Promise<number | null> {
   if ((await temporal.find()) === null) return null;
   const query = `WorkflowType = '${requestWorkflow}' AND ExecutionStatus = 'Running'`;

@@ -4,7 +4,7 @@ import type { Job } from './job.js';
 
 const everyMs = 60_000;
 
-/** Removes results that were only relayed and whose time is over (RS-45). */
+/** Deletes relayed results whose time is over (RS-45). */
 export function createRelayCleaner({ database }: { database: Database }): Job {
   return {
     name: 'relay cleaner',

@@ -1,7 +1,7 @@
-/** A store that is away fails every removal: after so many the rest of a part waits. */
+/** An unreachable store fails every removal, so a part stops after this many failures. */
 const maxFailures = 5;
 
-/** Removes one after the other; one that fails stops none of the others, and is thrown at the end, so that it is told and tried again (OP-80). */
+/** Removes the items in turn. A failure does not stop the others; the first is thrown at the end, so that it is reported and retried (OP-80). */
 export async function removeEach<T>(items: readonly T[], remove: (item: T) => Promise<void>): Promise<void> {
   const failures: unknown[] = [];
   for (const item of items) {

@@ -4,20 +4,20 @@ import type { Job } from './job.js';
 
 export interface SharedWork {
   name: string;
-  /** Between the end of one round and the beginning of the next, over all processes. */
+  /** From the end of one round to the start of the next, over all processes. */
   everyMs: number;
-  /** Does one part, which must end within a minute or call `goOn` meanwhile; answers whether more is left. */
+  /** Does one part, which must end within a minute or keep calling `goOn`. Returns whether more is left. */
   part(goOn: () => Promise<void>): Promise<boolean>;
 }
 
-/** How long a process that died keeps the others from its work. */
+/** How long the work of a process that died stays blocked. */
 const holdMs = 60_000;
 const longestPauseMs = 60_000;
 
-/** Work that one of all processes does at a time; a process that is killed in a round is followed by another one. */
+/** Work that only one process does at a time. If it is killed during a round, another process takes over. */
 export function inRounds(database: Database, { name, everyMs, part }: SharedWork): Job {
   const goOn = () => setNextRound(database, name, holdMs);
-  // Looked for more often than done, so that a round is not late by a whole one when the process that ran the last one is gone.
+  // Checks more often than rounds are due, so that no round is a whole interval late if the process that ran the last one is gone.
   const pauseMs = Math.min(longestPauseMs, Math.max(50, everyMs / 4));
   return {
     name,

@@ -15,7 +15,7 @@ export interface Addressee {
 
 /**
  * Starts the request's workflow with the view in the news. Eager: the server hands the first task to the worker on the same connection.
- * Rejects with WorkflowExecutionAlreadyStartedError when one is running.
+ * Rejects with WorkflowExecutionAlreadyStartedError if one is running.
  */
 export async function startWorkflow(client: Client, to: Addressee, news: Pick<News, 'view'>): Promise<void> {
   await client.workflow.start(requestWorkflow, {
@@ -27,8 +27,8 @@ export async function startWorkflow(client: Client, to: Addressee, news: Pick<Ne
 }
 
 /**
- * Tells the running workflow, or a new run when none is. The new run is given no view: late news of an ended workflow would make it
- * believe what is long past, so it reads the stored state first.
+ * Signals the running workflow, or starts a run if there is none. The new run gets no view: late news of an ended workflow could be long
+ * outdated, so it reads the stored state first.
  */
 export async function signalWorkflow(
   client: Client,
@@ -44,7 +44,7 @@ export async function signalWorkflow(
   });
 }
 
-/** Tells a running workflow only: a request that a clock has ended needs no run to hear of it, least of all the one that made the move. */
+/** Signals only a running workflow. If a clock ended the request, no new run is needed to learn that: the run that made the move knows it. */
 export async function signalIfRunning(
   client: Client,
   to: Addressee,
@@ -58,7 +58,7 @@ export async function signalIfRunning(
     });
 }
 
-/** Ends whatever runs for the request and starts a workflow that reads the stored state (OP-73). */
+/** Terminates any run of the request and starts a workflow that reads the stored state (OP-73). */
 export async function replaceWorkflow(client: Client, to: Addressee): Promise<void> {
   await client.workflow.start(requestWorkflow, {
     ...workflowOptions(to, { id: to.requestId, view: null }),
@@ -85,7 +85,7 @@ function workflowOptions({ requestId, about, taskQueue, searchable }: Addressee,
 const summary = ({ statementType, database, environment, requester }: About) =>
   `${statementType} on ${database}/${environment} by ${requester}`.slice(0, 130);
 
-/** Visibility on PostgreSQL keeps 255 characters of a keyword. */
+/** Visibility on PostgreSQL stores 255 characters of a keyword. */
 function attributes({ database, environment, operation, risk, requester }: About) {
   const values = {
     SvcDatabase: database,

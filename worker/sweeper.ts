@@ -9,10 +9,10 @@ import type { Job } from './job.js';
 const batch = 100;
 const longestPauseMs = 2000;
 const shortestPauseMs = 20;
-/** What is overdue is being judged by another process. */
+/** Another process is judging the overdue leases. */
 const busyPauseMs = 250;
 
-/** Ends leases at the instant stored in Postgres (AG-51): a request whose agent fell silent becomes `execution_lost`. */
+/** Ends leases at the instant stored in Postgres (AG-51). A request whose agent fell silent becomes `execution_lost`. */
 export function createSweeper(options: { database: Database; onMoved: (moved: Moved) => void }): Job {
   const { database } = options;
   return {
@@ -28,14 +28,14 @@ export function createSweeper(options: { database: Database; onMoved: (moved: Mo
   };
 }
 
-/** Whether this process ended it: a request that another one holds is left to that, and a heartbeat may just have come. */
+/** True if this process ended the lease. Skips a request that another process has locked; a heartbeat may also have just extended the lease. */
 async function endLease(
   { database, onMoved }: { database: Database; onMoved: (moved: Moved) => void },
   requestId: string,
   executionId: string,
 ): Promise<boolean> {
   const moved = await database.transaction(async (tx) => {
-    // Before the request, as everywhere.
+    // The pair is always locked before the request.
     await lockPairOf(tx, requestId);
     if (!(await tryLockRequest(tx, requestId))) return null;
     return move(tx, requestId, (request, now) => judge(request, { kind: 'lease', executionId }, now), { lockExecution: true });

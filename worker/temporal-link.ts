@@ -18,28 +18,28 @@ export interface UsableTemporal {
   searchable: boolean;
 }
 
-/** The one place that knows whether Temporal can be used; the worker's own native connection carries all calls. */
+/** The only place that knows whether Temporal is usable. All calls use the worker's own native connection. */
 export interface TemporalLink {
-  /** The connection to use from now on, on a server that has been prepared; null when it is gone. */
+  /** Sets the connection to use from now on, to a prepared server; null if the connection is gone. */
   use(connection: NativeConnection | null, prepared?: PreparedServer): void;
-  /** Temporal, or null while it is away; after a failure it is asked again at most once per `probeMs`. */
+  /** Null while Temporal is unusable. After a failure it is asked again at most once per `probeMs`. */
   find(): Promise<UsableTemporal | null>;
-  /** Whether it could be used when it was last looked for; asks nobody. */
+  /** The result of the last check; sends no call. */
   isUsable(): boolean;
-  /** True once after each absence, for the publisher: what was held back meanwhile can go out. */
+  /** True once after each outage: tells the publisher to send what was held back. */
   takeReturn(): boolean;
-  /** One call with its deadline; failures are counted, and the next `find` looks whether the server is still what it was. */
+  /** Runs one call with its deadline. Failures are counted, and make the next `find` check the server again. */
   call<T>(operation: string, work: (client: Client) => Promise<T>): Promise<T>;
 }
 
-/** How often a server that is away is looked for; OP-72 leaves 5 s until publishing starts. */
+/** How often an unreachable server is probed. OP-72 leaves 5 s until publishing starts. */
 export const probeMs = 1000;
 /** How often a server that refuses calls is checked for lost search attributes. */
 const recheckMs = 5000;
 
 interface LinkState {
   current: { connection: NativeConnection; client: Client; searchable: boolean } | null;
-  /** Why the server must be looked at before it is used again. */
+  /** Why the server must be checked before it is used again. */
   doubt: 'none' | 'refused' | 'away';
   isBack: boolean;
   probedAt: number;

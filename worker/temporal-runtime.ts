@@ -3,18 +3,18 @@ import type { Logger } from 'pino';
 
 const levels = { TRACE: 'debug', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
 
-/** Makes Temporal's library log through ours, and leaves signals of the system to us; once per process, before the first connection. */
+/** Routes the Temporal library's log through ours and leaves system signals to us. Call once per process, before the first connection. */
 export function installRuntime(log: Logger): void {
   const write = ({ level, message, meta }: LogEntry) => log[levels[level]]({ ...textOf(meta) }, message);
   Runtime.install({
     logger: new DefaultLogger('INFO', write),
     shutdownSignals: [],
-    // The client warns of each repeated call, many times per second while the server is away; our own log tells of that once.
+    // The client warns of each repeated call, many times per second while the server is unreachable. Our own log reports that once.
     telemetryOptions: { logging: { forward: {}, filter: 'error,temporalio_sdk_core=warn' } },
   });
 }
 
-/** Only what says where: payloads and stacks of workflows stay out of our log. */
+/** Only what locates the event: payloads and stacks of workflows stay out of our log. */
 function textOf(meta: LogEntry['meta']): Record<string, string> {
   const { error, workflowId, runId } = (meta ?? {}) as Record<string, unknown>;
   const text = error instanceof Error ? error.message : error;

@@ -4,25 +4,25 @@ import type { Logger } from 'pino';
 import { searchAttributes } from '../workflows/messages.js';
 import { describeError, grpcCode, withinMs } from './temporal-errors.js';
 
-/** What is true of a server once it was prepared. */
+/** What preparing the server found out. */
 export interface PreparedServer {
-  /** A start may name our search attributes; where we may not register them, it goes without. */
+  /** Whether starts may set our search attributes. False if we may not register them. */
   searchable: boolean;
-  /** Something was missing and has been made, as after a loss of Temporal's data. */
+  /** Something was missing and was created, as after a loss of Temporal's data. */
   repaired: boolean;
 }
 
 const notFound = 5;
 const alreadyExists = 6;
-// Invalid argument (no place for more), permission denied, failed precondition, unimplemented: asking again changes nothing.
+// Invalid argument (no room for more), permission denied, failed precondition, unimplemented: a retry changes nothing.
 const refusals: ReadonlySet<number> = new Set([3, 7, 9, 12]);
 const retention = msToTs('7 days');
-// temporal.api.enums.v1.IndexedValueType: the package with its name loads 4 MB of generated code and is CommonJS.
+// temporal.api.enums.v1.IndexedValueType. Importing the package for its name would load 4 MB of generated code, and it is CommonJS.
 const keyword = 2;
 
 /**
- * Makes what is missing on the server: namespace and search attributes, without which every start would be refused. Rejects when the
- * server cannot be reached or the namespace is neither there nor allowed to be made.
+ * Creates a missing namespace and search attributes, without which every start would be refused. Rejects if the server is unreachable, or
+ * if the namespace is missing and may not be created.
  */
 export async function prepareServer(
   connection: NativeConnection,
@@ -65,7 +65,7 @@ async function ensureAttributes(
     missing = await find();
     if (missing.length === 0) return 'there';
     await call(() => addAttributes(connection, namespace, missing)).catch((error: unknown) => {
-      // Another worker may have been faster; whether they are there is looked up below.
+      // Another worker may have been faster; the check below looks for them.
       if (grpcCode(error) !== alreadyExists) throw error;
     });
     missing = await find();
@@ -74,7 +74,7 @@ async function ensureAttributes(
       return 'made';
     }
   } catch (error) {
-    // A namespace that was just made is unknown to parts of the server for some seconds: that is tried again by the caller.
+    // For some seconds, parts of the server do not know a new namespace. The caller retries.
     if (!refusals.has(grpcCode(error) ?? 0)) throw error;
     log.warn({ error: describeError(error) }, 'Temporal search attributes were refused');
   }

@@ -17,20 +17,20 @@ export interface TemporalWorkerOptions {
   link: TemporalLink;
   log: Logger;
   signal: AbortSignal;
-  /** Workflows kept in memory between their tasks; 0 replays each from its history. */
+  /** Workflows cached between their tasks; 0 replays each from its history. */
   maxCachedWorkflows?: number;
 }
 
 export interface TemporalWorker {
   isWorking(): boolean;
-  /** Settles after the signal was aborted and the worker has stopped (OP-63). */
+  /** Settles after the signal aborts and the worker has stopped (OP-63). */
   stopped: Promise<void>;
 }
 
 const retryMs = 1000;
 const connectMs = 10_000;
 
-/** Connects and works until the signal is aborted; while Temporal is away, or after the worker was lost for good, it tries again each second. */
+/** Connects and works until the signal aborts. Retries each second while Temporal is unreachable, or after the worker has failed. */
 export function runTemporalWorker(options: TemporalWorkerOptions): TemporalWorker {
   const { signal, log } = options;
   const state = { worker: null as Worker | null };
@@ -62,7 +62,7 @@ async function workOnce(options: TemporalWorkerOptions, state: { worker: Worker 
     const worker = await createWorker(options, connection, bundle);
     state.worker = worker;
     const running = runUntilAborted(worker, signal);
-    // Not before it polls: the server hands the first task of an eager start to this worker.
+    // Only once it polls: the server hands the first task of an eager start to this worker.
     link.use(connection, prepared);
     log.info({ task_queue: config.temporal.taskQueue }, 'working for Temporal');
     await running;
@@ -75,13 +75,13 @@ async function workOnce(options: TemporalWorkerOptions, state: { worker: Worker 
   }
 }
 
-/** Rejects when the server does not answer in time; a connection that comes later is closed. */
+/** Rejects if the server does not answer in time, and closes a connection that arrives later. */
 function connect(config: TemporalWorkerOptions['config']): Promise<NativeConnection> {
   const connecting = NativeConnection.connect({ ...temporalConnection(config), grpcCompression: { codec: 'none' } });
   return withinMs(connectMs, connecting, (late) => void late.close().catch(() => {}));
 }
 
-/** Settings measured for one machine that runs everything; a crashed worker's sticky queue holds its tasks for 2 s, not for 10. */
+/** Settings measured on one machine that runs everything. A crashed worker's sticky queue holds its tasks for 2 s instead of 10. */
 function createWorker(
   { config, identity, activities, maxCachedWorkflows }: TemporalWorkerOptions,
   connection: NativeConnection,
@@ -94,11 +94,11 @@ function createWorker(
     identity,
     activities,
     workflowBundle: bundle,
-    // All activities are local ones so far: nothing to poll for.
+    // All activities are local so far, so there is nothing to poll for.
     enableNonLocalActivities: false,
     maxCachedWorkflows: maxCachedWorkflows ?? 400,
     workflowTaskPollerBehavior: { type: 'autoscaling', minimum: 4, initial: 4, maximum: 16 },
-    // Each of them holds a connection to the gateway's database.
+    // Each one holds a connection to the gateway's database.
     maxConcurrentLocalActivityExecutions: Math.min(config.worker.maxConcurrentActivities, config.database.poolMax),
     stickyQueueScheduleToStartTimeout: '2s',
     shutdownGraceTime: '20s',

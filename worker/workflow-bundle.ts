@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundleOption } from '@temporalio/worker';
 
-/** The bundle made at build time when it is not older than the workflows, else one made now, which takes about 3 s. */
+/** The bundle of the build if it is not older than the workflows. Otherwise bundles now, which takes about 3 s. */
 export async function loadWorkflowBundle(): Promise<WorkflowBundleOption> {
   const sources = fileURLToPath(new URL('../workflows/', import.meta.url));
   const built = join(sources, '../dist/workflow-bundle.js');
