@@ -9,19 +9,18 @@ import { type ClockKind, viewOf } from '../domain/request/view.js';
 import { isUuid } from '../lib/uuid.js';
 import type { KnownView, StepActivities } from '../workflows/messages.js';
 
-/** Below the 2 s that the workflow gives one attempt, so that none is left running behind its successor. */
+/** Less than the 2 s that the workflow gives an attempt, so that no attempt still runs when the next one starts. */
 const databaseMs = 1800;
 const notStored: KnownView = { version: 0, status: 'not_stored', turn: 'nobody', clock: null, final: true };
 
 export interface StepOptions {
   database: Database;
-  /** Hears of each move after its commit. */
+  /** Called with each move after its commit. */
   onMoved?: (moved: Moved) => void;
-  /** Hears why a step failed; Temporal does not. */
+  /** Called with the reason of a failed step. Temporal does not learn it. */
   onFailure?: (error: unknown) => void;
 }
 
-/** The one activity of the request workflow. */
 export function createStep({ database, onMoved, onFailure }: StepOptions): StepActivities {
   return {
     async step(id, clock) {
@@ -38,7 +37,7 @@ export function createStep({ database, onMoved, onFailure }: StepOptions): StepA
   };
 }
 
-/** Goes into the workflow's history, where neither a database's words nor our stack belong; the workflow tries again. */
+/** Temporal keeps this in the workflow's history, which must hold neither a database's messages nor our stack. The workflow retries. */
 function failure(): ApplicationFailure {
   const told = ApplicationFailure.retryable('the step failed; the log of the worker says why', 'step');
   told.stack = '';

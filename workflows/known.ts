@@ -1,7 +1,7 @@
 import type { ClockKind } from '../domain/request/view.js';
 import type { KnownView } from './messages.js';
 
-/** The view in a signal or a start, or undefined for anything that is not one: an operator can send any payload by hand. */
+/** The view in a signal or a start; undefined for anything else, because operators can send any payload by hand. */
 export function readView(value: unknown): KnownView | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { version, status, turn, clock, final } = value as Record<string, unknown>;
@@ -11,12 +11,11 @@ export function readView(value: unknown): KnownView | undefined {
   return { version, status, turn, clock, final } as KnownView;
 }
 
-/** The view inside a signal's payload. */
 export function readNews(payload: unknown): KnownView | undefined {
   return typeof payload === 'object' && payload !== null ? readView((payload as Record<string, unknown>).view) : undefined;
 }
 
-/** Of two views the one with the higher version; of equal ones the first. */
+/** The view with the higher version; `a` if they are equal. */
 export function newer(a: KnownView, b: KnownView | undefined): KnownView {
   return b === undefined || a.version >= b.version ? a : b;
 }
@@ -28,7 +27,7 @@ const waits: Record<ClockKind, string> = {
   lease: 'waits for the result of the agent',
 };
 
-/** What the timer of a clock says in the Temporal UI; the server refuses summaries above 400 bytes. */
+/** The summary of a clock's timer in the Temporal UI. The server refuses summaries above 400 bytes. */
 export function clockSummary({ kind, at }: { kind: string; at: string }): string {
   return `${waits[kind as ClockKind] ?? 'waits'} until ${at.slice(0, 40)}`;
 }

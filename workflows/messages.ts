@@ -2,7 +2,7 @@ import type { Status } from '../domain/request/types.js';
 import type { Signal } from '../domain/request/verdict.js';
 import type { ClockKind, View } from '../domain/request/view.js';
 
-/** Names and shapes that the workflow shares with its senders and readers; nothing here runs workflow code. */
+/** Names and shapes that the workflow shares with its senders and readers. Nothing here runs workflow code. */
 export const requestWorkflow = 'request';
 export const stateQuery = 'state';
 export const requestSignals = [
@@ -14,34 +14,34 @@ export const requestSignals = [
   'change',
 ] as const satisfies readonly Signal[];
 
-/** One workflow id per request; a new run after each final status. */
+/** One workflow id per request, reused after each final status by a new run. */
 export const requestWorkflowId = (id: string) => `request-${id}`;
 
 /** Keyword attributes by which operators find workflows in the Temporal UI. */
 export const searchAttributes = ['SvcDatabase', 'SvcEnvironment', 'SvcOperation', 'SvcRisk', 'SvcRequester'] as const;
 
-/** What a run starts with; a view that is not final is only what was known then. */
+/** What a run starts with. A view that is not final may be outdated. */
 export interface RequestInput {
   id: string;
   view: View | null;
 }
 
-/** What has been committed; it decides nothing. No view means "read the stored state again". */
+/** What was committed. It decides nothing. No view means "read the stored state again". */
 export interface RequestNews {
   who: string;
   step: number | null;
   view: View | null;
 }
 
-/** The stored state as the step found it; an id that is not stored (purged, foreign) is final. */
+/** The stored state as the step found it. An id that is not stored (purged, foreign) is final. */
 export type KnownView = Omit<View, 'status'> & { status: Status | 'not_stored' };
 
-/** Makes the move of the clock when its instant is reached, or just reads (null). Never refuses; trouble with the database throws. */
+/** Makes the clock's move once its instant is reached, or only reads (null). Never refuses; throws on trouble with the database. */
 export interface StepActivities {
   step(id: string, clock: ClockKind | null): Promise<KnownView>;
 }
 
-/** Answer of the `state` query (OP-74): null before the stored state was read; `clock` is the instant the running timer waits for. */
+/** The answer to the `state` query (OP-74). Null before the stored state was read; `clock` is the instant that the running timer waits for. */
 export interface RequestState {
   stored: { version: number; status: string; deadline: string | null } | null;
   clock: string | null;

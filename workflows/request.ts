@@ -26,14 +26,14 @@ const { step } = proxyLocalActivities<StepActivities>({
   retry: { initialInterval: '100ms', backoffCoefficient: 2, maximumInterval: '30s' },
 });
 
-/** After a clock has fired early, the stored state is asked at most once per second. */
+/** If a clock fires early, the stored state is read at most once per second. */
 const leastAfterFiringMs = 1000;
-/** Far instants are waited for in parts, so that no forged one is beyond what the server takes. */
+/** Long waits are split, so that even a forged instant never exceeds the server's limit. */
 const longestTimerMs = 30 * 24 * 3600 * 1000;
 
 /**
- * Follows one request: waits for news and for its clock, makes the clock's move through `step`, and ends with a final status (ST-22).
- * What is stored decides; nothing but ids, names, enums and instants comes here. Returns the final status.
+ * Follows one request: waits for news and for its clock, makes the clock's move through `step`, and ends with a final status (ST-22), which
+ * it returns. The stored state decides. Only ids, names, enums and instants enter the workflow.
  */
 export async function request({ id, view }: RequestInput): Promise<string> {
   // Signals are delivered before the first line below runs, so everything that handlers touch is declared here.
@@ -50,7 +50,7 @@ export async function request({ id, view }: RequestInput): Promise<string> {
   }
   setHandler(defineQuery<RequestState>(stateQuery), () => stateOf(stored, timer.at()));
 
-  // Cancelling the workflow in the Temporal UI ends nothing: only the gateway's own cancel does.
+  // Ignores cancels from the Temporal UI: only the gateway's own cancel ends a request.
   return await CancellationScope.nonCancellable(async () => {
     stored ??= await step(id, null);
     while (!stored.final) {
@@ -74,7 +74,7 @@ export async function request({ id, view }: RequestInput): Promise<string> {
   });
 }
 
-/** A start with a final view needs no look at what is stored: it ends in its first task. */
+/** A start with a final view ends in its first task, without reading the stored state. */
 function finalView(view: unknown): KnownView | undefined {
   const known = readView(view);
   return known?.final ? known : undefined;
@@ -87,7 +87,7 @@ function stateOf(stored: KnownView | undefined, clock: string | null): RequestSt
   return { stored: { version: stored.version, status: stored.status, deadline: stored.clock?.at ?? null }, clock };
 }
 
-/** One timer at a time, by what Postgres counted: it is armed again when the instant changes or after it has fired. */
+/** One timer at a time, by Postgres's remaining time. It is set again when the instant changes or after it has fired. */
 function createTimer() {
   let running: { at: string; scope: CancellationScope } | undefined;
   let fired = false;
