@@ -45,7 +45,7 @@ export async function runAgent(options: AgentOptions): Promise<number> {
   }
 }
 
-/** Opens what the agent holds until its end; each part is released in reverse order. */
+/** Opens the agent's resources; they are released in reverse order. */
 async function open(options: AgentOptions, releases: Releases) {
   const { config, timings } = options;
   const probes = createProbes({ ...config.probes, aliveForMs: timings.liveMs * 3 });
@@ -59,7 +59,7 @@ async function open(options: AgentOptions, releases: Releases) {
   });
   const client = createClient(options);
   releases.add(() => client.close());
-  // Every job of the agent may hold a long text.
+  // Every running job may hold a long text.
   const judge = await createSqlJudge(config.maxConcurrentTasks + config.maxConcurrentExplains);
   releases.add(() => judge.close());
   const databases = createDatabases(options);
@@ -67,7 +67,7 @@ async function open(options: AgentOptions, releases: Releases) {
   return { probes, client, judge, databases, quietly };
 }
 
-/** The start of section 3, the main loop, the drain. */
+/** Runs the startup steps of section 3, the main loop and the drain. */
 async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open>>, ended: AbortSignal): Promise<number> {
   const { config, log, stop } = options;
   const { probes, client, databases, quietly } = parts;
@@ -117,13 +117,15 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
   return code;
 }
 
-/** A client of the configured gateway. */
 export function createClient({ config, version, timings }: Pick<AgentOptions, 'config' | 'version' | 'timings'>): GatewayClient {
   const { url, agentToken: token, ca } = config.server;
   return createGatewayClient({ url, token, ca, userAgent: `svc-agent/${version}`, connectTimeoutMs: timings.httpConnectMs });
 }
 
-/** Runs what writes a probe file; when the folder is gone or full that is only logged: the supervisor sees it too, and jobs must not end for it. */
+/**
+ * Runs a write to a probe file and only logs a failure, such as a missing folder or a full disk. The supervisor notices it too,
+ * and jobs must not end because of it.
+ */
 function createQuiet({ log, timings }: Pick<AgentOptions, 'log' | 'timings'>): (write: () => void) => void {
   const failures = createFailureLog(log, timings.summaryMs);
   return (write) => {
@@ -139,7 +141,7 @@ function createQuiet({ log, timings }: Pick<AgentOptions, 'log' | 'timings'>): (
 function markAlive(probes: Probes, directory: string): void {
   try {
     probes.alive();
-    // A process that was killed leaves its file.
+    // A killed process leaves its file behind.
     probes.setReady(false);
   } catch {
     throw new StartupError(`the liveness file cannot be written in ${directory} (probes.dir)`);
@@ -153,7 +155,7 @@ async function firstPoll(poll: Poll, signal: AbortSignal): Promise<Attempt<PollA
   return { ok: false, hard, why: result.why, retryAfterMs: result.retryAfterMs };
 }
 
-/** Tells the server, lets running jobs end, and cancels them when that takes too long (AP-17, AP-18). */
+/** Tells the server, lets running jobs finish, and cancels them when that takes too long (AP-17, AP-18). */
 async function drain(
   options: AgentOptions,
   { jobs, explains }: { jobs: Jobs; explains: ExplainJobs },

@@ -1,26 +1,29 @@
 import { type FailureOutcome, failure, type Outcome } from './outcome.js';
 
-/** `asked`: a heartbeat said so; `gone`: a newer attempt exists; `deadline`: the client's own timeout; `stopped`: the agent ends. */
+/**
+ * `asked`: a heartbeat reported it; `gone`: a newer attempt exists; `deadline`: the client's own timeout; `stopped`: the agent
+ * ends.
+ */
 export type CancelReason = 'asked' | 'gone' | 'deadline' | 'stopped';
 
-/** The cancel flag of one job; the first reason stays. */
+/** The cancel flag of one job; it keeps the first reason. */
 export class CancelControl {
   reason: CancelReason | null = null;
   readonly #controller = new AbortController();
   readonly #ending = new AbortController();
   readonly #cancelText: string;
 
-  /** `cancelText` is what a confirmed cancel is reported with. */
+  /** `cancelText` is the error message of a confirmed cancel. */
   constructor(cancelText = 'driver error: query cancelled') {
     this.#cancelText = cancelText;
   }
 
-  /** Aborts when the job is to be cancelled. */
+  /** Aborts when the job must be cancelled. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Aborts when the agent itself ends, also after a cancel for another reason. */
+  /** Aborts when the agent itself ends, even after a cancel for another reason. */
   get ending(): AbortSignal {
     return this.#ending.signal;
   }

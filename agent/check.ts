@@ -8,7 +8,10 @@ import type { Timings } from './timings.js';
 
 type Print = (line: string) => void;
 
-/** Reaches the server and every database, and reports markers; changes nothing. Resolves with the exit code (`--check`). */
+/**
+ * Connects to the server and every database, and reports on marker tables; changes nothing. Resolves with the exit code
+ * (`--check`).
+ */
 export async function checkAgent(config: AgentConfig, version: string, timings: Timings, print: Print): Promise<number> {
   const client = createClient({ config, version, timings });
   const { trustedKeys } = config.server;

@@ -14,7 +14,7 @@ export function readServer({ server }: AgentToml, reading: Reading): AgentConfig
   const token = valueOrFile('server.agent_token', server.agent_token, server.agent_token_file, reading);
   if (server.agent_token === undefined && server.agent_token_file === undefined)
     report('server.agent_token', 'a token or agent_token_file is needed');
-  // A header takes no others, and the error of the HTTP client would come with every call.
+  // A header allows no other characters, and the HTTP client's error would repeat on every call.
   if (token && /[^\x21-\x7e]/.test(token)) report('server.agent_token', 'holds a character that no token has');
   const problem = serverUrlProblem(server, reading);
   if (problem !== null) report('server.url', problem);
@@ -35,7 +35,7 @@ function serverUrlProblem(server: AgentToml['server'], { variables }: Reading): 
   return `plain http to ${url.hostname} is not allowed; use https or set server.allow_insecure`;
 }
 
-/** HD-80: the pinned keys of the file or of agent.toml; null when nothing is pinned. */
+/** HD-80: the keys pinned in the file or in agent.toml; null when none are pinned. */
 function readTrustedKeys(
   { trusted_keys: keys, trusted_keys_file: file }: AgentToml['server'],
   reading: Reading,
@@ -64,7 +64,7 @@ function readCertificates(file: string | undefined, reading: Reading): string | 
   return ca;
 }
 
-/** `[databases.<name>.<environment>]`, in the order of the file. */
+/** `[databases.<name>.<environment>]`, in file order. */
 export function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig[] {
   const poolDefault = toml.max_concurrent_tasks + toml.max_concurrent_explains + 1;
   return Object.entries(toml.databases).flatMap(([database, environments]) =>

@@ -3,14 +3,17 @@ import { resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import type { Variables } from '../lib/expansion.js';
 
-/** What reading a configuration needs: where relative paths start, the environment, and where mistakes go. */
+/** What reading a configuration needs: the base for relative paths, the environment, and a place to report mistakes. */
 export interface Reading {
   directory: string;
   variables: Variables;
   report: (key: string, why: string) => void;
 }
 
-/** The parsed file, or why it cannot be read; only the first line of the parser's text is told, the rest quotes the file, secrets included. */
+/**
+ * Returns the parsed file, or why it cannot be read. Uses only the first line of the parser's message: the rest quotes the file,
+ * including secrets.
+ */
 export function readToml(file: string): { toml: unknown } | { problem: string } {
   try {
     return { toml: parse(readUtf8(file)) };
@@ -21,7 +24,7 @@ export function readToml(file: string): { toml: unknown } | { problem: string } 
   }
 }
 
-/** The value of `key`, written there or in the file that `<key>_file` names; both at once is a mistake (AP-01). */
+/** The value of `key`, given directly or in the file that `<key>_file` names; giving both is a mistake (AP-01). */
 export function valueOrFile(
   key: string,
   value: string | undefined,
@@ -34,7 +37,7 @@ export function valueOrFile(
   return text;
 }
 
-/** The text of a file beside the configuration; undefined, and reported, when it cannot be read. */
+/** The text of a file, relative to the configuration; undefined, with a report, when it cannot be read. */
 export function readText(key: string, file: string, reading: Reading): string | undefined {
   try {
     return readUtf8(resolve(reading.directory, file));

@@ -18,7 +18,7 @@ const text = z.string().min(1, 'is empty');
 const count = (min: number, max = 2_147_483_647) => z.int().min(min).max(max);
 const seconds = (fallback: number) => count(0, 2_000_000).default(fallback);
 const identifier = z.string().regex(/^[A-Za-z_][A-Za-z0-9_$]{0,62}$/, 'is no plain identifier');
-/** Names with commas between them, as SET search_path takes them; `"$user"` stands for the role. */
+/** Comma-separated names, as SET search_path takes them; `"$user"` stands for the role. */
 const searchPath = z
   .string()
   .max(1000)
@@ -28,7 +28,7 @@ const listenAddress = z
   .refine((listen) => readListen(listen) !== null, 'must be a port, host:port or [address]:port')
   .transform((listen) => readListen(listen)!);
 
-/** A rotation needs two. */
+/** A rotation needs two keys. */
 export const maxTrustedKeys = 64;
 const functionName = z.string().regex(/^([^\s."()]{1,63}\.)?[^\s."()]{1,63}$/, 'is no function as `name` or `schema.name`');
 
@@ -52,7 +52,7 @@ const database = z.strictObject({
     .describe('functions, `name` or `schema.name`, that plans before approval may evaluate besides the harmless built-ins'),
 });
 
-/** agent.toml as written, with the defaults and meanings of its key table (section 2); an unknown key is an error. */
+/** agent.toml as written, with the defaults and limits of section 2; an unknown key is an error. */
 export const agentToml = z.strictObject({
   agent_id: text.optional().describe('a label in the log; the host name if absent'),
   max_concurrent_tasks: count(1, 1000).default(8).describe('jobs at once'),

@@ -6,7 +6,7 @@ export interface DatabaseConfig {
   environment: string;
   url: string;
   readUrl: string;
-  /** Of PostgreSQL; null where the file names none. */
+  /** PostgreSQL only; null when the file sets none. */
   searchPath: string | null;
   poolMax: number;
   /** Functions that a plan before approval may evaluate, as `schema.name` or `name` (HD-1). */
@@ -31,7 +31,7 @@ export interface AgentConfig {
     url: string;
     agentToken: string;
     ca: string | null;
-    /** Public keys that may sign (HD-80); null = every key that the gateway serves. */
+    /** Public keys trusted to sign (HD-80); null = every key that the gateway serves. */
     trustedKeys: readonly string[] | null;
   };
   limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };

@@ -8,7 +8,7 @@ import { type AgentToml, agentToml, LOG_FORMATS, LOG_LEVELS } from './config-sch
 import type { AgentConfig } from './config-values.js';
 import { expandValues } from './expansion.js';
 
-/** A configuration that cannot be used; the message names the file and every wrong key. */
+/** An unusable configuration; the message names the file and every wrong key. */
 export class AgentConfigError extends Error {}
 
 /** Reads, expands and checks agent.toml (section 2); throws an AgentConfigError. */
@@ -83,7 +83,7 @@ function describe(issue: z.core.$ZodIssue): string[] {
   return [`${path}: ${issue.message}`];
 }
 
-/** The variable's value if it is set and allowed. */
+/** The variable's value when it is set and allowed. */
 function fromVariable<T extends string>(name: string, allowed: readonly T[], { variables, report }: Reading): T | undefined {
   const value = variables[name];
   if (value === undefined || value === '') return undefined;

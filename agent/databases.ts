@@ -5,25 +5,24 @@ import type { Connected, Driver } from './drivers/driver.js';
 import type { Log } from './log.js';
 import type { Timings } from './timings.js';
 
-/** One database of the configuration, as the main loop sees it. */
 export interface Target {
-  /** `<name>/<env>`, the only name of a database in logs (AP-03). */
+  /** `<name>/<env>`; logs use no other name for a database (AP-03). */
   readonly name: string;
   readonly database: string;
   readonly environment: string;
   readonly driver: Driver;
   readonly degraded: boolean;
   readonly markerReady: boolean;
-  /** Tells how a run went: two connectivity failures in a row degrade the database (AP-15). */
+  /** Records how a run went: two connectivity failures in a row degrade the database (AP-15). */
   noteRun(connectivityFailure: boolean): void;
-  /** One attempt to connect; throws a ConnectFailure. */
+  /** Tries once to connect; throws a ConnectFailure. */
   connect(): Promise<void>;
 }
 
 export interface Databases {
   readonly all: readonly Target[];
   find(database: string, environment: string): Target | undefined;
-  /** Treats what is not connected as degraded, and reconnects it until the signal aborts; call it once, after the start. */
+  /** Marks unconnected databases as degraded and reconnects them until the signal aborts. Call it once, after startup. */
   watch(signal: AbortSignal, onRecovered: () => void): void;
   close(): Promise<void>;
 }
@@ -34,7 +33,7 @@ interface Dependencies {
   log: Log;
 }
 
-/** The databases of the configuration, none of them connected yet. */
+/** Creates the configured databases, none of them connected yet. */
 export function createDatabases(dependencies: Dependencies): Databases {
   const all = dependencies.config.databases.map((one) => new DatabaseTarget(one, dependencies));
   return {
@@ -113,7 +112,7 @@ class DatabaseTarget implements Target {
     this.#reconnecting = false;
   }
 
-  /** Each once, not with every reconnect. */
+  /** Logs each problem once, not on every reconnect. */
   #noteProblems({ readProblem, nameProblem, markerNote }: Connected): void {
     if (markerNote !== null) this.#warnOnce('markers lie beside the data', markerNote);
     if (readProblem !== null) this.#warnOnce('reads are not safe from writing', readProblem);

@@ -18,7 +18,7 @@ export interface ExecuteDependencies {
   judge: SqlJudge;
   keys: KeyRing;
   started: StartedAttempts;
-  /** Told of a target whose tables may look different now. */
+  /** Called with a target whose schema may have changed. */
   onSchemaChanged: (target: Target) => void;
 }
 
@@ -27,18 +27,21 @@ export interface ClaimedJob {
   /** `agent_id` of the poll answers. */
   agentId: string;
   control: CancelControl;
-  /** Filled while it runs. */
+  /** Filled during the run. */
   strangers: Run['strangers'];
   isNewest: Run['isNewest'];
 }
 
-/** How a job went, with its fence; null for one whose token did not verify, since nothing else of its claim counts then. */
+/** A job's outcome and its fence. The fence is null when the token did not verify: nothing else of that claim counts then. */
 export interface JobReport {
   outcome: Outcome;
   fence: number | null;
 }
 
-/** Verifies, judges and runs a claimed job (AP-20); null when this process has started the attempt before, whose own task reports (ET-41). Never throws. */
+/**
+ * Verifies, judges and runs a claimed job (AP-20). Returns null when this process has started the attempt before; that task
+ * reports it (ET-41). Never throws.
+ */
 export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependencies): Promise<JobReport | null> {
   const { fence } = job.claim;
   try {
@@ -50,7 +53,7 @@ export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependenc
     if (!dependencies.started.add(job.claim)) return null;
     return { ...(await runVerified(job, verified.expiresAt, dependencies)), fence };
   } catch {
-    // A bug of ours: what happened in the database is not known.
+    // A bug of ours: what happened in the database is unknown.
     return { outcome: failure('unknown', 'internal error of the agent'), fence };
   }
 }
@@ -139,10 +142,10 @@ const attemptsOf = ({ unresolved_executions: attempts }: ClaimAnswer) =>
 
 const mutating: ReadonlySet<Operation> = new Set(['execute_dml', 'migrate_up', 'migrate_down', 'migrate_repair']);
 
-/** Whether DDL took effect, or part of it. */
+/** Whether DDL may have taken effect, wholly or in part. */
 const mayHaveChanged = ({ success, outcome }: Outcome) => success || outcome === 'partial' || outcome === 'unknown';
 
-/** Seconds for each statement: the claim's, bounded by the agent's own maximum, which also bounds "no limit" (AP-20). */
+/** Seconds per statement: the claim's, capped by the agent's own maximum, which also caps "no limit" (AP-20). */
 export function effectiveTimeout(claimedSecs: number, maximumSecs: number): number {
   if (maximumSecs === 0) return claimedSecs;
   return claimedSecs === 0 ? maximumSecs : Math.min(claimedSecs, maximumSecs);

@@ -1,7 +1,7 @@
 import { expandText, type Variables } from '../lib/expansion.js';
 /**
- * A copy of the parsed file with the variables of its string values expanded (AP-01).
- * `report` gets the dotted key and the reason of each value that cannot be expanded.
+ * Copies the parsed file with the variables in its string values expanded (AP-01). `report` gets the dotted key and the reason of
+ * each value that cannot be expanded.
  */
 export function expandValues(
   value: unknown,

@@ -21,21 +21,24 @@ export interface ExplainJobsDependencies extends Pick<ExecuteDependencies, 'data
   onFreedSlot: () => void;
 }
 
-/** The EXPLAIN jobs of this process, which use slots of their own (AP-80). */
+/** The EXPLAIN jobs of this process, which have their own slots (AP-80). */
 export interface ExplainJobs {
   readonly free: number;
-  /** Running preflight jobs. */
+  /** The number of running preflight jobs. */
   readonly preflights: number;
-  /** Claims an offered dry-run job and, when that worked, runs it; resolves with the claim's answer. One taken by others counts as claimed. */
+  /**
+   * Claims an offered dry-run job and runs it if claimed; resolves with the claim's answer. A job that another agent took counts
+   * as claimed.
+   */
   startDryRun(job: DryRunJob, agentId: string): Promise<'claimed' | 'refused'>;
-  /** Runs a job that this answer of a poll has claimed. */
+  /** Runs a job that this poll answer has claimed. */
   startPreflight(job: PreflightJob, answer: Pick<PollAnswer, 'agent_id' | 'server_time'>): void;
   /** Resolves when no job is left. */
   idle(): Promise<void>;
 }
 
 const dryRunMs = 5000;
-/** A claim that was not answered for this long is given to others (AG-68). */
+/** A claim unanswered for this long goes to another agent (AG-68). */
 const dryRunClaimMs = 60_000;
 /** AG-67 and AG-70; the rest of a body is far below 1 KiB. */
 const maxBytes = { dryRun: 2 * 1024 * 1024 - 1024, preflight: 262_144 };
@@ -46,7 +49,7 @@ export function createExplainJobs(dependencies: ExplainJobsDependencies): Explai
   const running = new Set<Promise<void>>();
   let preflights = 0;
 
-  /** Takes a slot until `work` ends; what goes wrong in it is only logged. */
+  /** Takes a slot until `work` ends; only logs its failures. */
   const occupy = (work: Promise<void>) => {
     const done = work
       .catch((error: Error) => log.error('explain job failed in the agent', { why: error.name }))
@@ -113,7 +116,7 @@ interface SignedTask extends Omit<ExplainTask, 'signal'> {
   agentId: string;
 }
 
-/** Plans a statement only with a token by which the gateway gave this very job to this agent (HD-81). */
+/** Plans a statement only with a token that gives this job to this agent (HD-81). */
 async function explainSigned(task: SignedTask, dependencies: ExplainJobsDependencies): Promise<Explained> {
   const { id: jobId, kind, token, agentId, database, environment, sql } = task;
   if (token === undefined) return { error: 'not planned: the gateway signs no EXPLAIN jobs, it is older than this agent' };
@@ -131,7 +134,7 @@ async function explainSigned(task: SignedTask, dependencies: ExplainJobsDependen
   return { error: `not planned: explain token verification failed: ${problem}` };
 }
 
-/** How long somebody waits for it, by the server's clock on both sides. */
+/** How long the requester still waits; both times are from the server's clock. */
 function remainingMs(job: PreflightJob, serverTime: string): number {
   const [expires, now] = [readInstant(job.expires_at), readInstant(serverTime)];
   return expires === null || now === null ? 0 : expires - now;
@@ -142,7 +145,7 @@ const limited = (explained: Explained, bytes: number): Explained =>
 
 const tooLarge = { error: 'plan too large' };
 
-/** Sends it until it is answered or `until` is reached; a plan that the server does not take is replaced by an error once. */
+/** Retries until it is answered or `until` is reached; replaces a plan that the server refuses by an error, once. */
 async function submit(
   send: { path: string; head: object; until: number },
   explained: Explained,
@@ -162,7 +165,7 @@ async function submit(
   }
 }
 
-/** The plan is passed on as it is (AP-60). */
+/** Passes the plan on unchanged (AP-60). */
 function bodyOf(head: object, explained: Explained): object | StreamedBody {
   if ('error' in explained) return { ...head, error: cutErrorText(explained.error) };
   return [`${JSON.stringify(head).slice(0, -1)},"result":`, explained.plan, '}'];

@@ -4,7 +4,7 @@ import { neverPlanned } from '../sql/never-planned.js';
 import type { Databases } from './databases.js';
 import type { Log } from './log.js';
 
-/** A statement to be planned, of either kind of job. */
+/** A statement to plan, for either kind of job. */
 export interface ExplainTask {
   database: string;
   environment: string;
@@ -13,14 +13,14 @@ export interface ExplainTask {
   signal: AbortSignal;
 }
 
-/** Nobody has approved what is planned: it may not keep a database busy for longer (HD-3). */
+/** Nobody has approved this statement: it may not keep a database busy for longer (HD-3). */
 const maxPlanMs = 5000;
 
 export type Explained = { plan: string } | { error: string };
 
 const notAvailable = { error: 'EXPLAIN is not available for this statement' };
 
-/** The plan of exactly one statement that the gate lets through, or why there is none (AP-60); never throws. */
+/** The plan of exactly one statement that passes the gate, or why there is none (AP-60); never throws. */
 export async function explainStatement(
   task: ExplainTask,
   { databases, judge, log }: { databases: Databases; judge: SqlJudge; log: Log },

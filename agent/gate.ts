@@ -5,20 +5,20 @@ import type { Operation } from './config-schema.js';
 import type { Driver, Run, RunReport } from './drivers/driver.js';
 import { readMigrationTask } from './migrations/read-task.js';
 
-/** What a job is, once its detail has passed the gate. */
+/** A job whose detail has passed the gate. */
 export interface Gated {
   ok: true;
   statements: readonly JudgedStatement[];
-  /** Tables that the text names as written. */
+  /** Tables as named in the text. */
   changed: readonly TableName[];
-  /** Whether the tables may look different afterwards. */
+  /** Whether the schema may change. */
   changesSchema: boolean;
   carryOut(run: Run): Promise<RunReport>;
 }
 
 export type GateVerdict = Gated | { ok: false; why: string };
 
-/** Judges the detail again with the server's own rules (AP-21, AP-22); it may refuse what the server let through. */
+/** Judges the detail again with the server's own rules (AP-21, AP-22); it may refuse what the server accepted. */
 export async function passGate(
   { operation, detail, timeoutSecs }: { operation: Operation; detail: string; timeoutSecs: number },
   driver: Driver,

@@ -9,13 +9,13 @@ export interface GatewayAnswer {
   retryAfterMs: number | null;
 }
 
-/** What the gateway says of a refusal, if it says anything. */
+/** The gateway's reason for a refusal, if any. */
 export function saidBy({ body }: GatewayAnswer): string | null {
   const said = (body as { error?: unknown } | null)?.error;
   return typeof said === 'string' ? said.slice(0, 200) : null;
 }
 
-/** A refusal by its status, with what the gateway says of it. */
+/** Words a refusal by its status, with the gateway's reason. */
 export function refusalText(answer: GatewayAnswer): string {
   const said = saidBy(answer);
   return said === null ? `status ${answer.status}` : `status ${answer.status}: ${said}`;
@@ -26,11 +26,11 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** A body in pieces of UTF-8, sent as they come; it can be read more than once. */
+/** A body in UTF-8 pieces, sent as they come; it can be read more than once. */
 export type StreamedBody = Iterable<string | Uint8Array>;
 
 export interface GatewayClient {
-  /** Throws GatewayUnreachable when no readable answer came, or the signal's reason when that aborted. */
+  /** Throws GatewayUnreachable when no readable answer came, or the signal's reason when it aborted. */
   get(path: string, options: CallOptions): Promise<GatewayAnswer>;
   post(path: string, body: object | StreamedBody | null, options: CallOptions): Promise<GatewayAnswer>;
   close(): void;
@@ -40,7 +40,7 @@ export interface GatewayClient {
 export class GatewayUnreachable extends Error {}
 
 export interface GatewayClientOptions {
-  /** Address without a slash at the end; its path is put before every call's. */
+  /** Without a trailing slash; its path prefixes every call's. */
   url: string;
   token: string;
   ca: string | null;
@@ -48,11 +48,14 @@ export interface GatewayClientOptions {
   connectTimeoutMs: number;
 }
 
-/** A day; timers of longer than 24 of them end at once. */
+/** A day; timers longer than 24 days fire immediately. */
 const MAX_RETRY_AFTER_SECS = 86_400;
 const MAX_ANSWER_LENGTH = 160 * 1024 * 1024;
 
-/** A client on kept-alive sockets without delay of small packets; a call on a socket that the server had just closed is sent again once. */
+/**
+ * A client with kept-alive sockets and no delay for small packets. Repeats a call once when the server had just closed its
+ * socket.
+ */
 export function createGatewayClient(options: GatewayClientOptions): GatewayClient {
   const secure = options.url.startsWith('https:');
   const settings = { keepAlive: true, maxSockets: 256, scheduling: 'lifo' as const, noDelay: true };

@@ -5,7 +5,7 @@ import type { Log } from './log.js';
 import { heartbeatAnswer } from './protocol.js';
 import type { Timings } from './timings.js';
 
-/** Sends heartbeats for an execution until `ended` aborts, the first one period after now, never two at once (AP-81). */
+/** Sends heartbeats for an execution until `ended` aborts: the first after one period, never two at the same time (AP-81). */
 export async function keepAlive(
   job: { executionId: string; control: CancelControl },
   dependencies: { client: GatewayClient; timings: Timings; log: Log },
@@ -27,7 +27,9 @@ export async function keepAlive(
   }
 }
 
-/** Whether the gateway has no later attempt of the request (AG-40): one heartbeat more; false also when it does not answer. */
+/**
+ * Sends one more heartbeat and returns whether the gateway knows no later attempt (AG-40); false also when it does not answer.
+ */
 export async function isNewest(
   executionId: string,
   { client, timings }: { client: GatewayClient; timings: Timings },

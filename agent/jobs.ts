@@ -27,13 +27,13 @@ export interface ActiveJob {
   elapsed_secs: number;
 }
 
-/** The jobs of this process; a slot is taken from the claim until the result is acknowledged or given up (AP-09). */
+/** The jobs of this process; each holds a slot from its claim until its result is acknowledged or given up (AP-09). */
 export interface Jobs {
   readonly free: number;
   active(): ActiveJob[];
-  /** Claims an offered job and, when that worked, runs it; resolves with the claim's answer (AP-08). */
+  /** Claims an offered job and runs it if claimed; resolves with the claim's answer (AP-08). */
   start(offered: OfferedJob, agentId: string): Promise<'claimed' | 'refused'>;
-  /** Cancels what runs, because the agent ends (AP-18). */
+  /** Cancels running jobs because the agent ends (AP-18). */
   cancelAll(): void;
   /** Resolves when no job is left. */
   idle(): Promise<void>;
@@ -91,7 +91,7 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
 const cancelTextOf = (operation: string) =>
   operation.startsWith('migrate_') ? 'migration error: migration cancelled' : undefined;
 
-/** Runs a claimed job under heartbeats and submits what it came to. */
+/** Runs a claimed job under heartbeats and submits its result. */
 async function runClaimed(job: ClaimedJob, dependencies: JobsDependencies & { started: StartedAttempts }): Promise<void> {
   const { config, abandoned, log } = dependencies;
   const { claim, control } = job;
@@ -116,7 +116,7 @@ function attemptsOf({ fence, execution_id: id, unresolved_executions: earlier = 
   return new Map([...earlier.map((one) => [one.fence, one.execution_id] as const), [fence, id] as const]);
 }
 
-/** Claims with one `claim_id`, repeated three times while no answer comes; null when the job is not ours. */
+/** Claims with one `claim_id`, repeated three times without an answer; null when the job is not ours. */
 async function claimJob(offered: OfferedJob, dependencies: JobsDependencies): Promise<ClaimAnswer | null> {
   const { client, timings, log, stop, abandoned } = dependencies;
   const body = { claim_id: randomUUID() };
@@ -141,7 +141,7 @@ async function claimJob(offered: OfferedJob, dependencies: JobsDependencies): Pr
   return null;
 }
 
-/** The answer, if it is one to this claim: a valid answer for another job is as unreadable as none. */
+/** Parses an answer to this claim. A valid answer for another job counts as unreadable. */
 function readClaim(body: unknown, offered: OfferedJob): ClaimAnswer {
   return claimAnswer.refine(({ request_id: id }) => id === offered.id).parse(body);
 }

@@ -11,14 +11,14 @@ export type KeyFetch =
   | { ok: true; keys: KeysById; others: readonly string[] }
   | { ok: false; hard: boolean; why: string; retryAfterMs?: number | null };
 
-/** What an answer that lists no keys means, in words. */
+/** What an answer without keys means, in words. */
 const refusals: Readonly<Record<number, string>> = {
   401: 'the gateway does not take the agent token (status 401)',
   403: 'the token is not the token of an agent (status 403)',
   404: 'there is no gateway at server.url (status 404); is a part of its path missing?',
 };
 
-/** Fetches the public keys that the gateway lists and agent.toml trusts; `hard` failures cannot be cured by waiting (AP-05). */
+/** Fetches the public keys that the gateway lists and agent.toml trusts; waiting cannot fix a `hard` failure (AP-05). */
 export async function fetchKeys(
   client: GatewayClient,
   { timings, trustedKeys }: { timings: Timings; trustedKeys: readonly string[] | null },
@@ -50,19 +50,19 @@ export async function fetchKeys(
   return { ok: true, ...pinKeys(keys, trustedKeys) };
 }
 
-/** So the gateway signs with a key that is pinned here for as long as it has one (ET-19); older gateways ignore it. */
+/** Lets the gateway sign with a key pinned here as long as it has one (ET-19); older gateways ignore it. */
 const trustQuery = (trustedKeys: readonly string[] | null) =>
   trustedKeys === null ? '' : `?trusted=${trustedKeys.map(keyIdOf).join(',')}`;
 
 export interface KeyRing {
   readonly keys: KeysById;
-  /** Fetches the keys, after a pause when that happened a moment ago; a failure keeps the known ones (ET-27). */
+  /** Fetches the keys, after a pause if a fetch just happened; a failure keeps the known keys (ET-27). */
   refresh(): Promise<void>;
   /** Refreshes until the signal aborts. */
   keepFresh(): Promise<void>;
 }
 
-/** The public keys an agent knows, starting with those of its start (ET-27). */
+/** The public keys an agent knows, starting with those fetched at startup (ET-27). */
 export function createKeyRing(
   initial: KeysById,
   dependencies: {
@@ -84,7 +84,7 @@ export function createKeyRing(
     fetchedAt = performance.now();
     const fetched = await fetchKeys(client, dependencies, signal);
     if (fetched.ok) {
-      // None, when no listed key is trusted: one that left the list may have been stolen.
+      // Empty when no listed key is trusted: a key that left the list may have been stolen.
       keys = fetched.keys;
       tellOthers(fetched.others);
     } else if (!signal.aborted) log.warn('public keys not refreshed', { why: fetched.why });

@@ -3,17 +3,17 @@ import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { agentToml } from './config-schema.js';
 
-/** The page with the table of keys: `npx tsx agent/keys-file.ts` writes the table again after a change of the schema. */
+/** The page with the table of keys. After a schema change, `npx tsx agent/keys-file.ts` rewrites the table. */
 export const agentKeysFile = new URL('../docs/agent.md', import.meta.url);
 
 const begin = '<!-- keys -->\n';
 const end = '<!-- end of keys -->';
 
 export interface AgentKey {
-  /** As in the file, such as `marker.mode`; `databases.<name>.<environment>.url` for those of a database. */
+  /** As in the file, such as `marker.mode`; `databases.<name>.<environment>.url` for keys of a database. */
   path: string;
   type: string;
-  /** Undefined where the schema fixes none. */
+  /** Undefined where the schema sets no default. */
   fallback: unknown;
   meaning: string;
 }
@@ -29,12 +29,12 @@ interface Schema {
   additionalProperties?: Schema | boolean;
 }
 
-/** Every key of agent.toml in the order of the schema. */
+/** Every key of agent.toml, in schema order. */
 export function listAgentKeys(): AgentKey[] {
   return keysOf(z.toJSONSchema(agentToml, { io: 'input' }) as Schema, []);
 }
 
-/** The page with the table as the schema is now. */
+/** The page with the table of the current schema. */
 export function withCurrentAgentKeys(page: string): string {
   const [before = '', rest = ''] = page.split(begin);
   const rows = listAgentKeys().map(({ path, type, fallback, meaning }) => {

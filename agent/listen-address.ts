@@ -3,7 +3,7 @@ export interface ListenAddress {
   port: number;
 }
 
-/** `port`, `host:port` or `[address]:port`; without a host the loopback address, null for anything else. */
+/** Reads `port`, `host:port` or `[address]:port`; without a host it is loopback. Null for anything else. */
 export function readListen(text: string): ListenAddress | null {
   const parts = /^(?:(\[[\d.:A-Fa-f]+\]|[\w.-]+):)?(\d{1,5})$/.exec(text);
   if (!parts || Number(parts[2]) > 65_535) return null;

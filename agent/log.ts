@@ -4,7 +4,7 @@ export type Log = Record<LogLevel, (message: string, fields?: LogFields) => void
 
 const ranks: Record<LogLevel, number> = { error: 0, warn: 1, info: 2, debug: 3 };
 
-/** A logger of single lines, as text or JSON; callers keep tokens, URLs and SQL out (AP-03). */
+/** Logs single lines, as text or JSON; callers keep tokens, URLs and SQL out (AP-03). */
 export function createLog(options: { level: LogLevel; format: 'text' | 'json' }, write: (line: string) => void): Log {
   const writer =
     (level: LogLevel) =>
@@ -25,7 +25,7 @@ function textLine(time: string, level: LogLevel, message: string, fields: LogFie
   return `${time} ${level.padEnd(5)} ${message.replace(/\p{Cc}/gu, ' ')}${pairs.join('')}`;
 }
 
-/** Logs the first three failures of a row, then one summary every `everyMs` (AP-04, AP-82). */
+/** Logs the first three failures in a row, then one summary every `everyMs` (AP-04, AP-82). */
 export function createFailureLog(log: Log, everyMs: number) {
   let failures = 0;
   let lastLine = 0;

@@ -86,7 +86,7 @@ function printMarkerDdl(dialect: string): number {
   return 2;
 }
 
-/** Runs the agent; the first SIGTERM or SIGINT drains it, a second one ends it (AP-17, AP-18). */
+/** Runs the agent; the first SIGTERM or SIGINT drains it, the second ends it (AP-17, AP-18). */
 async function runUntilSignal(config: AgentConfig): Promise<number> {
   const log = createLog(config.log, (line) => process.stderr.write(`${line}\n`));
   const stop = new AbortController();

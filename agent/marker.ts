@@ -2,22 +2,22 @@ import { createHash } from 'node:crypto';
 import { MARKER_SCHEMA, type ReservedNames } from '../sql/reserved-table.js';
 import type { AgentConfig } from './config-values.js';
 
-/** One attempt at a request, by its dispatch and its claim. */
+/** One attempt at a request, identified by its dispatch and its claim. */
 export interface Attempt {
   fence: number;
   executionId: string;
 }
 
-/** What a claim says of the attempts whose markers count (HD-41). */
+/** What a claim says about the attempts whose markers count (HD-41). */
 export interface KnownAttempts extends Attempt {
   approvalDigest: string;
   unresolvedFences: readonly number[];
-  /** Null from a gateway that does not tell them: then only the fence and the digest say that a row is of one. */
+  /** Null from a gateway that does not send them: then only the fence and the digest identify a row's attempt. */
   unresolvedExecutions: readonly Attempt[] | null;
 }
 
 export interface MarkerRow extends Attempt {
-  /** Version of the migration that the row stands for, empty for the attempt as a whole. */
+  /** The migration version that the row stands for; empty for the attempt as a whole. */
   step: string;
   mode: string;
   state: string;
@@ -25,7 +25,7 @@ export interface MarkerRow extends Attempt {
   approvalDigest: string;
 }
 
-/** A row as the database gives it: fence, mode, state, rows affected, step, execution id, approval digest. */
+/** Reads a row in the database's order: fence, mode, state, rows affected, step, execution id, approval digest. */
 export function markerRow([fence, mode, state, affected, step, executionId, digest]: readonly (string | null)[]): MarkerRow {
   return {
     fence: Number(fence),
@@ -38,7 +38,10 @@ export function markerRow([fence, mode, state, affected, step, executionId, dige
   };
 }
 
-/** Rows that prove something, and those that fit no attempt that the claim names: anybody who can write the table could have made them (HD-41). */
+/**
+ * Separates rows that prove something from rows that fit no attempt named by the claim: anybody who can write to the table could
+ * have made those (HD-41).
+ */
 export function sortMarkers(rows: readonly MarkerRow[], known: KnownAttempts): { genuine: MarkerRow[]; strangers: MarkerRow[] } {
   const sorted = { genuine: [] as MarkerRow[], strangers: [] as MarkerRow[] };
   for (const row of rows) sorted[isGenuine(row, known) ? 'genuine' : 'strangers'].push(row);
@@ -55,16 +58,16 @@ function isGenuine(row: MarkerRow, known: KnownAttempts): boolean {
 const states = new Set(['open', 'done']);
 const modes = new Set(['tx', 'auto']);
 
-/** The newest later attempt that one of these rows speaks of, null if none does: whether it exists only the gateway knows. */
+/** The newest later attempt in these rows; null if none. Only the gateway knows whether it exists. */
 export function laterFence(strangers: readonly MarkerRow[], fence: number): number | null {
   const later = strangers.map((row) => row.fence).filter((other) => other > fence);
   return later.length === 0 ? null : Math.max(...later);
 }
 
-/** So many rows that fit nothing are looked at and told. */
+/** The most rows fitting no attempt to read and report. */
 export const MAX_STRANGERS = 20;
 
-/** What is said of a table that the agent may make, to somebody who only looks (AP-52). */
+/** Words for a missing table that the agent may create, when only looking (AP-52). */
 export const MISSING_TABLE = 'the marker table does not exist; the agent makes it at its start';
 
 export type MarkerDecision =
@@ -82,22 +85,22 @@ export function decideByMarkers(rows: readonly MarkerRow[], fence: number, unres
   return open ? { act: 'unknown', fence: open.fence } : { act: 'run' };
 }
 
-/** The names that no text may hold: the file of this agent may have other ones than the server knows (HD-40). */
+/** The names that no text may use: this agent's configuration may differ from what the server knows (HD-40). */
 export function reservedNames({ marker }: Pick<AgentConfig, 'marker'>): Required<ReservedNames> {
   return { markerTable: marker.table, markerSchema: marker.schema ?? MARKER_SCHEMA };
 }
 
-/** Key of the request lock (AP-53). */
+/** The key of the request lock (AP-53). */
 export function requestLockKey(requestId: string): bigint {
   return lockKey(`svc-request:${requestId}`);
 }
 
-/** The first 8 bytes of a name's SHA-256 as a signed 64-bit integer, as advisory locks take it. */
+/** The first 8 bytes of a name's SHA-256 as a signed 64-bit integer, the form of advisory lock keys. */
 export function lockKey(name: string): bigint {
   return createHash('sha256').update(name).digest().readBigInt64BE(0);
 }
 
-/** The statement that makes the marker table (AP-50); `table` is a quoted name. */
+/** The statement that creates the marker table (AP-50); `table` is a quoted name. */
 export function postgresMarkerDdl(table: string): string {
   return `CREATE TABLE IF NOT EXISTS ${table} (
   request_id text NOT NULL, fence bigint NOT NULL, step text NOT NULL DEFAULT '',

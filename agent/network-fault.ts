@@ -1,4 +1,4 @@
-/** Why a connection cannot be made, by the code of the operating system or of Node, in words. */
+/** Why a connection failed, by the code of the operating system or of Node, in words. */
 const networkFaults: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens at that address',
   ECONNRESET: 'the other side broke the connection',
@@ -17,7 +17,7 @@ const networkFaults: Readonly<Record<string, string>> = {
   ENOENT: 'a file that the address names is not there',
 };
 
-/** A code of a failed connection with its meaning, where that is known. */
+/** The code of a failed connection, with its meaning if known. */
 export function networkFault(code: string): string {
   const words = networkFaults[code];
   return words === undefined ? code : `${code}, ${words}`;

@@ -1,7 +1,7 @@
 import { cutBytes } from '../lib/utf8.js';
 import type { ResultText } from './result-json.js';
 
-/** What a run came to; each field as the result submission names it (section 6 of the agent protocol). */
+/** A run's result; fields are named as in the result submission (section 6 of the agent protocol). */
 export type Outcome =
   | {
       success: true;
@@ -16,22 +16,23 @@ export type Outcome =
       outcome: FailureOutcome;
       errorMessage: string;
       cancelled: boolean;
-      /** What is done and stays, of a migration that failed half-way (MI-40). */
+      /** What a migration that failed half-way completed and keeps (MI-40). */
       resultData?: ResultText;
     };
 
 export type FailureOutcome = 'rolled_back' | 'not_started' | 'partial' | 'unknown';
 
-/** A failure that no cancel caused. */
+/** A failure not caused by a cancel. */
 export function failure(outcome: FailureOutcome, errorMessage: string): Outcome {
   return { success: false, outcome, errorMessage, cancelled: false };
 }
 
-/** What is told of an error text (AP-41). */
+/** The part of an error text that is reported (AP-41). */
 export const cutErrorText = (text: string): string => cutBytes(text, 4096);
 
 /**
- * How a job ended before it was known what its lost attempts did: `unknown` (AG-59), because everything else says that nothing was changed (AG-63).
+ * The outcome of a job that ended before it knew what its lost attempts did: `unknown` (AG-59), because every other outcome says
+ * that nothing changed (AG-63).
  */
 export function endedUnproven(outcome: Outcome, unresolvedFences: readonly number[]): Outcome {
   const lost = unresolvedFences.at(-1);

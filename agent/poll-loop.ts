@@ -13,7 +13,7 @@ import { type PollAnswer, pollAnswer } from './protocol.js';
 import { createRefusalLog } from './refused-scopes.js';
 import type { Timings } from './timings.js';
 
-/** Polls in a row that may fail before the agent is not ready any more (AP-82). */
+/** After this many failed polls in a row the agent is no longer ready (AP-82). */
 const FAILURES_UNTIL_UNREADY = 6;
 
 export interface PollerDependencies {
@@ -71,7 +71,7 @@ export function createPoller(dependencies: PollerDependencies) {
     };
   };
   const tellRefused = createRefusalLog(log);
-  /** Never throws; an aborted poll is one that failed. */
+  /** Never throws; an aborted poll counts as failed. */
   return async (request: PollRequest): Promise<PollResult> => {
     try {
       const timeoutMs = request.waitMs + timings.pollGraceMs;
@@ -95,23 +95,23 @@ export interface LoopDependencies extends PollerDependencies {
   poll: Poll;
   /** Whether the first poll allowed jobs. */
   healthy: boolean;
-  /** Told whether the agent may be sent work, for the readiness probe. */
+  /** Receives whether the agent may be sent work, for the readiness probe. */
   setHealthy: (healthy: boolean) => void;
-  /** Told of the schemas that the gateway asks for. */
+  /** Receives the schemas that the gateway asks for. */
   onSchemasAsked: (asked: PollAnswer['schema_sync']) => void;
-  /** Told after every poll that the loop lives. */
+  /** Called after every poll: the loop is alive. */
   onTurn: () => void;
 }
 
-/** Why a waiting poll was cut short on purpose. */
+/** Ends waits of the current poll early. */
 export interface Wakeable {
-  /** Ends the wait of the poll under way, if it can bring no jobs (AP-07). */
+  /** Ends the wait of the current poll if it can bring no jobs (AP-07). */
   freedSlot(): void;
-  /** Ends the wait of the poll under way, because what this agent serves has changed. */
+  /** Ends the wait of the current poll, because the served databases have changed. */
   scopesChanged(): void;
 }
 
-/** The main loop: one poll at a time until `stop` aborts; the jobs it claims run on their own (AP-07, AP-08, AP-80 to AP-83). */
+/** The main loop: one poll at a time until `stop` aborts. Claimed jobs run on their own (AP-07, AP-08, AP-80 to AP-83). */
 export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal): Wakeable & { run(): Promise<void> } {
   const { config, jobs, explains, poll, timings, log } = dependencies;
   const failures = createFailureLog(log, timings.summaryMs);
@@ -144,7 +144,7 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
     const explained = startExplains(result.answer, explainLimit, explains);
     const claims = await Promise.all([...offered.map((job) => jobs.start(job, result.answer.agent_id)), ...explained]);
     if (claims.includes('refused')) return config.pollIntervalMs;
-    // A server that drains answers at once with nothing; without a pause that would be a busy loop.
+    // A draining server answers immediately with nothing; without a pause this would be a busy loop.
     const early =
       claims.length + result.answer.preflight_jobs.length === 0 && performance.now() - begunAt < config.pollWaitMs / 2;
     emptyInRow = early ? emptyInRow + 1 : 0;
@@ -166,7 +166,10 @@ export function createPollLoop(dependencies: LoopDependencies, stop: AbortSignal
   };
 }
 
-/** Starts what was offered within the free slots; a statement whose request is offered too is about to run, so its plan would tell nothing new. */
+/**
+ * Starts offered jobs in the free slots. Skips statements whose request is offered too: they are about to run, so a plan would
+ * tell nothing new.
+ */
 function startExplains(answer: PollAnswer, limit: number, explains: ExplainJobs): Promise<'claimed' | 'refused'>[] {
   const preflights = answer.preflight_jobs.slice(0, limit);
   for (const job of preflights) explains.startPreflight(job, answer);

@@ -3,8 +3,8 @@ import { closeSync, constants, fstatSync, futimesSync, lstatSync, mkdirSync, ope
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
 /**
- * Makes an empty file, or sets its time to now. A link, a second name of another file, a pipe or somebody else's file in its place is left alone and
- * refused (HD-93): whoever may write into the folder must not have us make or touch files elsewhere.
+ * Creates an empty file, or sets its time to now. Refuses a symlink, a hard link, a pipe or another user's file in its place
+ * (HD-93): whoever can write to the folder must not make us create or touch files elsewhere.
  */
 export function touchOwn(path: string): void {
   const file = openSync(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o600);
@@ -17,7 +17,7 @@ export function touchOwn(path: string): void {
   }
 }
 
-/** Removes the file if it is there; what is not ours stays and is refused. */
+/** Removes the file if it exists; refuses a file that is not ours. */
 export function removeOwn(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
@@ -29,7 +29,7 @@ const isOwn = (found: Stats) => found.isFile() && found.nlink === 1 && found.uid
 
 const foreign = (path: string) => Object.assign(new Error(`${path} is not a file of this process`), { code: 'EPERM' });
 
-/** Makes the folder, for us alone, if it is missing in one that is there: a wrong path is not made. */
+/** Creates the folder, for us alone, in an existing parent: a mistyped path is not created. */
 export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });

@@ -4,10 +4,10 @@ import type { ListenAddress } from './listen-address.js';
 import { makeFolder, removeOwn, touchOwn } from './probe-files.js';
 
 export interface Probes {
-  /** Marks the process as alive; throws when the file cannot be written (section 3), or is not ours (HD-93). */
+  /** Marks the process as alive; throws when the file cannot be written (section 3) or is not ours (HD-93). */
   alive(): void;
   setReady(ready: boolean): void;
-  /** Opens `[probes] listen`, if set; rejects with the error of the operating system. */
+  /** Opens `[probes] listen`, if set; rejects with the operating system's error. */
   listen(): Promise<void>;
   /** Removes both files and stops listening. */
   close(): Promise<void>;
@@ -22,7 +22,7 @@ export function createProbes(options: { dir: string; listen: ListenAddress | nul
   let ready = false;
   return {
     alive() {
-      // Later a folder that is gone is told to the supervisor by its going.
+      // Only the first time: later, a missing folder must stay visible to the supervisor.
       if (lastAlive === 0) makeFolder(options.dir);
       lastAlive = Date.now();
       touchOwn(aliveFile);
@@ -51,11 +51,11 @@ export function createProbes(options: { dir: string; listen: ListenAddress | nul
   };
 }
 
-/** At the end nobody is there to tell. */
+/** At shutdown nobody is left to act on a failure. */
 function removeQuietly(path: string): void {
   try {
     removeOwn(path);
   } catch {
-    // Not ours.
+    // Not our file.
   }
 }

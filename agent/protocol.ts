@@ -27,17 +27,17 @@ const preflightJob = z.object({
   explain_token: z.string().optional(),
 });
 
-/** Answer of the poll, as far as this agent uses it (section 3). */
+/** The poll's answer, as far as this agent uses it (section 3). */
 export const pollAnswer = z.object({
   jobs: z.array(offeredJob).max(20),
   dry_run_jobs: z.array(dryRunJob).max(10),
   preflight_jobs: z.array(preflightJob).max(10),
-  /** Schemas that the gateway wants again; an older one asks for none. */
+  /** Schemas that the gateway wants again; absent from older gateways. */
   schema_sync: z
     .array(z.object({ database: z.string(), environment: z.string() }))
     .max(1000)
     .default([]),
-  /** Absent from a gateway that knows no scopes of tokens. */
+  /** Absent from a gateway without token scopes. */
   refused_scopes: z
     .array(z.object({ database: z.string(), environment: z.string() }))
     .max(1000)
@@ -47,7 +47,7 @@ export const pollAnswer = z.object({
   server_time: z.string(),
 });
 
-/** Answer of a claim (section 4). */
+/** The answer to a claim (section 4). */
 export const claimAnswer = z.object({
   execution_id: z.guid(),
   request_id: z.string(),
@@ -71,16 +71,16 @@ export const claimAnswer = z.object({
   search_path: z.array(z.string()).nullish(),
 });
 
-/** Answer of a dry-run claim (section 10). */
+/** The answer to a dry-run claim (section 10). */
 export const dryRunClaimAnswer = z.object({ claim_token: z.string(), explain_token: z.string().optional() });
 
-/** Answer of a heartbeat (section 5). */
+/** The answer to a heartbeat (section 5). */
 export const heartbeatAnswer = z.object({ cancelled: z.boolean() });
 
-/** Answer of a submitted result (section 6). */
+/** The answer to a submitted result (section 6). */
 export const resultAnswer = z.object({ status: z.string() });
 
-/** Answer of `GET /api/public-key` (ET-17). */
+/** The answer to `GET /api/public-key` (ET-17). */
 export const publicKeyAnswer = z.object({
   keys: z.array(z.object({ key_id: z.string(), public_key: z.string() })),
 });

@@ -1,7 +1,9 @@
 import type { Log } from './log.js';
 import type { PollAnswer } from './protocol.js';
 
-/** Tells which databases the gateway does not let this token serve, once for each set of them, and when all are served again (HD-11). */
+/**
+ * Logs the databases that the gateway does not let this token serve, once for each set, and when all are served again (HD-11).
+ */
 export function createRefusalLog(log: Log): (refused: PollAnswer['refused_scopes']) => void {
   let told = '';
   return (refused) => {

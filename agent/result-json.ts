@@ -1,12 +1,12 @@
 import { arrayText, closeObject, objectWriter, openObject } from '../lib/json/write.js';
-/** One row as the text of its JSON object or array, members already converted. */
+/** Joins converted members into a JSON object or array for one row. */
 export type RowWriter = (values: readonly string[]) => string;
 
 const PIECE_LENGTH = 65_536;
 /** Room for the end of the text: `],"truncated":true,"truncation_reason":"..."}`. */
 const TAIL_BYTES = 160;
 
-/** JSON text in pieces of UTF-8, so that a large result is held once and never as one string (AP-40, AP-72). */
+/** JSON text in UTF-8 pieces, so that a large result is held once and never as one string (AP-40, AP-72). */
 export class ResultText {
   readonly pieces: Uint8Array[] = [];
   #open: string[] = [];
@@ -25,7 +25,7 @@ export class ResultText {
     if (this.#openLength >= PIECE_LENGTH) this.close();
   }
 
-  /** Moves what was appended into a piece; nothing is split inside a character. */
+  /** Moves the appended text into a piece; splits no character. */
   close(): void {
     if (this.#openLength === 0) return;
     this.pieces.push(new TextEncoder().encode(this.#open.join('')));
@@ -41,7 +41,7 @@ export class ResultText {
   }
 }
 
-/** A text that is complete. */
+/** A complete text. */
 export function resultText(json: string): ResultText {
   const text = new ResultText();
   text.append(json);
@@ -68,19 +68,19 @@ export class RowsJson {
     this.text.append(`${openObject(JSON.stringify({ columns, column_types: types }), 'rows')}[`);
   }
 
-  /** True when a further row would change nothing. */
+  /** True when another row would change nothing. */
   get full(): boolean {
     return this.#reason !== null;
   }
 
-  /** How many rows to ask for so that one more than the limit is seen, at most. */
+  /** How many rows to request, at most, to see one more than the limit. */
   get wanted(): number {
     return this.#limits.maxRows - this.#rows + 1;
   }
 
   /**
-   * Takes a row, or notes that a limit was reached. `rawBytes` is its size in the database's text form, of which no conversion
-   * leaves less than half: a row that cannot fit is never converted.
+   * Adds a row, or notes that a limit was reached. `rawBytes` is its size in the database's text form; conversion leaves at least
+   * half of that, so a row that cannot fit is never converted.
    */
   add(rawBytes: number, convert: () => readonly string[]): void {
     if (this.full) return;
@@ -99,7 +99,7 @@ export class RowsJson {
     this.#rows++;
   }
 
-  /** Ends the text; `tail` has the members that come last. */
+  /** Ends the text; `tail` holds the last members. */
   finish(tail: { rows_affected?: number } = {}): { text: ResultText; truncated: boolean } {
     const truncated = this.full;
     this.text.append(`]${closeObject({ truncated, truncation_reason: this.#reason, ...tail })}`);

@@ -9,15 +9,15 @@ import { NoSnapshot, SnapshotTooLarge } from './snapshot/no-snapshot.js';
 import type { Timings } from './timings.js';
 
 export interface SchemaSync {
-  /** Syncs the connected databases that were not synced yet: at the start, and when one is back (AP-65). */
+  /** Syncs connected databases not synced yet: at startup, and when one is back (AP-65). */
   catchUp(): void;
-  /** Syncs all of them at every interval from now on. */
+  /** Syncs all databases at every interval from now on. */
   begin(): void;
-  /** Syncs one database in the background: now, or once more after the run that is going on. */
+  /** Syncs one database in the background: now, or once more after the current sync. */
   request(target: Target): void;
-  /** The same for a database that the server asks for; one that is being looked at, is away or is not ours needs nothing more. */
+  /** The same when the server asks; ignores a database that is already syncing, disconnected or not ours. */
   answer(target: Target | undefined): void;
-  /** Resolves when nothing runs any more; nothing does soon after the signal has aborted. */
+  /** Resolves when nothing runs any more, which is soon after the signal aborts. */
   idle(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ interface Dependencies {
 const MAX_BODY_BYTES = 10_485_760;
 const SEND_ATTEMPTS = 4;
 
-/** Reports the schemas of the databases to the server; runs for one database never overlap. */
+/** Reports database schemas to the server; syncs of one database never overlap. */
 export function createSchemaSync(dependencies: Dependencies, stop: AbortSignal): SchemaSync {
   const { config, databases, log } = dependencies;
   const { enabled, onStartup, intervalMs } = config.schemaSync;
@@ -62,7 +62,7 @@ export function createSchemaSync(dependencies: Dependencies, stop: AbortSignal):
       log.error('schema sync failed in the agent', { database: target.name, why: error.name });
     });
   };
-  // The server takes nothing for a database that the polls do not name, and one that is away has nothing to tell.
+  // The server refuses databases that the polls do not name, and a disconnected one has nothing to report.
   const connected = () => databases.all.filter((target) => !target.degraded);
   return {
     request,
@@ -88,7 +88,7 @@ async function repeat(work: () => void, everyMs: number, stop: AbortSignal): Pro
   }
 }
 
-/** The body of a sync, null when the agent stops. */
+/** The body of a sync; null when the agent stops. */
 async function collect(target: Target, { timings, log }: Dependencies, stop: AbortSignal): Promise<string | null> {
   try {
     const snapshot = await target.driver.snapshot(timings.schemaMs, stop);
@@ -107,7 +107,7 @@ function bodyOf({ database, environment, driver }: Target, outcome: object): str
   return JSON.stringify({ database, environment, dialect: driver.dialect, ...outcome });
 }
 
-/** Sends a body, three times more when that may help; true when it was taken. An older server is told of once (AP-65). */
+/** Sends a body, with up to three retries; true when accepted. Logs once that a server is too old for syncs (AP-65). */
 function createSender({ client, timings, log }: Dependencies, stop: AbortSignal) {
   let warnedTooOld = false;
   return async (target: Target, body: string | null): Promise<boolean> => {
@@ -132,10 +132,10 @@ function createSender({ client, timings, log }: Dependencies, stop: AbortSignal)
   };
 }
 
-/** 403 too: of a database that has just come back the server learns with the next poll. */
+/** Includes 403: the server learns of a reconnected database only with the next poll. */
 const mayHelp = (status: number | string) => typeof status === 'string' || status >= 500 || status === 429 || status === 403;
 
-/** The status of the answer, or why there is none. */
+/** The answer's status, or why there is none. */
 async function post(client: GatewayClient, body: string, timings: Timings, stop: AbortSignal): Promise<number | string> {
   try {
     const answer = await client.post('/api/agent/schema-sync', [body], { timeoutMs: timings.httpMs, signal: stop });

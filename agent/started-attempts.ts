@@ -1,10 +1,12 @@
-/** The attempts that this process has started; only verified ones count, or a forged claim could shut out the real one (ET-39). */
+/**
+ * The attempts that this process has started; counts only verified ones, or a forged claim could shut out the real one (ET-39).
+ */
 export interface StartedAttempts {
-  /** Remembers an attempt; false when it was started before. */
+  /** Remembers an attempt; false when it was already started. */
   add(attempt: { request_id: string; fence: number }): boolean;
 }
 
-/** A token is good for six minutes at most, in which no agent starts that many jobs. */
+/** A token is valid for six minutes at most; no agent starts that many jobs in that time. */
 const REMEMBERED = 10_000;
 
 export function createStartedAttempts(): StartedAttempts {

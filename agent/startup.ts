@@ -12,7 +12,7 @@ import { createOtherKeysLog, type KeysById } from './trusted-keys.js';
 /** The agent cannot start; the message says why. */
 export class StartupError extends Error {}
 
-/** The whole start took longer than `startup_max_wait_secs`. */
+/** Startup took longer than `startup_max_wait_secs`. */
 class StartupTimeout extends StartupError {
   constructor() {
     super('startup timeout exceeded');
@@ -33,7 +33,9 @@ interface Dependencies {
 export type Attempt<T> = { ok: true; value: T } | { ok: false; hard: boolean; why: string; retryAfterMs?: number | null };
 
 export interface Startup {
-  /** Repeats an attempt until it works; throws when it fails hard, at the deadline of the whole start, or at a stop signal (AP-04 to AP-06). */
+  /**
+   * Repeats an attempt until it works; throws when it fails hard, at the startup deadline, or at a stop signal (AP-04 to AP-06).
+   */
   step<T>(name: string, attempt: () => Promise<Attempt<T>>): Promise<T>;
 }
 
@@ -56,11 +58,10 @@ export function createStartup({ config, timings, log, stop }: Dependencies): Sta
   };
 }
 
-/** Also said by `--check`. */
+/** `--check` says this too. */
 export const noneTrusted = (others: readonly string[]) =>
   `server.trusted_keys names none of the keys that the gateway lists (${others.join(', ')}); svc server keys list tells which are right`;
 
-/** The public keys of the server. */
 export function fetchKeysAtStart(startup: Startup, client: GatewayClient, { config, timings, log, stop }: Dependencies) {
   const { trustedKeys } = config.server;
   return startup.step('public keys', async (): Promise<Attempt<KeysById>> => {
@@ -72,7 +73,7 @@ export function fetchKeysAtStart(startup: Startup, client: GatewayClient, { conf
   });
 }
 
-/** Connects all databases at the same time; those not reached by the deadline stay degraded (AP-06). */
+/** Connects all databases in parallel; those not reached by the deadline stay degraded (AP-06). */
 export async function connectAtStart(startup: Startup, databases: Databases, { config, stop }: Dependencies): Promise<void> {
   const connecting = databases.all.map((one) => startup.step(`database ${one.name}`, () => connectOnce(one)));
   const hard = new Promise<never>((_, reject) => {

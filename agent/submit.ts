@@ -20,8 +20,8 @@ export interface Submission {
 }
 
 /**
- * Submits a result until it is acknowledged, finally refused, or `retryMs` have passed or the signal aborts (AG-50, AP-41).
- * Repeating is safe: the server knows a submission by its content.
+ * Submits a result until it is acknowledged or finally refused, `retryMs` have passed, or the signal aborts (AG-50, AP-41).
+ * Repeating is safe: the server recognizes a submission by its content.
  */
 export async function submitResult(
   submission: Submission,

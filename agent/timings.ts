@@ -1,4 +1,4 @@
-/** Durations that the rules fix, in milliseconds; tests pass shorter ones. */
+/** Durations fixed by the rules, in milliseconds; tests pass shorter ones. */
 export interface Timings {
   heartbeatMs: number;
   httpMs: number;
@@ -11,7 +11,7 @@ export interface Timings {
   keyRefreshMs: number;
   keyRefreshAtMostEveryMs: number;
   reconnectMs: number;
-  /** How long a database may take to be looked at once it is connected: it may accept connections and say nothing. */
+  /** How long the checks after connecting may take: a database may accept connections and stay silent. */
   silentMs: number;
   summaryMs: number;
   liveMs: number;
@@ -23,7 +23,7 @@ export interface Timings {
   commitProbeMs: number;
   commitProbeEveryMs: number;
   fenceRetryMs: number;
-  /** How far the client's own deadline lies behind the server's statement timeout. */
+  /** How much later than the server's statement timeout the client's own deadline is. */
   deadlineGraceMs: number;
   /** The same for a read on MySQL (AP-30). */
   mysqlReadGraceMs: number;

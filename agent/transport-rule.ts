@@ -12,7 +12,7 @@ const choices = {
     'goes to another host and must say how it is protected: ?ssl-mode=VERIFY_IDENTITY or VERIFY_CA checks the certificate of the server, REQUIRED encrypts without looking, DISABLED does not encrypt',
 } as const;
 
-/** HD-82: what is wrong with an address that leaves this machine and does not say how it is protected; null when nothing is. */
+/** HD-82: what is wrong with an address that leaves this machine without saying how it is protected; null when nothing is. */
 export function protectionProblem(address: string, variables: Variables): string | null {
   const url = new URL(address);
   const dialect = dialectOfUrl(address) ?? 'postgresql';
@@ -20,13 +20,15 @@ export function protectionProblem(address: string, variables: Variables): string
   return isLocal || saysHow(url, dialect) ? null : choices[dialect];
 }
 
-/** The host as `pg` finds it: `host` of the query before the one of the address, then `PGHOST`; a path is a socket of this machine. */
+/** Finds the host as `pg` does: `host` of the query, then the address's host, then `PGHOST`; a path is a local socket. */
 function isLocalPostgres(url: URL, variables: Variables): boolean {
   const host = url.searchParams.getAll('host').at(-1) || decoded(url.hostname) || variables.PGHOST || 'localhost';
   return host.startsWith('/') || isLoopbackHost(host);
 }
 
-/** Of a repeated option `pg` takes the last. What `mysql` takes for ssl-mode is checked where its address is read. */
+/**
+ * When an option is repeated, `pg` takes the last one. The values of ssl-mode for `mysql` are checked where its address is read.
+ */
 function saysHow(url: URL, dialect: keyof typeof choices): boolean {
   const options = url.searchParams;
   if (dialect === 'mysql') return options.has('ssl-mode') || options.has('ssl-ca');

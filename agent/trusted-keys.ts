@@ -3,7 +3,7 @@ import type { Log } from './log.js';
 /** Public keys in hex by key id. */
 export type KeysById = ReadonlyMap<string, string>;
 
-/** HD-80: of the keys that the gateway lists those that are pinned, and the ids of the others; null pins nothing. */
+/** HD-80: splits the gateway's keys into the pinned ones and the ids of the others; null pins nothing. */
 export function pinKeys(listed: KeysById, trusted: readonly string[] | null): { keys: KeysById; others: string[] } {
   if (trusted === null) return { keys: listed, others: [] };
   const isTrusted = (publicKey: string) => trusted.includes(publicKey);
@@ -13,7 +13,7 @@ export function pinKeys(listed: KeysById, trusted: readonly string[] | null): { 
   };
 }
 
-/** Tells of keys that the gateway lists and agent.toml does not, once for each set of them: an impostor's, or the next one of a rotation. */
+/** Logs keys that the gateway lists and agent.toml does not, once for each set: an impostor's, or the next key of a rotation. */
 export function createOtherKeysLog(log: Log): (others: readonly string[]) => void {
   let told = '';
   return (others) => {

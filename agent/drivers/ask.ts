@@ -3,7 +3,7 @@ import { sleep } from '../../lib/sleep.js';
 import type { Target } from './engine.js';
 import type { Session } from './session.js';
 
-/** Asks on new connections, again and again, until `ask` knows the answer; null when the time is over, also when a server says nothing. */
+/** Calls `ask` on new connections until it returns an answer; null when the time is over, even when the server is silent. */
 export async function askUntilKnown<S extends Session, T>(
   { pool, timings }: Target<S>,
   untilMs: number,
@@ -16,7 +16,7 @@ export async function askUntilKnown<S extends Session, T>(
       const known = await stopAfter(untilMs - performance.now(), () => session.destroy(), askAndRelease);
       if (known !== null) return known;
     } catch {
-      // The database may be coming back; the next round asks again.
+      // The database may be restarting; the next round asks again.
     }
     await sleep(timings.commitProbeEveryMs);
   }

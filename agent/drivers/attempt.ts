@@ -9,8 +9,8 @@ import type { Session } from './session.js';
 import { alreadyApplied } from './written.js';
 
 /**
- * Takes the request lock and asks the markers (AP-53 to AP-55). Null when the attempt is to run; else how it ended without running.
- * `onProven` is called once it is known what earlier attempts did, or that a later one exists.
+ * Takes the request lock and reads the markers (AP-53 to AP-55). Returns null when the attempt must run, else its outcome without
+ * a run. Calls `onProven` once it is known what earlier attempts did, or that a later attempt exists.
  */
 export async function beginAttempt<S extends Session>(
   session: S,
@@ -33,7 +33,7 @@ export async function beginAttempt<S extends Session>(
   }
 }
 
-/** Null when the request lock is held (AP-53), in a session that resolves names as the one who approved saw it (HD-31). */
+/** Returns null when it takes the request lock (AP-53) in a session that resolves names as the approver saw them (HD-31). */
 export async function takeRequestLock<S extends Session>(session: S, run: Run, target: WriteTarget<S>): Promise<Outcome | null> {
   const taken = await takeWithin(run.fenceWaitMs, run, target, () => target.engine.tryRequestLock(session, run.requestId));
   return taken
@@ -41,7 +41,7 @@ export async function takeRequestLock<S extends Session>(session: S, run: Run, t
     : failure('unknown', 'an earlier attempt is still running in the database');
 }
 
-/** Tries until the lock is taken, or the time is over; throws Interrupted when the job is cancelled. */
+/** Tries until the lock is taken or the time is over; throws Interrupted when the job is cancelled. */
 export async function takeWithin<S extends Session>(
   waitMs: number,
   run: Run,
@@ -57,7 +57,10 @@ export async function takeWithin<S extends Session>(
   }
 }
 
-/** Asks the markers of a request that is one step (AP-54), and fences older attempts out (AP-55); `applied` words the success of one. */
+/**
+ * Reads the markers of a single-step request (AP-54) and fences older attempts out (AP-55). `applied` builds the success of an
+ * attempt found applied.
+ */
 export async function consultMarkers<S extends Session>(
   session: S,
   run: Run,
@@ -88,8 +91,9 @@ export async function consultMarkers<S extends Session>(
 }
 
 /**
- * The rows that prove something. One of a later attempt cannot be known here: when the gateway has no later one it was planted, and this attempt goes on;
- * the lease that the gateway gave with that answer keeps others from beginning one meanwhile.
+ * The rows that prove something. A row of a later attempt proves nothing by itself: if the gateway knows no later attempt,
+ * somebody planted the row, and this attempt continues. The lease that the gateway extends with that answer stops others from
+ * starting meanwhile.
  */
 export async function genuineMarkers<S extends Session>(
   session: S,

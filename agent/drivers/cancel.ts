@@ -3,7 +3,7 @@ import { askUntilKnown } from './ask.js';
 import type { Target } from './engine.js';
 import type { Session } from './session.js';
 
-/** Interrupts the statement of a session until `ended` aborts: at once, then every second, and by ending the session after ten (AP-42). */
+/** Interrupts a session's statement until `ended` aborts: immediately, then every second; ends the session after ten (AP-42). */
 export async function cancelStatement<S extends Session>(session: S, target: Target<S>, ended: AbortSignal): Promise<void> {
   const { pool, timings, engine } = target;
   session.distrust();
@@ -24,7 +24,7 @@ export async function cancelStatement<S extends Session>(session: S, target: Tar
   await admin?.release();
 }
 
-/** Whether the server has ended the session, asked on new connections until it has, or the time is over. */
+/** Asks on new connections whether the server has ended the session, until it has or the time is over. */
 export async function waitUntilGone<S extends Session>(session: S, target: Target<S>, untilMs: number): Promise<boolean> {
   const { engine } = target;
   const gone = await askUntilKnown(target, untilMs, async (admin) => {

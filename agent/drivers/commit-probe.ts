@@ -4,12 +4,12 @@ import type { Run } from './driver.js';
 import type { Marker, WriteTarget } from './engine.js';
 import type { Session } from './session.js';
 
-/** What became of a COMMIT; `error` is what the server or the connection said, null when the server only rolled back. */
+/** How a COMMIT ended; `error` comes from the server or the connection, null when the server only rolled back. */
 export type CommitEnd = { found: 'committed' } | { found: 'rolled_back' | 'unknown'; error: unknown };
 
 /**
- * Asks on new connections whether a doubtful commit took place, until that is known or the time is over (AP-37). `ask` may know it in a way
- * of its own, and gives null where it does not.
+ * Checks on new connections whether a doubtful commit took place, until that is known or the time is over (AP-37). `ask` may
+ * answer first; it returns null when it does not know.
  */
 export async function lookUpCommit<S extends Session>(
   run: Run,
@@ -29,7 +29,7 @@ async function probe<S extends Session>(
   if (run.marker && (await isDone(session, run, marker))) return 'committed' as const;
   const known = await ask(session);
   if (known !== null || !run.marker || !(await engine.tryRequestLock(session, run.requestId))) return known;
-  // The old transaction can end between the two looks; once its lock is free, it has.
+  // The old transaction can end between the two checks. Once its lock is free, it has ended.
   return (await isDone(session, run, marker)) ? ('committed' as const) : ('rolled_back' as const);
 }
 

@@ -5,7 +5,7 @@ import { createMysqlDriver } from './mysql/mysql.js';
 import { createPostgresDriver } from './postgres/postgres.js';
 import { dialectOfUrl } from './url.js';
 
-/** The driver for the kind of database that its address names; connects to nothing yet. */
+/** Creates the driver for the address's kind of database; does not connect yet. */
 export function createDriver(database: DatabaseConfig, config: AgentConfig, timings: Timings): Driver {
   const create = dialectOfUrl(database.url) === 'mysql' ? createMysqlDriver : createPostgresDriver;
   return create(database, config, timings);

@@ -5,29 +5,29 @@ import type { KnownAttempts, MarkerRow } from '../marker.js';
 import type { MigrationTask } from '../migrations/task.js';
 import type { Outcome } from '../outcome.js';
 
-/** A job that was verified and judged; texts run byte for byte. */
+/** A verified and judged job; its texts run byte for byte. */
 export interface Run extends KnownAttempts {
   requestId: string;
   agentId: string;
-  /** Whether marker rows are to be written. */
+  /** Whether to write marker rows. */
   marker: boolean;
-  /** The `step` of the marker rows: the version while a migration runs, else empty. */
+  /** The `step` of the marker rows: the version during a migration, else empty. */
   step: string;
   statements: readonly JudgedStatement[];
-  /** Tables that the text names as written; empty for a migration. */
+  /** Tables as named in the text; empty for a migration. */
   changed: readonly TableName[];
-  /** Rows that it may change (HD-25); null is no limit. */
+  /** Rows that the job may change (HD-25); null = no limit. */
   maxAffectedRows: number | null;
-  /** The schemas by which names were resolved for who approved (HD-31); null where that is not known. */
+  /** The schemas that resolved names for the approver (HD-31); null when unknown. */
   searchPath: readonly string[] | null;
-  /** Seconds per statement; 0 is no limit. */
+  /** Seconds per statement; 0 = no limit. */
   timeoutSecs: number;
   limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };
   fenceWaitMs: number;
   control: CancelControl;
   /** Marker rows that fit no known attempt, for the result; at most MAX_STRANGERS. */
   strangers: MarkerRow[];
-  /** Whether the gateway has no later attempt than this one; false also when it does not answer. */
+  /** Whether the gateway knows no later attempt; false also when it does not answer. */
   isNewest(): Promise<boolean>;
   /** Whether the token still allows a start (ET-40). */
   mayStart(): boolean;
@@ -35,42 +35,41 @@ export interface Run extends KnownAttempts {
 
 export interface Connected {
   markerReady: boolean;
-  /** What is missing for markers, without names of hosts or credentials. */
+  /** What markers lack, without host names or credentials. */
   markerProblem: string | null;
-  /** What makes the role for reads more than that, where only its rights keep a read from writing; null if nothing does. */
+  /** Why the read role can write, when only its privileges keep a read from writing; null when it cannot. */
   readProblem: string | null;
-  /** What names may mean something else than before, because a setting of role or database has no effect (HD-30); null if nothing is. */
+  /** What names may mean something else because a setting of the role or database is ignored (HD-30); null when nothing is. */
   nameProblem: string | null;
-  /** Why markers lie beside the data instead of a schema or database of their own (HD-40); null if they do not. */
+  /** Why markers share a schema or database with the data instead of having their own (HD-40); null when they do not. */
   markerNote: string | null;
 }
 
-/** One statement to be planned (AP-60). */
+/** One statement to plan (AP-60). */
 export interface ExplainRun {
   sql: string;
-  /** Whether the statement only reads. */
   read: boolean;
   facts: StatementFacts;
   timeoutMs: number;
   signal: AbortSignal;
 }
 
-/** One target database. Runs never throw: what went wrong is in their outcome. */
+/** One target database. Runs never throw: their outcome tells what went wrong. */
 export interface Driver {
   readonly dialect: Dialect;
-  /** Connects with every role, and prepares the marker table unless only looking; throws a ConnectFailure. */
+  /** Connects with every role, and prepares the marker table unless `onlyLook`; throws a ConnectFailure. */
   connect(options: { onlyLook: boolean }): Promise<Connected>;
   select(run: Run): Promise<RunReport>;
   dml(run: Run): Promise<RunReport>;
   migrate(run: Run, task: MigrationTask): Promise<RunReport>;
-  /** Plans a statement without running it, if it can be planned without reading (HD-1); never throws. */
+  /** Plans a statement without running it, when planning reads no rows (HD-1); never throws. */
   explain(run: ExplainRun): Promise<ExplainReport>;
   /**
-   * What the tables look like now; takes at most `timeoutMs`. Throws a ConnectFailure or the database's error, NoSnapshot, or Interrupted when
+   * The current tables; takes at most `timeoutMs`. Throws a ConnectFailure, the database's error, NoSnapshot, or Interrupted when
    * the signal aborts.
    */
   snapshot(timeoutMs: number, signal: AbortSignal): Promise<SchemaSnapshot>;
-  /** Text of section 11 for an error that this driver threw. */
+  /** The text of section 11 for an error that this driver threw. */
   errorText(error: unknown): string;
   /** Deletes old marker rows (AP-56); returns how many. */
   deleteOldMarkers(): Promise<number>;
@@ -78,9 +77,9 @@ export interface Driver {
 }
 
 export interface ExplainReport {
-  /** The plan as JSON text, or why there is none, in words that people may see (HD-2). */
+  /** The plan as JSON text, or why there is none, in words safe to show (HD-2). */
   explained: { plan: string } | { error: string };
-  /** The database's own words, where they are not shown. */
+  /** The database's own words when they are not shown. */
   hidden: string | null;
   /** As in a run's report. */
   connectivity: boolean;
@@ -88,13 +87,15 @@ export interface ExplainReport {
 
 export interface RunReport {
   outcome: Outcome;
-  /** True when the run failed because the database could not be reached (AP-15). */
+  /** True when the run failed because the database was unreachable (AP-15). */
   connectivity: boolean;
-  /** Settles when the connection was reset or closed; not needed for the result. */
+  /** Settles when the connection was reset or closed; the result does not depend on it. */
   released: Promise<void>;
 }
 
-/** The database was not reached: `authentication` when it refused the credentials. The message holds no host and no credential. */
+/**
+ * The database was not reached; `authentication` when it refused the credentials. The message holds no host and no credentials.
+ */
 export class ConnectFailure extends Error {
   readonly kind: 'connection' | 'authentication';
 

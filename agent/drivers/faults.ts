@@ -1,7 +1,7 @@
 import { ConnectFailure } from './driver.js';
 import { TooManyRows, Uncounted } from './row-bound.js';
 
-/** The connection ended under a run. */
+/** The connection ended during a run. */
 export class ConnectionLost extends Error {
   readonly why: string;
   constructor(why: string) {
@@ -17,20 +17,22 @@ export class RowTooLarge extends Error {
   }
 }
 
-/** The cancel flag was found set between two statements. */
+/** The cancel flag was set between two statements. */
 export class Interrupted extends Error {}
 
-/** The database did not do what it was told, without an error; the message is for people. */
+/** The database silently did something other than asked; the message is shown to people. */
 export class Unexpected extends Error {}
 
-/** Text of section 11 for an error of a run; `serverText` words one that the server reported, or gives null. */
+/**
+ * The text of section 11 for a run's error. `serverText` words an error that the server reported, and returns null for others.
+ */
 export function faultText(error: unknown, serverText: (error: unknown) => string | null): string {
   if (error instanceof TooManyRows || error instanceof Uncounted) return error.message;
   const ofConnection = error instanceof ConnectFailure || error instanceof ConnectionLost;
   return `driver error: ${ofConnection ? '' : 'query failed: '}${faultReason(error, serverText)}`;
 }
 
-/** The same without its class, for texts of another one. */
+/** The same without the error class, to embed in other texts. */
 export function faultReason(error: unknown, serverText: (error: unknown) => string | null): string {
   if (error instanceof ConnectFailure) return `${error.kind} failed: ${error.message}`;
   if (error instanceof ConnectionLost) return `connection failed: ${error.why}`;

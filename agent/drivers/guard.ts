@@ -12,14 +12,14 @@ export function checkFlag(run: Run): void {
   if (run.control.requested) throw new Interrupted();
 }
 
-/** Runs `work` with a run that no person's cancel reaches, only the agent's own end (MI-34, AP-18). */
+/** Runs `work` with a run that ignores user cancels; only agent shutdown interrupts it (MI-34, AP-18). */
 export async function heedOnlyStop<T>(run: Run, work: (run: Run) => Promise<T>): Promise<T> {
   const control = new CancelControl();
   const onStop = () => control.request('stopped');
   return await stopAfter(Number.POSITIVE_INFINITY, onStop, () => work({ ...run, control }), run.control.ending);
 }
 
-/** Runs `work` while the cancel flag interrupts the session; the client's own deadline sets that flag too. */
+/** Runs `work`; the cancel flag interrupts the session meanwhile. The client's own deadline sets that flag too. */
 export async function interruptible<S extends Session, T>(
   session: S,
   run: Run,
@@ -49,22 +49,25 @@ export async function interruptible<S extends Session, T>(
   }
 }
 
-/** ROLLBACK, null when the server did not acknowledge it. A late cancel can hit the ROLLBACK itself, so it is sent up to three times. */
+/**
+ * ROLLBACK; null when the server did not acknowledge it. A late cancel can hit the ROLLBACK itself, so it is sent up to three
+ * times.
+ */
 export async function rollBack<S extends Session>(session: S, { engine }: Target<S>): Promise<'undone' | 'kept' | null> {
   for (let attempt = 0; attempt < 3 && !session.lost; attempt++) {
     try {
       return await engine.rollBack(session);
     } catch {
-      // Asked again, or the connection is gone.
+      // Try again, unless the connection is gone.
     }
   }
   return null;
 }
 
-/** How a transaction that failed before its COMMIT was sent ended; `kept`: tables without transactions kept their changes. */
+/** How a transaction ended that failed before its COMMIT was sent; `kept`: non-transactional tables kept their changes. */
 export type Undone = 'rolled_back' | 'cancelled' | 'cancel not confirmed' | 'kept';
 
-/** Rolls the transaction of a failed run back: it can only have ended so, which is reported once it is proven. */
+/** Rolls back a failed run's transaction. Nothing else can have happened to it, but a rollback is reported only once proven. */
 export async function undo<S extends Session>(error: unknown, session: S, run: Run, target: Target<S>): Promise<Undone> {
   const rolledBack = await rollBack(session, target);
   if (rolledBack === 'kept') return 'kept';
@@ -98,13 +101,13 @@ export async function failedRun<S extends Session>(
   }
 }
 
-/** Text of section 11, also for the server's own timeout. */
+/** The text of section 11; covers the server's own timeout too. */
 export function runErrorText(error: unknown, run: Run, begunAt: number, errors: ErrorReader): string {
   const timedOut = errors.isTimeout(error, run, performance.now() - begunAt);
   return timedOut ? `driver error: query timed out after ${run.timeoutSecs}s` : errors.errorText(error);
 }
 
-/** The outcome of a run that failed before anything of it reached the database. */
+/** The outcome of a run that failed before any of it reached the database. */
 export function notStarted(error: unknown, run: Run, errors: ErrorReader): Outcome {
   if (error instanceof Interrupted) return run.control.confirmed('not_started', run.timeoutSecs);
   return failure('not_started', errors.errorText(error));

@@ -9,8 +9,9 @@ import { checkFlag, notStarted } from './guard.js';
 import type { Session, SessionPool } from './session.js';
 
 /**
- * Runs a job on a session of the pool, unless it is cancelled or its token ends before one is free (AP-20, AP-45). `work` calls `onProven` once it
- * knows what earlier attempts did: what ends before that is `unknown` (AG-59), because everything else says that nothing was changed (AG-63).
+ * Runs a job on a pooled session, unless it is cancelled or its token expires before one is free (AP-20, AP-45). `work` calls
+ * `onProven` once it knows what earlier attempts did. A run that ends before that is `unknown` (AG-59), because every other
+ * outcome says that nothing changed (AG-63).
  */
 export async function runInPool<S extends Session>(
   pool: SessionPool<S>,
@@ -53,8 +54,8 @@ async function runOnce<S extends Session>(
 }
 
 /**
- * Plans a statement on a session of the pool (AP-60); `plan` gives the server's JSON text, or why the statement is not planned. The connection ends when
- * the job is given up or its time, with `graceMs`, is over.
+ * Plans a statement on a pooled session (AP-60); `plan` returns the server's JSON text, or why the statement is not planned. The
+ * connection ends when the job is abandoned, or when its time plus `graceMs` is over.
  */
 export async function explainInPool<S extends Session>(
   pool: SessionPool<S>,
@@ -90,7 +91,10 @@ function failed(text: string, connectivity: boolean): ExplainReport {
   return { explained: { error }, hidden: error === text ? null : text, connectivity };
 }
 
-/** Collects a schema on a session of the pool (AP-61); throws what `collect` throws, or Interrupted when the signal aborts before one is free. */
+/**
+ * Collects a schema on a pooled session (AP-61); throws what `collect` throws, or Interrupted when the signal aborts before a
+ * session is free.
+ */
 export async function snapshotInPool<S extends Session>(
   pool: SessionPool<S>,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** What is wrong with one of the objects of a plan, by `problemOf`, or null; `plan` is the JSON text of an EXPLAIN. */
+/** The first problem that `problemOf` finds in a plan's objects, or null; `plan` is the JSON text of an EXPLAIN. */
 export function problemInPlan(plan: string, problemOf: (node: Record<string, unknown>) => string | null): string | null {
   let tree: unknown;
   try {

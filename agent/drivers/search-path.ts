@@ -1,7 +1,10 @@
 import { failure, type Outcome } from '../outcome.js';
 import type { Run } from './driver.js';
 
-/** Why the job does not run where `here`, as JSON text, names the schemas that the session searches; null when they are those that it was made for (HD-31). */
+/**
+ * Refuses a job when `here`, the JSON text of the session's searched schemas, differs from the path it was made for; null when
+ * they match (HD-31).
+ */
 export function refuseOtherPath({ searchPath }: Pick<Run, 'searchPath'>, here: string | null | undefined): Outcome | null {
   if (searchPath === null) return null;
   const found = JSON.parse(here ?? '[]') as string[];

@@ -1,22 +1,21 @@
-/** One connection while one job has it. */
+/** One connection, held by one job. */
 export interface Session {
-  /** Whether the connection has ended. */
   readonly lost: boolean;
-  /** JSON text of the schemas that it searched for names when it last took a request lock; null where there is no such path. */
+  /** The schemas searched when the session last took a request lock, as JSON text; null where there is no search path. */
   readonly searchPath: string | null;
-  /** Runs one text and gives its rows as text; throws the server's error, RowTooLarge or ConnectionLost. */
+  /** Runs one text and returns its rows as text; throws the server's error, RowTooLarge or ConnectionLost. */
   query(text: string, values?: readonly string[]): Promise<(string | null)[][]>;
-  /** The connection is closed when it is given back, whatever its state: a cancel may still be on its way to it. */
+  /** Makes `release` close the connection, whatever its state: a cancel may still be on its way to it. */
   distrust(): void;
-  /** Ends the connection under a statement that may still run. */
+  /** Ends the connection during a statement. */
   destroy(): void;
-  /** Resets the connection and gives it back, or closes it when that fails or its state is in doubt (AP-84). */
+  /** Resets the connection and returns it to the pool, or closes it when that fails or its state is in doubt (AP-84). */
   release(): Promise<void>;
 }
 
 export interface PoolOptions {
   url: string;
-  /** Sessions whose transactions are read-only from the start (AP-25, AP-30). */
+  /** Transactions are read-only from the start (AP-25, AP-30). */
   readOnly: boolean;
   max: number;
   maxRowBytes: number;
@@ -24,9 +23,12 @@ export interface PoolOptions {
 }
 
 export interface SessionPool<S extends Session> {
-  /** A session with no transaction, setting or lock in it; null when the signal aborted while all were taken; throws a ConnectFailure. */
+  /**
+   * A session without transaction, changed setting or lock. Returns null when the signal aborts while all are taken; throws a
+   * ConnectFailure.
+   */
   acquire(signal?: AbortSignal): Promise<S | null>;
-  /** A session outside the pool, for cancelling and for looking up a doubtful commit. */
+  /** A session outside the pool, for cancels and doubtful commits. */
   open(): Promise<S>;
   close(): Promise<void>;
 }

@@ -4,7 +4,7 @@ import type { Connected, ConnectFailure } from './driver.js';
 import type { Marker } from './engine.js';
 import type { Session, SessionPool } from './session.js';
 
-/** A database as start and upkeep see it. */
+/** A database as startup and upkeep see it. */
 interface Kept<S extends Session> {
   reads: SessionPool<S>;
   writes: SessionPool<S>;
@@ -14,8 +14,9 @@ interface Kept<S extends Session> {
 }
 
 /**
- * Connects with every role and looks at the marker table; outside the pools, so that a reconnect never waits for running jobs. `examine` throws a
- * ConnectFailure when the sessions will not do, and tells what people should know of them; `another` opens a further writer for it.
+ * Connects with every role and checks the marker table. Works outside the pools, so that a reconnect never waits for running
+ * jobs. `examine` throws a ConnectFailure when the sessions are unsuitable, and returns notes for people; `another` opens a
+ * further writer for it.
  */
 export async function connectDatabase<S extends Session>(
   { reads, writes, marker, config, silentMs }: Kept<S>,

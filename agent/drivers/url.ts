@@ -1,13 +1,13 @@
 import type { Dialect } from '../../domain/statement.js';
 import { readMysqlUrl } from './mysql/url.js';
 
-/** The kind of database an address names by its scheme, null for one we do not have. */
+/** The kind of database by the address's scheme; null for an unsupported one. */
 export function dialectOfUrl(url: string): Dialect | null {
   if (/^postgres(ql)?:\/\//.test(url)) return 'postgresql';
   return /^(mysql|mariadb):\/\//.test(url) ? 'mysql' : null;
 }
 
-/** What is wrong with the address of a database, without any part of it, or null. */
+/** What is wrong with a database address, quoting nothing of it, or null. */
 export function urlProblem(url: string): string | null {
   const dialect = dialectOfUrl(url);
   if (dialect === null) return 'unsupported URL scheme';
@@ -16,7 +16,7 @@ export function urlProblem(url: string): string | null {
   return typeof read === 'string' ? read : null;
 }
 
-/** The agent has to know the path by which names are found (HD-30). */
+/** The agent must know the path that resolves names (HD-30). */
 function pathProblem({ searchParams }: URL): string | null {
   return /search_path/i.test(searchParams.get('options') ?? '')
     ? 'holds a search_path in its options; use the key search_path'

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { RowsJson } from '../result-json.js';
 import type { Run } from './driver.js';
 
-/** JSON text of one value, given the bytes of the database's text form. */
+/** Converts one value from the bytes of the database's text form to JSON text. */
 export type ValueWriter = (bytes: Buffer) => string;
 
 export interface ResultColumns {
@@ -11,7 +11,7 @@ export interface ResultColumns {
   writers: ValueWriter[];
 }
 
-/** The JSON of a result's rows; `onRow` takes a row and tells its size in bytes. */
+/** Collects a result's rows as JSON; `onRow` takes a row and returns its size in bytes. */
 export function rowSink({ names, types, writers }: ResultColumns, run: Run) {
   const json = new RowsJson(names, types, run.limits);
   const onRow = (fields: readonly (Buffer | null)[]): number => {
@@ -23,13 +23,13 @@ export function rowSink({ names, types, writers }: ResultColumns, run: Run) {
   return { json, onRow };
 }
 
-/** A text that is no valid UTF-8 can only come from a PostgreSQL database whose encoding is SQL_ASCII. */
+/** Only a PostgreSQL database with the encoding SQL_ASCII can send invalid UTF-8. */
 export const writeText: ValueWriter = (bytes) => {
   const text = bytes.toString('utf8');
   return text.includes('\ufffd') && !isUtf8(bytes) ? `"\\\\x${bytes.toString('hex')}"` : JSON.stringify(text);
 };
 
-/** The text itself where it is JSON (section 10). */
+/** Passes valid JSON through unchanged (section 10). */
 export const writeJson: ValueWriter = (bytes) => {
   const text = bytes.toString('utf8');
   try {

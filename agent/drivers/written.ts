@@ -1,7 +1,7 @@
 import type { Outcome } from '../outcome.js';
 import { type RowsJson, resultText } from '../result-json.js';
 
-/** The success of a write: its count, and the rows of its last statement if that gave some. */
+/** The success of a write: its count, and the rows of its last statement if it returned any. */
 export function committed(rowsAffected: number, json: RowsJson | null): Outcome {
   if (!json) {
     const resultData = resultText(JSON.stringify({ rows_affected: rowsAffected }));

@@ -9,30 +9,30 @@ import type { StepFailure } from './dialect.js';
 import { type Failure, failed } from './results.js';
 import type { Direction } from './task.js';
 
-/** What runs, for the words about its failure, which begin with it and so hold no data at their start (AU-53). */
+/** What is running, for its failure text. The text begins with these words, so its start holds no data (AU-53). */
 export interface Position {
   subject: string;
   /** The subject, or which part of it. */
   place: string;
-  /** Of `performance.now()`. */
+  /** From `performance.now()`. */
   begunAt: number;
 }
 
-/** The position of a statement, counted from 1, that begins now. */
+/** The position of a statement that begins now, counted from 1. */
 export function positionOf(version: string, statement: number, statements: number): Position {
   const subject = `version ${version}`;
   const place = statements > 1 ? `${subject}, statement ${statement} of ${statements}` : subject;
   return { subject, place, begunAt: performance.now() };
 }
 
-/** What a cancelled migration is reported with, once it is certain that nothing of it stays (MI-34). */
+/** The failure of a cancelled migration, once it is certain that none of it remains (MI-34). */
 export function cancelFailure(control: CancelControl, outcome: FailureOutcome, subject: string): Failure {
   if (control.reason === 'deadline') return failed(outcome, timedOut(subject, 'the database did not answer in time'));
   if (control.reason === 'stopped') return failed(outcome, 'agent stopped');
   return { outcome, why: 'migration cancelled', cancelled: true };
 }
 
-/** The words for what failed a statement. */
+/** Why a statement failed, in words. */
 export function whyFailed<S extends Session>(error: unknown, run: Run, { engine }: Target<S>, at: Position): string {
   const reason = engine.errors.reason(error);
   const isTimeout = engine.errors.isTimeout(error, run, performance.now() - at.begunAt);
@@ -41,7 +41,10 @@ export function whyFailed<S extends Session>(error: unknown, run: Run, { engine 
 
 const timedOut = (subject: string, reason: string) => `migration timed out (${subject}): ${reason}`;
 
-/** Rolls back a migration that failed before its COMMIT was sent, and says how it ended; `note` is added to what the database said. */
+/**
+ * Rolls back a migration that failed before its COMMIT was sent, and returns how it ended; `note` is added to the database's
+ * message.
+ */
 export async function undoMigration<S extends Session>(
   error: unknown,
   session: S,
@@ -63,11 +66,11 @@ export async function undoMigration<S extends Session>(
   }
 }
 
-/** Words for a migration that may have happened or not (MI-35). */
+/** Words for a migration that may or may not have taken effect (MI-35). */
 export const halfApplied = (version: string) =>
   `migration ${version} may be half applied; check the database, then use migrate repair`;
 
-/** Words for a change that is there while its version row could not be written (MI-38). */
+/** Words for a change in effect whose version row could not be written (MI-38). */
 export function partiallyApplied(version: string, direction: Direction, reason: string): string {
   const action = direction === 'up' ? 'mark-applied' : 'remove';
   return `migration partially applied (version ${version}): ${reason}; to set it right: svc migrate repair --action ${action} --version ${version} --emergency --reason WHY`;

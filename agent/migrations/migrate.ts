@@ -7,7 +7,7 @@ import { runMigrations } from './run.js';
 import { runStatus } from './status.js';
 import type { MigrationTask } from './task.js';
 
-/** Carries out a migrate operation on a session of the pool; never throws. */
+/** Runs a migrate operation on a pooled session; never throws. */
 export function migrateInPool<S extends Session>(run: Run, task: MigrationTask, target: MigrationTarget<S>): Promise<RunReport> {
   return runInPool(target.pool, run, target.engine.errors, (session, onProven) => {
     if (task.kind === 'status') return runStatus(session, run, target);

@@ -13,7 +13,7 @@ interface Judging {
   names: ReservedNames;
 }
 
-/** The task of a migrate operation, judged over the very bytes of its detail by the server's own rules (AP-21, AP-22, MI-15 to MI-17). */
+/** The task of a migrate operation; the server's own rules judge the exact bytes of its detail (AP-21, AP-22, MI-15 to MI-17). */
 export async function readMigrationTask(
   operation: MigrateOperation,
   detail: string,

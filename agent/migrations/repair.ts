@@ -9,7 +9,7 @@ import { nothingDone, repairOutcome } from './results.js';
 import { readTable, takeMigrationLock } from './run.js';
 import type { MigrationRepair } from './task.js';
 
-/** Puts a version row right under both locks, whatever the schema holds (MI-42). */
+/** Repairs a version row under both locks, whatever the schema holds (MI-42). */
 export async function runRepair<S extends Session>(
   session: S,
   run: Run,

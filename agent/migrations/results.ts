@@ -8,15 +8,15 @@ export interface Progress {
   /** In the order applied or reverted, earlier attempts first. */
   done: readonly string[];
   outOfOrder: readonly string[];
-  /** The attempt that did all of it, when that is an earlier one. */
+  /** The earlier attempt that did all of it; null when none did. */
   appliedFence: number | null;
 }
 
-/** How one migration ended that did not succeed; `why` begins with words that hold no data of the database (AU-53). */
+/** How a migration failed; `why` begins with words that hold no data of the database (AU-53). */
 export interface Failure {
   outcome: FailureOutcome;
   why: string;
-  /** The confirmed effect of a cancel. */
+  /** Whether a confirmed cancel caused it. */
   cancelled: boolean;
 }
 
@@ -32,7 +32,7 @@ export function ranOutcome({ direction, done, outOfOrder, appliedFence }: Progre
   return succeeded(data, appliedFence);
 }
 
-/** The failure of a run (MI-40): what was done before it makes it partial, and is listed. `version` is the one that failed. */
+/** The failure of a run (MI-40): work done before it makes it partial, and is listed. `version` is the one that failed. */
 export function failedOutcome(
   { outcome, why, cancelled }: Failure,
   { direction, done }: Pick<Progress, 'direction' | 'done'>,
@@ -62,7 +62,7 @@ export function statusOutcome(versions: readonly string[], maxResultBytes: numbe
   );
 }
 
-/** A repair that is in force; `appliedFence` names the earlier attempt that made it. */
+/** A repair in force; `appliedFence` is the earlier attempt that made it. */
 export function repairOutcome(repaired: string, version: string, changed: boolean, appliedFence: number | null): Outcome {
   return succeeded(JSON.stringify({ repaired, version, changed }), appliedFence);
 }
@@ -72,7 +72,7 @@ function succeeded(data: string, appliedFence: number | null): Outcome {
   return appliedFence === null ? { ...common, outcome: 'committed' } : { ...common, outcome: 'already_applied', appliedFence };
 }
 
-/** The lists, or their lengths where they are above the claim's limit (AP-40). */
+/** The lists, or their lengths when they exceed the claim's limit (AP-40). */
 function within(maxBytes: number, lists: object, counts: object): string {
   const text = JSON.stringify(lists);
   return Buffer.byteLength(text) <= maxBytes ? text : JSON.stringify(counts);

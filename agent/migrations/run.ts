@@ -11,7 +11,7 @@ import { failed, failedOutcome, nothingDone, ranOutcome } from './results.js';
 import { outOfOrder, planRun, settleAttempts } from './settle.js';
 import type { Migration, MigrationRun } from './task.js';
 
-/** What is to be done, decided under both locks. */
+/** What to do, decided under both locks. */
 interface Prepared {
   table: TrackingTable;
   /** Versions applied before this attempt. */
@@ -23,7 +23,7 @@ interface Prepared {
 }
 
 /**
- * Applies or reverts migrations one after another until the first that fails (MI-31 to MI-36). `onProven` is called once it is known what
+ * Applies or reverts migrations one after another until one fails (MI-31 to MI-36). Calls `onProven` once it is known what
  * earlier attempts did.
  */
 export async function runMigrations<S extends Session>(
@@ -45,7 +45,7 @@ export async function runMigrations<S extends Session>(
   return 'success' in prepared ? { outcome: prepared, error: null } : await runPlan(session, run, bundle, target, prepared);
 }
 
-/** Null when the lock of all migrations of the database is held (MI-31). */
+/** Null when it holds the lock that excludes all other migrations of the database (MI-31). */
 export async function takeMigrationLock<S extends Session>(
   session: S,
   run: Run,
@@ -80,7 +80,7 @@ async function planUnderLocks<S extends Session>(
   return { table: found.table, applied, todo: plan.todo, settled: settlement.versions, settledFence: settlement.fence };
 }
 
-/** The request's marker rows, older attempts fenced out (AP-54, AP-55). */
+/** Returns the request's marker rows and fences older attempts out (AP-54, AP-55). */
 async function markerRows<S extends Session>(
   session: S,
   run: Run,
@@ -102,7 +102,7 @@ async function markerRows<S extends Session>(
   }
 }
 
-/** The tracking table and the versions in it; what cannot be used is a failure. */
+/** The tracking table and its versions; an unusable table is a failure. */
 export async function readTable<S extends Session>(
   session: S,
   { migrations, engine }: MigrationTarget<S>,
@@ -154,7 +154,7 @@ function mayGoOn(run: Run, version: string, isFirst: boolean): StepFailure | nul
   return { failure: failed('not_started', 'token verification failed: token expired'), error: null };
 }
 
-/** A session as at the start, but with both locks, which a migration may have let go (MI-36). */
+/** Restores the session's initial state, and takes back the locks that a migration may have released (MI-36). */
 async function startAfresh<S extends Session>(
   session: S,
   run: Run,
@@ -170,7 +170,7 @@ async function startAfresh<S extends Session>(
   }
 }
 
-/** The first mutating operation leaves the table behind even when it had nothing to do (MI-21). */
+/** The first mutating operation creates the table even when it had nothing else to do (MI-21). */
 async function makeTable<S extends Session>(
   session: S,
   table: TrackingTable,

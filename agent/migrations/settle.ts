@@ -6,15 +6,15 @@ import type { Direction, Migration, MigrationRun } from './task.js';
 export interface Settled {
   /** Versions they applied or reverted, each once. */
   versions: readonly string[];
-  /** The newest attempt that did one of them; null if there is none. */
+  /** The newest attempt that did one of them; null if none. */
   fence: number | null;
 }
 
 export type Settlement = ({ kind: 'settled' } & Settled) | { kind: 'doubtful'; version: string };
 
 /**
- * What the marker rows of the own fence and the unresolved ones prove (MI-35). A row of mode `auto` that stayed open is proof too once the
- * version row says that the migration is through: somebody has looked and repaired it.
+ * What the marker rows of this fence and the unresolved ones prove (MI-35). An open row of mode `auto` is proof too once the
+ * version row records the migration: somebody has looked and repaired it.
  */
 export function settleAttempts(
   rows: readonly MarkerRow[],
@@ -39,7 +39,7 @@ export function settleAttempts(
 
 export type Plan = { ok: true; todo: readonly Migration[] } | { ok: false; missing: string };
 
-/** Which migrations are to run now, in their order (MI-32, MI-33); what earlier attempts did counts against the cap (MI-35). */
+/** The migrations to run now, in order (MI-32, MI-33); those of earlier attempts count against the cap (MI-35). */
 export function planRun({ direction, migrations, maxCount }: MigrationRun, applied: ReadonlySet<string>, settled: number): Plan {
   const cap = maxCount === null ? Number.POSITIVE_INFINITY : Math.max(0, maxCount - settled);
   if (direction === 'up') return { ok: true, todo: migrations.filter(({ version }) => !applied.has(version)).slice(0, cap) };
@@ -53,7 +53,7 @@ export function planRun({ direction, migrations, maxCount }: MigrationRun, appli
   return { ok: true, todo };
 }
 
-/** Those of the versions, applied one after another, that came after a higher one (MI-32); `before` was applied already. */
+/** The versions applied after a higher one (MI-32); `versions` are in order of application, `before` was applied already. */
 export function outOfOrder(versions: readonly string[], before: Iterable<string>): string[] {
   let latest: string | null = null;
   const note = (version: string) => {

@@ -8,7 +8,7 @@ import { undoMigration } from './failures.js';
 import { nothingDone, statusOutcome } from './results.js';
 import { readTable } from './run.js';
 
-/** Lists the applied versions in a transaction that only reads; takes no lock (MI-41). */
+/** Lists the applied versions in a read-only transaction; takes no lock (MI-41). */
 export async function runStatus<S extends Session>(session: S, run: Run, target: MigrationTarget<S>): Promise<Report> {
   const at = { subject: 'status', place: 'status', begunAt: performance.now() };
   try {

@@ -5,7 +5,7 @@ import type { MigrationStatement } from '../../sql/migration-text.js';
 export type { Direction } from '../../domain/migration/bundle.js';
 export type { MigrationRepair } from '../../domain/migration/detail.js';
 
-/** One migration of a request, gated: its texts run byte for byte, in their order. */
+/** One gated migration of a request: its texts run byte for byte, in order. */
 export interface Migration {
   version: string;
   transactional: boolean;
@@ -14,9 +14,9 @@ export interface Migration {
 
 export interface MigrationRun {
   direction: Direction;
-  /** In the order of their files, for both directions. */
+  /** In file order, for both directions. */
   migrations: readonly Migration[];
-  /** Null is no cap. */
+  /** Null = no cap. */
   maxCount: number | null;
 }
 

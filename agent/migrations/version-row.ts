@@ -7,16 +7,16 @@ import type { OneMigration, StepFailure } from './dialect.js';
 import { partiallyApplied } from './failures.js';
 import { failed } from './results.js';
 
-/** How long the version row may take when statements have no limit; nobody can cancel it. */
+/** The version row's time limit when statements have none; nobody can cancel it. */
 const VERSION_ROW_SECS = 60;
 
 interface Parts<W> {
-  /** Both with a limit of time. Begins a transaction, and writes version row and marker row in it. */
+  /** Begins a transaction, and writes version row and marker row in it. Both functions run with a time limit. */
   write: (run: Run) => Promise<W>;
   commit: (run: Run, written: W) => Promise<StepFailure | null>;
 }
 
-/** Writes the version row of a migration whose change is there already: it is said when the row is not (MI-38, MI-39). */
+/** Writes the version row of a migration already in effect; a failure to write it is reported (MI-38, MI-39). */
 export async function recordApplied<S extends Session, W>(
   session: S,
   run: Run,

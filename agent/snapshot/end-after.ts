@@ -2,10 +2,10 @@ import { stopAfter } from '../../lib/deadline.js';
 import { Interrupted } from '../drivers/faults.js';
 import type { Session } from '../drivers/session.js';
 
-/** How far this side's deadline for the whole lies behind the server's for each statement. */
+/** How much later than the server's statement deadline our deadline for the whole is. */
 const GRACE_MS = 2000;
 
-/** Runs `work`, and ends the session when it takes longer than `timeoutMs` or the signal aborts, which is Interrupted. */
+/** Runs `work`, and ends the session when it exceeds `timeoutMs` or the signal aborts (Interrupted). */
 export async function endAfter<T>(
   session: Session,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },

@@ -12,8 +12,8 @@ import { byTable, checkSize, type Row, text } from './rows.js';
 const MAX_LIST_BYTES = 1_048_576;
 
 /**
- * What the session's account sees of the tables of its database (AP-61, AP-62, AP-64), from one read-only transaction; takes at most
- * `timeoutMs`. Throws NoDatabaseNamed, the server's error, SnapshotTooLarge, or Interrupted when the signal aborts.
+ * The tables of the session's database that its account sees (AP-61, AP-62, AP-64), read in one read-only transaction; takes at
+ * most `timeoutMs`. Throws NoDatabaseNamed, the server's error, SnapshotTooLarge, or Interrupted when the signal aborts.
  */
 export async function collectMysqlSchema(session: MysqlSession, timeoutMs: number, signal: AbortSignal): Promise<SchemaSnapshot> {
   return await endAfter(session, { timeoutMs, signal }, async () => {
@@ -28,7 +28,7 @@ export async function collectMysqlSchema(session: MysqlSession, timeoutMs: numbe
       found.push(await session.query(sql));
     await session.run('rollback');
     checkSize(found);
-    // Expressions of tables call the server's own functions only, which nothing can stand in for.
+    // Table expressions call only built-in functions, which nothing can replace.
     return { tables: assemble(schema, found), user_code: { functions: [], fields: [], operators: [], casts: [] } };
   });
 }
@@ -77,7 +77,7 @@ function uniqueIn(indexes: SnapshotTable['indexes'], columns: SnapshotTable['col
   return unique.map((index) => [...index.columns]);
 }
 
-/** The key is told by the constraint: `PRI` stands for a unique key of a table without a primary one too. */
+/** The constraint gives the primary key: `PRI` also marks a unique key of a table without a primary key. */
 function columnOf([name, type, nullable, fallback, generated]: Row): SnapshotTable['columns'][number] {
   return {
     name: text(name),
@@ -101,17 +101,17 @@ function keyOf([name, columns, schema, table, referenced]: Row, rules: ReadonlyM
     ...constraint(name, 'foreign_key', names(columns)),
     referenced_table: table,
     referenced_columns: names(referenced),
-    // The server tells it to accounts that may do more than SELECT.
+    // Visible only to accounts that may do more than SELECT.
     on_delete: actions[text(rules.get(text(name))?.[0])] ?? null,
     on_update: actions[text(rules.get(text(name))?.[1])] ?? null,
     referenced_schema: text(schema),
   };
 }
 
-/** The columns in the order in which the condition names them first; none where it cannot be read. */
+/** The columns in order of first mention in the condition; none when it cannot be parsed. */
 function checkOf([name, condition]: Row, columns: ReadonlySet<string>): SnapshotConstraint {
   const clause = text(condition);
-  // MySQL gives texts of the condition with their quotes escaped.
+  // MySQL returns texts in the condition with escaped quotes.
   const lexed = [clause, clause.replaceAll("\\'", "'")].map(lexMysql).find(({ ok }) => ok);
   const named = lexed?.ok ? lexed.tokens.flatMap((token) => (token.kind === 'name' ? [nameOf(token) ?? ''] : [])) : [];
   return constraint(
@@ -130,11 +130,11 @@ function indexOf([name, unique, type, columns]: Row): SnapshotTable['indexes'][n
   return { name: text(name), columns: names(columns), is_unique: unique === '1', index_type: text(type) };
 }
 
-/** Names have no characters beyond U+FFFF here, so that this is the order of their bytes. */
+/** Names here have no characters beyond U+FFFF, so this is byte order. */
 const byName = (one: { name: string }, other: { name: string }): number =>
   one.name < other.name ? -1 : one.name > other.name ? 1 : 0;
 
-/** A foreign key may be named like another key of its table. */
+/** A foreign key may have the name of another key of its table. */
 const byKind = (one: SnapshotConstraint, other: SnapshotConstraint): number =>
   one.constraint_type < other.constraint_type ? -1 : 1;
 

@@ -1,4 +1,4 @@
-/** Why there is no snapshot, told as it is. */
+/** Why there is no snapshot; the message is shown unchanged. */
 export class NoSnapshot extends Error {}
 
 /** The snapshot does not fit into the body of a sync. */
@@ -8,7 +8,7 @@ export class SnapshotTooLarge extends NoSnapshot {
   }
 }
 
-/** The address names no database, so that there is nothing to collect (AP-64). */
+/** The address names no database, so there is nothing to collect (AP-64). */
 export class NoDatabaseNamed extends NoSnapshot {
   constructor() {
     super('config error: the url names no database');

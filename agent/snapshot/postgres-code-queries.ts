@@ -1,20 +1,20 @@
 import { USER_TABLES } from './postgres-queries.js';
 import { MAX_ROWS } from './rows.js';
 
-/** A table with its partitions and what inherits from it: a write to it reaches all of them. */
+/** A table with its partitions and children: a write to it reaches all of them. */
 const family = `
   t as (${USER_TABLES}),
   family as (select t.oid as root, t.oid as member from t
     union select f.root, i.inhrelid from family f join pg_catalog.pg_inherits i on i.inhparent = f.member)`;
 
-/** What an owner of a schema can make; C and internal functions are a superuser's, and those of extensions. */
+/** Code that a schema's owner can create; C and internal functions need a superuser, and extensions' functions are excluded. */
 const isUserMade = (p: string) => `
   case ${p}.prokind when 'a' then exists (
       select 1 from pg_catalog.pg_aggregate g join pg_catalog.pg_proc part on part.oid in (g.aggtransfn, g.aggfinalfn)
         join pg_catalog.pg_language pl on pl.oid = part.prolang where g.aggfnoid = ${p}.oid and pl.lanname not in ('c', 'internal'))
     else (select l.lanname not in ('c', 'internal') from pg_catalog.pg_language l where l.oid = ${p}.prolang) end`;
 
-/** Table, trigger or rule that fires under \`session_replication_role = origin\`. */
+/** Table, trigger or rule that fires under `session_replication_role = origin`. */
 export const TRIGGERS = `
   with recursive ${family}
   select f.root, g.tgname from family f join pg_catalog.pg_trigger g on g.tgrelid = f.member
@@ -23,7 +23,10 @@ export const TRIGGERS = `
   where r.ev_type <> '1' and r.ev_enabled in ('O', 'A')
   order by 1, 2 limit ${MAX_ROWS}`;
 
-/** Types that a write of the table's columns checks: of elements, attributes and below domains too. Built-in ones call nothing. */
+/**
+ * Types that a write to the table's columns checks, including those of elements, attributes and below domains. Built-in types
+ * call nothing.
+ */
 const types = `
   types as (select f.root, a.atttypid as type from family f join pg_catalog.pg_attribute a on a.attrelid = f.member
       where a.attnum > 0 and not a.attisdropped and a.atttypid >= 16384
@@ -50,7 +53,7 @@ const evaluated = `
         pg_catalog.concat_ws(' ', pg_catalog.pg_get_expr(p.polqual, p.polrelid), pg_catalog.pg_get_expr(p.polwithcheck, p.polrelid))
       from family f join pg_catalog.pg_policy p on p.polrelid = f.member)`;
 
-/** Table, user-made function that a write to it calls. Dependencies on built-ins are not recorded, so that few are looked at. */
+/** Table, user-made function that a write to it calls. Dependencies on built-ins are not recorded, so few rows are visited. */
 export const CODE = `
   with recursive ${family}, ${types}, ${evaluated}
   select distinct e.root, n.nspname || '.' || p.proname from evaluated e
@@ -60,14 +63,14 @@ export const CODE = `
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace
   where ${isUserMade('p')} order by 1, 2 limit ${MAX_ROWS}`;
 
-/** Table, text of an expression with a call in it. */
+/** Table, text of an expression that contains a call. */
 export const EXPRESSIONS = `
   with recursive ${family}, ${types}, ${evaluated}
   select distinct e.root, e.text from evaluated e where e.text like '%(%' limit ${MAX_ROWS}`;
 
 /**
- * Kind, name: functions and operators of users that may be taken where a built-in of the name is meant, functions that a field may call
- * (\`(row).f\`), and casts.
+ * Kind, name: user functions and operators that may replace a built-in of the same name, functions that a field may call
+ * (`(row).f`), and casts.
  */
 export const USER_CODE = `
   with made as (
@@ -83,8 +86,8 @@ export const USER_CODE = `
   order by 1, 2 limit ${MAX_ROWS}`;
 
 /**
- * Table, what it holds at most one row of: the columns of a primary key or unique constraint that is checked at once. A table that others inherit from
- * has none, because each of them has rows of its own.
+ * Table, unique key: the columns of a primary key or unique constraint that is not deferrable. A table with children has none,
+ * because each child has rows of its own.
  */
 export const KEYS = `
   with t as (${USER_TABLES})
@@ -95,7 +98,7 @@ export const KEYS = `
     and (t.relkind = 'p' or not exists (select 1 from pg_catalog.pg_inherits h where h.inhparent = t.oid))
   order by 1, c.conname collate "C" limit ${MAX_ROWS}`;
 
-/** Table whose bare name may mean a view, foreign table or partition of another schema, none of which a snapshot has. */
+/** Tables whose bare name may mean a view, foreign table or partition of another schema; snapshots hold none of these. */
 export const NAMESAKES = `
   with t as (${USER_TABLES})
   select t.oid from t where exists (

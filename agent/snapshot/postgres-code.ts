@@ -2,7 +2,7 @@ import type { SnapshotTable, UserCode } from '../../domain/snapshot.js';
 import { isListedCall } from '../../sql/listed-calls.js';
 import { byTable, type Row, text } from './rows.js';
 
-/** What a write to a table runs and how its rows can be told apart (HD-21, HD-96), from the rows of the queries in their order. */
+/** What a write to a table runs and how its rows can be told apart (HD-21, HD-96), from the queries' rows in their order. */
 export function assembleCode([triggers = [], code = [], expressions = [], keys = [], namesakes = []]: Row[][]) {
   const triggersOf = byTable(triggers, ([name]) => text(name));
   const codeOf = byTable(code, ([name]) => text(name));
@@ -17,7 +17,7 @@ export function assembleCode([triggers = [], code = [], expressions = [], keys =
   });
 }
 
-/** More names than this are not sent: then nothing is known to be a built-in. */
+/** Above this many names none are sent, and then no name is known to be a built-in. */
 const MAX_NAMES = 10_000;
 
 /** Null when there are too many. */
@@ -27,7 +27,7 @@ export function userCode(rows: readonly Row[]): UserCode | null {
   return { functions: named('function'), fields: named('field'), operators: named('operator'), casts: named('cast') };
 }
 
-/** Built-ins with effects in the text of an expression. A default that takes the next value of a sequence is an ordinary one. */
+/** Built-ins with effects in an expression's text. A default that takes the next value of a sequence is harmless. */
 function listedCallsIn(expression: string): string[] {
   const names = [...expression.matchAll(/([\w$]+)"?\s*\(/g)].map(([, name]) => name ?? '');
   return [...new Set(names)].filter((name) => isListedCall(name) && name !== 'nextval');

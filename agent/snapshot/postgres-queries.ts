@@ -1,6 +1,6 @@
 import { MAX_ROWS } from './rows.js';
 
-// Functions are named with their schema, so that nothing of the role's search path stands in for them.
+// Functions carry their schema, so that nothing in the role's search path replaces them.
 export const USER_TABLES = `
   select c.oid, c.relname, c.relkind, c.reltuples, n.nspname
   from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
@@ -8,7 +8,7 @@ export const USER_TABLES = `
     and n.nspname <> 'information_schema' and n.nspname !~ '^pg_(catalog$|toast|temp)'
     and pg_catalog.has_schema_privilege(n.oid, 'USAGE')`;
 
-/** Names of the columns that an array of numbers gives, in its order, as JSON. */
+/** The column names of an array of column numbers, in its order, as JSON. */
 const columnNames = (relation: string, numbers: string) => `
   (select coalesce(pg_catalog.json_agg(k.attname order by key.place), '[]') from pg_catalog.unnest(${numbers}) with ordinality key(attnum, place)
      join pg_catalog.pg_attribute k on k.attrelid = ${relation} and k.attnum = key.attnum)`;
@@ -23,7 +23,7 @@ export const TABLES = `
        where part.isleaf and leaf.relkind <> 'p'), 0) end
   from t order by t.nspname collate "C", t.relname collate "C" limit ${MAX_ROWS}`;
 
-/** Table, name, type, nullable, default, primary key; in the table's order. */
+/** Table, name, type, nullable, default, primary key; in table order. */
 export const COLUMNS = `
   with t as (${USER_TABLES})
   select a.attrelid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), not a.attnotnull,
@@ -34,8 +34,8 @@ export const COLUMNS = `
   where a.attnum > 0 and not a.attisdropped order by a.attrelid, a.attnum limit ${MAX_ROWS}`;
 
 /**
- * Table, name, kind, columns, and of a foreign key the schema, table, columns and actions. Postgres keeps a copy of a foreign key for each partition
- * of the table it points at: those have a parent and are left out.
+ * Table, name, kind, columns; for a foreign key also the referenced schema, table, columns and actions. PostgreSQL copies a
+ * foreign key for each partition of the referenced table; these copies have a parent and are left out.
  */
 export const CONSTRAINTS = `
   with t as (${USER_TABLES})

@@ -9,8 +9,9 @@ import { COLUMNS, CONSTRAINTS, INDEXES, TABLES } from './postgres-queries.js';
 import { byTable, checkSize, type Row, text } from './rows.js';
 
 /**
- * What the session's role sees of the tables (AP-61 to AP-63), from one read-only transaction that sees one instant; takes at most `timeoutMs`. `writePath`
- * is the path of the role that writes, as JSON text; null where that is the same role. Throws the server's error, SnapshotTooLarge, or Interrupted when the signal aborts.
+ * The tables that the session's role sees (AP-61 to AP-63), read in one read-only transaction at one instant; takes at most
+ * `timeoutMs`. `writePath` is the write role's path as JSON text; null when that role is the same. Throws the server's error,
+ * SnapshotTooLarge, or Interrupted when the signal aborts.
  */
 export async function collectPostgresSchema(
   session: PostgresSession,
@@ -57,7 +58,7 @@ function assemble([tables = [], columns = [], constraints = [], indexes = [], ma
   };
 }
 
-/** The path of this session, and the schemas of the other one whose tables it is not told (AP-63). */
+/** This session's path, and the schemas of the other path whose tables this role cannot see (AP-63). */
 const PATHS = `select ${SEARCHED}, (select pg_catalog.json_agg(schema)::text from pg_catalog.json_array_elements_text($1::json) as schema
   where not exists (select 1 from pg_catalog.pg_namespace n where n.nspname = schema and pg_catalog.has_schema_privilege(n.oid, 'USAGE')))`;
 

@@ -3,15 +3,15 @@ import { SnapshotTooLarge } from './no-snapshot.js';
 /** One row of the database's catalogue. */
 export type Row = (string | null)[];
 
-/** Above this many rows of one kind the snapshot cannot fit into a body of 10 MiB: each takes more than 55 bytes of it. */
+/** With more rows of one kind the snapshot cannot fit into a body of 10 MiB: each takes more than 55 bytes. */
 export const MAX_ROWS = 200_000;
 
-/** Throws SnapshotTooLarge where a query met that limit. */
+/** Throws SnapshotTooLarge when a query reached that limit. */
 export function checkSize(results: readonly (readonly Row[])[]): void {
   if (results.some((rows) => rows.length >= MAX_ROWS)) throw new SnapshotTooLarge();
 }
 
-/** Rows that begin with what names their table, in their order. */
+/** Groups rows by their first column, the table; keeps their order. */
 export function byTable<T>(rows: readonly Row[], read: (row: Row) => T): Map<string, T[]> {
   const found = new Map<string, T[]>();
   for (const [table, ...row] of rows) {

@@ -16,13 +16,13 @@ import type { MysqlSession } from './session.js';
 interface Progress {
   begunAt: number;
   done: number;
-  /** The statement that was sent and has not ended well. */
+  /** The statement that was sent and has not succeeded yet. */
   running: JudgedStatement | null;
-  /** Its COMMIT was sent. */
+  /** Whether its COMMIT was sent. */
   committing: boolean;
 }
 
-/** Runs statements that each commit; the marker row of mode `auto` is there already (AP-34). */
+/** Runs statements that each commit by themselves; the marker row of mode `auto` exists already (AP-34). */
 export async function runOneByOne(session: MysqlSession, run: Run, target: MysqlWriteTarget): Promise<Report> {
   const progress: Progress = { begunAt: performance.now(), done: 0, running: null, committing: false };
   let affected = 0;
@@ -44,7 +44,7 @@ export async function runOneByOne(session: MysqlSession, run: Run, target: Mysql
   return { outcome: committed(affected, json), error: null };
 }
 
-/** Rows are changed in a transaction of the statement's own, so that its ROLLBACK tells whether a failure left something. */
+/** Changes rows in a transaction per statement, so that its ROLLBACK shows whether a failure left changes. */
 async function runAndCommit(
   session: MysqlSession,
   statement: JudgedStatement,
@@ -94,14 +94,17 @@ async function failed(
   return cancelled ? control.confirmed(how, run.timeoutSecs) : failure(how, runErrorText(error, run, begunAt, errors));
 }
 
-/** What a failure left in the database, or null when that is nothing. */
+/** What a failure left in the database; null for nothing. */
 function whatStays(running: JudgedStatement | null, kept: boolean, done: number, all: number): string | null {
   if (kept) return `changes in tables without transactions stay; ${done} of ${all} statements were done before`;
   if (done > 0) return `${done} of ${all} statements were done and stay`;
   return running !== null && canEndHalfDone(running.text) ? 'what it had done before that stays' : null;
 }
 
-/** Whether a failure may leave a part of it: a procedure commits as it likes, and MariaDB drops the objects of a list or a database one by one. */
+/**
+ * Whether a failure may leave part of the statement in effect: a procedure can commit at any point, and MariaDB drops the objects
+ * of a list or a database one by one.
+ */
 export function canEndHalfDone(text: string): boolean {
   const lexed = lexMysql(text);
   const words = lexed.ok ? lexed.tokens.map(({ upper }) => upper) : [];

@@ -5,12 +5,13 @@ import { Uncounted } from '../row-bound.js';
 import { mysqlErrors } from './errors.js';
 import type { MysqlSession } from './session.js';
 
-/** The server looks at its transactions anew when its last look is older than 0.1 s. */
+/** The server refreshes its view of transactions when it is older than 0.1 s. */
 const LOOK_MS = 120;
 
 /**
- * Begins to count what triggers and foreign keys change beside the rows that the server reports for a statement; the answer gives how many rows the
- * transaction changed in all. Null where nothing of that kind hangs on the written tables, as far as the role can see.
+ * Counts what triggers and foreign keys change beyond the rows that the server reports for a statement; the returned function
+ * gives the transaction's total of changed rows. Returns null when the written tables have no triggers or foreign keys that the
+ * role can see.
  */
 export async function beginCounting(session: MysqlSession, run: Run): Promise<(() => Promise<number>) | null> {
   if (!(await someHangsOn(session, run.changed))) return null;

@@ -6,19 +6,18 @@ import { ConnectFailure } from '../driver.js';
 import { packetMeter } from './packets.js';
 import type { MysqlAddress } from './url.js';
 
-/** What the server says about a column of a result. */
 export interface MysqlColumn {
   name: string;
   columnType: number;
   characterSet: number;
   columnLength: number;
   flags: number;
-  /** MariaDB's own types and formats, which travel as others. */
+  /** MariaDB's own types and formats, which the protocol sends as other types. */
   extendedTypeName?: string | undefined;
   extendedFormat?: string | undefined;
 }
 
-/** A connection of the library with the parts of it that sessions use. */
+/** A connection of the library, with the internals that sessions use. */
 export interface MysqlClient extends EventEmitter {
   stream: Socket;
   config: object;
@@ -27,15 +26,15 @@ export interface MysqlClient extends EventEmitter {
   addCommand(command: EventEmitter): void;
   reset(done: (error: Error | null) => void): void;
   end(): void;
-  /** A query whose rows come as arrays of bytes, one event each. */
+  /** A query that emits each row as an array of bytes. */
   newQuery(text: string): EventEmitter;
   /** Set when the connection ended because a row was too large. */
   rowTooLarge: boolean;
 }
 
-/** Opens a connection; several statements in one text, local files and a looser reading of names are switched off (AP-30). */
+/** Opens a connection; disables multiple statements per text, local files and lenient name parsing (AP-30). */
 export async function connectMysql(address: MysqlAddress, maxRowBytes: number, connectTimeoutMs: number): Promise<MysqlClient> {
-  // Loaded with the first connection: an agent without such targets does without it.
+  // Loaded on the first connection: an agent without MySQL targets never loads it.
   const { default: mysql } = await import('mysql2');
   const { host, port, user, password, database } = address;
   const ssl = await tlsOptions(address);

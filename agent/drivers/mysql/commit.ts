@@ -5,7 +5,7 @@ import type { Run } from '../driver.js';
 import type { MysqlWriteTarget } from './engine.js';
 import type { MysqlSession } from './session.js';
 
-/** Sends COMMIT and says what became of it; `success` is what is reported when the change is there. */
+/** Sends COMMIT and returns how it ended; `success` is returned when the change was committed. */
 export async function commitMysql(session: MysqlSession, run: Run, target: MysqlWriteTarget, success: Outcome): Promise<Outcome> {
   const end = await settleCommit(session, run, target, null);
   if (end.found === 'committed') return success;
@@ -14,8 +14,8 @@ export async function commitMysql(session: MysqlSession, run: Run, target: Mysql
 }
 
 /**
- * Sends COMMIT. After an error of any kind only what it would have left tells, which is asked on new connections: the marker row, and what
- * `ask` finds. The server has no other word about a transaction that ended (AP-37).
+ * Sends COMMIT. After any error, only what the commit would have left can tell: new connections look for the marker row and what
+ * `ask` finds. The server keeps no other record of an ended transaction (AP-37).
  */
 export async function settleCommit(
   session: MysqlSession,
@@ -33,7 +33,7 @@ export async function settleCommit(
   }
 }
 
-/** COMMIT with a deadline after which the connection ends. */
+/** Sends COMMIT; ends the connection at the deadline. */
 export async function sendCommit(session: MysqlSession, run: Run, { timings }: MysqlWriteTarget): Promise<void> {
   await stopAfter(
     Math.max(run.timeoutSecs * 1000, timings.commitProbeMs),

@@ -15,7 +15,9 @@ import { limitTime } from './limits.js';
 import { runMysqlStatement } from './rows.js';
 import type { MysqlSession } from './session.js';
 
-/** Runs all statements or none where the database can do that, else one by one, under the request lock (AP-34, AP-53 to AP-55). */
+/**
+ * Runs all statements or none where the database can do that, else one by one; holds the request lock (AP-34, AP-53 to AP-55).
+ */
 export async function runMysqlDml(
   session: MysqlSession,
   run: Run,
@@ -35,7 +37,7 @@ export async function runMysqlDml(
   return mode === 'auto' ? await runOneByOne(session, run, target) : await runInTransaction(session, run, target);
 }
 
-/** DDL, CALL and the like commit by themselves, and only InnoDB takes a change back. */
+/** DDL, CALL and similar statements commit by themselves, and only InnoDB rolls changes back. */
 async function modeOf(session: MysqlSession, run: Run): Promise<'tx' | 'auto'> {
   if (run.statements.some(({ kind }) => kind === 'ddl' || kind === 'utility')) return 'auto';
   const texts = run.statements.map(({ text }) => text);

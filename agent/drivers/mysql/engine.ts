@@ -26,7 +26,10 @@ export const mysqlEngine: Engine<MysqlSession> = {
   },
 };
 
-/** Whether the server has the session, and not another one under its number; a restart between this and a KILL would end `admin` too. */
+/**
+ * Whether the server still has this session, not another one with its number; without this check a KILL after a restart could end
+ * `admin` too.
+ */
 async function isThere(admin: MysqlSession, { thread }: MysqlSession): Promise<boolean> {
   const rows = await admin.query('select 1 from information_schema.processlist where id = ? and host = ?', [
     thread.id,

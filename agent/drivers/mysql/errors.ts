@@ -9,7 +9,7 @@ const TIMEOUTS = new Set([1969, 3024]);
 /** Server shutdown, server gone, lost during a query, cannot connect. */
 const CONNECTIVITY = new Set([1053, 2002, 2006, 2013]);
 
-/** What the server says when it refuses a connection, in words. */
+/** The server's reasons for refusing a connection, in words. */
 const refusals: Readonly<Record<number, string>> = {
   1040: 'too many connections',
   1044: 'there is no such database, or the user may not use it',
@@ -20,26 +20,25 @@ const refusals: Readonly<Record<number, string>> = {
   1698: 'the user or the password is wrong',
 };
 
-/** An error the server reported for a statement. */
 export interface MysqlServerError {
   errno: number;
   sqlState: string;
   message: string;
 }
 
-/** The error as one of the server's, if it is one. */
+/** The error as a server error, or null. */
 export function asMysqlError(error: unknown): MysqlServerError | null {
   const one = error as { errno?: unknown; sqlState?: unknown; sqlMessage?: unknown };
   if (!(error instanceof Error) || typeof one.errno !== 'number' || typeof one.sqlMessage !== 'string') return null;
   return { errno: one.errno, sqlState: String(one.sqlState ?? 'HY000'), message: withoutAccount(one.sqlMessage) };
 }
 
-/** The server names user and host in what it denies; neither may be told (section 11). */
+/** The server's denials name user and host; neither may be shown (section 11). */
 function withoutAccount(message: string): string {
   return message.replace(/(user )?(['"`])[^'"`]*\2@\2[^'"`]*\2/g, "$1of the agent's account");
 }
 
-/** What failed while connecting, without host, user or address. */
+/** Why connecting failed, without host, user or address. */
 export function mysqlConnectFailure(error: unknown): ConnectFailure {
   if (error instanceof ConnectFailure) return error;
   const server = asMysqlError(error);

@@ -8,8 +8,8 @@ import { explainMysql } from './read-plan.js';
 import type { MysqlSession } from './session.js';
 
 /**
- * What people may see of the plan, or why there is none (HD-1, HD-2). MariaDB does not plan a write in a read-only transaction; planned without ANALYZE it
- * does not run, and the reset rolls back (AP-60).
+ * The part of the plan safe to show, or why there is none (HD-1, HD-2). MariaDB does not plan a write in a read-only transaction.
+ * EXPLAIN without ANALYZE does not run it, and the reset rolls back (AP-60).
  */
 export async function planMysqlStatement(
   session: MysqlSession,
@@ -23,7 +23,7 @@ export async function planMysqlStatement(
   try {
     return answered(JSON.parse(await explainMysql(session, run.sql)), run.facts);
   } catch (error) {
-    // The value of a row that is read while planning can raise it, or not: that must look like the same row without it.
+    // Row values read during planning can raise this error; the answer must not reveal whether they did.
     if (run.facts.named.length > 0 && asMysqlError(error)?.sqlState.startsWith('22')) return { error: readsRows };
     throw error;
   }

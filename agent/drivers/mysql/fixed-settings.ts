@@ -1,17 +1,17 @@
 import { withoutReadingModes } from '../../../sql/mysql/settings.js';
 
-/** What a session sets, and how it asks for what is in force then (HD-30). */
+/** What a session sets, and how it reads the values in force (HD-30). */
 export interface FixedSettings {
-  /** One statement with a place for `sql_mode`. */
+  /** One statement with a placeholder for `sql_mode`. */
   set: string;
-  /** Gives `sql_mode`, the settings of `values`, the database and `lower_case_table_names`. */
+  /** Returns `sql_mode`, the settings of `values`, the database and `lower_case_table_names`. */
   look: string;
   values: readonly (readonly [name: string, value: string])[];
-  /** Sets again what no text may set, and a procedure of an earlier statement may have changed. */
+  /** Restores the settings that no text may set but a procedure of an earlier statement may have changed. */
   keep: string;
 }
 
-/** A server keeps the modes it has, but for those that change how a text is read. */
+/** Keeps the server's modes, except those that change how a text is parsed. */
 export function fixedSettings(
   { isMariadb, readOnlyVariable }: { isMariadb: boolean; readOnlyVariable: string },
   readOnly: boolean,
@@ -30,7 +30,7 @@ export function fixedSettings(
   ] as const;
   const assign = (settings: FixedSettings['values']) =>
     settings.map(([name, value]) => `session ${name} = ${/^\d+$/.test(value) ? value : `'${value}'`}`).join(', ');
-  // Set by SET NAMES.
+  // Already set by SET NAMES.
   const named = ['character_set_client', 'character_set_connection', 'character_set_results'].map(
     (name) => [name, 'utf8mb4'] as const,
   );
@@ -43,7 +43,7 @@ export function fixedSettings(
   };
 }
 
-/** What is not as it is to be in an answer to `look`, or null. */
+/** What is wrong in an answer to `look`, or null. */
 export function settingsProblem(
   { values }: FixedSettings,
   found: readonly (string | null)[],
@@ -57,13 +57,16 @@ export function settingsProblem(
   return (rest[values.length] ?? null) === database ? null : 'the session is in another database than its address names';
 }
 
-/** Whether the server minds the case of names; it keeps to that for as long as its data lives, so that another answer is another server's. */
+/**
+ * Whether the server's names are case-sensitive. A server keeps this for the life of its data, so a different answer comes from a
+ * different server.
+ */
 export interface NameCase {
   /** What is wrong with this `lower_case_table_names`, or null. */
   problem(found: string): string | null;
 }
 
-/** Notes the first answer. */
+/** Remembers the first answer. */
 export function createNameCase(): NameCase {
   let noted: string | null = null;
   return {
@@ -74,5 +77,5 @@ export function createNameCase(): NameCase {
   };
 }
 
-/** A name as an identifier. */
+/** A name quoted as an identifier. */
 export const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``;

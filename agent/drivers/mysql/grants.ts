@@ -1,12 +1,12 @@
 import type { MysqlSession } from './session.js';
 
-/** Rights that change nothing in the data. */
+/** Privileges that change no data. */
 const harmless = new Set([
   ...['USAGE', 'SELECT', 'SHOW VIEW', 'SHOW DATABASES', 'PROCESS', 'REPLICATION CLIENT', 'BINLOG MONITOR', 'SLAVE MONITOR'],
   ...['REPLICA MONITOR', 'SHOW_ROUTINE', 'SHOW CREATE ROUTINE'],
 ]);
 
-/** The rights beyond reading that a line of SHOW GRANTS gives; the parts of a role are not told there. */
+/** The privileges beyond reading in a line of SHOW GRANTS; a granted role's privileges are not listed there. */
 export function writingRights(grant: string): string[] {
   const given = /^GRANT (.*?) ON /.exec(grant)?.[1];
   if (given === undefined) return [];
@@ -14,7 +14,9 @@ export function writingRights(grant: string): string[] {
   return rights.map((right) => right.trim().toUpperCase()).filter((right) => !harmless.has(right));
 }
 
-/** What the account for reads may do beyond reading, in words, or null. MySQL and MariaDB have no other sure guard against a write. */
+/**
+ * What the read account may do beyond reading, in words, or null. MySQL and MariaDB have no other reliable guard against writes.
+ */
 export async function readAccountProblem(session: MysqlSession): Promise<string | null> {
   const grants = (await session.query('show grants')).map(([line]) => line ?? '');
   const rights = [...new Set(grants.flatMap(writingRights))];

@@ -2,8 +2,8 @@ import { lexMysql } from '../../../sql/mysql/lexer.js';
 import type { MysqlSession } from './session.js';
 
 /**
- * Whether every table takes its changes back, of the session's database and of those that the texts name (AP-34, MI-39). What a view, a trigger or a
- * function reaches elsewhere is not seen.
+ * Whether every table of the session's database, and of the databases that the texts name, rolls its changes back (AP-34, MI-39).
+ * Does not see tables elsewhere that a view, trigger or function reaches.
  */
 export async function isInnodbOnly(session: MysqlSession, texts: readonly string[]): Promise<boolean> {
   const names = [...new Set(texts.flatMap(namesBeforeDots))];
@@ -12,7 +12,7 @@ export async function isInnodbOnly(session: MysqlSession, texts: readonly string
 }
 
 async function hasOther(session: MysqlSession, database: string | null): Promise<boolean> {
-  // Asked of one database at a time: MariaDB opens the tables of all others too when it is asked of several.
+  // One query per database: when asked about several, MariaDB opens the tables of all others too.
   const others = await session.query(
     `select 1 from information_schema.tables where table_schema = ${database === null ? 'database()' : '?'}
      and table_type in ('BASE TABLE', 'SYSTEM VERSIONED') and not (engine <=> 'InnoDB') limit 1`,
@@ -30,7 +30,7 @@ async function databasesOf(session: MysqlSession, names: readonly string[]): Pro
   return rows.map(([name]) => name ?? '');
 }
 
-/** The names behind which a dot follows, databases among them. */
+/** The names followed by a dot; database names are among them. */
 function namesBeforeDots(text: string): string[] {
   const lexed = lexMysql(text);
   const tokens = lexed.ok ? lexed.tokens : [];

@@ -2,15 +2,15 @@ import type { MigrationStatement } from '../../../sql/migration-text.js';
 import { lexMysql, type MysqlToken } from '../../../sql/mysql/lexer.js';
 import { type MysqlSession, quoted } from './session.js';
 
-/** What a session was like before a migration, to be so again before the next one (MI-36). */
+/** A session's state before a migration, restored before the next one (MI-36). */
 export interface Before {
   database: string;
   variables: ReadonlyMap<string, string>;
 }
 
 /**
- * Takes back what a migration left in its session: system variables whoever set them, the user's variables and the temporary tables that
- * its texts name, and USE. Resetting the connection would let the locks go.
+ * Undoes what a migration left in its session: all changed system variables, the user variables and temporary tables that its
+ * texts name, and USE. Resetting the connection would release the locks.
  */
 export async function takeBack(session: MysqlSession, before: Before, statements: readonly MigrationStatement[]): Promise<void> {
   if (before.database !== '') await session.run(`use ${quoted(before.database)}`);
@@ -35,12 +35,12 @@ const restless = new Set([
   'last_gtid',
 ]);
 
-/** The system variables of the session by name. */
+/** The session's system variables by name. */
 export async function variablesOf(session: MysqlSession): Promise<Map<string, string>> {
   return new Map((await session.query('show session variables')).map(([name, value]) => [name ?? '', value ?? '']));
 }
 
-/** The statements that take back what a text may have left by name. */
+/** The statements that undo what a text may have left, by name. */
 function leftBy(text: string): string[] {
   const lexed = lexMysql(text);
   if (!lexed.ok) return [];
@@ -53,7 +53,7 @@ function leftBy(text: string): string[] {
   ];
 }
 
-/** A user's variable as it is written behind one `@` that stands for itself, not for an account's host. */
+/** A user variable at a single `@` that does not introduce an account's host. */
 function variableAt(tokens: readonly MysqlToken[], at: number): string[] {
   const [before, sign, name] = [tokens[at - 1], tokens[at], tokens[at + 1]];
   if (sign?.upper !== '@' || name?.start !== sign.end || name.kind === 'sign') return [];
@@ -61,7 +61,7 @@ function variableAt(tokens: readonly MysqlToken[], at: number): string[] {
   return [name.text];
 }
 
-/** The table of CREATE TEMPORARY TABLE, as it is written. */
+/** The table of CREATE TEMPORARY TABLE, as written. */
 function temporaryTable(tokens: readonly MysqlToken[]): string {
   const at = tokens.findIndex(({ upper }) => upper === 'TEMPORARY');
   if (tokens[0]?.upper !== 'CREATE' || at === -1 || tokens[at + 1]?.upper !== 'TABLE') return '';

@@ -17,7 +17,10 @@ export interface MysqlMarker extends Marker<MysqlSession> {
   remove(session: MysqlSession, run: Run): Promise<unknown>;
 }
 
-/** The marker table in the database that is configured, else in the markers' own one where the account may, else in the database of the address (HD-40). */
+/**
+ * Places the marker table in the configured database; else in the dedicated markers database, where the account may create it;
+ * else in the address's database (HD-40).
+ */
 export function createMysqlMarker(options: { schema: string | null; database: string | null; table: string }): MysqlMarker {
   const { table: name } = options;
   let table = '';
@@ -51,7 +54,8 @@ export function createMysqlMarker(options: { schema: string | null; database: st
       for (const one of [table, ...older]) rows.push(...(await readFrom(session, one, run)));
       return rows;
     },
-    // A table of an earlier version has no execution id in its key: what stands in the way there is of no attempt, since a fence has one execution.
+    // A table of an earlier version has no execution id in its key. A row that conflicts there belongs to no attempt, because a
+    // fence has one execution.
     open: (session, run, mode) =>
       session.query(
         `insert into ${table} ${columns} values (?, ?, ?, ?, ?, 'open', ?, ?) on duplicate key update
@@ -70,7 +74,7 @@ export function createMysqlMarker(options: { schema: string | null; database: st
     async deleteOld(session, days) {
       let deleted = 0;
       for (const one of [table, ...older]) {
-        // Else the search for old rows locks all of them, and the jobs that write markers wait.
+        // Without this, the search for old rows locks all of them, and jobs that write markers wait.
         await session.run('set transaction isolation level read committed');
         deleted += (await session.run(`delete from ${one} where created_at < now() - interval ${Math.floor(days)} day`)).affected;
       }
@@ -118,7 +122,7 @@ async function hasDatabase(session: MysqlSession, schema: string): Promise<boole
   return (await session.query('select 1 from information_schema.schemata where schema_name = ?', [schema])).length > 0;
 }
 
-/** Where an agent of an earlier version may have written, and this one can read. */
+/** Tables that an older agent version may have written to and this account can read. */
 async function olderTables(session: MysqlSession, schemas: readonly string[], name: string): Promise<string[]> {
   const found: string[] = [];
   for (const schema of schemas)
@@ -126,7 +130,7 @@ async function olderTables(session: MysqlSession, schemas: readonly string[], na
   return found;
 }
 
-/** All rows of the known attempts, and a few of the others, however many and long somebody made them. */
+/** All rows of the known attempts and a few others, however many and however long the planted ones are. */
 async function readFrom(session: MysqlSession, table: string, run: Run): Promise<MarkerRow[]> {
   const ids = [run.executionId, ...(run.unresolvedExecutions?.map(({ executionId }) => executionId) ?? [])];
   const fences = run.unresolvedExecutions === null ? run.unresolvedFences : [];
@@ -147,7 +151,10 @@ async function engineOf(session: MysqlSession, schema: string, table: string): P
   return (await session.query(sql, [schema, table]))[0]?.[0];
 }
 
-/** What becomes of a table that is not there, for somebody who only looks (AP-52). A statement that can only fail, for want of its model, tells the rights first. */
+/**
+ * What is needed for a missing table, when only looking (AP-52). A statement that can only fail, because its source table does
+ * not exist, shows the privileges first.
+ */
 async function missingTable(session: MysqlSession, table: string, schema: string): Promise<string> {
   try {
     await session.run(`create table ${table} like ${quoted(schema)}.${quoted(`-${randomUUID()}`)}`);
@@ -161,10 +168,10 @@ async function missingTable(session: MysqlSession, table: string, schema: string
   }
 }
 
-/** Inserts, reads, updates and deletes a row of its own in a transaction that is rolled back (AP-51). */
+/** Inserts, reads, updates and deletes a test row in a transaction that is rolled back (AP-51). */
 async function tryRights(session: MysqlSession, table: string): Promise<void> {
   const insert = `insert into ${table} (request_id, fence, step, mode, state, execution_id, agent_id, approval_digest) values`;
-  // By the whole key: a search by a part of it locks the gaps around, and agents that start together would meet there.
+  // By the full key: a search by part of it takes gap locks, which block agents that start together.
   const id = `-${randomUUID()}`;
   const row = `request_id = '${id}' and fence = 0 and step = ''`;
   await session.run('start transaction');

@@ -12,7 +12,7 @@ import type { MysqlWriteTarget } from './engine.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
 import type { MysqlSession } from './session.js';
 
-/** Runs the statements of a migration one by one, each committing, then writes its version row (MI-39). */
+/** Runs a migration's statements one by one, each with its own commit, then writes its version row (MI-39). */
 export async function runMigrationOneByOne(
   session: MysqlSession,
   run: Run,
@@ -49,12 +49,12 @@ async function runStatements(
 interface Progress {
   done: number;
   begunAt: number;
-  /** A COMMIT was sent that has not been answered. */
+  /** Whether a COMMIT was sent and not yet answered. */
   committing: boolean;
   statements: readonly MigrationStatement[];
 }
 
-/** Rows are changed in a transaction of the statement's own, so that its ROLLBACK tells whether a failure left something. */
+/** Changes rows in a transaction per statement, so that its ROLLBACK shows whether a failure left changes. */
 async function runAndCommit(
   session: MysqlSession,
   run: Run,
@@ -66,7 +66,7 @@ async function runAndCommit(
   if (rowsOnly) await session.run('start transaction read write');
   await interruptible(session, run, target, () => session.run(text));
   if (!rowsOnly) return;
-  // What waits for a lock of GET_LOCK, or sleeps, is ended by a KILL without an error.
+  // KILL ends GET_LOCK and SLEEP without an error.
   checkFlag(run);
   progress.committing = true;
   await sendCommit(session, run, target);

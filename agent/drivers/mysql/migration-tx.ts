@@ -8,7 +8,9 @@ import type { MysqlWriteTarget } from './engine.js';
 import type { MysqlSession } from './session.js';
 import { changeVersion, hasVersion } from './tracking-table.js';
 
-/** Runs a migration that changes rows only, its version row and its marker row in one transaction: all or nothing (MI-39). */
+/**
+ * Runs a migration that only changes rows, with its version row and its marker row, in one transaction: all or nothing (MI-39).
+ */
 export async function runMigrationInTransaction(
   session: MysqlSession,
   run: Run,
@@ -32,7 +34,7 @@ export async function runMigrationInTransaction(
   return await commitMigration(session, run, target, { at, one });
 }
 
-/** Writes version row and marker row in the transaction there is. */
+/** Writes version row and marker row in the open transaction. */
 export async function recordVersion(
   session: MysqlSession,
   run: Run,
@@ -46,7 +48,7 @@ export async function recordVersion(
   await marker.done(session, run, null);
 }
 
-/** Commits the transaction there is; a version row that is there tells of it too (MI-37). */
+/** Commits the open transaction; an existing version row also proves the commit (MI-37). */
 export async function commitMigration(
   session: MysqlSession,
   run: Run,

@@ -18,7 +18,6 @@ export function migrationLockName(database: string): string {
   return `svc-migr:${createHash('sha256').update(`svc-migrations:${database}`).digest('hex').slice(0, 32)}`;
 }
 
-/** How migrations run on MySQL and MariaDB. */
 export function createMysqlMigrations(target: MysqlWriteTarget): MigrationDialect<MysqlSession> {
   const before = new WeakMap<MysqlSession, Before>();
   const ran = new WeakMap<MysqlSession, readonly MigrationStatement[]>();
@@ -44,7 +43,7 @@ export function createMysqlMigrations(target: MysqlWriteTarget): MigrationDialec
     async runOne(session, run, one) {
       const { version, statements } = one.migration;
       ran.set(session, statements);
-      // Resetting a connection leaves it in the database it is in.
+      // Resetting a connection does not change its current database.
       if (statements.some(({ text }) => /^use\b/i.test(text))) session.distrust();
       let inTransaction: boolean;
       try {

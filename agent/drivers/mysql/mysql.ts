@@ -16,7 +16,7 @@ import { createMysqlPool } from './pool.js';
 import { runMysqlSelect } from './select.js';
 import { readMysqlUrl } from './url.js';
 
-/** A MySQL or MariaDB target with a pool for reads and one for writes. */
+/** A MySQL or MariaDB target with one pool for reads and one for writes. */
 export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig, timings: Timings): Driver {
   const options = { max: database.poolMax, maxRowBytes: config.limits.maxRowBytes, connectTimeoutMs: timings.httpConnectMs };
   const reads = createMysqlPool({ ...options, url: database.readUrl, readOnly: true });
@@ -45,7 +45,7 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
         plan: (session) => planMysqlStatement(session, run, database.explainFunctions),
       }),
     errorText: errors.errorText,
-    // Not with the account of reads: MariaDB hides constraints from one that can only SELECT.
+    // Not with the read account: MariaDB hides constraints from accounts that can only SELECT.
     snapshot: (timeoutMs, signal) => snapshotInPool(writes, signal, (session) => collectMysqlSchema(session, timeoutMs, signal)),
     deleteOldMarkers: () => deleteOldMarkers(kept),
     async close() {

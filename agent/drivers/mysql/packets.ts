@@ -1,12 +1,12 @@
 const HEADER_BYTES = 4;
-/** A packet of exactly this length is continued by the next one. */
+/** A packet of exactly this length continues in the next one. */
 const CONTINUED = 0xffffff;
-/** Descriptions of columns and errors are packets too, and never larger. */
+/** Column descriptions and errors are packets too; none is larger than this. */
 const MIN_LIMIT_BYTES = 65_536;
 
 /**
- * Follows the lengths of the packets of a stream: three bytes of length, one of order, the content. False when a packet with its
- * continuations is larger than `maxBytes`, so that it need not be gathered (AP-72); nothing may be given after that.
+ * Tracks packet lengths in a stream: three bytes of length, one of sequence number, then the content. Returns false when a packet
+ * with its continuations exceeds `maxBytes`, so that it need not be buffered (AP-72). Do not call it again after false.
  */
 export function packetMeter(maxBytes: number): (chunk: Uint8Array) => boolean {
   const limit = Math.max(maxBytes, MIN_LIMIT_BYTES);

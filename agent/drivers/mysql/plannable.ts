@@ -4,13 +4,16 @@ import { shownName, usesBeyondComputing } from '../../../sql/uses.js';
 import { isNamed } from '../plannable.js';
 import type { MysqlSession } from './session.js';
 
-/** Engines whose tables lie on the server and in files of their own; others ask other servers, or are views. */
+/** Engines that store tables in the server's own files; others query other servers, or are views. */
 const ownEngines = new Set(['InnoDB', 'MyISAM', 'Aria', 'MEMORY', 'ROCKSDB']);
 const tableTypes = new Set(['BASE TABLE', 'SYSTEM VERSIONED']);
 const systemSchemas = new Set(['mysql', 'information_schema', 'performance_schema', 'sys']);
 const maxShown = 5;
 
-/** Why a statement is not planned before approval, or null (HD-1): the server evaluates what it takes for constant while it plans. */
+/**
+ * Why a statement is not planned before approval, or null (HD-1): while planning, the server evaluates what it considers
+ * constant.
+ */
 export async function whyNotPlannable(
   session: MysqlSession,
   { uses, named }: StatementFacts,
@@ -24,7 +27,7 @@ export async function whyNotPlannable(
   return other === null ? null : notPlanned(`${other} is no table of this server's own`);
 }
 
-/** The first name that is a view, a table of the system or of another engine; what is not found is left to the server. */
+/** The first name that is a view, a system table or uses another engine. Missing names are left to the server. */
 async function findOtherTable(session: MysqlSession, named: readonly TableName[]): Promise<string | null> {
   const system = named.find(({ schema }) => systemSchemas.has(schema?.toLowerCase() ?? ''));
   if (system !== undefined) return shown(system.schema, system.name);

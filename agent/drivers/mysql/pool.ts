@@ -10,7 +10,7 @@ import { readMysqlUrl } from './url.js';
 
 const IDLE_MS = 300_000;
 
-/** A pool of sessions whose way of reading texts and writing values is fixed. */
+/** A pool of sessions with fixed parsing and output settings. */
 export function createMysqlPool(options: PoolOptions): SessionPool<MysqlSession> {
   const permits = createPermits(options.max);
   const nameCase = createNameCase();
@@ -26,7 +26,7 @@ export function createMysqlPool(options: PoolOptions): SessionPool<MysqlSession>
     else session.close();
     permits.give();
   };
-  /** One that ended while it was idle is left out. */
+  /** Skips sessions that ended while idle. */
   const takeIdle = (): MysqlSession | null => {
     for (const [session, timer] of [...idle].reverse()) {
       clearTimeout(timer);

@@ -2,7 +2,7 @@ import { problemInPlan } from '../read-plan.js';
 import { asMysqlError } from './errors.js';
 import type { MysqlSession } from './session.js';
 
-/** EXPLAIN of a view needs the right SHOW VIEW, which an account that can only SELECT does not have. */
+/** EXPLAIN of a view needs SHOW VIEW, which an account that can only SELECT lacks. */
 const NO_EXPLAIN_OF_VIEW = 1345;
 
 /** Why the plan of a read would write, or null (AP-31); `plan` is the text of `EXPLAIN FORMAT=JSON`. */
@@ -13,7 +13,7 @@ export function mysqlPlanProblem(plan: string): string | null {
   });
 }
 
-/** Plans a read and judges the plan. A view that may be read but not planned is left to the other guards. */
+/** Plans a read and judges the plan. A view that is readable but not plannable is left to the other guards. */
 export async function checkPlan(session: MysqlSession, text: string): Promise<string | null> {
   try {
     return mysqlPlanProblem(await explainMysql(session, text));
@@ -23,7 +23,6 @@ export async function checkPlan(session: MysqlSession, text: string): Promise<st
   }
 }
 
-/** The plan as the server wrote it. */
 export async function explainMysql(session: MysqlSession, text: string): Promise<string> {
   const [row] = await session.query(`explain format=json ${text}`);
   return row?.[0] ?? 'null';

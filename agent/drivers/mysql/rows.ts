@@ -8,10 +8,10 @@ import { mysqlErrors } from './errors.js';
 import type { MysqlSession } from './session.js';
 import { describeMysqlColumns } from './values.js';
 
-/** Rows behind the limit that are thrown away before the statement is ended, in bytes: it costs less than a second connection. */
+/** Bytes of excess rows to discard before ending the statement: cheaper than a second connection. */
 const THROWN_AWAY_BYTES = 262_144;
 
-/** Runs a text to its end and gives its rows as JSON, within the limits; `onFull` is told how many bytes came behind them. */
+/** Runs a text to its end and returns its rows as JSON, within the limits; `onFull` receives the number of bytes beyond them. */
 export async function runForMysqlRows(
   session: MysqlSession,
   text: string,
@@ -34,14 +34,14 @@ export async function runForMysqlRows(
     });
     return { json: sink.json, affected };
   } catch (error) {
-    // Ended because it was full: what is there is the answer.
+    // Ended because the result is full: the rows so far are the answer.
     if (onFull && sink.json.full && !run.control.requested && mysqlErrors.isInterrupt(error))
       return { json: sink.json, affected: 0 };
     throw error;
   }
 }
 
-/** The rows of a read; when a limit is reached, the server is made to stop sending (AP-71). */
+/** The rows of a read; stops the server when a limit is reached (AP-71). */
 export async function readMysqlRows(session: MysqlSession, text: string, run: Run, target: MysqlTarget): Promise<RowsJson> {
   const ended = new AbortController();
   let giveUp: NodeJS.Timeout | undefined;
@@ -58,7 +58,7 @@ export async function readMysqlRows(session: MysqlSession, text: string, run: Ru
   }
 }
 
-/** Runs one statement of a write; its rows are kept only where it is the last. */
+/** Runs one statement of a write; keeps rows only of the last statement. */
 export async function runMysqlStatement(
   session: MysqlSession,
   statement: JudgedStatement,

@@ -10,7 +10,7 @@ import { checkPlan } from './read-plan.js';
 import { readMysqlRows } from './rows.js';
 import type { MysqlSession } from './session.js';
 
-/** Runs the one query of a read batch in a read-only transaction that ends with ROLLBACK (AP-26, AP-30, AP-31). */
+/** Runs a read batch's one query in a read-only transaction that ends with ROLLBACK (AP-26, AP-30, AP-31). */
 export async function runMysqlSelect(session: MysqlSession, run: Run, target: MysqlTarget): Promise<Report> {
   const begunAt = performance.now();
   try {
@@ -38,12 +38,12 @@ async function readInTransaction(session: MysqlSession, run: Run, target: MysqlT
     session.distrust();
     return failure('rolled_back', 'driver error: query failed: read-only guard broken');
   }
-  // The ROLLBACK comes with the reset of the connection.
+  // Resetting the connection rolls back.
   const { text, truncated } = json.finish();
   return { success: true, outcome: 'committed', resultData: text, rowsAffected: null, truncated };
 }
 
-/** Asked up to three times: what stopped the rows can come late and hit this question. */
+/** Tries up to three times: a late cancel of the rows can hit this query instead. */
 async function isStillReadOnly(session: MysqlSession): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     try {

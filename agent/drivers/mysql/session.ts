@@ -9,12 +9,12 @@ import { fixedSettings, type NameCase, quoted, settingsProblem } from './fixed-s
 
 export interface RowReader {
   onColumns?: (columns: readonly MysqlColumn[]) => void;
-  /** The bytes are only valid during the call. */
+  /** The bytes are valid only during the call. */
   onRow?: (fields: (Buffer | null)[]) => void;
 }
 
 export interface Ran {
-  /** Rows changed, or rows given where the statement gives rows. */
+  /** Rows changed, or rows returned by a statement that returns rows. */
   affected: number;
 }
 
@@ -22,11 +22,14 @@ const RESET_MS = 10_000;
 
 export { quoted };
 
-/** One connection to MySQL or MariaDB while one job has it. */
+/** One connection to MySQL or MariaDB, held by one job. */
 export class MysqlSession implements Session {
   isMariadb = false;
   readonly searchPath = null;
-  /** What names this session on the server: thread numbers begin again when it restarts, so that the client's end of the connection is needed too. */
+  /**
+   * Identifies this session on the server. Thread numbers restart with the server, so the client's end of the connection is
+   * needed too.
+   */
   thread = { id: '', host: '' };
   readonly #client: MysqlClient;
   readonly #giveBack: (reusable: boolean) => void;
@@ -53,14 +56,14 @@ export class MysqlSession implements Session {
     return this.#lost;
   }
 
-  /** The system variable that says whether transactions can only read. */
+  /** The system variable that tells whether transactions are read-only. */
   get readOnlyVariable(): string {
     return this.isMariadb ? 'tx_read_only' : 'transaction_read_only';
   }
 
   /**
-   * Fixes what texts and names mean and how values are written (section 10, HD-30), and whether the session can write. Throws a ConnectFailure where
-   * that has no effect.
+   * Fixes how texts and names are parsed, how values are written (section 10, HD-30) and whether the session can write. Throws a
+   * ConnectFailure when a setting has no effect.
    */
   async prepare({
     readOnly,
@@ -71,7 +74,7 @@ export class MysqlSession implements Session {
     database: string | null;
     nameCase: NameCase;
   }): Promise<void> {
-    // What `init_connect` has done to settings, temporary tables and variables.
+    // Undoes what `init_connect` did to settings, temporary tables and variables.
     await this.#resetOnly();
     const [row] = await this.query(
       'select version(), @@session.sql_mode, id, host from information_schema.processlist where id = connection_id()',
@@ -96,12 +99,12 @@ export class MysqlSession implements Session {
     return (await this.query(this.#look))[0] ?? [];
   }
 
-  /** Before a statement that follows another one: a procedure may have left settings behind that no text may set (HD-30). */
+  /** Call before each following statement: a procedure may have changed settings that no text may set (HD-30). */
   async keepMeaning(): Promise<void> {
     await this.run(this.#keep);
   }
 
-  /** Sets again what `prepare` has set. */
+  /** Applies the settings of `prepare` again. */
   async restoreSettings(): Promise<void> {
     await this.run(this.#settings);
   }
@@ -140,7 +143,7 @@ export class MysqlSession implements Session {
     return rows;
   }
 
-  /** Runs a statement with values, and counts the rows that it matched. */
+  /** Runs a statement with values; returns the number of rows it matched. */
   async change(text: string, values: readonly string[]): Promise<number> {
     return (await this.run(this.#client.format(text, values))).affected;
   }
@@ -158,7 +161,7 @@ export class MysqlSession implements Session {
     this.#giveBack(!this.#lost && !this.#doubtful && (await this.#reset()));
   }
 
-  /** Ends the connection; what it may still run is cut off. */
+  /** Ends the connection; cuts off a running statement. */
   close(): void {
     this.#client.on('error', () => {});
     if (this.#lost || this.#doubtful) this.#client.stream.destroy();
@@ -174,7 +177,10 @@ export class MysqlSession implements Session {
     return new ConnectionLost(known ? `error ${known.errno}` : ((error as NodeJS.ErrnoException).code ?? 'closed by the server'));
   }
 
-  /** Ends transaction, locks, temporary tables and settings of the job, and sets ours again; false when something is not as it was at first. */
+  /**
+   * Clears the job's transaction, locks, temporary tables and settings, and sets ours again; false when the initial state is not
+   * restored.
+   */
   #reset(): Promise<boolean> {
     const reset = async () => {
       await this.#resetOnly();

@@ -6,7 +6,7 @@ import { type MysqlSession, quoted } from './session.js';
 const NO_SUCH_TABLE = 1146;
 const NO_SUCH_COLUMN = 1054;
 
-/** The tracking table in the database of the address, or where it would be made (MI-20). */
+/** The tracking table in the address's database, or where to create it (MI-20). */
 export async function findTrackingTable(session: MysqlSession): Promise<TrackingTable> {
   const [[database] = []] = await session.query('select database()');
   if (!database) throw new TableProblem('the url names no database');
@@ -22,27 +22,27 @@ export async function findTrackingTable(session: MysqlSession): Promise<Tracking
   }
 }
 
-/** Makes the table, which commits by itself; versions that differ in case are two (MI-22). */
+/** Creates the table, which commits by itself; versions that differ only in case are different (MI-22). */
 export async function makeTrackingTable(session: MysqlSession, { name }: TrackingTable): Promise<void> {
   await session.run(
     `create table if not exists ${name} (version varchar(255) character set utf8mb4 collate utf8mb4_bin primary key) engine=InnoDB`,
   );
 }
 
-/** The versions in the table; other tools may have left rows without one. */
+/** The versions in the table; other tools may have left rows without a version. */
 export async function readVersions(session: MysqlSession, { name }: TrackingTable): Promise<string[]> {
   const rows = await session.query(`select convert(version using utf8mb4) from ${name} where version is not null`);
   return rows.map(([version]) => version ?? '');
 }
 
-// The first half finds the row by its key, the second compares bytes, whatever the table's collation.
+// The first half finds the row by its key; the second compares bytes, whatever the table's collation.
 const isVersion = 'version = ? and cast(convert(version using utf8mb4) as binary) = cast(? as binary)';
 
 export async function hasVersion(session: MysqlSession, { name }: TrackingTable, version: string): Promise<boolean> {
   return (await session.query(`select 1 from ${name} where ${isVersion}`, [version, version])).length > 0;
 }
 
-/** Writes or deletes the version row and no other column (MI-20); throws Unexpected unless it was exactly one. */
+/** Writes or deletes the version row, using no other column (MI-20); throws Unexpected unless exactly one row changed. */
 export async function changeVersion(session: MysqlSession, { direction, migration, table }: OneMigration): Promise<void> {
   const { version } = migration;
   if (direction === 'up') await session.query(`insert into ${table.name} (version) values (?)`, [version]);

@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
 
-/** What the address of a MySQL or MariaDB database says. */
 export interface MysqlAddress {
   host: string;
   port: number;
@@ -8,13 +7,16 @@ export interface MysqlAddress {
   password: string;
   /** Null when the address names none. */
   database: string | null;
-  /** As the option of MySQL's own programs; `ca` is a file of certificates. */
+  /** As in MySQL's own programs; `ca` is a file of certificates. */
   tls: { mode: 'disabled' | 'required' | 'verify_ca' | 'verify_identity'; ca: string | null };
 }
 
 const modes = ['disabled', 'required', 'verify_ca', 'verify_identity'] as const;
 
-/** Reads `mysql://user:password@host:port/database?ssl-mode=…&ssl-ca=…`; answers what is wrong with it, without any part of it. */
+/**
+ * Reads `mysql://user:password@host:port/database?ssl-mode=…&ssl-ca=…`; a returned string says what is wrong, quoting nothing of
+ * the address.
+ */
 export function readMysqlUrl(text: string): MysqlAddress | string {
   if (!URL.canParse(text)) return 'is no address';
   const url = new URL(text);

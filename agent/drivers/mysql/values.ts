@@ -18,7 +18,7 @@ interface ColumnType {
   write: ValueWriter;
 }
 
-/** By the numbers of the protocol; text that has no character set is binary. */
+/** By the protocol's type numbers; text without a character set is binary. */
 function typeOf(column: MysqlColumn): ColumnType {
   const integer = integers[column.columnType];
   if (integer !== undefined) {
@@ -39,12 +39,12 @@ function textName({ columnType, columnLength, flags }: MysqlColumn, isBinary: bo
   if (flags & SET || columnType === 248) return 'set';
   if (columnType === 254) return isBinary ? 'binary' : 'char';
   if (columnType === 253 || columnType === 15) return isBinary ? 'varbinary' : 'varchar';
-  // The server tells the length in bytes, for text that of its widest characters.
+  // The server gives the length in bytes; for text, of its widest characters.
   const size = columnLength < 1024 ? 'tiny' : columnLength < 2 ** 18 ? '' : columnLength < 2 ** 26 ? 'medium' : 'long';
   return `${size}${isBinary ? 'blob' : 'text'}`;
 }
 
-/** Columns with ZEROFILL are padded, which JSON does not allow. */
+/** ZEROFILL pads numbers, which JSON does not allow. */
 const writeInteger: ValueWriter = (bytes) => {
   const digits = bytes.toString('latin1').replace(/^(-?)0+(?=\d)/, '$1');
   return digits.length > 18 && BigInt(digits) > MAX_SIGNED ? `"${digits}"` : digits;

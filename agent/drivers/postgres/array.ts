@@ -1,7 +1,7 @@
 import { arrayText } from '../../../lib/json/write.js';
 /**
- * The JSON text of an array in PostgreSQL's text form, elements converted by `writeElement`; null when the text has custom bounds
- * or is no array, so that it is kept as it is.
+ * Converts an array from PostgreSQL's text form to JSON; `writeElement` converts the elements. Null when the text has custom
+ * bounds or is no array: the caller then keeps the text.
  */
 export function readArray(text: string, delimiter: string, writeElement: (text: string) => string): string | null {
   if (!text.startsWith('{')) return null;

@@ -9,7 +9,7 @@ import { countOf } from './rows.js';
 import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 
-/** Runs the one statement that cannot run in a transaction; its `open` marker row is there already (AP-33). */
+/** Runs the one statement that cannot run in a transaction; its `open` marker row exists already (AP-33). */
 export async function runOutsideTransaction(session: PostgresSession, run: Run, target: PostgresWriteTarget): Promise<Report> {
   const begunAt = performance.now();
   let started = false;
@@ -55,13 +55,13 @@ async function failed(error: unknown, failing: Failing): Promise<Outcome> {
   return ended.success ? ended : { ...ended, errorMessage: `${ended.errorMessage}${note}` };
 }
 
-/** What is said of invalid indexes that were not there before. */
+/** The words for new invalid indexes. */
 export function leftBehind(before: readonly string[], after: readonly string[]): string {
   const named = after.filter((index) => !before.includes(index));
   return named.length > 0 ? `; an invalid index was left behind: ${named.join(', ')}` : '';
 }
 
-/** The invalid indexes of the database by name. */
+/** The database's invalid indexes by name. */
 export async function invalidIndexes(session: PostgresSession): Promise<string[]> {
   const rows = await session.query('select indexrelid::pg_catalog.regclass::text from pg_catalog.pg_index where not indisvalid');
   return rows.map((row) => row[0] ?? '');

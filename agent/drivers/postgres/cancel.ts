@@ -3,7 +3,7 @@ import type { PostgresSession } from './session.js';
 
 const CANCEL_REQUEST_CODE = 80_877_102;
 
-/** The protocol's own cancel: 16 bytes on a new connection, which the server closes without an answer. */
+/** Sends the protocol's cancel request: 16 bytes on a new connection, which the server closes without an answer. */
 export function sendCancelRequest(target: PostgresSession['cancelTarget'], timeoutMs: number): void {
   const { host, port, processId, secretKey } = target;
   const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);

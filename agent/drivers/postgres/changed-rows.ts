@@ -6,8 +6,9 @@ import type { Step, StepResult } from './exchange.js';
 import type { PostgresSession } from './session.js';
 
 /**
- * Rows that this session inserted, updated and deleted since its counters were last sent away, which never happens inside a transaction: those of
- * common table expressions, triggers, rules and cascades too, of which a command tag says nothing. An attempt inside that was rolled back counts.
+ * Rows that this session inserted, updated and deleted since it last reported its counters, which never happens inside a
+ * transaction. Includes the rows of common table expressions, triggers, rules and cascades, which command tags omit. Also counts
+ * changes of a rolled-back subtransaction.
  */
 export const countChanges: Step = {
   kind: 'run',
@@ -17,7 +18,7 @@ export const countChanges: Step = {
     where c.relkind in ('r', 'm') and n.nspname not in ('pg_catalog', 'information_schema')`,
 };
 
-/** The count of a `countChanges` step. */
+/** The count from a `countChanges` step. */
 export function changesOf(result: StepResult | undefined): number {
   const [tracked, count] = result?.rows[0] ?? [];
   if (tracked !== 'on' || count == null)
@@ -25,7 +26,7 @@ export function changesOf(result: StepResult | undefined): number {
   return Number(count);
 }
 
-/** Rows changed since `before` was counted; constraint triggers that wait for the COMMIT run now, so that theirs are among them. */
+/** Rows changed since `before` was counted; runs deferred constraint triggers now, so that their changes count. */
 export async function changesSince(
   before: number,
   session: PostgresSession,

@@ -5,7 +5,7 @@ import { Exchange, type Step } from './exchange.js';
 import { type RowTap, type TappedConnection, tapRows } from './frames.js';
 import { BE_ORIGIN, differs, type FixedSettings, type OwnSettings } from './settings.js';
 
-/** A client of the driver whose rows come as raw bytes. */
+/** A client of the driver whose rows arrive as raw bytes. */
 export interface TappedClient extends pg.ClientBase {
   tap: RowTap & { tooLarge: boolean };
   connection: pg.Connection;
@@ -16,15 +16,15 @@ export interface TappedClient extends pg.ClientBase {
   backend: Backend;
 }
 
-/** What names a session of the server for good: its process id comes again, soon so where a container starts anew. */
+/** Identifies a session of the server permanently. Process ids are reused, soon so after a container restart. */
 export interface Backend extends OwnSettings {
   pid: string;
   since: string;
-  /** What start options cannot set, in statements that are repeated after each DISCARD ALL. */
+  /** Statements for what start options cannot set; repeated after each DISCARD ALL. */
   settings: readonly string[];
 }
 
-/** The class of such clients; a row above `maxRowBytes` ends the connection. */
+/** The class of these clients; a row above `maxRowBytes` ends the connection. */
 export function tappedClient(maxRowBytes: number) {
   return class extends pg.Client {
     declare processID: number;
@@ -34,7 +34,8 @@ export function tappedClient(maxRowBytes: number) {
 
     constructor(config?: pg.ClientConfig) {
       super(config);
-      // A connection may break at any time, also on its way to who asked for it; without a listener Node would end the process. Its next use fails.
+      // A connection may break at any time, even before its requester gets it. Without a listener Node would exit. Its next use
+      // fails.
       this.on('error', () => {});
       tapRows(this.connection as unknown as TappedConnection, this.tap, maxRowBytes, () => {
         this.tap.tooLarge = true;
@@ -44,15 +45,15 @@ export function tappedClient(maxRowBytes: number) {
 }
 
 /**
- * Asks a new connection who it is; behind a pooling proxy that is not what the server's greeting says. Throws a ConnectFailure when a setting that
- * changes what texts mean is not as it is to be (HD-30).
+ * Asks a new connection for its identity; behind a pooling proxy it differs from the server's greeting. Throws a ConnectFailure
+ * when a setting that changes the meaning of texts is wrong (HD-30).
  */
 export async function learnBackend(client: TappedClient, fixed: FixedSettings, timeoutMs: number): Promise<void> {
   const learn = async () => {
     const [who, found] = await ask(client, [{ kind: 'run', text: WHO }, fixed.look]);
     const [pid, since, serverEncoding, role] = who ?? [];
     const encoding = serverEncoding === 'SQL_ASCII' ? 'SQL_ASCII' : 'UTF8';
-    // DISCARD ALL of servers before 18 takes away the role that an account has by itself.
+    // Before version 18, DISCARD ALL resets the role that the account sets by default.
     const settings = role === 'none' ? [] : ['reset role'];
     client.backend = { pid: pid ?? '', since: since ?? '', encoding, role: role ?? '', settings };
     await setTheRest(client, fixed, found);
@@ -60,12 +61,12 @@ export async function learnBackend(client: TappedClient, fixed: FixedSettings, t
   await stopAfter(timeoutMs, () => client.connection.stream.destroy(), learn);
 }
 
-/** What start options cannot set; `found` is how the settings are before that. */
+/** Sets what start options cannot; `found` holds the settings before that. */
 async function setTheRest(client: TappedClient, fixed: FixedSettings, found: Row | undefined): Promise<void> {
   const { encoding } = client.backend;
   let problem = fixed.problemIn(found, client.backend);
   for (const text of [NO_ENCODING, BE_ORIGIN]) {
-    // Only a superuser may be a session of origin by will: where one has made it something else, the others stay with that.
+    // Only a superuser can choose the origin role. Where one has set something else, other accounts keep it.
     if (text === NO_ENCODING ? encoding === 'UTF8' : !problem?.includes('session_replication_role')) continue;
     try {
       const [, again] = await ask(client, [{ kind: 'run', text }, fixed.look]);
@@ -80,7 +81,7 @@ async function setTheRest(client: TappedClient, fixed: FixedSettings, found: Row
 
 type Row = (string | null)[];
 
-/** Takes the place of the encoding of the start options. */
+/** Replaces the encoding of the start options. */
 const NO_ENCODING = "set client_encoding to 'SQL_ASCII'";
 
 const WHO = `select pid::text, backend_start::text, pg_catalog.current_setting('server_encoding'), pg_catalog.current_setting('role')
@@ -98,7 +99,7 @@ export function connectionConfig(options: { url: string; connectTimeoutMs: numbe
   url.searchParams.delete('options');
   return {
     connectionString: url.href,
-    // Of two options of one name the last one counts.
+    // When an option is given twice, the last one counts.
     options: [...(own ? [own] : []), ...fixed.startOptions].join(' '),
     connectionTimeoutMillis: options.connectTimeoutMs,
     keepAlive: true,

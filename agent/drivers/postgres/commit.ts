@@ -6,7 +6,7 @@ import type { PostgresWriteTarget } from './engine.js';
 import type { Step, StepResult } from './exchange.js';
 import type { PostgresSession } from './session.js';
 
-/** Sends COMMIT and says what became of it; `success` is what is reported when the change is there. */
+/** Sends COMMIT and returns how it ended; `success` is returned when the change was committed. */
 export async function commit(
   session: PostgresSession,
   run: Run,
@@ -23,7 +23,7 @@ export async function commit(
 /** Words for a COMMIT that the server answered with a rollback. */
 export const ROLLED_BACK = 'the database rolled the transaction back';
 
-/** Sends COMMIT; when its answer is lost, `ask` and the marker row are asked on new connections (AP-37). */
+/** Sends COMMIT; when its answer is lost, `ask` and the marker row are checked on new connections (AP-37). */
 export async function settleCommit(
   session: PostgresSession,
   run: Run,
@@ -43,15 +43,15 @@ export async function settleCommit(
 }
 
 /**
- * What the server calls a transaction; `id` is null while it has written nothing. A crash takes back the ids that were not on disk and gives
- * them to others: an id means the same only as long as `since`, the instant at which a crash empties the server's statistics.
+ * The server's id of a transaction; `id` is null until the transaction writes. A crash loses ids not yet on disk and reuses them,
+ * so an id is valid only while `since` is unchanged: a crash resets the server's statistics at that instant.
  */
 export interface TransactionId {
   id: string | null;
   since: string | null;
 }
 
-/** Asks for the id of the transaction there is; its result is read by `transactionIdOf`. */
+/** Asks for the open transaction's id; read the result with `transactionIdOf`. */
 export const askTransactionId: Step = {
   kind: 'run',
   text: 'select pg_catalog.pg_current_xact_id_if_assigned()::text, pg_catalog.pg_stat_get_bgwriter_stat_reset_time()::text',
@@ -62,7 +62,10 @@ export function transactionIdOf(result: StepResult | undefined): TransactionId {
   return { id, since };
 }
 
-/** What the server knows of a transaction by its id, null when it does not. What has committed is on disk with its id: `aborted` is true of it after a crash as well. */
+/**
+ * The server's status of a transaction by id; null when unknown. A committed transaction is on disk with its id, so `aborted` is
+ * reliable after a crash as well.
+ */
 export async function transactionStatus(
   session: PostgresSession,
   { id, since }: TransactionId,

@@ -16,7 +16,7 @@ import { countOf, PREPARED, runForRows } from './rows.js';
 import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 
-/** Runs all statements or none under the request lock, with a marker row where the job has one (AP-32, AP-33, AP-53 to AP-55). */
+/** Runs all statements or none under the request lock, with a marker row when the job has one (AP-32, AP-33, AP-53 to AP-55). */
 export async function runDml(
   session: PostgresSession,
   run: Run,
@@ -44,7 +44,7 @@ async function runInTransaction(session: PostgresSession, run: Run, target: Post
 }
 
 async function runStatements(session: PostgresSession, run: Run, target: PostgresWriteTarget) {
-  // What begins the transaction travels with the first statement.
+  // The steps that begin the transaction travel with the first statement.
   let ahead: Step[] = [{ kind: 'run', text: 'begin read write' }, settingsStep(run.timeoutSecs, true)];
   if (run.marker) ahead.push(target.marker.openStep(run, 'tx'));
   if (run.maxAffectedRows !== null) ahead.push(countChanges);

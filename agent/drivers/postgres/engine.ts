@@ -27,7 +27,7 @@ export const postgresEngine: Engine<PostgresSession> = {
   },
 };
 
-/** Gives a row if the session is there, and not another one that has its number now. */
+/** Returns a row when the session still exists; compares more than its number, which may be reused. */
 function ask(admin: PostgresSession, { backend }: PostgresSession, expression: string): Promise<unknown[]> {
   const text = `select ${expression} from pg_catalog.pg_stat_activity where pid = $1::int and backend_start::text = $2`;
   return admin.query(text, [backend.pid, backend.since]);

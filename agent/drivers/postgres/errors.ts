@@ -3,7 +3,7 @@ import { ConnectFailure } from '../driver.js';
 import type { ErrorReader } from '../engine.js';
 import { ConnectionLost, faultReason, faultText } from '../faults.js';
 
-/** What the server says when it refuses a connection, in words: its own name user, database and host. */
+/** Reasons for refusing a connection, in our words: the server's own name user, database and host. */
 const refusals: Readonly<Record<string, string>> = {
   '28000': 'the server takes no connection of this user from this host',
   '28P01': 'the user or the password is wrong',
@@ -13,7 +13,6 @@ const refusals: Readonly<Record<string, string>> = {
   '57P03': 'the server is starting up or shutting down',
 };
 
-/** An error the server reported for a statement. */
 export interface ServerError {
   message: string;
   code: string;
@@ -21,7 +20,7 @@ export interface ServerError {
   hint?: string | undefined;
 }
 
-/** The error as one of the server's, if it is one: those carry a five-character SQLSTATE and a severity. */
+/** The error as a server error, or null; these carry a five-character SQLSTATE and a severity. */
 export function asServerError(error: unknown): ServerError | null {
   const one = error as Partial<ServerError> & { severity?: unknown };
   return error instanceof Error && typeof one.code === 'string' && /^[0-9A-Z]{5}$/.test(one.code) && one.severity !== undefined
@@ -35,7 +34,7 @@ function isConnectivityError(error: unknown): boolean {
   return server !== null && (server.code.startsWith('08') || ['57P01', '57P02', '57P03'].includes(server.code));
 }
 
-/** What failed while connecting, without host, user or address. */
+/** Why connecting failed, without host, user or address. */
 export function connectFailure(error: unknown): ConnectFailure {
   if (error instanceof ConnectFailure) return error;
   const server = asServerError(error);
@@ -69,6 +68,6 @@ export const postgresErrors: ErrorReader = {
   isServerError: (error) => asServerError(error) !== null && !isConnectivityError(error),
   isConnectivityError,
   isInterrupt,
-  // The code is that of a cancel; a timeout it can only be once that long has passed.
+  // A timeout has the same code as a cancel; it can only be a timeout once that time has passed.
   isTimeout: (error, { timeoutSecs }, elapsedMs) => isInterrupt(error) && timeoutSecs > 0 && elapsedMs >= timeoutSecs * 1000 - 50,
 };

@@ -6,23 +6,21 @@ export interface Column {
   typeOid: number;
 }
 
-/** One statement, or one part of it, of an exchange; all steps of an exchange travel together. */
+/** One statement, or part of one; all steps of an exchange travel together. */
 export type Step =
-  /** Runs a text to its end. */
   | { kind: 'run'; text: string; values?: readonly string[]; onRow?: (fields: (Buffer | null)[]) => void }
-  /** Parses a text under a name and tells its columns. */
+  /** Parses a text under a name and returns its columns. */
   | { kind: 'prepare'; text: string; name: string }
   /** Opens a portal on a prepared name and fetches its first rows. */
   | { kind: 'open'; name: string; portal: string; rows: number; onRow: (fields: (Buffer | null)[]) => void }
-  /** Fetches further rows of an open portal. */
   | { kind: 'fetch'; portal: string; rows: number; onRow: (fields: (Buffer | null)[]) => void };
 
 export interface StepResult {
-  /** Null when the step gives no rows, or was not asked. */
+  /** Null when the step returns no rows, or did not ask for columns. */
   columns: Column[] | null;
-  /** Rows of a `run` step without `onRow`, as text. */
+  /** The rows of a `run` step without `onRow`, as text. */
   rows: (string | null)[][];
-  /** Command tag, null while rows are left. */
+  /** The command tag; null while rows remain. */
   tag: string | null;
 }
 
@@ -36,7 +34,7 @@ interface WireConnection {
 }
 
 /**
- * Several statements of the extended protocol in one round trip: the server runs them in order and skips the rest after an error.
+ * Several statements of the extended protocol in one round trip. The server runs them in order and skips the rest after an error.
  * The promise settles when the server is ready again; an error is that of the failed step.
  */
 export class Exchange implements Submittable {
@@ -88,7 +86,7 @@ export class Exchange implements Submittable {
   }
 
   handleCopyInResponse(connection: unknown): void {
-    // No text that reaches this point copies; a server that waits for data would wait for ever.
+    // No text here may use COPY; a server that waits for its data would wait forever.
     (connection as WireConnection).stream.destroy();
   }
 

@@ -3,8 +3,8 @@ import { whyNotPlannable } from './plannable.js';
 import type { PostgresSession } from './session.js';
 
 /**
- * The plan as the server wrote it, without its line breaks, or why there is none. The names are looked up in the transaction that plans: it is read-only and
- * rolled back by the reset of the connection (AP-60, HD-3).
+ * The plan as the server wrote it, without its line breaks, or why there is none. Names are looked up in the transaction that
+ * plans; it is read-only and the connection's reset rolls it back (AP-60, HD-3).
  */
 export async function planStatement(
   session: PostgresSession,

@@ -3,23 +3,23 @@ import type { Duplex } from 'node:stream';
 
 const DATA_ROW = 0x44;
 const HEADER_BYTES = 5;
-/** Errors and notices hold texts of the user's making; without a limit one could fill the memory. */
+/** Errors and notices hold texts that users control; without a limit one could fill the memory. */
 const MAX_OTHER_BYTES = 1_048_576;
 
-/** Takes rows out of the stream of a connection before the driver's own parser sees them. */
+/** Takes rows from a connection's stream before the driver's own parser sees them. */
 export interface RowTap {
-  /** Called for each row message without its header; the bytes are only valid during the call. */
+  /** Called with each row message without its header; the bytes are valid only during the call. */
   onRow: ((row: Buffer) => void) | null;
 }
 
-/** The part of the driver's connection that is replaced; it calls this once per connection, after TLS. */
+/** The replaced part of the driver's connection; the driver calls this once per connection, after TLS. */
 export interface TappedConnection {
   attachListeners(stream: Duplex): void;
 }
 
 /**
- * Makes a connection hand its row messages to `tap` as raw bytes. So invalid UTF-8 is seen, no row is held as strings,
- * and a row above the limit ends the connection before it is read (AP-72).
+ * Makes a connection pass its row messages to `tap` as raw bytes. This keeps invalid UTF-8 visible, holds no row as strings, and
+ * lets a row above the limit end the connection before it is read (AP-72).
  */
 export function tapRows(connection: TappedConnection, tap: RowTap, maxRowBytes: number, onTooLarge: () => void): void {
   const attach = connection.attachListeners.bind(connection);
@@ -44,7 +44,7 @@ interface FrameHandlers {
   others(messages: Buffer): void;
 }
 
-/** Cuts the stream into messages: one type byte, four bytes of length that count themselves, the content. */
+/** Splits the stream into messages: one type byte, four bytes of length that include themselves, then the content. */
 class FrameReader {
   readonly #handlers: FrameHandlers;
   #chunks: Buffer[] = [];
@@ -55,7 +55,7 @@ class FrameReader {
     this.#handlers = handlers;
   }
 
-  /** False when a row, or another message, is larger than allowed; nothing may be pushed after that. */
+  /** False when a row, or another message, exceeds its limit; do not push anything after that. */
   push(chunk: Buffer, maxRowBytes: number): boolean {
     this.#chunks.push(chunk);
     this.#size += chunk.length;

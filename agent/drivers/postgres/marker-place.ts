@@ -3,11 +3,11 @@ import { MISSING_TABLE, postgresMarkerDdl } from '../../marker.js';
 import { asServerError } from './errors.js';
 import type { PostgresSession } from './session.js';
 
-/** Where marker rows are written, and where else an agent of an earlier version may have written some. */
+/** Where marker rows are written, and where older agent versions may have written some. */
 export interface MarkerPlace {
   /** Quoted, with its schema, so that no search path of a text can lead to another table. */
   table: string;
-  /** Name of its primary key, quoted. */
+  /** The name of its primary key, quoted. */
   key: string;
   older: readonly string[];
 }
@@ -15,8 +15,8 @@ export interface MarkerPlace {
 type Prepared = { place: MarkerPlace; note: string | null } | { problem: string };
 
 /**
- * The table in the schema that is configured, else in the markers' own one, else, where the role may not make that, in the first one of its path
- * (HD-40). Nothing stays but, unless `onlyLook`, schema and table.
+ * The table in the configured schema; else in the dedicated markers schema; else, where the role may not create that, in the
+ * first schema of its path (HD-40). Leaves nothing behind except, unless `onlyLook`, schema and table.
  */
 export async function prepareMarkerPlace(
   session: PostgresSession,
@@ -35,7 +35,7 @@ export async function prepareMarkerPlace(
   return found.problem.startsWith('there is no schema') ? beside : found;
 }
 
-/** What the server said is no more than a reason to look elsewhere. */
+/** The server's error only decides where to look next. */
 async function refusedBy(error: unknown, session: PostgresSession): Promise<{ problem: string }> {
   const server = asServerError(error);
   if (!server || server.code.startsWith('57P')) throw error;
@@ -63,7 +63,10 @@ async function prepareIn(
   return { place: { table, key: found.key, older: await findOlderTables(session, name, table) }, note: null };
 }
 
-/** The table's primary key, or why the table will not do; null when it is not there. What belongs to the table must not run code with the agent's rights. */
+/**
+ * The table's primary key, or why the table is unsuitable; null when it does not exist. Nothing attached to the table may run
+ * code with the agent's privileges.
+ */
 async function lookAt(session: PostgresSession, table: string): Promise<{ key: string } | { problem: string } | null> {
   const [row] = await session.query(
     `select (c.relkind not in ('r', 'p') or c.relhastriggers or c.relhasrules or c.relrowsecurity)::text,
@@ -76,7 +79,7 @@ async function lookAt(session: PostgresSession, table: string): Promise<{ key: s
   return row[1] == null ? { problem: 'the marker table has no primary key' } : { key: row[1] };
 }
 
-/** Why the role cannot make the table, null if it can. */
+/** Why the role cannot create the table; null when it can. */
 async function whyMissing(session: PostgresSession, schema: string, mayMakeSchema: boolean): Promise<string | null> {
   const [row] = await session.query(
     `select case when pg_catalog.to_regnamespace($1) is null then null else pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace($1)::oid, 'CREATE') end::text,
@@ -91,7 +94,7 @@ async function whyMissing(session: PostgresSession, schema: string, mayMakeSchem
     : `there is no schema ${schema} for the marker table`;
 }
 
-/** Two that make it at once collide in the catalogue in spite of IF NOT EXISTS; then the other one has made it. */
+/** Concurrent creations collide in the catalogue in spite of IF NOT EXISTS; the other session has then created it. */
 async function make(session: PostgresSession, table: string, schema: string | null): Promise<void> {
   try {
     if (schema !== null && (await session.query('select pg_catalog.to_regnamespace($1)::text', [schema]))[0]?.[0] == null)
@@ -107,8 +110,8 @@ async function make(session: PostgresSession, table: string, schema: string | nu
 }
 
 /**
- * Tables of that name elsewhere: until now it lay in the first schema of the role. A row of one counts only if it fits an attempt, so it does not matter
- * whose table that is, as long as reading it runs nobody's code and finds the columns.
+ * Tables of that name elsewhere: earlier versions used the first schema of the role. A row counts only if it fits an attempt, so
+ * the table's owner does not matter, as long as reading it runs nobody's code and finds the columns.
  */
 export async function findOlderTables(session: PostgresSession, name: string, table: string): Promise<string[]> {
   const rows = await session.query(

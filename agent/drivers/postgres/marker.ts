@@ -14,7 +14,7 @@ export interface PostgresMarker extends Marker<PostgresSession> {
   remove(run: Run): Step;
 }
 
-/** Throws when the row of `done` was not there: without it nobody could prove what is about to be committed. */
+/** Throws when the row of `done` did not exist: without it nobody could prove the coming commit. */
 export function expectMarked(result: StepResult | undefined): void {
   if (result?.tag !== 'UPDATE 1') throw new Unexpected('the marker row of the attempt is gone');
 }
@@ -25,7 +25,8 @@ export function createPostgresMarker(options: { schema: string | null; table: st
   const own = 'request_id = $1 and fence = $2 and step = $3 and execution_id = $4';
   const openStep = (run: Run, mode: string): Step => ({
     kind: 'run',
-    // A table of an earlier version has no execution id in its key: what stands in the way there is of no attempt, since a fence has one execution.
+    // A table of an earlier version has no execution id in its key. A row that conflicts there belongs to no attempt, because a
+    // fence has one execution.
     text: `insert into ${place.table} as m (request_id, fence, step, execution_id, mode, state, agent_id, approval_digest)
         values ($1, $2, $3, $4, $5, 'open', $6, $7)
         on conflict on constraint ${place.key} do update set mode = excluded.mode, agent_id = excluded.agent_id, approval_digest = excluded.approval_digest,
@@ -47,7 +48,7 @@ export function createPostgresMarker(options: { schema: string | null; table: st
       }
     },
     async read(session, run) {
-      // An agent of an earlier version may have begun to write since this one has looked.
+      // An agent of an earlier version may have started writing since this one looked.
       if (run.unresolvedFences.length > 0)
         place = { ...place, older: await findOlderTables(session, options.table, place.table) };
       const results = await session.exchange([place.table, ...place.older].flatMap((table) => readSteps(table, run)));
@@ -77,7 +78,7 @@ export function createPostgresMarker(options: { schema: string | null; table: st
   };
 }
 
-/** All rows of the known attempts, and a few of the others, however many and long somebody made them. */
+/** All rows of the known attempts and a few others, however many and however long the planted ones are. */
 function readSteps(table: string, run: Run): Step[] {
   const told = run.unresolvedExecutions?.map(({ executionId }) => executionId) ?? [];
   const untold = run.unresolvedExecutions === null ? run.unresolvedFences : [];

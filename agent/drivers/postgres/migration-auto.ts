@@ -13,7 +13,7 @@ import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 import { makeTrackingTable } from './tracking-table.js';
 
-/** Runs the one statement of a migration outside a transaction, then writes its version row (MI-38). */
+/** Runs a migration's one statement outside a transaction, then writes its version row (MI-38). */
 export async function runMigrationOutside(
   session: PostgresSession,
   run: Run,

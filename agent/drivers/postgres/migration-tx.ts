@@ -23,7 +23,7 @@ export async function runMigrationInTransaction(
 ): Promise<StepFailure | null> {
   const { version, statements } = one.migration;
   let at = positionOf(version, 1, statements.length);
-  // What begins the transaction travels with the first statement.
+  // The steps that begin the transaction travel with the first statement.
   let ahead = beginSteps(run, one.table);
   let transaction: TransactionId;
   try {
@@ -34,7 +34,7 @@ export async function runMigrationInTransaction(
       await interruptible(session, run, target, () => session.exchange(steps));
     }
     at = positionOf(version, 1, 1);
-    // A text may hold nothing but comments.
+    // A text may contain only comments.
     if (ahead.length > 0) await session.exchange(ahead);
     transaction = await interruptible(session, run, target, () => recordVersion(session, run, one, target, 'tx'));
     checkFlag(run);
@@ -53,13 +53,13 @@ export async function runMigrationInTransaction(
 
 const NEEDS_NO_TRANSACTION = '; it has to be the one statement of a migration with transaction:false';
 
-/** Begins a transaction, and makes the tracking table in it where that is missing. */
+/** Begins a transaction, and creates the tracking table in it where missing. */
 export function beginSteps(run: Run, table: TrackingTable): Step[] {
   const begin: Step[] = [{ kind: 'run', text: 'begin read write' }, settingsStep(run.timeoutSecs, true)];
   return table.there ? begin : [...begin, makeTrackingTable(table)];
 }
 
-/** Writes version row and marker row in the transaction there is, and gives its id. */
+/** Writes version row and marker row in the open transaction, and returns its id. */
 export async function recordVersion(
   session: PostgresSession,
   run: Run,
@@ -84,7 +84,7 @@ interface Committing {
   one: OneMigration;
 }
 
-/** Commits the transaction there is; a version row that is there tells of it too (MI-37). */
+/** Commits the open transaction; an existing version row also proves the commit (MI-37). */
 export async function commitMigration(
   session: PostgresSession,
   run: Run,

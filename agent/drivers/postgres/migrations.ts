@@ -12,7 +12,6 @@ import { findTrackingTable, makeTrackingTable, readVersions } from './tracking-t
 /** Key of the lock that excludes all other migrations of a database (MI-31). */
 export const MIGRATION_LOCK_KEY = lockKey('svc-migrations');
 
-/** How migrations run on PostgreSQL. */
 export function createPostgresMigrations(target: PostgresWriteTarget): MigrationDialect<PostgresSession> {
   return {
     async tryLock(session) {
@@ -37,7 +36,7 @@ function run(text: string): Step {
   return { kind: 'run', text };
 }
 
-/** DISCARD ALL would let the locks go, so all else that it does. */
+/** Everything that DISCARD ALL does except releasing the locks. */
 const forgetSteps = [
   'close all',
   'set session authorization default',

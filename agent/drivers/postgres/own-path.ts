@@ -1,7 +1,7 @@
 import type { PostgresSession } from './session.js';
 import { DEFAULT_SEARCH_PATH } from './settings.js';
 
-/** Says that role or database have a search path of their own, which counts for no text (HD-30); null if they have none. */
+/** Says that the role or the database has its own search path, which texts ignore (HD-30); null if neither has. */
 export async function ownPathProblem(session: PostgresSession): Promise<string | null> {
   const own = (await session.query(OWN_PATHS)).map(([setting]) => (setting ?? '').replace(/^search_path=/i, ''));
   const other = own.find((path) => path !== DEFAULT_SEARCH_PATH);
@@ -9,7 +9,7 @@ export async function ownPathProblem(session: PostgresSession): Promise<string |
   return `role or database have the search_path ${other}, which has no effect; if it is meant, set search_path of the pair`;
 }
 
-/** Those of the role come before those of the database. */
+/** Settings of the role come before those of the database. */
 const OWN_PATHS = `select setting from pg_catalog.pg_db_role_setting s, pg_catalog.unnest(s.setconfig) as setting
   where s.setdatabase in (0, (select d.oid from pg_catalog.pg_database d where d.datname = pg_catalog.current_database()))
     and s.setrole in (0, (select r.oid from pg_catalog.pg_roles r where r.rolname = session_user)) and setting ilike 'search_path=%'

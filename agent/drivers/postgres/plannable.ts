@@ -7,8 +7,8 @@ import type { PostgresSession } from './session.js';
 import { type FoundName, findNames } from './used-names.js';
 
 /**
- * Why a statement is not planned before approval, or null (HD-1). PostgreSQL evaluates while it plans: what an expression reads would show in an error, in
- * a condition or in the number of rows.
+ * Why a statement is not planned before approval, or null (HD-1). PostgreSQL evaluates while it plans: an expression could reveal
+ * what it reads through an error, a condition or the number of rows.
  */
 export async function whyNotPlannable(
   session: PostgresSession,
@@ -35,7 +35,10 @@ export async function whyNotPlannable(
 
 const maxShown = 5;
 
-/** Whether a call may mean what the text names: a harmless built-in, or what the pair's configuration names. Its candidates elsewhere are judged too. */
+/**
+ * Whether every meaning of a name in the text is a harmless built-in or allowed by the configuration. Judges candidates in other
+ * schemas too.
+ */
 function isHarmlessName({ schema, name }: UsedName, named: readonly string[], missing: ReadonlySet<string>): boolean {
   if (isListedCall(name)) return false;
   const place = schema ?? (missing.has(name) ? null : 'pg_catalog');
@@ -45,13 +48,16 @@ function isHarmlessName({ schema, name }: UsedName, named: readonly string[], mi
 const fullName = ({ schema, name }: UsedName): string =>
   `${schema === null || schema === 'pg_catalog' ? '' : `${schema}.`}${name}()`;
 
-/** Whether a candidate is a built-in that computes, or named by the configuration: a function by itself, an operator or type by its function. */
+/**
+ * Whether a candidate is a pure built-in or allowed by the configuration: a function by itself, an operator or type by its
+ * function.
+ */
 function isSafe({ kind, schema, name, by }: FoundName, named: readonly string[]): boolean {
   const isBuiltIn = schema === 'pg_catalog';
   if (kind === 'missing') return true;
   if (kind === 'function')
     return (isBuiltIn && builtInOfPostgres('functions', name) === 'computes') || isNamed(named, schema, name);
-  // What row security asks about the session is the same for everybody who asks for a plan.
+  // Row security's questions about the session have the same answer for everybody who asks for a plan.
   if (kind === 'policy') return isBuiltIn ? isQuiet(name) : isNamed(named, schema, name);
   const verdict = isBuiltIn ? builtInOfPostgres(kind === 'operator' ? 'operators' : 'types', name) : null;
   return verdict === 'computes' || (by !== null && isNamedInFull(named, by));
@@ -60,7 +66,7 @@ function isSafe({ kind, schema, name, by }: FoundName, named: readonly string[])
 const isQuiet = (name: string): boolean =>
   builtInOfPostgres('functions', name) !== null || builtInOfPostgres('operators', name) !== null;
 
-/** `by` is as the server writes it: without its schema where the search path finds it. */
+/** `by` is as the server writes it: without its schema when the search path finds it. */
 function isNamedInFull(named: readonly string[], by: string): boolean {
   const [schema, name] = by.includes('.') ? by.split('.') : [null, by];
   return isNamed(named, schema ?? null, name ?? '');

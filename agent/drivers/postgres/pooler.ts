@@ -2,12 +2,13 @@ import { ConnectFailure } from '../driver.js';
 import type { PostgresSession } from './session.js';
 
 /**
- * Throws a ConnectFailure when the two sessions are not sessions of the server, but what a pooler makes of them: where each transaction may get
- * another session, a request lock keeps nobody out.
+ * Throws a ConnectFailure when the two sessions come from a pooler rather than the server: if each transaction may get another
+ * session, a request lock excludes nobody.
  */
 export async function refusePooler(one: PostgresSession, other: PostgresSession): Promise<void> {
   const [first] = await one.query(look);
-  // While the other one is in a transaction, a pooler has to give the first one something else than it had, or the same to both.
+  // While the other session is in a transaction, a pooler must give the first one a different session than before, or the same
+  // session to both.
   await other.query('begin read only');
   const [second] = await other.query(look);
   const [again] = await one.query(look);

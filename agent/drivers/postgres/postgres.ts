@@ -18,7 +18,7 @@ import { runSelect } from './select.js';
 import { createSessionPool } from './session.js';
 import { DEFAULT_SEARCH_PATH } from './settings.js';
 
-/** A PostgreSQL target with a pool for reads and one for writes. */
+/** A PostgreSQL target with one pool for reads and one for writes. */
 export function createPostgresDriver(database: DatabaseConfig, config: AgentConfig, timings: Timings): Driver {
   const options = {
     ...{ max: database.poolMax, maxRowBytes: config.limits.maxRowBytes, connectTimeoutMs: timings.httpConnectMs },
@@ -44,7 +44,7 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
     dml: (run) => runInPool(writes, run, errors, (session, onProven) => runDml(session, run, toWrite, onProven)),
     async snapshot(timeoutMs, signal) {
       const limits = { timeoutMs, signal };
-      // The pair's path is one; what `$user` stands for, and which of its schemas may be used, depends on the role.
+      // The configured path is one, but what `$user` means and which schemas are usable depends on the role.
       const writePath = database.readUrl === database.url ? null : await askSearchPath(writes, limits);
       return snapshotInPool(reads, signal, (session) => collectPostgresSchema(session, writePath, limits));
     },

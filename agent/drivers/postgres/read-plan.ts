@@ -1,8 +1,8 @@
 import { problemInPlan } from '../read-plan.js';
 
 /**
- * Why the plan of a read would write, or null (AP-28): a node that modifies or locks rows, or a foreign scan that does not only select.
- * `plan` is the text of `EXPLAIN (FORMAT JSON)`.
+ * Why the plan of a read would write, or null (AP-28): a node that modifies or locks rows, or a foreign scan that does more than
+ * select. `plan` is the text of `EXPLAIN (FORMAT JSON)`.
  */
 export function planProblem(plan: string): string | null {
   return problemInPlan(plan, ({ 'Node Type': type, Operation: operation }) => {

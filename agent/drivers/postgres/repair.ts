@@ -14,7 +14,7 @@ interface Repairing {
   repair: MigrationRepair;
 }
 
-/** Makes a version row be there or not, with the marker row, in one transaction (MI-42). */
+/** Adds or removes a version row, with the marker row, in one transaction (MI-42). */
 export async function repairVersion(
   session: PostgresSession,
   run: Run,

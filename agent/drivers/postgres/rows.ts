@@ -7,17 +7,17 @@ import type { PostgresSession } from './session.js';
 import { describeColumns } from './values.js';
 
 const FIRST_BATCH_ROWS = 100;
-/** Batches follow the average row size to about this many bytes (AP-72). */
+/** The batch size follows the average row size to reach about this many bytes (AP-72). */
 const BATCH_BYTES = 1_048_576;
 const MAX_BATCH_ROWS = 20_000;
 
-/** Name under which the text that gives rows is prepared; `DISCARD ALL` removes it with everything else. */
+/** The name of the prepared text that returns rows; `DISCARD ALL` removes it with everything else. */
 export const PREPARED = 'svc';
 const PORTAL = 'svc';
 
 /**
- * The rows of the prepared text as JSON, fetched through the portal until it ends or a limit is reached (AP-29, AP-71).
- * `guard` travels behind every batch; its row after the last one is answered too.
+ * The rows of the prepared text as JSON, fetched through the portal until it ends or a limit is reached (AP-29, AP-71). `guard`
+ * follows every batch; its row after the last batch is returned too.
  */
 export async function fetchRows(
   session: PostgresSession,
@@ -44,7 +44,7 @@ export async function fetchRows(
   }
 }
 
-/** The rows of the prepared text as JSON; the text runs to its end even when a limit is reached (AP-36). */
+/** The rows of the prepared text as JSON; the text runs to its end even after a limit is reached (AP-36). */
 export async function runForRows(
   session: PostgresSession,
   columns: readonly Column[],
@@ -55,7 +55,7 @@ export async function runForRows(
   return { json, tag: result?.tag ?? '' };
 }
 
-/** Rows that a command tag counts; the rows of a SELECT are none (AP-36). */
+/** The rows that a command tag counts; a SELECT counts none (AP-36). */
 export function countOf(tag: string): number {
   return Number(/^(?:INSERT \d+|UPDATE|DELETE|MERGE|COPY) (\d+)$/.exec(tag)?.[1] ?? 0);
 }

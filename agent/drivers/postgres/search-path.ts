@@ -2,10 +2,13 @@ import { endAfter } from '../../snapshot/end-after.js';
 import type { SessionPool } from '../session.js';
 import type { PostgresSession } from './session.js';
 
-/** The schemas in which the session looks for unqualified names, as an expression of JSON text; `$user` stands for its schema, and what is missing is left out. */
+/**
+ * The schemas in which the session looks for unqualified names, as a JSON expression; `$user` is replaced by its schema, and
+ * missing schemas are left out.
+ */
 export const SEARCHED = 'pg_catalog.to_json(pg_catalog.current_schemas(false))::text';
 
-/** The same asked on a session of its own, so that no running job has to end for it; throws as a snapshot does. */
+/** The same, asked on a separate session so that no running job must finish first; throws as a snapshot does. */
 export async function askSearchPath(
   pool: SessionPool<PostgresSession>,
   limits: { timeoutMs: number; signal: AbortSignal },

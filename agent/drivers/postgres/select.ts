@@ -16,7 +16,7 @@ const GUARD: Step = {
   text: "select pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_current_xact_id_if_assigned()::text",
 };
 
-/** Runs the one query of a read batch in a read-only transaction that ends with ROLLBACK (AP-26 to AP-29). */
+/** Runs a read batch's one query in a read-only transaction that ends with ROLLBACK (AP-26 to AP-29). */
 export async function runSelect(session: PostgresSession, run: Run, target: PostgresTarget): Promise<Report> {
   const begunAt = performance.now();
   try {
@@ -59,8 +59,8 @@ async function readInTransaction(session: PostgresSession, run: Run): Promise<Ou
 }
 
 /**
- * Gives the rows out if the transaction stayed read-only. Its ROLLBACK comes with the reset of the connection: a transaction without an id
- * has nothing that could be committed, so the result need not wait for it.
+ * Returns the rows if the transaction stayed read-only. The connection's reset rolls back: a transaction without an id has
+ * nothing to commit, so the result need not wait.
  */
 function finishRead(session: PostgresSession, json: RowsJson, guarded: (string | null)[] | undefined): Outcome {
   const [readOnly, transactionId] = guarded ?? [];
@@ -73,8 +73,8 @@ function finishRead(session: PostgresSession, json: RowsJson, guarded: (string |
 }
 
 /**
- * The time of a job's statements, and that what it commits is on disk before it is reported; a stronger wish of the database stays. For the
- * transaction there is, or for the session. Its row ends with the schemas that the session searches.
+ * Sets the job's statement timeout, and that a commit is on disk before it is reported; a stricter setting of the database stays.
+ * Applies to the open transaction when `local`, else to the session. Its row ends with the schemas that the session searches.
  */
 export function settingsStep(timeoutSecs: number, local: boolean): Step {
   const set = (name: string, value: string) => `pg_catalog.set_config('${name}', ${value}, ${local})`;

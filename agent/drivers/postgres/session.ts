@@ -10,7 +10,7 @@ import { DEFAULT_SEARCH_PATH, differs, type FixedSettings, fixedSettings } from 
 
 const CLOSE_MS = 3000;
 
-/** A pool of sessions for which a text means one thing, and whose text forms are fixed as section 10 says. */
+/** A pool of sessions that read every text the same way, with the fixed text forms of section 10. */
 export function createSessionPool(options: PoolOptions & { searchPath?: string }): SessionPool<PostgresSession> {
   const Client = tappedClient(options.maxRowBytes);
   const fixed = fixedSettings(options.searchPath ?? DEFAULT_SEARCH_PATH, options.readOnly);
@@ -19,7 +19,7 @@ export function createSessionPool(options: PoolOptions & { searchPath?: string }
   const pool = new pg.Pool({ ...config, max: options.max, idleTimeoutMillis: 300_000, onConnect: greet });
   // An idle connection that ends leaves the pool by itself.
   pool.on('error', () => {});
-  // The pool's own queue counts waiting as connecting, and would end it with the connect timeout.
+  // The pool's own queue counts waiting as connecting, and would apply the connect timeout to it.
   const permits = createPermits(options.max);
   return {
     async acquire(signal) {
@@ -50,12 +50,12 @@ export function createSessionPool(options: PoolOptions & { searchPath?: string }
       const opened = client;
       return new PostgresSession(opened, fixed, () => void opened.end().catch(() => {}));
     },
-    // A session that is never given back must not keep the process.
+    // A session that is never returned must not keep the process alive.
     close: () => within(pool.end(), CLOSE_MS, undefined),
   };
 }
 
-/** One connection while one job has it. */
+/** One connection, held by one job. */
 export class PostgresSession implements Session {
   searchPath: string | null = null;
   readonly #client: TappedClient;
@@ -82,7 +82,7 @@ export class PostgresSession implements Session {
     return this.#client.backend;
   }
 
-  /** Where a cancel request for this session goes, and what it carries. */
+  /** Where a cancel request for this session goes, and what it contains. */
   get cancelTarget(): { host: string; port: number; processId: number; secretKey: number } {
     const { host, port, processID, secretKey } = this.#client;
     return { host, port, processId: processID, secretKey };
@@ -92,12 +92,15 @@ export class PostgresSession implements Session {
     return this.#lost;
   }
 
-  /** A step before each further statement of a transaction: a function of the one before may have left settings behind (HD-30). */
+  /**
+   * A step before each further statement of a transaction: a function of the previous statement may have changed settings
+   * (HD-30).
+   */
   get keepMeaning(): Step {
     return this.#fixed.keepMeaning(this.backend);
   }
 
-  /** The same for the texts of a migration, which set things for each other. */
+  /** The same for a migration's texts, which may change settings for each other. */
   get keepReading(): Step {
     return this.#fixed.keepReading(this.backend);
   }
@@ -150,7 +153,7 @@ export class PostgresSession implements Session {
     }
   }
 
-  /** Throws a ConnectFailure when after these statements a setting is not as it is to be (HD-30). */
+  /** Throws a ConnectFailure when a setting is wrong after these statements (HD-30). */
   async checkSettings(statements: readonly string[] = []): Promise<void> {
     const steps = statements.map((text): Step => ({ kind: 'run', text }));
     const results = await this.exchange([...steps, this.#fixed.look]);

@@ -1,32 +1,34 @@
 import { ConnectFailure } from '../driver.js';
 import type { Step } from './exchange.js';
 
-/** Where unqualified names are looked for unless the pair has a path of its own. */
+/** Where unqualified names are looked for unless the database's configuration sets a path. */
 export const DEFAULT_SEARCH_PATH = '"$user", public';
 
-/** The settings of a session that decide what a text and its names mean and how values are written, with the values they have here (HD-30). */
+/** The session settings that decide what texts and names mean and how values are written, with the values used here (HD-30). */
 export interface FixedSettings {
-  /** Start options win over settings of role and database, and `DISCARD ALL` comes back to them. */
+  /** Start options override settings of role and database, and `DISCARD ALL` returns to them. */
   readonly startOptions: readonly string[];
-  /** Asks what the settings are; its row goes to `problemIn`. */
+  /** Asks for the settings; pass its row to `problemIn`. */
   readonly look: Step;
   /** What is wrong in a row of `look`, or null. */
   problemIn(row: readonly (string | null)[] | undefined, own: OwnSettings): string | null;
-  /** Sets again, for the transaction there is, what a function of an earlier statement may have changed and no text may. */
+  /**
+   * Restores, in the open transaction, the settings that no text may set but a function of an earlier statement may have changed.
+   */
   keepMeaning(own: OwnSettings): Step;
-  /** The same for texts that may change settings themselves, but not how they are read. */
+  /** The same for texts that may change settings, but not how texts are parsed. */
   keepReading(own: OwnSettings): Step;
 }
 
-/** What depends on the database and the account; a session keeps what it began with. */
+/** What depends on the database and the account; fixed for the life of a session. */
 export interface OwnSettings {
-  /** SQL_ASCII where the database knows no encoding: what is no UTF-8 it sends only to a client without one (section 10). */
+  /** SQL_ASCII where the database has no encoding: it sends invalid UTF-8 only to a client without one (section 10). */
   encoding: 'UTF8' | 'SQL_ASCII';
-  /** `none`, or what ALTER ROLE … SET ROLE says; `$user` of the path stands for it. */
+  /** `none`, or the role of ALTER ROLE … SET ROLE; `$user` in the path stands for it. */
   role: string;
 }
 
-/** How a text is cut into words. */
+/** How a text is split into words. */
 const reading = { standard_conforming_strings: 'on', backslash_quote: 'safe_encoding' };
 /** What its words and names mean. */
 const meaning = {
@@ -43,7 +45,7 @@ export function fixedSettings(searchPath: string, readOnly: boolean): FixedSetti
     ...{ ...reading, ...meaning, ...forms, search_path: searchPath },
     ...(readOnly ? { default_transaction_read_only: 'on' } : {}),
   };
-  // Only a superuser may give this one a value, even the one that it has.
+  // Only a superuser may set this, even to its current value.
   const expected = Object.entries({ ...started, session_replication_role: 'origin' });
   const names = [...expected.map(([name]) => name), 'client_encoding', 'role'];
   return {
@@ -69,10 +71,10 @@ function setAgain(settings: Record<string, string>): Step {
   return { kind: 'run', text: `select ${calls.join(', ')}`, values };
 }
 
-/** Sets what start options cannot, where the role may; `DISCARD ALL` takes it back. */
+/** Sets what start options cannot, where the role may; `DISCARD ALL` undoes it. */
 export const BE_ORIGIN = "set session_replication_role to 'origin'";
 
-/** What stays different after the agent has set it is for a person to put right. */
+/** A setting that stays wrong after the agent has set it needs a person to fix it. */
 export function differs(problem: string): ConnectFailure {
   const advice = problem.includes('session_replication_role')
     ? 'only a superuser can set it back'

@@ -3,7 +3,7 @@ import type { Direction } from '../../migrations/task.js';
 import type { Step } from './exchange.js';
 import type { PostgresSession } from './session.js';
 
-/** The tracking table that the role's search path leads to, or where it would be made (MI-20). */
+/** The tracking table that the role's search path finds, or where to create it (MI-20). */
 export async function findTrackingTable(session: PostgresSession): Promise<TrackingTable> {
   const [found] = await session.query(`
     select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),
@@ -23,18 +23,18 @@ export function makeTrackingTable({ name }: TrackingTable): Step {
   return { kind: 'run', text: `create table if not exists ${name} (version text primary key)` };
 }
 
-/** The versions in the table; other tools may have left rows without one. */
+/** The versions in the table; other tools may have left rows without a version. */
 export async function readVersions(session: PostgresSession, { name }: TrackingTable): Promise<string[]> {
   const rows = await session.query(`select version::text from ${name} where version is not null`);
   return rows.map(([version]) => version ?? '');
 }
 
-/** Gives a row when the version is in the table. */
+/** Returns a row when the version is in the table. */
 export function lookForVersion({ name }: TrackingTable, version: string): Step {
   return { kind: 'run', text: `select 1 from ${name} where version::text = $1`, values: [version] };
 }
 
-/** Writes or deletes the version row; no other column is written (MI-20). */
+/** Writes or deletes the version row; writes no other column (MI-20). */
 export function changeVersion({ name }: TrackingTable, version: string, direction: Direction): Step {
   const text = direction === 'up' ? `insert into ${name} (version) values ($1)` : `delete from ${name} where version::text = $1`;
   return { kind: 'run', text, values: [version] };

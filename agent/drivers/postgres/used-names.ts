@@ -1,9 +1,12 @@
 import type { StatementFacts } from '../../../domain/statement.js';
 import type { PostgresSession } from './session.js';
 
-/** One thing that the target's catalogue says a statement could reach. */
+/** An object in the target's catalogue that a statement could reach. */
 export interface FoundName {
-  /** `policy` is a function or operator of row security; `foreign` a foreign table; `missing` a function that `pg_catalog` does not have here. */
+  /**
+   * `policy`: a function or operator of row security; `foreign`: a foreign table; `missing`: a function absent from this server's
+   * `pg_catalog`.
+   */
   kind: 'function' | 'operator' | 'type' | 'policy' | 'foreign' | 'missing';
   schema: string;
   name: string;
@@ -11,7 +14,7 @@ export interface FoundName {
   by: string | null;
 }
 
-/** Looks up in one query what the names of a statement could mean on this target, under its search path. */
+/** Looks up in one query what a statement's names could mean on this target, under its search path. */
 export async function findNames(session: PostgresSession, facts: StatementFacts): Promise<FoundName[]> {
   const { functions, operators, types, fields, columns } = facts.uses;
   const pairs = (names: readonly { schema: string | null; name: string }[]) => names.map(({ schema, name }) => [schema, name]);
@@ -31,20 +34,20 @@ export async function findNames(session: PostgresSession, facts: StatementFacts)
   }));
 }
 
-/** Every name of an asked list with the schemas in which it can lie. */
+/** Every name of a requested list with the schemas that may hold it. */
 const places = (
   list: 'functions' | 'operators' | 'types',
 ) => `${list} as (select a.one->>1 as name, n.oid as place, n.nspname as schema, a.one->>0 is null as free
     from asked, jsonb_array_elements(asked.it->'${list}') as a(one)
     join pg_catalog.pg_namespace n on case when a.one->>0 is null then n.nspname = any(pg_catalog.current_schemas(true)) else n.nspname = a.one->>0 end)`;
 
-/** Objects that an expression or query stored in the catalogue refers to by number. */
+/** Objects that a stored expression or query refers to by number. */
 const numbers = (pattern: string) =>
   `select tree.is_policy, m[1]::oid as oid from tree, pg_catalog.regexp_matches(tree.it, ':(?:${pattern}) (\\d+)', 'g') as m`;
 
 /**
- * Whether a candidate outside pg_catalog cannot be meant: it wants a type that the statement does not reach. pg_catalog must have that name, for text too where
- * a constant could be taken for a type of the category of strings.
+ * Whether a candidate outside pg_catalog is impossible: it needs a type that the statement does not reach, and pg_catalog has the
+ * name too (also for text, where a constant could be taken for a type of the string category).
  */
 const unreachable = (
   types: string,
@@ -60,8 +63,9 @@ const builtInOperator = (more: string) =>
   `select from pg_catalog.pg_operator b where b.oprname = p.oprname and b.oprnamespace = 'pg_catalog'::regnamespace ${more}`;
 
 /**
- * Relations reached through views and partitions, what their stored expressions call, the types of the columns used, and the candidates of each name.
- * A function, operator or cast outside pg_catalog counts when it can be reached with types of pg_catalog or with types that the statement has.
+ * Relations reached through views and partitions, what their stored expressions call, the types of the columns used, and the
+ * candidates of each name. A function, operator or cast outside pg_catalog counts when types of pg_catalog or of the statement
+ * can reach it.
  */
 const query = `with recursive asked(it) as (select $1::text::jsonb),
   ${places('functions')}, ${places('operators')}, ${places('types')},

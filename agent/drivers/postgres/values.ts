@@ -3,7 +3,7 @@ import { readArray } from './array.js';
 import type { Column } from './exchange.js';
 import type { PostgresSession } from './session.js';
 
-/** Names, types and converters of the columns of a result (section 10); asks the server about types it does not know. */
+/** Names, types and converters of a result's columns (section 10); asks the server about types it does not know. */
 export async function describeColumns(columns: readonly Column[], session: PostgresSession): Promise<ResultColumns> {
   const unknown = [...new Set(columns.map((one) => one.typeOid))].filter((oid) => !builtIn.has(oid));
   const looked = unknown.length > 0 ? await lookUpTypes(unknown, session) : new Map<number, TypeInfo>();
@@ -13,7 +13,7 @@ export async function describeColumns(columns: readonly Column[], session: Postg
 
 interface TypeInfo {
   name: string;
-  /** Type of the elements, base type of a domain; null unless it is an array. */
+  /** The element type, or a domain's base type; null unless it is an array. */
   element: string | null;
   delimiter: string;
 }
@@ -23,7 +23,7 @@ const unknownType: TypeInfo = { name: 'unknown', element: null, delimiter: ',' }
 function writerOf(info: TypeInfo): ValueWriter {
   if (info.element === null) return scalarWriters.get(info.name) ?? writeText;
   const writeElement = scalarWriters.get(info.element) ?? writeText;
-  // Cut as bytes, of which those with a meaning are ASCII: an element need not be UTF-8.
+  // Split as bytes, since all significant characters are ASCII: an element need not be UTF-8.
   return (bytes) =>
     readArray(bytes.toString('latin1'), info.delimiter, (text) => writeElement(Buffer.from(text, 'latin1'))) ?? writeText(bytes);
 }
@@ -58,7 +58,7 @@ const arrayOids =
   'int8 1016,float4 1021,float8 1022,oid 1028,macaddr 1040,inet 1041,timestamp 1115,date 1182,time 1183,timestamptz 1185,interval 1187,' +
   'numeric 1231,timetz 1270,bit 1561,varbit 1563,uuid 2951,jsonb 3807';
 
-/** Types whose numbers are fixed in every PostgreSQL. */
+/** Types with the same numbers in every PostgreSQL. */
 const builtIn = new Map<number, TypeInfo>([
   ...pairs(scalarOids).map(([name, oid]): [number, TypeInfo] => [oid, { name, element: null, delimiter: ',' }]),
   ...pairs(arrayOids).map(([name, oid]): [number, TypeInfo] => [oid, { name: `${name}[]`, element: name, delimiter: ',' }]),
