@@ -13,28 +13,28 @@ import { version } from './version.js';
 
 export interface Call {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Segments after the base address; each is percent-encoded (CL-28). */
+  /** Segments after the base address; each one gets percent-encoded (CL-28). */
   path: readonly string[];
   query?: Record<string, string | number | boolean | undefined>;
   /** JSON text. */
   body?: string;
-  /** Tried three times; GET unless said otherwise, POST only when a repetition makes nothing new (CL-10). */
+  /** Tried three times. GET unless set; for a POST only when repeating it creates nothing new (CL-10). */
   repeatable?: boolean;
   timeoutMs?: number;
-  /** Instead of the command's own signal. */
+  /** Replaces the command's own signal. */
   signal?: AbortSignal;
-  /** Statuses of 300 and above that are handed back instead of thrown. */
+  /** Statuses of 300 and above to return instead of throwing. */
   accept?: readonly number[];
 }
 
 export interface Reply {
   status: number;
   text: string;
-  /** The answer as JSON; `server_error` when it is none. */
+  /** The answer as JSON; throws `server_error` when it is not JSON. */
   json(): JsonText;
 }
 
-/** The HTTP side of a command (CL-10); every refusal of the server becomes a CommandFailure. */
+/** The HTTP side of a command (CL-10); every server refusal becomes a CommandFailure. */
 export interface Client {
   call(call: Call): Promise<Reply>;
   close(): void;
@@ -42,14 +42,14 @@ export interface Client {
 
 export interface ClientOptions {
   settings: ServerSettings;
-  /** Awaited before each call; rejects when the address may not be called (HD-60). */
+  /** Awaited before each call; rejects when the address must not be called (HD-60). */
   admit: (() => Promise<void>) | null;
   limits: Limits;
   environment: Record<string, string | undefined>;
   signal: AbortSignal;
-  /** The words of the command, in front of each message. */
+  /** The command's words, the prefix of each message. */
   what: string;
-  /** Told once when the server's version differs (CL-11). */
+  /** Called once when the server's version differs (CL-11). */
   onOtherVersion(server: string): void;
 }
 
@@ -92,7 +92,7 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-/** The server's refusal as `<what was tried>: <server error>` with the server's code and hint. */
+/** The server's refusal as `<what was tried>: <server error>`, with the server's code and hint. */
 export function answerFailure(what: string, status: number, text: string): CommandFailure {
   const body = tryJson(text);
   const error = body?.get('error')?.string();
@@ -119,7 +119,7 @@ function tryJson(text: string): JsonText | null {
   }
 }
 
-/** A connection that failed or broke, 502, 503 and 504 are tried again, 429 after its `Retry-After`. */
+/** Repeats after a failed or broken connection, 502, 503 and 504, and after 429 when its `Retry-After` has passed. */
 async function repeated(
   attempt: () => Promise<ExchangeAnswer>,
   most: number,
@@ -149,7 +149,7 @@ function awayFailure(what: string, baseUrl: URL, error: NoAnswer): CommandFailur
 }
 
 function addressOf(baseUrl: URL, call: Call): URL {
-  // A lone dot is a step in a path even when it is encoded.
+  // A lone dot is a path step even when it is encoded.
   if (call.path.some((segment) => segment === '.' || segment === '..')) throw failure('usage', 'this is no id or name');
   const url = new URL(baseUrl.href);
   url.pathname = `${baseUrl.pathname.replace(/\/$/, '')}/${call.path.map(encodeURIComponent).join('/')}`;
@@ -172,10 +172,10 @@ function headersOf(call: Call, token: string): Record<string, string> {
   return headers;
 }
 
-/** How calls leave this machine: directly, or through the proxy of the environment. */
+/** How calls leave this machine: directly, or through the environment's proxy. */
 interface Way {
   agent: HttpAgent;
-  /** The proxy is asked with the full address. */
+  /** The proxy receives the full address. */
   isForwarded: boolean;
   headers: Record<string, string>;
 }

@@ -5,7 +5,7 @@ import type { Answer } from './output/output.js';
 
 export type Run<Options> = (context: Context, args: readonly string[], options: Options) => Promise<Answer>;
 
-/** A client command as chosen by its words; its code is loaded only now. */
+/** A client command as chosen by its words; `load` imports its code. */
 export interface Chosen {
   what: string;
   args: readonly string[];

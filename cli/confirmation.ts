@@ -4,7 +4,7 @@ import { saysYes } from './options.js';
 import { confirm } from './prompt.js';
 import { isInteractive } from './terminal.js';
 
-/** Asks before something that changes data; without `--yes` and somebody to ask it is `confirmation_required` (CL-18). */
+/** Asks before changing data; without `--yes` and without somebody to ask it fails with `confirmation_required` (CL-18). */
 export async function requireConfirmation(context: Context, question: string): Promise<void> {
   const { terminal, output, what } = context;
   if (saysYes(context.options, terminal.environment)) return;
@@ -14,12 +14,12 @@ export async function requireConfirmation(context: Context, question: string): P
     throw failure('confirmation_required', `${what}: not confirmed, nothing was done`);
 }
 
-/** Whether there is somebody who will be asked. */
+/** Whether a person will be asked. */
 export function willAsk({ terminal, output, options }: Context): boolean {
   return output.mode === 'human' && isInteractive(terminal) && !saysYes(options, terminal.environment);
 }
 
-/** Whether a text begins like a read, so that `execute` does not ask; what it really is the server judges (CL-18). */
+/** Whether a text begins like a read, so that `execute` does not ask; the server decides what it really is (CL-18). */
 export function beginsLikeRead(sql: string): boolean {
   const text = sql.replace(/^(?:\s+|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/)+/, '');
   if (/^(?:SELECT|VALUES|TABLE|SHOW|DESCRIBE)\b/i.test(text)) return true;

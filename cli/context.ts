@@ -11,15 +11,15 @@ export interface Context {
   terminal: Terminal;
   output: Output;
   options: GlobalOptions;
-  /** Aborts at the first interrupt, with the failure to report. */
+  /** Aborts at the first interrupt; its reason is the failure to report. */
   signal: AbortSignal;
-  /** The words of the command, in front of messages. */
+  /** The command's words, the prefix of messages. */
   what: string;
-  /** Read once, when first asked for. */
+  /** Read once, on first use. */
   layers(): Layers;
-  /** Made once, when first asked for; refuses before anything is sent. */
+  /** Created once, on first use; throws before anything is sent. */
   client(): Client;
-  /** Closes the client and says what has to end the output (CL-11). */
+  /** Closes the client and prints the closing warnings (CL-11). */
   close(): void;
 }
 

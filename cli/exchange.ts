@@ -13,7 +13,7 @@ export interface ExchangeCall {
   headers: Record<string, string>;
   body: string | null;
   agent: Agent;
-  /** The full address stands in the request line, as a forwarding proxy wants it. */
+  /** Puts the full address in the request line, as a forwarding proxy needs it. */
   isForwarded: boolean;
   connectMs: number;
   totalMs: number;
@@ -26,7 +26,7 @@ export interface ExchangeAnswer {
   text: string;
 }
 
-/** Why no answer came; `isConnection` when the connection failed or broke, false when the time was up. */
+/** Why no answer came; `isConnection`: the connection failed or broke, false on a timeout. */
 export class NoAnswer extends Error {
   readonly isConnection: boolean;
 
@@ -36,10 +36,10 @@ export class NoAnswer extends Error {
   }
 }
 
-/** A longer answer is refused, so that a wrong server cannot fill the memory; six times the server's default limit of results. */
+/** Refuses longer answers, so that a wrong server cannot fill the memory; six times the server's default limit of results. */
 const maxAnswerLength = 64 * 1024 * 1024;
 
-/** One HTTP call, redirects not followed. Rejects with NoAnswer, or with the reason of the signal. */
+/** One HTTP call; does not follow redirects. Rejects with NoAnswer, or with the signal's reason. */
 export function exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
   return new Promise((resolve, reject) => {
     if (call.signal.aborted) return reject(call.signal.reason);
@@ -66,7 +66,7 @@ export function exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
   });
 }
 
-/** Deadlines and cancellation; the returned function takes them off again. */
+/** Applies deadlines and cancellation; the returned function removes them. */
 function watch(request: ClientRequest, call: ExchangeCall): () => void {
   const total = setTimeout(() => request.destroy(new NoAnswer(`no answer within ${call.totalMs / 1000} s`, false)), call.totalMs);
   const connect = setTimeout(

@@ -1,4 +1,4 @@
-/** Codes made by the command line itself; every other code is the server's own (cli.md section 4). */
+/** Codes of the command line itself; every other code is the server's (cli.md section 4). */
 export type LocalCode =
   | 'usage'
   | 'config_error'
@@ -22,15 +22,15 @@ export type LocalCode =
   | 'interrupted'
   | 'internal_error';
 
-/** How a command ends when it does not succeed: code, message, hint, exit code and `data` as JSON text (CL-12, section 4). */
+/** How an unsuccessful command ends: code, message, hint, exit code and `data` as JSON text (CL-12, section 4). */
 export class CommandFailure extends Error {
   readonly code: string;
   readonly hint: string | null;
-  /** What the server's code means here, where it has several meanings (HT-90). */
+  /** The meaning of the server's code here, when it has several (HT-90). */
   readonly reason: string | null;
   readonly exit: number;
   readonly data: string;
-  /** What people are shown on stdout all the same. */
+  /** Text for people, printed on stdout in spite of the failure. */
   readonly human: (() => string) | null;
 
   constructor(
@@ -48,7 +48,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** A failure made by the command line; its exit code follows from its code. */
+/** A failure of the command line itself; its code determines the exit code. */
 export function failure(
   code: LocalCode,
   message: string,

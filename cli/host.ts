@@ -2,7 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import type { KeyPurpose } from '../db/signing-keys.js';
 import type { KeyCommand } from '../runtime/commands/keys.js';
 
-/** Runs a command of the gateway's own host (cli.md section 13) and answers its exit code; a bad command line is 2 (OP-51). */
+/** Runs a command of the gateway's own host (cli.md section 13) and returns its exit code; a bad command line is 2 (OP-51). */
 export async function runHostCommand(argv: readonly string[]): Promise<number> {
   let start: (() => Promise<number>) | undefined;
   const program = createProgram((chosen) => {
@@ -17,7 +17,7 @@ export async function runHostCommand(argv: readonly string[]): Promise<number> {
   return start ? start() : 2;
 }
 
-/** The tree of these commands, for who wants to know their words. */
+/** The tree of host commands, to read their words. */
 export const hostCommands = (): Command => createProgram(() => {});
 
 type Choose = (start: () => Promise<number>) => void;
@@ -41,7 +41,7 @@ interface CheckOptions {
   format: 'human' | 'json';
 }
 
-/** Each program is loaded only when it is the one to run. */
+/** Loads each program only when it is the one to run. */
 function createProgram(choose: Choose): Command {
   const program = new Command('svc').exitOverride().helpOption('-h, --help', 'print help');
   defineServer(program, choose);
@@ -118,7 +118,7 @@ interface RotateOptions {
   now?: boolean;
 }
 
-/** Seconds of `90s`, `30m`, `24h` or `7d`; at most a year. */
+/** Parses `90s`, `30m`, `24h` or `7d` into seconds; at most a year. */
 function duration(text: string): number {
   const [, count, unit] = /^(\d{1,8})([smhd])$/.exec(text) ?? [];
   const seconds = Number(count) * { s: 1, m: 60, h: 3600, d: 86_400 }[unit as 's' | 'm' | 'h' | 'd'];
@@ -126,7 +126,7 @@ function duration(text: string): number {
   return seconds;
 }
 
-/** `--config` wherever it stands: a parent command takes it from the command line before the child sees it. */
+/** `--config` in any position: a parent command consumes it before the child sees it. */
 function configOf(command: Command): string {
   return command.optsWithGlobals<{ config: string }>().config;
 }
@@ -160,12 +160,12 @@ function defineConfig(program: Command, choose: Choose): void {
     );
 }
 
-/** A bad command line is thrown, not the end of the process. */
+/** A bad command line throws instead of ending the process. */
 function define(parent: Command, name: string, description: string): Command {
   return parent.command(name).description(description).exitOverride();
 }
 
-/** CF-1: `server.toml` of the working directory unless told otherwise. */
+/** CF-1: `server.toml` in the working directory by default. */
 function configOption(): Option {
   return new Option('--config <file>', 'server.toml').default('server.toml');
 }

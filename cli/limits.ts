@@ -1,2 +1,2 @@
-/** The longest `--timeout` in seconds: timers of the runtime end at 2^31 - 1 ms. */
+/** The longest `--timeout` in seconds: Node's timers are limited to 2^31 - 1 ms. */
 export const maxTimeoutSecs = 2_147_483;

@@ -1,7 +1,7 @@
 import { plainWords } from './options.js';
 import { version } from './version.js';
 
-/** The program `svc`: runs a command line (without node and script) and answers its exit code. */
+/** Runs a command line of `svc` (without node and script) and returns its exit code. */
 export async function main(argv: string[]): Promise<number> {
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v')) {
     process.stdout.write(`svc ${version}\n`);
@@ -12,7 +12,7 @@ export async function main(argv: string[]): Promise<number> {
   return runCommandLine(argv, processTerminal());
 }
 
-/** The first plain word says whose command it is (CL-60). */
+/** The first plain word decides (CL-60). */
 function isHostCommand(argv: readonly string[]): boolean {
   return ['server', 'worker', 'dev', 'config'].includes(plainWords(argv)[0] ?? '');
 }

@@ -1,6 +1,6 @@
 import type { OutputMode } from './output/output.js';
 
-/** Options that every client command takes (cli.md section 1). */
+/** Options of every client command (cli.md section 1). */
 export interface GlobalOptions {
   config?: string;
   mergeGlobal?: boolean;
@@ -13,7 +13,7 @@ export interface GlobalOptions {
   color?: boolean;
 }
 
-/** The output mode as far as the raw words tell it, for errors that come before they are parsed (CL-01). */
+/** The output mode according to the unparsed words, for errors before parsing (CL-01). */
 export function modeOf(argv: readonly string[]): OutputMode {
   const words = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
   const given = words.flatMap((word, index) =>
@@ -29,7 +29,7 @@ export function saysYes(options: GlobalOptions, environment: Record<string, stri
   return options.yes === true || ['1', 'true', 'yes'].includes(environment.SVC_YES ?? '');
 }
 
-/** The words of a command line that are neither options nor values of the options of every command. */
+/** The words of a command line that are neither global options nor their values. */
 export function plainWords(argv: readonly string[]): string[] {
   return argv.filter((word, index) => !word.startsWith('-') && !valueOptions.has(argv[index - 1] ?? ''));
 }

@@ -1,3 +1,3 @@
-/** What `policy list --kind` takes. */
+/** The values of `policy list --kind`. */
 export const policyKinds = ['workflow', 'execution', 'result', 'sql-review'] as const;
 export type PolicyKind = (typeof policyKinds)[number];

@@ -14,7 +14,7 @@ import { plainWords } from './options.js';
 
 export type Parsed = { kind: 'text'; text: string } | { kind: 'command'; chosen: Chosen };
 
-/** Reads the words of a command line; a bad one is a `usage` failure (CL-01). Nothing is read or sent. */
+/** Parses a command line; a bad one is a `usage` failure (CL-01). Reads no files and sends nothing. */
 export function parseCommandLine(argv: readonly string[], version: string): Parsed {
   let chosen: Chosen | undefined;
   let text = '';
@@ -29,7 +29,7 @@ export function parseCommandLine(argv: readonly string[], version: string): Pars
     });
   };
   const [group, command] = plainWords(argv);
-  // `migrate repair --version V` names a migration; everywhere else the option is the program's.
+  // In `migrate repair`, `--version V` names a migration; everywhere else it is the program's option.
   const program = createProgram(group === 'migrate' && command === 'repair' ? null : version, bind);
   const collect = (part: string) => {
     text += part;
@@ -92,7 +92,7 @@ function wordsOf(command: Command): string {
   return parent?.parent ? `${wordsOf(parent)} ${command.name()}` : command.name();
 }
 
-/** A group without its subcommand shows the help on stderr in commander; here it is a usage error like the others. */
+/** For a group without a subcommand, commander prints the help on stderr; here it is a usage error like the others. */
 function usage(error: CommanderError, help: string) {
   const message = error.code === 'commander.help' ? 'a subcommand is missing' : error.message.replace(/^error: /, '');
   if (/^unknown option '-.*\s/s.test(message))
@@ -100,7 +100,7 @@ function usage(error: CommanderError, help: string) {
   return failure('usage', message.split('\n').join('; '), { hint: help });
 }
 
-/** The help of the command that the words name as far as they do. */
+/** The help of the deepest command that the words name. */
 function helpOf(program: Command, argv: readonly string[]): string {
   let command = program;
   for (const word of argv) command = command.commands.find((child) => child.name() === word) ?? command;

@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline';
 import type { Terminal } from './terminal.js';
 
-/** Asks on stderr and reads one line of stdin; true only for y or yes. Rejects with the signal's reason. */
+/** Asks on stderr and reads one line from stdin; true only for y or yes. Rejects with the signal's reason. */
 export function confirm(terminal: Terminal, question: string, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
-    // Not a terminal for readline: it would switch to raw mode, and Ctrl-C would no longer be a signal.
+    // Without `terminal`: readline would switch to raw mode, and Ctrl-C would no longer be a signal.
     const lines = createInterface({ input: terminal.stdin, terminal: false });
     const end = (settle: () => void) => {
       settle();

@@ -6,8 +6,8 @@ import { connect as connectTls } from 'node:tls';
 import { isPrivateHost } from './config/address.js';
 
 /**
- * The proxy that the environment names for an address, or null (CL-10). Loopback is always reached directly, and so is plain http to
- * the private hosts it may go to: a proxy would read the token. Through https a proxy sees only the host's name.
+ * The environment's proxy for an address, or null (CL-10). Loopback is always direct, and so is plain http to the allowed private
+ * hosts: a proxy would read the token. With https a proxy sees only the host name.
  */
 export function proxyFor(url: URL, environment: Record<string, string | undefined>): URL | null {
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -20,7 +20,7 @@ export function proxyFor(url: URL, environment: Record<string, string | undefine
   return proxy !== null && (proxy.protocol === 'http:' || proxy.protocol === 'https:') ? proxy : null;
 }
 
-/** Connections to a proxy that is asked with the full address of each call. */
+/** Connections to a proxy that receives the full address of each call. */
 export class ForwardAgent extends HttpAgent {
   private readonly proxy: URL;
 
@@ -48,7 +48,7 @@ export class TunnelAgent extends HttpsAgent {
 
   override createConnection(options: RequestOptions, callback?: (error: Error | null, stream: Duplex) => void): undefined {
     const { proxy, ca } = this;
-    // The runtime passes no stream with an error; only its types want one.
+    // The runtime passes no stream with an error; only its types require one.
     const fail = callback as ((error: Error) => void) | undefined;
     const send = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
     const host = String(options.host);
@@ -85,7 +85,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** NO_PROXY: names with everything below them, with or without a leading dot, addresses, or `*`. */
+/** NO_PROXY: names including their subdomains, with or without a leading dot, addresses, or `*`. */
 function isExcepted(host: string, environment: Record<string, string | undefined>): boolean {
   const entries = (environment.no_proxy || environment.NO_PROXY || '')
     .split(',')

@@ -6,7 +6,7 @@ import { createOutput, type Output } from './output/output.js';
 import type { Terminal } from './terminal.js';
 import { version } from './version.js';
 
-/** Runs one client command line and answers its exit code; whatever happens, `json` and `quiet` print one line (CL-I2). */
+/** Runs one client command line and returns its exit code; `json` and `quiet` always print exactly one line (CL-I2). */
 export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
   const early = createOutput(terminal, modeOf(argv), argv.includes('--no-color'));
   try {

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** Everything a command touches of its process, so that tests can hand in their own. Times in milliseconds. */
+/** Everything a command uses of its process, so that tests can replace it. Times in milliseconds. */
 export interface Terminal {
   environment: Record<string, string | undefined>;
   directory: string;
@@ -11,7 +11,7 @@ export interface Terminal {
   now(): number;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called. */
   onInterrupt(callback: () => void): () => void;
-  /** Ends the process at once; only for a second interrupt. */
+  /** Ends the process immediately; only for a second interrupt. */
   exitNow(code: number): void;
 }
 
@@ -21,15 +21,15 @@ export interface Limits {
   /** Added to the wait of a request long poll. */
   waitGraceMs: number;
   streamMs: number;
-  /** Between two tries of a call that is safe to repeat. */
+  /** Between two tries of a repeatable call. */
   retryPauseMs: number;
   /** The longest Retry-After that is honoured. */
   retryAfterMaxMs: number;
-  /** How long a wait goes on before progress is asked for, so that quick statements cost no second call. */
+  /** How long to wait before asking for progress, so that quick statements need no second call. */
   progressDelayMs: number;
-  /** The least time from one look at a request to the next. */
+  /** The shortest interval between two looks at a request. */
   paceMs: number;
-  /** Progress that is not redrawn repeats an unchanged state after this time. */
+  /** The interval at which progress that is not redrawn repeats an unchanged state. */
   progressRepeatMs: number;
 }
 
@@ -46,7 +46,7 @@ export const standardLimits: Limits = {
   progressRepeatMs: 29_000,
 };
 
-/** The terminal of this process. A reader of stdout that goes away ends the process quietly. */
+/** This process's terminal. When the reader of stdout goes away, the process ends quietly. */
 export function processTerminal(): Terminal {
   process.stdout.on('error', () => process.exit(1));
   return {
@@ -67,7 +67,7 @@ export function processTerminal(): Terminal {
   };
 }
 
-/** Whether somebody can be asked: questions go to stderr, answers come from stdin. */
+/** Whether a person can be asked: questions go to stderr, answers come from stdin. */
 export function isInteractive(terminal: Terminal): boolean {
   return terminal.stdin.isTTY === true && terminal.stderr.isTTY === true;
 }

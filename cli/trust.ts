@@ -6,7 +6,7 @@ import { visible } from './output/visible.js';
 import { confirm } from './prompt.js';
 import { isInteractive, type Terminal } from './terminal.js';
 
-/** Who asks a person, and in front of which words. */
+/** The terminal to ask on, and the message prefix. */
 interface Asking {
   terminal: Terminal;
   output: Output;
@@ -15,8 +15,8 @@ interface Asking {
 }
 
 /**
- * What has to be awaited before the first call (HD-60): null when the address is the person's own or trusted, else the question. Throws
- * where nobody can be asked; `--yes` is no answer to this question.
+ * What to await before the first call (HD-60): null when the address is the person's own or trusted, else the question. Throws
+ * when nobody can be asked; `--yes` does not answer this question.
  */
 export function trustGate(settings: ServerSettings, asking: Asking): (() => Promise<void>) | null {
   const { terminal, output } = asking;
@@ -33,7 +33,7 @@ export function trustGate(settings: ServerSettings, asking: Asking): (() => Prom
   };
 }
 
-/** A build server may offer a terminal, but nobody sits before it. */
+/** A build server may offer a terminal, but nobody is watching it. */
 const isBuildServer = ({ environment }: Asking['terminal']) => !['', '0', 'false'].includes(environment.CI ?? '');
 
 async function ask(entry: TrustEntry, settings: ServerSettings, file: string, asking: Asking): Promise<void> {

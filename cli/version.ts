@@ -1,2 +1,2 @@
-/** The version of both programs; a test holds it equal to that of package.json. */
+/** The version of both programs; a test keeps it equal to package.json's. */
 export const version = '0.1.0';

@@ -4,8 +4,8 @@ import { failure } from './failure.js';
 export type TimeUse = 'expires' | 'since' | 'until';
 
 /**
- * An instant as RFC 3339 text (CL-28): `<n>d`, `<n>h`, `<n>m` from `now` (milliseconds; forward for `expires`, back for the others),
- * `YYYY-MM-DD` (end of that day in UTC, start of it for `since`), or RFC 3339 with an offset. Anything else is a usage error.
+ * Converts to RFC 3339 (CL-28): `<n>d`, `<n>h`, `<n>m` from `now` (milliseconds; forward for `expires`, back otherwise),
+ * `YYYY-MM-DD` (end of that day in UTC, its start for `since`), or RFC 3339 with an offset. Anything else is a usage error.
  */
 export function parseWhen(text: string, use: TimeUse, now: number): string {
   const relative = /^(\d{1,6})([dhm])$/.exec(text);

@@ -4,7 +4,7 @@ import { showValue } from '../output/details.js';
 import type { Answer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
 
-/** `svc agents`: who runs what was approved, and how they are. */
+/** `svc agents`: the agents and their state. */
 export async function listAgents(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'agents'] });
   const rows = (reply.json().get('agents')?.items() ?? []).map(rowOf);
@@ -23,9 +23,9 @@ function rowOf(agent: JsonText): string[] {
   const seen = showValue(agent.get('last_seen_at')) !== '';
   const scopes = agent.get('capabilities')?.get('scopes')?.items() ?? [];
   const pairs = scopes.map((scope) => `${showValue(scope.get('database'))}/${showValue(scope.get('environment'))}`);
-  // Two processes with one token disturb each other (AG-13).
+  // Two processes with one token interfere with each other (AG-13).
   const doubled = text('duplicate_instances') === 'true' ? ', two instances' : '';
-  // Whoever has it may serve every database (HD-10).
+  // Its holder may serve every database (HD-10).
   const unscoped = text('unscoped') === 'true' ? ', unscoped token' : '';
   return [
     text('id'),

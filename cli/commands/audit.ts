@@ -23,7 +23,7 @@ export interface AuditListOptions {
   resultFormat?: ResultFormat;
 }
 
-/** `svc audit list`, newest first; database and environment filter only when given as options. */
+/** `svc audit list`, newest first; filters by database and environment only when the options are given. */
 export async function listAuditEvents(context: Context, _: readonly string[], options: AuditListOptions): Promise<Answer> {
   const now = context.terminal.now();
   const since = options.since === undefined ? undefined : parseWhen(options.since, 'since', now);

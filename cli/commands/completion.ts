@@ -11,13 +11,13 @@ import type { Answer } from '../output/output.js';
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 
-/** `svc completion SHELL`: asks no server, expands nothing, and does without names when the files cannot be read (CL-46). */
+/** `svc completion SHELL`: calls no server, expands no variables, and omits names when the files cannot be read (CL-46). */
 export async function printCompletion(context: Context, [shell]: readonly string[], program: Command): Promise<Answer> {
   const script = scripts[shell as Shell](wordTable(program, hostCommands(), namesOf(context)));
   return { data: JSON.stringify(script), human: () => script };
 }
 
-/** What the files name; a name that is none (HT-71) would be code in a shell. */
+/** The files' names; anything that is not a valid name (HT-71) would be code in a shell. */
 function namesOf({ options, terminal }: Context): Known {
   try {
     const { files } = loadLayers(options, terminal, () => undefined);

@@ -3,7 +3,7 @@ import { showValue } from '../output/details.js';
 import type { Answer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
 
-/** `svc databases`: the registered pairs that the caller may view. */
+/** `svc databases`: the registered databases that the caller may view. */
 export async function listDatabases(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'databases'] });
   const pairs = reply.json().get('databases')?.items() ?? [];

@@ -33,7 +33,7 @@ export async function execute(context: Context, args: readonly string[], options
   );
 }
 
-/** The SQL of the argument or the file, `-` for stdin; text that is empty or not UTF-8 is a usage error. */
+/** The SQL of the argument or the file, `-` for stdin; empty or non-UTF-8 text is a usage error. */
 export async function readStatement(context: Context, argument: string | undefined, file: string | undefined): Promise<string> {
   const { what, terminal } = context;
   if (argument !== undefined && file !== undefined) throw failure('usage', `${what}: give the SQL or --file, not both`);
@@ -61,7 +61,7 @@ function readFile(what: string, path: string): Uint8Array {
   }
 }
 
-/** The server takes 100,000 bytes (RQ-12); a little more is read so that its own refusal names the limit. */
+/** The server accepts 100,000 bytes (RQ-12). Reads a little more, so that the server's own refusal names the limit. */
 const maxInputBytes = 4 * 1024 * 1024;
 
 async function readAll(stdin: Readable, signal: AbortSignal): Promise<Uint8Array> {

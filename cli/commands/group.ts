@@ -14,7 +14,6 @@ export async function listGroups(context: Context): Promise<Answer> {
   };
 }
 
-/** `svc group show NAME`. */
 export async function showGroup(context: Context, args: readonly string[]): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'groups', args[0]!] });
   const rows = [

@@ -15,7 +15,9 @@ interface InitOptions {
 
 const files = { 'svc.toml': svcToml, 'server.toml': serverToml, 'agent.toml': agentToml };
 
-/** `svc init` (CL section 6): writes the three configuration files, none of them over an existing one without `--force`; calls no server. */
+/**
+ * `svc init` (CL section 6): writes the three configuration files; overwrites existing ones only with `--force`. Calls no server.
+ */
 export async function init(context: Context, _: readonly string[], options: InitOptions): Promise<Answer> {
   const { outputDir, force = false, dryRun = false } = options;
   const folder = resolve(context.terminal.directory, outputDir);
@@ -41,7 +43,7 @@ export async function init(context: Context, _: readonly string[], options: Init
 function write(folder: string, written: readonly { file: string; text: string }[], force: boolean): void {
   try {
     mkdirSync(folder, { recursive: true });
-    // `wx` fails for a file that somebody else has made in the meantime.
+    // `wx` fails for a file created in the meantime.
     for (const { file, text } of written) writeFileSync(file, text, { flag: force ? 'w' : 'wx' });
   } catch (error) {
     const { code, path } = error as NodeJS.ErrnoException;

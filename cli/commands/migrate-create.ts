@@ -7,7 +7,7 @@ import { failure } from '../failure.js';
 import { migrationNames } from '../migrations/directory.js';
 import type { Answer } from '../output/output.js';
 
-/** `svc migrate create NAME` (MI-06): makes the directory and an empty migration; never over a file that is there. */
+/** `svc migrate create NAME` (MI-06): creates the directory and an empty migration; never overwrites a file. */
 export async function createMigration(context: Context, [name]: readonly string[]): Promise<Answer> {
   const { terminal, what, layers, options } = context;
   if (!name?.trim() || name.length > 200) throw failure('usage', `${what}: a name has 1 to 200 characters`);
@@ -18,7 +18,7 @@ export async function createMigration(context: Context, [name]: readonly string[
   const path = join(shown, fileNameOf(version, name));
   try {
     mkdirSync(directory, { recursive: true });
-    // `wx` fails for a file that somebody else has made in the meantime.
+    // `wx` fails for a file created in the meantime.
     writeFileSync(join(directory, fileNameOf(version, name)), empty, { flag: 'wx' });
   } catch (error) {
     throw failure(

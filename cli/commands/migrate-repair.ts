@@ -12,7 +12,7 @@ export interface RepairOptions extends SubmitOptions {
   version?: string;
 }
 
-/** `svc migrate repair`: corrects the list of applied versions; its four options are all needed (cli.md section 6). */
+/** `svc migrate repair`: corrects the list of applied versions; requires all four options (cli.md section 6). */
 export async function repairMigrations(context: Context, _: readonly string[], options: RepairOptions): Promise<Answer> {
   const { what, output } = context;
   const { action, version, emergency, reason } = options;

@@ -17,12 +17,12 @@ export interface MigrateOptions extends SubmitOptions {
   after?: string;
 }
 
-/** `svc migrate up`: every file, or those after a version; the agent knows which are applied (MI-10). */
+/** `svc migrate up`: sends every file, or those after a version; the agent knows which are applied (MI-10). */
 export function migrateUp(context: Context, _: readonly string[], options: MigrateOptions): Promise<Answer> {
   return migrate(context, 'up', options, options.count ?? null);
 }
 
-/** `svc migrate down`: every file with a down part, and how many to revert (MI-10). */
+/** `svc migrate down`: sends every file with a down part, and how many to revert (MI-10). */
 export function migrateDown(context: Context, _: readonly string[], options: MigrateOptions): Promise<Answer> {
   return migrate(context, 'down', options, options.count ?? 1);
 }
@@ -59,7 +59,10 @@ async function migrate(
   return deliver(context, followed, { names }, (id) => output.noteStyle.dim(`request ${id} executed`));
 }
 
-/** What the review rules find, before somebody says yes. Who may not ask for it, or asks an older server, is not told; the request itself is judged anyway. */
+/**
+ * Shows what the review rules find before the confirmation. Silent when the caller may not ask or the server is older; the
+ * request itself is judged anyway.
+ */
 async function noteFindings(
   context: Context,
   { detail: sql, ...target }: { database: string; environment: string; operation: string; detail: string },
@@ -74,7 +77,7 @@ async function noteFindings(
   }
 }
 
-/** The server names the place in the request; people know the file. */
+/** The server names the position in the request; people know the file. */
 function withFile(error: CommandFailure, path: string, migrations: readonly LocalMigration[]): CommandFailure {
   const { code, message, hint, exit, data } = error;
   const at = /^migrations\[(\d+)\]/.exec(hint ?? '')?.[1];

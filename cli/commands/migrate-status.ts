@@ -17,7 +17,7 @@ interface Line {
   status: MigrationState;
 }
 
-/** `svc migrate status`: what the agent says is applied, joined with the local files (MI-51). */
+/** `svc migrate status`: the versions applied according to the agent, joined with the local files (MI-51). */
 export async function migrateStatus(context: Context, _: readonly string[], options: SubmitOptions): Promise<Answer> {
   const { terminal, what, output } = context;
   const layers = context.layers();
@@ -57,7 +57,7 @@ function statusTable({ output: { style } }: Context, lines: readonly Line[]): st
   });
 }
 
-/** `2 applied, 1 pending`; no part that is 0. */
+/** `2 applied, 1 pending`; omits parts that are 0. */
 function summary(lines: readonly Line[]): string {
   const counts = (Object.keys(paints) as MigrationState[]).flatMap((state) => {
     const number = lines.filter(({ status }) => status === state).length;

@@ -14,7 +14,7 @@ export interface PolicyListOptions {
 
 interface List {
   path: string;
-  /** The key of the list in its answer. */
+  /** The list's key in the answer. */
   key: string;
   header: string[];
   row(item: JsonText): string[];

@@ -10,7 +10,7 @@ export interface PolicyResolveOptions {
   operation?: string;
 }
 
-/** `svc policy resolve DB ENV`: what a request on the pair would meet now, for one operation or all. */
+/** `svc policy resolve DB ENV`: the policies that apply to a request now, for one operation or all. */
 export async function resolvePolicies(context: Context, args: readonly string[], options: PolicyResolveOptions): Promise<Answer> {
   const [database, environment] = args;
   const query = { database, environment, operation: options.operation };

@@ -16,7 +16,7 @@ export interface PreflightOptions {
   explainTimeout?: number;
 }
 
-/** `svc preflight` (CL-30): the whole answer, exit 1 when it is `blocked`. */
+/** `svc preflight` (CL-30): prints the whole answer; exits 1 when it is `blocked`. */
 export async function preflight(context: Context, args: readonly string[], options: PreflightOptions): Promise<Answer> {
   const sql = await readStatement(context, args[0], options.file);
   const database = databaseName(context.layers(), context.options);
@@ -73,7 +73,7 @@ function verdictLines(answer: JsonText, style: Style): string[] {
   ];
 }
 
-/** Who has to approve, step by step; nothing in the blocked form, which knows no workflow policy. */
+/** Who must approve, step by step; empty in the blocked form, which has no workflow policy. */
 function approvalLines(policy: JsonText | undefined, style: Style): string[] {
   const workflow = policy?.get('workflow_id')?.string();
   if (policy === undefined || workflow == null) return [];
@@ -86,7 +86,7 @@ function approvalLines(policy: JsonText | undefined, style: Style): string[] {
   });
   return [
     isAuto ? style.green('approved at once') : 'needs approval',
-    // A text of higher risk would need them.
+    // A riskier text would need these approvals.
     ...(isAuto ? needed.map((line) => style.dim(`not asked: ${line}`)) : needed),
     ...(says('caller_can_submit') ? [] : [style.red('you may not submit it')]),
     ...(says('require_reason') ? ['a reason is required'] : []),
@@ -94,7 +94,7 @@ function approvalLines(policy: JsonText | undefined, style: Style): string[] {
   ];
 }
 
-/** What helps; the reason of a refusal, which is a hint too (PF-20), stands among the findings already. */
+/** The hints. A refusal's reason is a hint too (PF-20), but it is already among the findings. */
 function hintLines(answer: JsonText): string[] {
   const messages = new Set(findingsOf(answer).map((finding) => textOf(finding, 'message')));
   return ['fix_hints', 'next_actions']

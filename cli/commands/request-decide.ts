@@ -13,7 +13,7 @@ export interface ApproveOptions {
   as?: string;
 }
 
-/** `svc request approve ID`: an approval that was given already, or came too late, is `already_approved`. */
+/** `svc request approve ID`: a repeated or late approval is `already_approved`. */
 export async function approveRequest(context: Context, args: readonly string[], options: ApproveOptions): Promise<Answer> {
   if (options.as !== undefined && !/^(user|group|role):./.test(options.as))
     throw failure('usage', 'request approve: --as takes a selector: user:<id>, group:<name> or role:<name>');
@@ -33,14 +33,13 @@ export async function approveRequest(context: Context, args: readonly string[], 
   };
 }
 
-/** `svc request reject ID`. */
 export async function rejectRequest(context: Context, args: readonly string[], options: { comment?: string }): Promise<Answer> {
   const id = await resolveRequestId(context, args[0]!);
   const reply = await post(context, id, 'reject', comment(options), []);
   return { data: reply.text, human: () => `${paintStatus(context.output.style, 'rejected')}: request ${id}\n` };
 }
 
-/** `svc request cancel ID`: 202 means that it is still running; work that was committed is told as such. */
+/** `svc request cancel ID`: 202 means that it is still running; reports work that was committed. */
 export async function cancelRequest(context: Context, args: readonly string[], options: { reason?: string }): Promise<Answer> {
   const id = await resolveRequestId(context, args[0]!);
   const before = await lookAtRequest(context, id, false, context.signal);
@@ -69,7 +68,7 @@ function post(context: Context, id: string, action: string, body: object, accept
     path: ['api', 'requests', id, action],
     body: JSON.stringify(body),
     accept,
-    // A cancel of a running request waits up to 20 s on the server, within the 30 s of a call.
+    // The server waits up to 20 s when it cancels a running request, within the 30 s of a call.
   });
 }
 

@@ -15,7 +15,7 @@ export interface RequestListOptions {
   offset?: number;
 }
 
-/** `svc request list`: database and environment filter only when given as options. */
+/** `svc request list`: filters by database and environment only when the options are given. */
 export async function listRequests(context: Context, _: readonly string[], options: RequestListOptions): Promise<Answer> {
   const reply = await context.client().call({
     method: 'GET',
@@ -78,7 +78,7 @@ function waitsFor(status: string, approvers: string): string {
   return status === 'dispatched' ? 'agent' : '';
 }
 
-/** On a terminal eight characters, when they tell the requests of the page apart; elsewhere ids in full, for scripts. */
+/** On a terminal, eight characters if those distinguish the page's requests; elsewhere full ids, for scripts. */
 function shortIds(context: Context, requests: readonly JsonText[]): (id: string) => string {
   const short = new Set(requests.map((request) => request.get('id')?.string()?.slice(0, 8)));
   return context.terminal.stdout.isTTY === true && short.size === requests.length ? (id) => id.slice(0, 8) : (id) => id;

@@ -27,7 +27,7 @@ export interface ResultOptions extends DeliveryOptions {
   limit?: number;
 }
 
-/** `svc request wait ID`: waits for approval too; resumes only when asked to (CL-22). */
+/** `svc request wait ID`: waits for approval too; resumes only with the option (CL-22). */
 export async function waitForRequest(context: Context, args: readonly string[], options: WaitOptions): Promise<Answer> {
   const id = await resolveRequestId(context, args[0]!);
   const resume = options.resume === true;
@@ -35,7 +35,7 @@ export async function waitForRequest(context: Context, args: readonly string[], 
   return deliver(context, followInterruptibly(context, task, options.timeout ?? 0), options, () => ended(context, id));
 }
 
-/** `svc request resume ID`: 409 `already_dispatched` is no error, the wait goes on (CL-23). */
+/** `svc request resume ID`: 409 `already_dispatched` is no error, the wait continues (CL-23). */
 export async function resumeRequest(context: Context, args: readonly string[], options: ResumeOptions): Promise<Answer> {
   const id = await resolveRequestId(context, args[0]!);
   try {
@@ -48,7 +48,7 @@ export async function resumeRequest(context: Context, args: readonly string[], o
   return deliver(context, followInterruptibly(context, task, options.timeout ?? 0), options, () => ended(context, id));
 }
 
-/** `svc request result ID`: the stored result; its exit code is that of the statement (section 4). */
+/** `svc request result ID`: the stored result; exits with the statement's code (section 4). */
 export async function requestResult(context: Context, args: readonly string[], options: ResultOptions): Promise<Answer> {
   if (options.list === true) {
     if (options.execution !== undefined || options.output !== undefined)
@@ -69,7 +69,7 @@ export async function requestExecutions(context: Context, args: readonly string[
   return { data: reply.text, human: () => executionsTable(context, executions) };
 }
 
-/** Executions, newest first, as a table; one sentence when there are none. */
+/** A table of executions, newest first; a sentence when there are none. */
 export function executionsTable(context: Context, executions: readonly JsonText[]): string {
   if (executions.length === 0) return 'It has not run yet.\n';
   const { style } = context.output;

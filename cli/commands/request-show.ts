@@ -13,7 +13,7 @@ import { visible } from '../output/visible.js';
 import { resolveRequestId } from '../request-id.js';
 import { executionsTable } from './request-run.js';
 
-/** `svc request show ID` (CL-31); in human mode the executions are asked for too. */
+/** `svc request show ID` (CL-31); human mode also reads the executions. */
 export async function showRequest(context: Context, args: readonly string[]): Promise<Answer> {
   const id = await resolveRequestId(context, args[0]!);
   const client = context.client();
@@ -25,7 +25,7 @@ export async function showRequest(context: Context, args: readonly string[]): Pr
   return { data: reply.text, human: () => page(context, request, executions) };
 }
 
-/** The page is of use without them: a failure is a warning. */
+/** The page is useful without executions: a failure is only a warning. */
 async function readExecutions(context: Context, id: string): Promise<JsonText[] | null> {
   return context
     .client()
@@ -93,14 +93,14 @@ function headLines(context: Context, request: JsonText): string[] {
     .map(([label, value]) => `${context.output.style.dim(label.padEnd(12))}${value}`);
 }
 
-/** The schemas in which the tables of the request were looked for, unless that says nothing. */
+/** The schemas that resolved the request's tables, unless they are the default. */
 function searchPathOf(request: JsonText): string {
   const path = request.get('search_path');
   const schemas = path?.kind === 'array' ? path.items().map((schema) => visible(schema.string() ?? '')) : ['public'];
   return schemas.join() === 'public' ? '' : schemas.join(', ');
 }
 
-/** Who has to act now, after the status. */
+/** Who must act next, shown after the status. */
 function whoseTurn(request: JsonText): string {
   const status = textOf(request, 'status');
   const hint = textOf(request, 'queue_hint');
@@ -112,7 +112,7 @@ function whoseTurn(request: JsonText): string {
   return '';
 }
 
-/** The clock that runs: the pending one, else the one until which it can be resumed. */
+/** The deadline that applies: the pending one, else the one for resuming. */
 function deadlineOf(request: JsonText): { label: string; at: string } {
   const status = textOf(request, 'status');
   if (status === 'pending') return { label: 'expires', at: textOf(request, 'expires_at') };

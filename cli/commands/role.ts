@@ -4,7 +4,7 @@ import { showValue } from '../output/details.js';
 import type { Answer } from '../output/output.js';
 import { visible } from '../output/visible.js';
 
-/** `svc role list`: what each role permits and where; a table would cut the permissions off. */
+/** `svc role list`: what each role permits and where; no table, because it would truncate the permissions. */
 export async function listRoles(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'roles'] });
   const roles = reply.json().get('roles')?.items() ?? [];
@@ -25,7 +25,7 @@ function roleText(context: Context, role: JsonText): string {
 
 const lineWidth = 100;
 
-/** Texts side by side, a new line when one would be too long. */
+/** Joins texts on a line, and starts a new line when one would be too long. */
 function linesOf(texts: readonly string[]): string[] {
   const lines: string[] = [];
   for (const text of texts) {
@@ -36,7 +36,7 @@ function linesOf(texts: readonly string[]): string[] {
   return lines;
 }
 
-/** As it is spelt in `server.toml`. */
+/** As written in `server.toml`. */
 function permissionText(entry: JsonText): string {
   const perm = visible(entry.get('perm')?.string() ?? '');
   return entry.get('ownership')?.string() === 'any' && perm !== '*' ? `${perm}:any` : perm;

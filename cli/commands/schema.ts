@@ -13,7 +13,9 @@ export interface SchemaOptions {
   full?: boolean;
 }
 
-/** `svc schema`: tables and their sizes, one table, or all in full. The server chooses the environment when none is named (SC-1). */
+/**
+ * `svc schema`: tables and their sizes, one table, or all in full. The server chooses the environment when none is given (SC-1).
+ */
 export async function showSchema(context: Context, _: readonly string[], options: SchemaOptions): Promise<Answer> {
   const layers = context.layers();
   const reply = await context.client().call({
@@ -35,7 +37,7 @@ export async function showSchema(context: Context, _: readonly string[], options
   return { data: reply.text, human, note: headLine(answer, tables.length) };
 }
 
-/** What is shown is the last good snapshot, which a later sync may have failed to replace (SC-2). */
+/** Shows the last good snapshot, which a later sync may have failed to replace (SC-2). */
 function warnOfAge(context: Context, answer: JsonText): void {
   const status = answer.get('status')?.string() ?? '';
   if (status === 'ready') return;

@@ -27,7 +27,7 @@ export interface TokenListOptions {
   type?: string;
 }
 
-/** `svc token create`: the new token alone on stdout, what it is on stderr; it is shown this once (CL-02). */
+/** `svc token create`: only the new token on stdout, its description on stderr; the token is shown only once (CL-02). */
 export async function createToken(context: Context, _: readonly string[], options: TokenCreateOptions): Promise<Answer> {
   const { type, subject } = subjectOf(options);
   const unlimited = options.scopeCeiling === false;
@@ -75,7 +75,7 @@ function subjectOf(options: TokenCreateOptions): { type: 'user' | 'agent'; subje
   return { type, subject: agent ?? subject };
 }
 
-/** `svc token list`; the filters are applied here, because the endpoint has none. */
+/** `svc token list`; filters here, because the endpoint has no filters. */
 export async function listTokens(context: Context, _: readonly string[], options: TokenListOptions): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'tokens'] });
   const wanted: [string, string | undefined][] = [
@@ -95,7 +95,6 @@ export async function listTokens(context: Context, _: readonly string[], options
   };
 }
 
-/** `svc token revoke ID`. */
 export async function revokeToken(context: Context, args: readonly string[]): Promise<Answer> {
   const id = args[0]!;
   await requireConfirmation(context, `Revoke the token ${id}?`);
@@ -115,7 +114,6 @@ export async function revokeToken(context: Context, args: readonly string[]): Pr
   };
 }
 
-/** `svc token inspect ID`. */
 export async function inspectToken(context: Context, args: readonly string[]): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'tokens', args[0]!, 'inspect'] });
   expectOk(context, reply.status);

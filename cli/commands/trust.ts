@@ -13,7 +13,7 @@ interface TrustOptions {
   remove?: boolean;
 }
 
-/** `svc trust [URL]` (HD-60): an address that is named must be the one of `svc.toml`; without one the person is asked. Calls no server. */
+/** `svc trust [URL]` (HD-60): a given address must be the one in `svc.toml`; without one it asks the person. Calls no server. */
 export async function trust(context: Context, [named]: readonly string[], options: TrustOptions): Promise<Answer> {
   if (options.list === true && (options.remove === true || named !== undefined)) throw failure('usage', '--list stands alone');
   const file = trustedFile(context.terminal.environment);
@@ -42,7 +42,7 @@ function listTrusted(file: string): Answer {
   };
 }
 
-/** Without an address everything of the folder. */
+/** Without an address, removes all entries of the folder. */
 async function removeTrusted(file: string, folder: string, address: string | null): Promise<Answer> {
   const isMeant = (entry: TrustEntry) => entry.folder === folder && (address === null || entry.address === address);
   const removed = readTrusted(file).filter(isMeant);

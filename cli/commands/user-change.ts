@@ -15,7 +15,7 @@ export interface UserUpdateOptions {
   slackUserId?: string;
 }
 
-/** `svc user update ID` (CL-29); the server decides about everything that depends on the user. */
+/** `svc user update ID` (CL-29); the server decides everything that depends on the user. */
 export async function updateUser(context: Context, args: readonly string[], options: UserUpdateOptions): Promise<Answer> {
   const other = options.addRole !== undefined ? '--add-role' : '--rm-role';
   if (options.role !== undefined && (options.addRole !== undefined || options.rmRole !== undefined))
@@ -40,13 +40,11 @@ export async function updateUser(context: Context, args: readonly string[], opti
   };
 }
 
-/** `svc user suspend ID`. */
 export async function suspendUser(context: Context, args: readonly string[]): Promise<Answer> {
   const reply = await context.client().call({ method: 'POST', path: ['api', 'users', args[0]!, 'suspend'] });
   return { data: reply.text, human: () => endedText(context, reply.json(), 'suspended') };
 }
 
-/** `svc user activate ID`. */
 export async function activateUser(context: Context, args: readonly string[]): Promise<Answer> {
   const reply = await context.client().call({ method: 'POST', path: ['api', 'users', args[0]!, 'activate'] });
   return {
@@ -56,7 +54,6 @@ export async function activateUser(context: Context, args: readonly string[]): P
   };
 }
 
-/** `svc user rm ID`. */
 export async function removeUser(context: Context, args: readonly string[]): Promise<Answer> {
   const id = args[0]!;
   await requireConfirmation(context, `Delete the user ${id} for good?`);
@@ -64,7 +61,7 @@ export async function removeUser(context: Context, args: readonly string[]): Pro
   return { data: reply.text, human: () => endedText(context, reply.json(), 'deleted') };
 }
 
-/** `svc user reissue-initial-token ID`: the token alone on stdout, when the server gives it back. */
+/** `svc user reissue-initial-token ID`: only the token on stdout, when the server returns one. */
 export async function reissueInitialToken(context: Context, args: readonly string[]): Promise<Answer> {
   const reply = await context.client().call({ method: 'POST', path: ['api', 'users', args[0]!, 'reissue-initial-token'] });
   const answer = reply.json();
@@ -90,7 +87,7 @@ function endedText(context: Context, answer: JsonText, label: 'suspended' | 'del
   return [...lines, ...shown, ...more].join('');
 }
 
-/** A screen; somebody who automates reads the JSON. */
+/** About one screen; scripts read the JSON. */
 const maxShown = 20;
 
 const statusRows = [

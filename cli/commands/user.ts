@@ -11,7 +11,7 @@ export interface UserAddOptions {
   group?: string[];
 }
 
-/** `svc user add ID`: the initial token alone on stdout, who it is for on stderr; it is shown this once (CL-02). */
+/** `svc user add ID`: only the initial token on stdout, its user on stderr; the token is shown only once (CL-02). */
 export async function addUser(context: Context, args: readonly string[], options: UserAddOptions): Promise<Answer> {
   const body = { id: args[0]!, roles: options.role ?? [], groups: options.group ?? [] };
   const reply = await context.client().call({ method: 'POST', path: ['api', 'users'], body: JSON.stringify(body) });
@@ -51,7 +51,6 @@ export async function listUsers(context: Context): Promise<Answer> {
   };
 }
 
-/** `svc user show ID`. */
 export async function showUser(context: Context, args: readonly string[]): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'users', args[0]!] });
   return { data: reply.text, human: () => renderDetails(reply.json(), userRows, context.output.style) };

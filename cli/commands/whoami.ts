@@ -4,7 +4,7 @@ import { CommandFailure } from '../failure.js';
 import { renderDetails } from '../output/details.js';
 import type { Answer } from '../output/output.js';
 
-/** `svc whoami`; with the server away it names the local login, marked as such, and fails. */
+/** `svc whoami`; when the server is unreachable it prints the local login, marked as local, and fails. */
 export async function whoami(context: Context): Promise<Answer> {
   const reply = await context
     .client()

@@ -1,6 +1,6 @@
 import { type CommandWords, list, nextWords } from './words.js';
 
-/** The script for bash; it runs no program while it completes. */
+/** The bash script; it runs no program during completion. */
 export function bashScript(table: readonly CommandWords[]): string {
   return `# bash completion of svc: source <(svc completion bash)
 _svc() {
@@ -24,10 +24,10 @@ complete -F _svc svc
 `;
 }
 
-/** A shell pattern of every command. */
+/** A shell pattern that matches every command. */
 export const paths = (table: readonly CommandWords[]) => table.flatMap(({ path }) => (path === '' ? [] : path)).join(' | ');
 
-/** The arms of a `case "$at $prev"` for options that wait for a value. */
+/** The arms of a `case "$at $prev"` for options that take a value. */
 export function valueCases(table: readonly CommandWords[], how: { file: string; words: (words: string) => string }): string {
   const arms = table.flatMap(({ path, options }) =>
     options.flatMap(({ flags, value }) => {

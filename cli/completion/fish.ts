@@ -1,7 +1,7 @@
 import { paths } from './bash.js';
 import { type CommandWords, list, type OptionWords } from './words.js';
 
-/** The script for fish; it runs no program while it completes. */
+/** The fish script; it runs no program during completion. */
 export function fishScript(table: readonly CommandWords[]): string {
   return `# fish completion of svc: svc completion fish | source
 function __svc_at

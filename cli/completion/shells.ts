@@ -1,3 +1,3 @@
-/** The shells that `svc completion` knows (CL-46). */
+/** The shells that `svc completion` supports (CL-46). */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];

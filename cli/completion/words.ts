@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
 import { STATUSES } from '../../domain/request/types.js';
 
-/** Names that the configuration files hold. */
+/** Names from the configuration files. */
 export interface Known {
   databases: readonly string[];
   environments: readonly string[];
@@ -11,16 +11,16 @@ export interface Known {
 export type Value = readonly string[] | 'file' | 'text';
 
 export interface OptionWords {
-  /** `-d`, `--database`. */
+  /** Such as `-d`, `--database`. */
   flags: readonly string[];
-  /** null = it takes no value. */
+  /** null = takes no value. */
   value: Value | null;
   description: string;
 }
 
-/** One command: what may stand after its words. */
+/** One command and what may follow its words. */
 export interface CommandWords {
-  /** Its words with a slash before each, `/request/list`; empty for `svc` itself. */
+  /** Its words, each with a leading slash, as in `/request/list`; empty for `svc` itself. */
   path: string;
   commands: readonly { name: string; description: string }[];
   /** Fixed values of its arguments. */
@@ -28,7 +28,7 @@ export interface CommandWords {
   options: readonly OptionWords[];
 }
 
-/** Every command of the client's tree and of the host's, with the options that it takes (CL-46). */
+/** Every command of the client and of the host, with its options (CL-46). */
 export function wordTable(client: Command, host: Command, known: Known): CommandWords[] {
   const general = client.options.map((option) => optionWords('', option, known));
   const hostNames = host.commands.map((command) => command.name());
@@ -84,10 +84,10 @@ function namesFor(name: string, known: Known): readonly string[] | undefined {
   return name === 'environment' ? known.environments : undefined;
 }
 
-/** Words as one shell word list; none of them needs quoting. */
+/** Joins words into a shell word list; none of them needs quoting. */
 export const list = (words: readonly string[]) => words.join(' ');
 
-/** What may stand where no option waits for its value. */
+/** What may follow when no option is waiting for its value. */
 export const nextWords = ({ commands, values, options }: CommandWords): string[] => [
   ...commands.map(({ name }) => name),
   ...values,

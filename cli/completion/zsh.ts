@@ -1,7 +1,7 @@
 import { paths, valueCases } from './bash.js';
 import { type CommandWords, list, nextWords } from './words.js';
 
-/** The script for zsh; it runs no program while it completes. */
+/** The zsh script; it runs no program during completion. */
 export function zshScript(table: readonly CommandWords[]): string {
   return `#compdef svc
 # zsh completion of svc: source <(svc completion zsh), after compinit

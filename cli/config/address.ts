@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Whether a host is loopback, private or without a dot: plain http to it never goes through a proxy (CL-10). Takes `URL.hostname`. */
+/** Whether a host is loopback, private or dot-less: plain http to it never uses a proxy (CL-10). Takes `URL.hostname`. */
 export function isPrivateHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
   const version = isIP(host);

@@ -6,7 +6,7 @@ import type { Layered, Layers } from './layers.js';
 
 export type Credential = Layered & { kind: 'token' | 'token_file' | 'oidc' };
 
-/** The highest layer that has one decides; in a layer a token wins over `[server.oidc]` (CL-07). */
+/** The highest layer with a credential decides; within a layer a token wins over `[server.oidc]` (CL-07). */
 export function findCredential(layers: Layers): Credential | undefined {
   const token = layers.inEnvironment('server.token');
   if (token) return { ...token, kind: 'token' };
@@ -26,7 +26,7 @@ function credentialOf(layers: Layers, file: FileLayer): Credential | undefined {
   return { kind: 'oidc', text: '', layer: file.kind, where: `${file.path}: [server.oidc]`, directory: file.directory };
 }
 
-/** The token itself; `isFound` when a stranger may have written the file that tells where it lies (HD-60). */
+/** The token itself. `isFound`: a stranger may have written the file that names its location (HD-60). */
 export function readToken(credential: Credential, isFound: boolean, warn: (text: string) => void): string {
   if (credential.kind === 'oidc')
     throw failure('auth_error', `${credential.where}: sign-in through an identity provider is not available in this version`, {
@@ -34,7 +34,7 @@ export function readToken(credential: Credential, isFound: boolean, warn: (text:
     });
   const text = credential.kind === 'token' ? credential.text : readTokenFile(credential, isFound, warn);
   const token = text.trim();
-  // Any other secret of one line that lies in the folder must not be taken for a token.
+  // Any other one-line secret in the folder must not be taken for a token.
   const isToken =
     isFound && credential.kind === 'token_file' ? apiToken.test(token) || webToken.test(token) : anyToken.test(token);
   if (!isToken) throw failure('auth_error', `${credential.where}: this is no token`);

@@ -1,7 +1,7 @@
 import { expandText, findVariable, type Variables, variablesIn } from '../../lib/expansion.js';
 import { failure } from '../failure.js';
 
-/** A text with its variables expanded; what cannot be is `config_error`, naming the key and never a value (CL-04). */
+/** Expands a text's variables; a failure is `config_error` and names the key, never a value (CL-04). */
 export function expand(text: string, where: string, environment: Variables): string {
   const expanded = expandText(text, environment);
   if ('problem' in expanded) throw failure('config_error', `${where}: ${expanded.problem}`);
@@ -9,8 +9,8 @@ export function expand(text: string, where: string, environment: Variables): str
 }
 
 /**
- * As `expand`, for a file that was found and not named: whoever wrote it may be a stranger. It reads the variables of `svc` alone, and
- * those that are secrets only as its token (HD-60).
+ * Like `expand`, for a file that was found rather than named: a stranger may have written it. Reads only the variables of `svc`,
+ * and secret ones only as its token (HD-60).
  */
 export function expandFound(text: string, where: string, key: string, environment: Variables): string {
   for (const name of variablesIn(text)) {
@@ -24,7 +24,7 @@ export function expandFound(text: string, where: string, key: string, environmen
   return expand(text, where, environment);
 }
 
-/** Whether a text takes the value of a variable that is set. */
+/** Whether a text uses the value of a set variable. */
 export function readsEnvironment(text: string, environment: Variables): boolean {
   return variablesIn(text).some((name) => findVariable(name, environment) !== undefined);
 }

@@ -6,17 +6,17 @@ import { failure } from '../failure.js';
 /** One configuration file as written: known keys by their dotted path, unexpanded (CL-04). */
 export interface FileLayer {
   kind: 'global' | 'project';
-  /** Lies in the working directory, named by nobody: a stranger may have written it (HD-60). */
+  /** Found in the working directory, not named by the user: a stranger may have written it (HD-60). */
   isFound: boolean;
   path: string;
   directory: string;
   values: ReadonlyMap<string, string | boolean>;
-  /** Names under `[databases]`, in file order. */
+  /** The names under `[databases]`, in file order. */
   databases: readonly string[];
   hasOidc: boolean;
 }
 
-/** Reads a configuration file; a missing one is null. Bad TOML and wrong types are `config_error`, unknown keys are warned of. */
+/** Reads a configuration file; null when missing. Bad TOML and wrong types are `config_error`; unknown keys give a warning. */
 export function readConfigFile(
   path: string,
   { kind, isFound }: Pick<FileLayer, 'kind' | 'isFound'>,
@@ -85,7 +85,7 @@ function readText(path: string): string | null {
   }
 }
 
-/** Only the first line of the parser's text is shown: the others quote the file, which may hold a token (CL-02). */
+/** Shows only the first line of the parser's message: the rest quotes the file, which may hold a token (CL-02). */
 function parseToml(text: string, path: string): Table {
   try {
     return parse(text) as Table;
@@ -95,7 +95,7 @@ function parseToml(text: string, path: string): Table {
   }
 }
 
-/** Tables are visited before their members; an unknown table is visited once and not entered. */
+/** Visits tables before their members; visits an unknown table once and does not enter it. */
 function walk(table: Table, keys: readonly string[], visit: (keys: readonly string[], value: unknown) => void): void {
   for (const [key, value] of Object.entries(table)) {
     const path = [...keys, key];

@@ -7,7 +7,7 @@ import { type FileLayer, readConfigFile } from './file.js';
 
 export type LayerName = 'global' | 'project' | 'environment';
 
-/** A value with the layer it came from; `directory` is what relative paths start at. */
+/** A value with its layer; relative paths start at `directory`. */
 export interface Layered {
   text: string;
   layer: LayerName;
@@ -15,15 +15,15 @@ export interface Layered {
   directory: string;
 }
 
-/** The configuration of CL-03: files, then environment; options are applied by who asks. */
+/** The configuration of CL-03: files, then environment; callers apply the options. */
 export interface Layers {
   /** Highest first. */
   files: readonly FileLayer[];
-  /** The project file that lies in the working directory and was named by nobody (HD-60), or null. */
+  /** The project file found in the working directory and not named by the user (HD-60), or null. */
   found: FileLayer | null;
-  /** Whether a value of the found file, used or not, takes that of a variable. */
+  /** Whether a value of the found file, used or not, reads a variable. */
   foundReadsEnvironment: boolean;
-  /** The highest value of a key of the files, or of its environment variable, expanded; undefined when nobody sets it. */
+  /** The value of a key from its environment variable or the highest file, expanded; undefined when unset. */
   find(key: string): Layered | undefined;
   /** The value of a key's environment variable; an empty variable counts as unset (CL-05). */
   inEnvironment(key: string): Layered | undefined;
@@ -31,7 +31,7 @@ export interface Layers {
   inFile(file: FileLayer, key: string): Layered | undefined;
 }
 
-/** Reads the files of CL-03. A `--config` or SVC_CONFIG file that is missing is `config_error`. */
+/** Reads the files of CL-03. A missing `--config` or SVC_CONFIG file is `config_error`. */
 export function loadLayers(options: GlobalOptions, terminal: Terminal, warn: (text: string) => void): Layers {
   const { environment, directory } = terminal;
   const files = readFiles(options, terminal, warn);
@@ -67,7 +67,7 @@ export function loadLayers(options: GlobalOptions, terminal: Terminal, warn: (te
   };
 }
 
-/** The folder of the user's own files: `config.toml` lies in `svc` below it. */
+/** The parent folder of the user's own files, such as `svc/config.toml`. */
 export function configDirectory(environment: Record<string, string | undefined>, platform: string): string | null {
   if (platform === 'win32') return environment.APPDATA || null;
   if (environment.XDG_CONFIG_HOME) return environment.XDG_CONFIG_HOME;

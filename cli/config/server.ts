@@ -8,19 +8,19 @@ import { findCredential, readToken } from './credential.js';
 import type { Layered, LayerName, Layers } from './layers.js';
 import type { TrustEntry } from './trusted.js';
 
-/** Where calls go and with what; `source` names the place of the token, never the token. */
+/** Where calls go, and with which credential; `source` names where the token comes from, never the token. */
 export interface ServerSettings {
-  /** Without trailing slash; may hold a path prefix. */
+  /** No trailing slash; may hold a path prefix. */
   baseUrl: URL;
   token: string;
   source: string;
-  /** PEM text of further certificate authorities, or null. */
+  /** PEM text of additional certificate authorities, or null. */
   ca: string | null;
-  /** What the person must have trusted before anything is sent (HD-60); null when nothing. */
+  /** What the person must trust before anything is sent (HD-60); null when nothing. */
   needsTrust: TrustEntry | null;
 }
 
-/** Address and credential by CL-04 to CL-08; every refusal comes before anything is sent. */
+/** Address and credential by CL-04 to CL-08; throws before anything is sent. */
 export function serverSettings(layers: Layers, options: GlobalOptions, warn: (text: string) => void): ServerSettings {
   const address = findAddress(layers);
   const credential = findCredential(layers);
@@ -56,17 +56,17 @@ export function serverSettings(layers: Layers, options: GlobalOptions, warn: (te
   };
 }
 
-/** The address, and what must be trusted for it, without looking for a credential; null when no project file was found. */
+/** The address and what must be trusted for it, without looking for a credential; null when no project file was found. */
 export function addressToTrust(layers: Layers): TrustEntry | null {
   return layers.found === null ? null : trustEntry(layers, findAddress(layers).baseUrl);
 }
 
-/** An address as it is shown and compared: lower case, punycode, without the usual port. */
+/** An address as shown and compared: lower case, punycode, no default port. */
 export function addressText(url: URL): string {
   return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
 }
 
-/** null for a text that is no address of a server. */
+/** Null when the text is not a server address. */
 export function parseAddress(text: string): URL | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';

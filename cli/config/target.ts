@@ -4,7 +4,7 @@ import type { GlobalOptions } from '../options.js';
 import { type ResultFormat, resultFormats } from '../output/result-format.js';
 import type { Layers } from './layers.js';
 
-/** The database of CL-09; none, or one that `[databases]` does not list, is `config_error`. */
+/** The database of CL-09; `config_error` when there is none or `[databases]` does not list it. */
 export function databaseName(layers: Layers, options: GlobalOptions): string {
   const listed = listedDatabases(layers);
   const name = options.database ?? layers.find('default_database')?.text ?? (listed.length === 1 ? listed[0] : undefined);
@@ -24,7 +24,7 @@ export function environmentName(layers: Layers, options: GlobalOptions): string 
   return options.environment ?? layers.find('default_environment')?.text ?? 'development';
 }
 
-/** `[results] format`, else `table`; another text is `config_error` (CL-14). */
+/** `[results] format`, else `table`; other values are `config_error` (CL-14). */
 export function defaultResultFormat(layers: Layers): ResultFormat {
   const value = layers.find('results.format');
   if (!value) return 'table';
@@ -33,15 +33,15 @@ export function defaultResultFormat(layers: Layers): ResultFormat {
   return format;
 }
 
-/** The folder that keeps results (CL-17), or null. */
+/** The folder where results are kept (CL-17), or null. */
 export function resultsDirectory(layers: Layers): string | null {
   const value = layers.find('results.dir');
   return value ? resolve(value.directory, value.text) : null;
 }
 
 /**
- * The folder with the migrations of a database (CL-09): its own, else the common one, with a folder for each database below it when several are
- * configured. Without a name it is the folder of the only database there is to mean.
+ * The folder with a database's migrations (CL-09): its own; else the common one, with a subfolder for each database when several
+ * are configured. Without a name, the folder of the only configured database.
  */
 export function migrationsDirectory(layers: Layers, options: GlobalOptions, workingDirectory: string): string {
   const listed = listedDatabases(layers);

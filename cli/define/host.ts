@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Bind } from '../command.js';
 
-/** `svc init` runs here: it needs nothing of the gateway. */
+/** `svc init` runs here: it needs nothing from the gateway. */
 export function defineInit(program: Command, bind: Bind): void {
   const init = program
     .command('init')
@@ -12,7 +12,7 @@ export function defineInit(program: Command, bind: Bind): void {
   bind(init, async () => (await import('../commands/init.js')).init);
 }
 
-/** Only for the help: `main.ts` hands these to `host.ts` before the words are parsed here (CL-60). */
+/** Only for the help: `main.ts` passes these commands to `host.ts` before parsing (CL-60). */
 export function defineHost(program: Command): void {
   const run = { hidden: false };
   program

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import type { Bind } from '../command.js';
 import { moreNames } from './values.js';
 
-/** Users, groups and roles. */
 export function defineIdentity(program: Command, bind: Bind): void {
   const user = program.command('user').description('users');
   defineUsers(user, bind);

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { Bind } from '../command.js';
 import { addRequestOptions, positiveNumber } from './values.js';
 
-/** `svc migrate`; `takesVersion` says that the words are those of `repair`, whose `--version` is not the program's. */
+/** `svc migrate`. `takesVersion`: the words are those of `repair`, whose `--version` is not the program's. */
 export function defineMigrate(program: Command, bind: Bind): void {
   const migrate = program.command('migrate').description('migrations: files of SQL that are applied once, in order');
   const create = migrate

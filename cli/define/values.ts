@@ -2,34 +2,34 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { maxTimeoutSecs } from '../limits.js';
 import { resultFormats } from '../output/result-format.js';
 
-/** A whole number, 0 or more, as the value of an option. */
+/** Parses a whole number, 0 or more. */
 export function wholeNumber(text: string): number {
   if (!/^\d{1,10}$/.test(text) || Number(text) > 4_294_967_295) throw new InvalidArgumentError('it must be a whole number.');
   return Number(text);
 }
 
-/** A whole number, 1 or more. */
+/** Parses a whole number, 1 or more. */
 export function positiveNumber(text: string): number {
   const value = wholeNumber(text);
   if (value === 0) throw new InvalidArgumentError('it must be at least 1.');
   return value;
 }
 
-/** Seconds of `--timeout`; 0 means none. */
+/** Parses the seconds of `--timeout`; 0 = none. */
 export function seconds(text: string): number {
   const value = wholeNumber(text);
   if (value > maxTimeoutSecs) throw new InvalidArgumentError(`it must be at most ${maxTimeoutSecs} seconds.`);
   return value;
 }
 
-/** `a,b,c`, blanks and empty names left out. */
+/** Splits `a,b,c`; drops blanks and empty names. */
 export function nameList(text: string): string[] {
   const names = text.split(',').flatMap((name) => name.trim() || []);
   if (names.length === 0) throw new InvalidArgumentError('it must name at least one.');
   return names;
 }
 
-/** A name of an option that may be given several times or with commas. */
+/** Collects names from an option that may be repeated or comma-separated. */
 export function moreNames(text: string, previous: string[] | undefined): string[] {
   return [...(previous ?? []), ...nameList(text)];
 }
@@ -46,7 +46,7 @@ export function timeoutOption(): Option {
   return new Option('--timeout <secs>', 'give up waiting; the request goes on').argParser(seconds);
 }
 
-/** What every command takes that makes a request. */
+/** Options of every command that creates a request. */
 export function addRequestOptions(command: Command): Command {
   return command
     .option('--reason <text>', 'why; shown to the approvers')

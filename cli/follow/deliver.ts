@@ -15,11 +15,14 @@ import type { Followed } from './outcome.js';
 export interface DeliveryOptions {
   output?: string;
   resultFormat?: ResultFormat;
-  /** Names of migrations by version, where the files are at hand. */
+  /** Migration names by version, when the files are available. */
   names?: ReadonlyMap<string, string>;
 }
 
-/** The end of a request (CL-14 to CL-17): text for people, files as asked for; a migration that failed shows what it had done before. */
+/**
+ * Delivers a request's result (CL-14 to CL-17): text for people, files as requested. A failed migration also shows what it had
+ * done.
+ */
 export async function deliver(
   context: Context,
   following: Followed | Promise<Followed>,
@@ -61,7 +64,7 @@ function delivered(context: Context, { envelope, id }: Followed, options: Delive
   return { data: envelope, human: () => render(format, context.output.style, context.terminal.stdout.isTTY === true), ...notes };
 }
 
-/** A migration's result has one form for people, and its own JSON; null for other results. */
+/** A migration's result for people: text, or JSON when `format` is json; null for other results. */
 function migrationText(
   data: JsonText | null | undefined,
   { names }: DeliveryOptions,
@@ -80,7 +83,7 @@ function withSteps(context: Context, error: CommandFailure, options: DeliveryOpt
   return new CommandFailure(code, message, { hint, exit, data, human: () => text });
 }
 
-/** Replaces a file in one step: a temporary file beside it, then a rename; mode 0600 (CL-17). */
+/** Replaces a file in one step: writes a temporary file beside it, then renames; mode 0600 (CL-17). */
 export function replaceFile(path: string, text: string): void {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
@@ -100,7 +103,7 @@ function writeOutput(what: string, path: string, text: string): void {
   }
 }
 
-/** `[results] dir`: a failure is only a warning, because the result is shown anyway. */
+/** `[results] dir`: a failure is only a warning, because the result is printed anyway. */
 function keepCopy(context: Context, id: string, envelope: string): void {
   const directory = resultsDirectory(context.layers());
   if (directory === null) return;

@@ -9,19 +9,18 @@ import { awaitResult, storedResult } from './result.js';
 
 export interface FollowTask {
   id: string;
-  /** As the last answer told it; null when nobody has looked yet. */
+  /** As in the last answer; null before the first one. */
   status: string | null;
-  /** Selectors to name when the request waits and nobody is to wait for it. */
+  /** Selectors to name when the request needs approval and we do not wait for it. */
   approvers: readonly string[];
   waitForApproval: boolean;
-  /** Resume the request once it is approved. */
   resume: boolean;
   /** Resume again after a dispatch timeout, at most three times. */
   resumeAfterTimeout: boolean;
   signal: AbortSignal;
 }
 
-/** Follows a request to its end (CL-21 to CL-23): the result, or the failure to report. */
+/** Follows a request to its end (CL-21 to CL-23): returns its result or throws the failure to report. */
 export async function follow(context: Context, task: FollowTask): Promise<Followed> {
   const progress = createProgress(context, task.id);
   try {
@@ -94,7 +93,7 @@ class Follower {
 
   private async waitForApproval(): Promise<null> {
     if (!this.task.waitForApproval) throw waitsForApproval(this.context, this.task.id, this.task.approvers);
-    // A plain look first, so that the progress names whose turn it is.
+    // The first look does not wait, so that the progress can show whose turn it is.
     return this.look(this.view?.status === 'pending');
   }
 

@@ -6,7 +6,7 @@ import { isInteractive } from '../terminal.js';
 import { type FollowTask, follow } from './follow.js';
 import type { Followed } from './outcome.js';
 
-/** What to follow; a Ctrl-C on a terminal offers to cancel it unless that is switched off (CL-26). */
+/** What to follow. On a terminal, Ctrl-C offers to cancel it unless that is disabled (CL-26). */
 export interface InterruptibleTask extends Omit<FollowTask, 'signal'> {
   offersCancel?: boolean;
 }
@@ -63,7 +63,7 @@ async function interrupted(context: Context, id: string): Promise<Followed> {
   return outcomeOfCancel(context, id, unending);
 }
 
-/** What became of it is told by the request itself: a statement that committed first is never reported cancelled (CL-I6). */
+/** The request itself tells its outcome: a statement that committed first is never reported as cancelled (CL-I6). */
 async function outcomeOfCancel(context: Context, id: string, signal: AbortSignal): Promise<Followed> {
   const task = { id, status: null, approvers: [], waitForApproval: false, resume: false, resumeAfterTimeout: false, signal };
   try {

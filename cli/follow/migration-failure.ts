@@ -4,7 +4,7 @@ import { type CommandFailure, failure } from '../failure.js';
 import { type MigrationView, viewMigration } from '../output/migration-result.js';
 import type { RequestView } from './request-view.js';
 
-/** Exit 3 for a migration that failed: what it left behind is the hint (migrations.md section 6). */
+/** Exit 3 for a failed migration; the hint says what it left behind (migrations.md section 6). */
 export async function migrationFailure(
   context: Context,
   id: string,
@@ -17,7 +17,7 @@ export async function migrationFailure(
   return failure('execution_failed', `${context.what}: ${message}`, { data: envelope.text, hint });
 }
 
-/** The failure of a lost migration: which attempt it was, and that a resume goes on after what is proven done. */
+/** The failure of a lost migration: names the attempt, and says that a resume continues after what is proven done. */
 export async function lostMigration(
   context: Context,
   id: string,
@@ -32,7 +32,7 @@ export async function lostMigration(
   });
 }
 
-/** Agents name in the error what stays of the migration that failed; without that nothing does. */
+/** Agents put into the error what remains of a failed migration; without such a note nothing remains. */
 function doneHint({ done, direction, steps }: MigrationView & { kind: 'run' }): string {
   const failed = steps.find(({ outcome }) => outcome === 'failed')?.version;
   const rest = failed === undefined ? '' : `; of ${failed} nothing stays but what the error names`;
@@ -44,13 +44,13 @@ function doneHint({ done, direction, steps }: MigrationView & { kind: 'run' }): 
   return `${before}${rest}\n${failed === undefined ? '' : 'once that is set right, '}svc migrate ${direction} goes on from here`;
 }
 
-/** Without a list of what was done the agent's own word tells whether anything was. */
+/** When no list says what was done, the agent's outcome says whether anything was. */
 async function outcomeHint(context: Context, id: string, signal: AbortSignal): Promise<string | null> {
   const outcome = (await newestExecution(context, id, signal))?.get('outcome')?.string();
   return outcome === 'rolled_back' || outcome === 'not_started' ? 'nothing was changed' : null;
 }
 
-/** The failure is told without it when it cannot be read. */
+/** Undefined when it cannot be read; the failure is reported without it. */
 async function newestExecution(context: Context, id: string, signal: AbortSignal): Promise<JsonText | undefined> {
   const path = ['api', 'requests', id, 'executions'];
   const reply = await context

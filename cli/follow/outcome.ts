@@ -3,13 +3,13 @@ import { type CommandFailure, failure, type LocalCode } from '../failure.js';
 import { lostMigration } from './migration-failure.js';
 import { isMigration, type RequestView } from './request-view.js';
 
-/** How following ended well; a null envelope is a success whose result is not stored. */
+/** A successful end of following; a null envelope is a success whose result is not stored. */
 export interface Followed {
   id: string;
   envelope: string | null;
 }
 
-/** The failure of a request that ended without success (CL-21); `data` is the envelope, or the request as it was read. */
+/** The failure of a request that ended without success (CL-21); `data` is the envelope, or the request as read. */
 export async function endedFailure(
   context: Context,
   id: string,
@@ -27,7 +27,7 @@ export async function endedFailure(
   }
   const code = ended[view.status];
   if (code === undefined) return failure('server_error', `${what}: the request has the unknown status ${view.status}`, { data });
-  // A request that was cancelled after its agent was lost may have changed something.
+  // A request cancelled after its agent was lost may have changed something.
   const unchanged = code === 'cancelled' && isMigration(view) && view.lostReason === null ? 'nothing was changed; ' : '';
   return failure(code, `${what}: the request was ${words[code] ?? code}`, { data, hint: `${unchanged}svc request show ${id}` });
 }

@@ -6,12 +6,12 @@ import { visible } from '../output/visible.js';
 import { cutToWidth } from '../output/width.js';
 import { describeQueueHint, lookAtRequest, type RequestView } from './request-view.js';
 
-/** Progress on stderr in human mode (CL-25); in the other modes it shows nothing and asks nothing. */
+/** Progress on stderr in human mode (CL-25); the other modes print nothing and make no calls. */
 export interface Progress {
   show(view: RequestView): void;
-  /** Keeps looking at the request until the signal aborts; never rejects. */
+  /** Polls the request until the signal aborts; never rejects. */
   watch(id: string, signal: AbortSignal): Promise<void>;
-  /** The last queue hint seen, in words. */
+  /** The latest queue hint, in words. */
   lastHint(): string | null;
   stop(): void;
 }
@@ -22,7 +22,7 @@ export function createProgress(context: Context, id: string): Progress {
   const display = !isShown ? null : terminal.stderr.isTTY === true ? redrawnLine(context) : changedLines(context, id);
   let hint: string | null = null;
   const show = (view: RequestView) => {
-    // The end is told by the result.
+    // The result reports the end.
     if (view.status === 'executed' || view.status === 'failed') return;
     hint = view.queueHint === null ? hint : describeQueueHint(view.queueHint);
     display?.show(view);
@@ -40,7 +40,9 @@ interface Display {
   stop(): void;
 }
 
-/** The first look is plain, to learn who runs it; the next ones end when the status changes. Failures only delay the next look. */
+/**
+ * The first look does not wait, to learn who runs it; later looks end when the status changes. Failures only delay the next look.
+ */
 async function watchRequest(context: Context, id: string, signal: AbortSignal, show: (view: RequestView) => void): Promise<void> {
   const { progressDelayMs, paceMs } = context.terminal.limits;
   await sleep(progressDelayMs, signal);
@@ -53,7 +55,7 @@ async function watchRequest(context: Context, id: string, signal: AbortSignal, s
   }
 }
 
-/** One line that is drawn again each second. */
+/** One line, redrawn each second. */
 function redrawnLine(context: Context): Display {
   const { stderr, now } = context.terminal;
   const startedAt = now();
@@ -78,7 +80,7 @@ function redrawnLine(context: Context): Display {
   };
 }
 
-/** One line for each change of state, and one for an unchanged state every 30 s. */
+/** One line for each change of state, and one every 30 s while it is unchanged. */
 function changedLines(context: Context, id: string): Display {
   const { now, limits } = context.terminal;
   let previous = '';

@@ -1,7 +1,7 @@
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 
-/** What following needs of `GET /api/requests/{id}`; `text` is the answer as it came. */
+/** The part of `GET /api/requests/{id}` that following needs; `text` is the answer as received. */
 export interface RequestView {
   status: string;
   operation: string;
@@ -14,7 +14,7 @@ export interface RequestView {
   text: string;
 }
 
-/** Reads the request; with `wait` the answer comes when its status changes, at most 30 s later (CL-22). */
+/** Reads the request; with `wait` the server answers when its status changes, at most 30 s later (CL-22). */
 export async function lookAtRequest(context: Context, id: string, wait: boolean, signal: AbortSignal): Promise<RequestView> {
   const { callMs, waitGraceMs } = context.terminal.limits;
   const reply = await context.client().call({
@@ -45,12 +45,12 @@ export function viewRequest(request: JsonText, text: string): RequestView {
   };
 }
 
-/** Whether the request changes the schema by migrations or asks for them. */
+/** Whether the request runs migrations or asks for their status. */
 export function isMigration(view: RequestView): boolean {
   return view.operation.startsWith('migrate_');
 }
 
-/** What a queue hint means (AG-78); an unknown one is shown as it is. */
+/** The meaning of a queue hint (AG-78); an unknown hint is shown unchanged. */
 export function describeQueueHint(hint: string): string {
   return queueHints[hint] ?? hint;
 }

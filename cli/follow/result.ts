@@ -7,7 +7,7 @@ import { endedFailure, type Followed, statementFailure } from './outcome.js';
 import type { Progress } from './progress.js';
 import { isMigration, lookAtRequest } from './request-view.js';
 
-/** Waits on the result stream, showing progress beside it; null when it told nothing (204) or broke (CL-22). */
+/** Waits on the result stream and shows progress meanwhile; null when the stream returned nothing (204) or broke (CL-22). */
 export async function awaitResult(
   context: Context,
   id: string,
@@ -26,7 +26,7 @@ export async function awaitResult(
   return reply.status === 410 ? notStored(context, id, signal) : judgeEnvelope(context, id, reply, signal);
 }
 
-/** The stored result of a request that has ended. 410 is a success without data only when the request says `executed`. */
+/** The stored result of an ended request. 410 is a success without data only when the request is `executed`. */
 export async function storedResult(context: Context, id: string, signal: AbortSignal, executionId?: string): Promise<Followed> {
   const reply = await context.client().call({
     method: 'GET',
@@ -40,7 +40,7 @@ export async function storedResult(context: Context, id: string, signal: AbortSi
   return judgeEnvelope(context, id, reply, signal);
 }
 
-/** An envelope becomes the success or the failure that its exit code tells (CL-22, section 4). */
+/** Turns an envelope into the success or failure of its exit code (CL-22, section 4). */
 export async function judgeEnvelope(context: Context, id: string, reply: Reply, signal: AbortSignal): Promise<Followed> {
   const envelope = reply.json();
   const success = envelope.get('success')?.text;
@@ -64,7 +64,7 @@ async function notStored(context: Context, id: string, signal: AbortSignal): Pro
   return { id, envelope: null };
 }
 
-/** Nothing ran: the reason is the end of the request, when it has ended; else the server's own words. */
+/** Nothing ran: reports how the request ended; if it has not ended, the server's own words. */
 async function nothingToShow(context: Context, id: string, reply: Reply, signal: AbortSignal): Promise<CommandFailure> {
   const view = await lookAtRequest(context, id, false, signal).catch(() => null);
   const hasEnded = view !== null && ['failed', 'rejected', 'cancelled', 'expired', 'execution_lost'].includes(view.status);
@@ -89,7 +89,7 @@ async function openStream(context: Context, id: string, signal: AbortSignal): Pr
   }
 }
 
-/** A stream that broke tells nothing about the request; neither does a proxy that gave up. */
+/** A broken stream says nothing about the request, nor does a proxy that gave up. */
 function isBroken(error: CommandFailure): boolean {
   return (
     error.code === 'network_error' ||

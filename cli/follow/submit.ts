@@ -5,7 +5,7 @@ import { CommandFailure, failure } from '../failure.js';
 import { followInterruptibly } from './interruptible.js';
 import type { Followed } from './outcome.js';
 
-/** What every command that makes a request takes. */
+/** Options of every command that creates a request. */
 export interface SubmitOptions {
   reason?: string;
   wait?: boolean;
@@ -19,7 +19,7 @@ export interface SubmitOptions {
   idempotencyKey?: string;
 }
 
-/** What a request is about; without `operation` the server classifies the SQL. */
+/** The content of a request; without `operation` the server classifies the SQL. */
 export interface Content {
   database: string;
   environment: string;
@@ -28,13 +28,13 @@ export interface Content {
   allow_ddl?: boolean;
 }
 
-/** Refuses options that exclude each other, before anybody is asked anything. */
+/** Refuses options that exclude each other, before any question. */
 export function checkSubmitOptions({ what }: Context, options: SubmitOptions): void {
   if (options.ask === true && options.emergency === true)
     throw failure('usage', `${what}: --ask and --emergency exclude each other`);
 }
 
-/** Makes one request with its key (CL-20), then does what CL-21 says for its status. */
+/** Creates one request with its key (CL-20), then does what CL-21 says for its status. */
 export async function submit(context: Context, content: Content, options: SubmitOptions): Promise<Followed> {
   const created = await create(context, { ...content, ...bodyOf(options) }, options);
   const id = created.get('id')?.string();
@@ -66,7 +66,7 @@ function bodyOf(options: SubmitOptions) {
   };
 }
 
-/** While nobody knows whether the request exists, the hint names the key that finds or makes it (CL-26, CL-I4). */
+/** While it is unknown whether the request exists, the hint names the key that finds or creates it (CL-26, CL-I4). */
 async function create(context: Context, body: Content & { idempotency_key: string }, options: SubmitOptions): Promise<JsonText> {
   try {
     const reply = await context

@@ -1,4 +1,4 @@
-/** The `svc.toml` that `svc init` writes: the command line finds the gateway and its defaults in it. */
+/** The `svc.toml` that `svc init` writes: the gateway's address and the defaults of the command line. */
 export const svcToml = `# The command line: "svc" reads this file in the working directory. SVC_SERVER_URL and SVC_TOKEN stand above it.
 # SVC_TOKEN goes to the address named here only after "svc trust"; of variables only those whose name begins with SVC_ are read.
 

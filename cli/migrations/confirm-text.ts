@@ -9,13 +9,13 @@ export interface Plan {
   /** database/environment. */
   target: string;
   migrations: readonly LocalMigration[];
-  /** Those that a `down` cannot revert. */
+  /** Migrations that a `down` cannot revert. */
   oneWay: readonly LocalMigration[];
   /** null = no cap. */
   maxCount: number | null;
 }
 
-/** What is about to be sent, for whoever has to confirm it (MI-52). */
+/** Describes what will be sent, for whoever confirms it (MI-52). */
 export function describePlan({ direction, target, migrations, oneWay, maxCount }: Plan, style: Style): string {
   const what = direction === 'up' ? 'sent to' : 'with a down part, sent to';
   const shown = migrations.slice(-maxShown);
@@ -38,10 +38,10 @@ export function countOf(number: number, thing: string): string {
   return `${number} ${thing}${number === 1 ? '' : 's'}`;
 }
 
-/** More than a screen hides the question; the newest are what it is about. */
+/** More than a screen would hide the question; the newest matter most. */
 const maxShown = 20;
 
-/** The newest ones are those that a `down` would meet. */
+/** The newest are those that a `down` would reach. */
 function oneWayNames(migrations: readonly LocalMigration[]): string {
   const names = migrations.slice(-3).map(({ version, name }) => `${version} ${visible(name)}`);
   return `${names.join(', ')}${migrations.length > 3 ? ` and ${migrations.length - 3} older` : ''}`;

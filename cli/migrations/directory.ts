@@ -9,14 +9,17 @@ export interface LocalMigration extends MigrationFile {
 }
 
 export interface MigrationDirectory {
-  /** As people are shown it. */
+  /** As shown to people. */
   path: string;
   migrations: LocalMigration[];
-  /** Tells which state of the directory was sent (MI-11). */
+  /** Identifies the sent state of the directory (MI-11). */
   sha256: string;
 }
 
-/** Reads every migration of a directory in byte order of the names (MI-01); a file that breaks a rule is `config_error` with file, line and reason (MI-05). */
+/**
+ * Reads every migration of a directory in byte order of the names (MI-01); a file that breaks a rule is `config_error` with file,
+ * line and reason (MI-05).
+ */
 export function readMigrations(what: string, directory: string, cwd: string): MigrationDirectory {
   const path = relative(cwd, directory) || '.';
   const names = migrationNames(what, directory, path);
@@ -35,7 +38,7 @@ export function readMigrations(what: string, directory: string, cwd: string): Mi
   return { path, migrations, sha256: hash.digest('hex') };
 }
 
-/** The names of the files that count as migrations (MI-01); none where there is no such directory and `mayLack` is set. */
+/** The names of the files that count as migrations (MI-01); empty when the directory is missing and `mayLack` is set. */
 export function migrationNames(what: string, directory: string, path: string, mayLack = false): string[] {
   try {
     const names = readdirSync(directory, { encoding: 'buffer' }).map((name) => Buffer.from(Uint8Array.from(name)));
@@ -52,7 +55,7 @@ export function migrationNames(what: string, directory: string, path: string, ma
   }
 }
 
-/** A name that is not UTF-8 names no file once it is text; it is reported when it is read. */
+/** Treats a name that is not UTF-8 as a file: no file has the decoded name, and reading it reports the error. */
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() !== false;
 }
@@ -66,7 +69,7 @@ function readContent(what: string, directory: string, name: string, path: string
   }
 }
 
-/** The migration, or `line: reason`. A byte order mark at the start is no text. */
+/** The migration, or `line: reason`. Skips a leading byte order mark. */
 function readFile(name: string, content: Uint8Array): LocalMigration | string {
   const text = decode(content);
   if (typeof text === 'number') return `${text}: the text is not UTF-8`;

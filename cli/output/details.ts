@@ -3,7 +3,7 @@ import { showInstant } from './instant.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';
 
-/** The members of an object, one per line, label padded; absent and null ones are left out. */
+/** An object's members, one per line, with padded labels; omits absent and null ones. */
 export function renderDetails(object: JsonText, rows: readonly (readonly [label: string, key: string])[], style: Style): string {
   const present = rows.flatMap(([label, key]) => {
     const text = showValue(object.get(key));
@@ -13,7 +13,7 @@ export function renderDetails(object: JsonText, rows: readonly (readonly [label:
   return present.map(([label, text]) => `${style.dim(label.padEnd(width))}${text}\n`).join('');
 }
 
-/** A value for a table or a detail line: names joined, instants readable, other values compact JSON, null nothing. */
+/** A value for a table or a detail line: names joined, instants readable, null as nothing, other values as compact JSON. */
 export function showValue(value: JsonText | undefined): string {
   if (value === undefined || value.kind === 'null') return '';
   if (value.kind === 'array') return value.items().map(showName).join(', ');

@@ -2,7 +2,7 @@ import type { JsonText } from '../../lib/json/read.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';
 
-/** The findings of a preflight, one line each, in columns; where there are several statements, with the place of the one it is about. */
+/** A preflight's findings, one line each, in columns; with several statements, each line names its statement. */
 export function findingLines(answer: JsonText, style: Style): string[] {
   const findings = findingsOf(answer);
   const width = Math.max(0, ...findings.map((finding) => textOf(finding, 'code').length));

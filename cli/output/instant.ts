@@ -1,10 +1,10 @@
-/** An RFC 3339 instant for people: `2026-05-01 09:15:30 UTC`; text of another form as it is. */
+/** Formats an RFC 3339 instant: `2026-05-01 09:15:30 UTC`; returns any other text unchanged. */
 export function showInstant(text: string): string {
   const parts = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/.exec(text);
   return parts ? `${parts[1]} ${parts[2]} UTC` : text;
 }
 
-/** A length of time for people: `40 ms`, `1.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`, `4 d 3 h`. */
+/** Formats a duration: `40 ms`, `1.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`, `4 d 3 h`. */
 export function showDuration(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.max(0, Math.round(milliseconds))} ms`;
   if (milliseconds < 10_000) return `${(milliseconds / 1000).toFixed(1)} s`;

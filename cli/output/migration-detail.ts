@@ -3,7 +3,7 @@ import { highlightSql } from './sql.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';
 
-/** The detail of a migrate request for whoever has to judge it: each version with its SQL; null for other operations and shapes. */
+/** A migrate request's detail for its approvers: each version with its SQL; null for other operations and shapes. */
 export function migrationDetailLines(operation: string, detail: string, style: Style): string[] | null {
   if (operation === 'migrate_status') return [];
   const bundle = readDetail(operation, detail);

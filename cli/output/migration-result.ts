@@ -8,7 +8,7 @@ export interface MigrationStep {
   outcome: 'applied' | 'applied out of order' | 'reverted' | 'failed';
 }
 
-/** What the data of a migration's envelope tells (MI-40). */
+/** The data of a migration's envelope (MI-40). */
 export type MigrationView =
   | {
       kind: 'run';
@@ -19,7 +19,7 @@ export type MigrationView =
   | { kind: 'status'; applied: string[] }
   | { kind: 'repair'; action: string; version: string; changed: boolean };
 
-/** Reads `result_data` for display; null when it is that of another operation. */
+/** Reads `result_data` for display; null for other operations. */
 export function viewMigration(data: JsonText | null | undefined): MigrationView | null {
   if (data?.kind !== 'object' || data.get('rows') !== undefined) return null;
   const applied = textsOf(data.get('applied_versions'));
@@ -57,7 +57,7 @@ function viewRun(data: JsonText, direction: 'up' | 'down', word: 'applied' | 're
   return { kind: 'run', direction, steps, done: versions?.length ?? Number(count?.text) };
 }
 
-/** The result as text that ends in a line end; `names` are those of the local files, where they are known. */
+/** The result as text that ends with a newline; `names` are those of the local files, where known. */
 export function renderMigration(view: MigrationView, names: ReadonlyMap<string, string>, style: Style): string {
   switch (view.kind) {
     case 'status':
@@ -99,7 +99,7 @@ function repairText({ action, version, changed }: MigrationView & { kind: 'repai
   return `${visible(version)} is ${isApplied ? 'marked as applied' : 'removed from the applied ones'}; the schema was not touched.`;
 }
 
-/** The strings of an array; null when it is none. */
+/** The strings of an array; null when it is not one. */
 function textsOf(value: JsonText | undefined): string[] | null {
   return value?.kind === 'array' ? value.items().flatMap((item) => item.string() ?? []) : null;
 }

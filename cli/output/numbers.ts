@@ -1,6 +1,6 @@
 import type { JsonText } from '../../lib/json/read.js';
 
-/** A count with separated thousands; nothing when it is absent, negative (unknown) or no number. */
+/** A count with thousands separators; empty when it is absent, negative (unknown) or not a number. */
 export function count(value: JsonText | undefined): string {
   const number = Number(value?.kind === 'number' ? value.text : -1);
   if (!Number.isFinite(number) || number < 0) return '';

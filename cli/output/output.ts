@@ -7,7 +7,7 @@ import { visible, visibleLines } from './visible.js';
 
 export type OutputMode = 'human' | 'json' | 'quiet';
 
-/** What a command that succeeded hands back: `data` is JSON text as the server sent it, `human` the text for people. */
+/** The result of a successful command: `data` is JSON text as the server sent it, `human` the text for people. */
 export interface Answer {
   data: string;
   human: () => string;
@@ -18,12 +18,12 @@ export interface Answer {
 /** The only writer of stdout and stderr (CL-12, CL-13). */
 export interface Output {
   readonly mode: OutputMode;
-  /** Colours of stdout and of stderr. */
+  /** The colours for stdout and stderr. */
   readonly style: Style;
   readonly noteStyle: Style;
-  /** Shown on stderr in human mode; listed in `warnings` of the line in the other modes. */
+  /** Printed on stderr in human mode; in the other modes listed in the line's `warnings`. */
   warn(text: string): void;
-  /** As `warn`, but after everything else, and a text only once (CL-11). */
+  /** Like `warn`, but after all other output, and each text only once (CL-11). */
   warnAtEnd(text: string): void;
   /** A status line on stderr, human mode only. */
   note(text: string): void;

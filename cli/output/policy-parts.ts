@@ -2,7 +2,7 @@ import type { JsonText } from '../../lib/json/read.js';
 import { showValue } from './details.js';
 import { visible } from './visible.js';
 
-/** Each step in words: `all of group:dba-team (2), user:erin`; reads the steps of a list and those of a resolution. */
+/** Each step in words: `all of group:dba-team (2), user:erin`; accepts steps from lists and from resolutions. */
 export function approverSteps(steps: JsonText | undefined): string[] {
   return (steps?.items() ?? []).map((step) => {
     const entries = (step.get('requirements') ?? step.get('approvers'))?.items() ?? [];

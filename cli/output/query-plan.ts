@@ -14,7 +14,7 @@ const states: Record<string, string> = {
   error: 'the database could not plan it',
 };
 
-/** What preflight says of the plan: rows, cost, index, and the nodes of PostgreSQL's or the tables of MySQL's (CL-30). */
+/** What preflight says about the plan: rows, cost, index, and the nodes of PostgreSQL or the tables of MySQL (CL-30). */
 export function planLines(impact: JsonText | undefined, style: Style): string[] {
   const status = impact?.get('status')?.string() ?? '';
   if (impact === undefined || status === '' || status === 'skipped') return [];
@@ -27,7 +27,9 @@ export function planLines(impact: JsonText | undefined, style: Style): string[] 
   return [...(summary === '' ? [] : [summary]), ...planTree(impact.get('explain_plan'), style)];
 }
 
-/** The plans of a request's statements, or why there are none (RQ-43): each under its statement when there are several. */
+/**
+ * The plans of a request's statements, or why there are none (RQ-43); with several statements, each plan follows its statement.
+ */
 export function explainLines(context: JsonText | undefined, style: Style): string[] {
   const plans = context?.get('explain')?.items() ?? [];
   const status = context?.get('status')?.string();
@@ -57,7 +59,7 @@ function planTree(plan: JsonText | undefined, style: Style): string[] {
   return nodes.length > maxLines ? [...shown, style.dim(`... ${nodes.length - maxLines} more`)] : shown;
 }
 
-/** Lines of nodes, indented by how deep they are among nodes; `level` also counts what stands between them. */
+/** Adds lines for nodes, indented by their depth among nodes; `level` also counts the objects between them. */
 function collect(value: JsonText | undefined, depth: number, level: number, lines: string[]): void {
   if (value === undefined || level > 3 * maxDepth || lines.length > 1000) return;
   for (const item of value.items()) collect(item, depth, level + 1, lines);
@@ -80,7 +82,7 @@ function nodeLine(node: JsonText): string | null {
 
 const after = (rows: string) => (rows === '' ? '' : `, ${rows}`);
 
-/** Nothing for 0: PostgreSQL says that of every write that returns no rows, whatever it changes. */
+/** Omits 0: PostgreSQL reports 0 for every write that returns no rows, whatever it changes. */
 function rowsOf(node: JsonText, key: string): string {
   const rows = count(node.get(key));
   return rows === '' || rows === '0' ? '' : `${rows} ${rows === '1' ? 'row' : 'rows'}`;

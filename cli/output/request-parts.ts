@@ -5,7 +5,7 @@ import { riskText } from './risk.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';
 
-/** Steps with what each still needs and who decided (RQ-41); empty without a workflow snapshot. */
+/** The steps, what each still needs and who decided (RQ-41); empty without a workflow snapshot. */
 export function approvalLines(progress: JsonText | undefined, status: string, style: Style): string[] {
   const steps = progress?.get('steps')?.items() ?? [];
   const current = Number(progress?.get('current_step')?.text ?? 0);
@@ -23,7 +23,7 @@ export function approvalLines(progress: JsonText | undefined, status: string, st
   });
 }
 
-/** What the classification and review found (RQ-42): tables, risk with its factors, findings. */
+/** What classification and review found (RQ-42): tables, risk with its factors, findings. */
 export function contextLines(context: JsonText | undefined): string[] {
   if (context?.kind !== 'object') return [];
   const tables =
@@ -49,7 +49,7 @@ export function contextLines(context: JsonText | undefined): string[] {
   ];
 }
 
-/** Why it needed approval or not (RQ-44). */
+/** Why the request needed approval or not (RQ-44). */
 export function traceLines(trace: JsonText | undefined): string[] {
   const decisionPart = trace?.get('decision');
   if (decisionPart?.kind !== 'object') return [];
@@ -79,7 +79,7 @@ function decision(approval: JsonText): string {
   return `${text('user')} ${verb} ${showInstant(text('at'))}${text('comment') ? `: ${text('comment')}` : ''}`;
 }
 
-/** `billing.invoices (4,000 rows; deletes from order_items)`: the schema is named unless it is `public`. */
+/** `billing.invoices (4,000 rows; deletes from order_items)`; omits the schema `public`. */
 function tableName(table: JsonText): string {
   const name = (one: JsonText) =>
     [one.get('schema_name')?.string(), one.get('name')?.string()].filter((part) => part && part !== 'public').join('.');

@@ -7,7 +7,7 @@ import { visible, visibleJson } from './visible.js';
 export const resultFormats = ['table', 'csv', 'vertical', 'json'] as const;
 export type ResultFormat = (typeof resultFormats)[number];
 
-/** The result as text that ends in a line end (CL-14 to CL-16). `toTerminal` also escapes control characters in csv and json. */
+/** The result as text that ends with a newline (CL-14 to CL-16). `toTerminal` also escapes control characters in csv and json. */
 export function renderResult(view: ResultView, format: ResultFormat, toTerminal: boolean): string {
   if (format === 'json') return toTerminal ? visibleJson(jsonOf(view)) : jsonOf(view);
   if (view.rows === null) return view.rowsAffected === null ? 'OK\n' : `Rows affected: ${view.rowsAffected}\n`;
@@ -15,7 +15,7 @@ export function renderResult(view: ResultView, format: ResultFormat, toTerminal:
   return format === 'vertical' ? verticalOf(view.columns, view.rows) : tableOf(view.columns, view.rows);
 }
 
-/** A cell as plain text: null is NULL, strings raw, other values compact JSON with exact digits (CL-15). */
+/** A cell as plain text: NULL for null, strings raw, other values as compact JSON with exact digits (CL-15). */
 export function cellText(value: JsonText): string {
   if (value.kind === 'null') return 'NULL';
   return value.string() ?? compactJson(value.text);
@@ -57,12 +57,12 @@ function csvOf(columns: readonly string[], rows: readonly JsonText[][], toTermin
   return lines.map((line) => `${clean(line.join(','))}\r\n`).join('');
 }
 
-/** NULL stands bare, so that the text "NULL" is told from it by its quotes. */
+/** NULL is unquoted; the text "NULL" is quoted, which tells them apart. */
 function csvCell(value: JsonText, alone: boolean): string {
   return value.kind === 'null' ? 'NULL' : quoted(cellText(value), alone);
 }
 
-/** An empty cell that is alone on its line is quoted, because readers skip blank lines. */
+/** Quotes an empty cell that is alone on its line, because readers skip blank lines. */
 function quoted(text: string, alone: boolean): string {
   return /[",\r\n]/.test(text) || text === 'NULL' || (alone && text === '') ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,9 +1,9 @@
 import type { JsonText } from '../../lib/json/read.js';
 
-/** What an envelope (results.md section 2) holds for display; numbers are exact texts. */
+/** The parts of an envelope (results.md section 2) to display; numbers are exact texts. */
 export interface ResultView {
   columns: string[];
-  /** null when the statement gave no row set. */
+  /** Null when the statement returned no row set. */
   rows: JsonText[][] | null;
   rowsAffected: string | null;
   truncated: boolean;
@@ -11,7 +11,7 @@ export interface ResultView {
   data: JsonText | null;
 }
 
-/** Reads an envelope for display (CL-15, CL-16); keys that are missing or of another type count as absent. */
+/** Reads an envelope for display (CL-15, CL-16); missing keys and keys of the wrong type count as absent. */
 export function viewResult(envelope: JsonText): ResultView {
   const data = envelope.get('result_data') ?? null;
   const rows = data?.get('rows');
@@ -35,7 +35,7 @@ function columnNames(given: JsonText | undefined, firstRow: JsonText | undefined
   return firstRow?.items().map((_, index) => `column_${index + 1}`) ?? [];
 }
 
-/** Cells in column order. A repeated name takes its members in order, so that none is lost. */
+/** Cells in column order. Repeated names take their members in order, so that none is lost. */
 function cellsOf(row: JsonText, columns: readonly string[]): JsonText[] {
   if (row.kind !== 'object') return row.items();
   const entries = row.entries();

@@ -2,7 +2,7 @@ import type { JsonText } from '../../lib/json/read.js';
 import { count } from './numbers.js';
 import { visible } from './visible.js';
 
-/** `high (multi_statement, large_table: 50,000 rows)`: a level with its factors and what each names (SQ-93). */
+/** `high (multi_statement, large_table: 50,000 rows)`: a level with its factors and their details (SQ-93). */
 export function riskText(level: string, factors: readonly JsonText[]): string {
   const named = factors.map(factorText).filter((text) => text !== '');
   return `${visible(level)}${named.length === 0 ? '' : ` (${named.join(', ')})`}`;

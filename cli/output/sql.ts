@@ -1,7 +1,7 @@
 import type { Style } from './style.js';
 import { visibleLines } from './visible.js';
 
-/** SQL for a terminal: keywords, texts, numbers and comments in colour; only for reading, so a wrong guess changes nothing. */
+/** SQL for a terminal, with coloured keywords, texts, numbers and comments. For display only, so a wrong guess is harmless. */
 export function highlightSql(sql: string, style: Style): string {
   const text = visibleLines(sql);
   if (!style.colours) return text;
@@ -21,7 +21,7 @@ const keywords = new Set(
 );
 
 function paint(match: string, style: Style): string {
-  // MySQL and MariaDB run what stands in /*! and /*M!.
+  // MySQL and MariaDB run the content of /*! and /*M!.
   if (match.startsWith('--') || /^\/\*(?!M?!)/.test(match)) return style.dim(match);
   if (match.startsWith('/*')) return match;
   if (match.startsWith("'") || match.startsWith('$')) return style.green(match);

@@ -27,7 +27,7 @@ export function createStyle(colours: boolean): Style {
   };
 }
 
-/** Colours only on a terminal that can show them, and never with NO_COLOR set (any text) or `--no-color` (CL-13). */
+/** Colours only on a terminal that supports them, and never with NO_COLOR (any text) or `--no-color` (CL-13). */
 export function wantsColour(
   stream: { isTTY?: boolean },
   environment: Record<string, string | undefined>,
@@ -36,13 +36,13 @@ export function wantsColour(
   return stream.isTTY === true && !noColor && !environment.NO_COLOR && environment.TERM !== 'dumb';
 }
 
-/** The status in the colour of what it means: waiting yellow, moving blue, done green, failed red, over dim. */
+/** The status in its colour: waiting yellow, moving blue, done green, failed red, over dim. */
 export function paintStatus(style: Style, status: string): string {
   const colour = statusColours[status];
   return colour === undefined ? status : style[colour](status);
 }
 
-/** Paints the cells of one column of a table by the status they hold; the padding keeps its place. */
+/** Colours the cells of one table column by the status they hold; padding is kept. */
 export function statusPainter(style: Style, rows: readonly (readonly string[])[], column: number) {
   return (padded: string, row: number, at: number): string => {
     const status = rows[row]?.[column] ?? '';

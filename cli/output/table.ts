@@ -1,16 +1,18 @@
 import { cutToWidth, displayWidth, padToWidth } from './width.js';
 
 export interface TableOptions {
-  /** Columns that start at the right edge. */
+  /** Right-aligned columns. */
   rightAligned?: ReadonlySet<number>;
-  /** Cells wider than this are cut with `...`; 60 by CL-14. */
+  /** Truncates wider cells with `...`; 60 by CL-14. */
   maxCell?: number;
   paintHeader?: (text: string) => string;
-  /** Paints one cell after it was cut and padded. */
+  /** Colours one cell after truncation and padding. */
   paintCell?: (padded: string, row: number, column: number) => string;
 }
 
-/** Columns padded by display width under an underlined header, two blanks between; cells must hold no control characters (CL-14). */
+/**
+ * Pads columns by display width under an underlined header, two spaces between; cells must hold no control characters (CL-14).
+ */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions = {}): string {
   const cut = (cell: string) => cutToWidth(cell, options.maxCell ?? 60);
   const names = header.map(cut);
@@ -31,7 +33,7 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
   return lines.map((text) => `${text}\n`).join('');
 }
 
-/** The last column is not padded, so that no line ends in blanks. */
+/** Does not pad the last column, so that no line ends in spaces. */
 function padCell(cell: string, width: number, column: number, columns: number, options: TableOptions): string {
   const right = options.rightAligned?.has(column) === true;
   return column === columns - 1 && !right ? cell : padToWidth(cell, width, right);

@@ -1,17 +1,17 @@
 /**
- * The text with every character shown that could steer a terminal, reorder what stands beside it, or is not seen at all (CL-13, HD-61); line
- * feeds too. Who approves SQL must see what a database will read: `u<no-break space>where` is one name. Emoji stay as they are.
+ * Makes visible every character that could steer a terminal, reorder its neighbours, or is invisible (CL-13, HD-61), including
+ * line feeds. Approvers must see what a database will read: `u<no-break space>where` is one name. Emoji stay unchanged.
  */
 export function visible(text: string): string {
   return isPlain.test(text) ? text : text.replace(emojiOrHidden, (match) => shownUnlessEmoji(match, escapeForPeople));
 }
 
-/** As `visible`, but lines stay lines and tabs become two blanks, for SQL and messages printed as blocks. */
+/** Like `visible`, but keeps line breaks and turns tabs into two spaces, for SQL and messages printed as blocks. */
 export function visibleLines(text: string): string {
   return text.replace(/\r\n/g, '\n').replace(/\t/g, '  ').split('\n').map(visible).join('\n');
 }
 
-/** JSON text that means the same and shows what it holds: such characters can only stand inside its strings. Line ends stay. */
+/** Equivalent JSON text with hidden characters made visible; they can only stand inside its strings. Keeps line breaks. */
 export function visibleJson(json: string): string {
   return isPlain.test(json) ? json : json.replace(emojiOrHidden, (match) => shownUnlessEmoji(match, escapeForJson));
 }
@@ -19,8 +19,8 @@ export function visibleJson(json: string): string {
 const isPlain = /^[\x20-\x7e]*$/;
 
 /**
- * Controls, format characters, separators of lines, blanks other than the space, private use, unpaired surrogates, what is no character, what may
- * be ignored when it is drawn (fillers, variation selectors, tags), and four that are drawn as nothing.
+ * Controls, format characters, line separators, blanks other than the space, private use, unpaired surrogates, noncharacters,
+ * default-ignorable characters (fillers, variation selectors, tags), and four that render as nothing.
  */
 const hiddenClass =
   '[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Cs}\\p{Co}\\p{Noncharacter_Code_Point}\\p{Default_Ignorable_Code_Point}' +
@@ -29,7 +29,10 @@ const hidden = new RegExp(hiddenClass, 'gu');
 const oneEmoji = '\\p{Extended_Pictographic}[\\u{1f3fb}-\\u{1f3ff}\\ufe0f]?[\\u{e0020}-\\u{e007f}]{0,6}';
 const emojiOrHidden = new RegExp(`[0-9#*]\\ufe0f\\u20e3|${oneEmoji}(?:\\u200d${oneEmoji}){0,7}|${hiddenClass}`, 'gu');
 
-/** Selectors, joiners and tags stay only in the sequences that Unicode recommends: two faces with a joiner between look like two faces. */
+/**
+ * Keeps selectors, joiners and tags only in the sequences that Unicode recommends: two faces with a joiner between look like two
+ * faces.
+ */
 function shownUnlessEmoji(match: string, show: (character: string) => string): string {
   if (match.length > 1 && isRecommendedEmoji(match)) return match;
   return match.replace(hidden, show);
@@ -38,7 +41,7 @@ function shownUnlessEmoji(match: string, show: (character: string) => string): s
 const recommendedEmoji = '^\\p{RGI_Emoji}$';
 let recommended: RegExp | undefined;
 
-/** Its table takes 60 ms to make, which most commands never need. */
+/** Building its table takes 60 ms, and most commands never need it. */
 function isRecommendedEmoji(text: string): boolean {
   if (text.search(hidden) === -1) return true;
   recommended ??= new RegExp(recommendedEmoji, 'v');

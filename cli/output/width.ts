@@ -1,4 +1,4 @@
-/** Columns of a terminal that the text takes: wide East Asian characters and emoji count two, marks none. */
+/** The terminal columns of a text: wide East Asian characters and emoji take two, combining marks none. */
 export function displayWidth(text: string): number {
   if (plain.test(text)) return text.length;
   let width = 0;
@@ -6,7 +6,7 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** The text cut to at most `columns`, its end replaced by `...` when it was longer. */
+/** The text truncated to `columns`; `...` replaces the end of a longer text. */
 export function cutToWidth(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   let result = '';
@@ -19,7 +19,7 @@ export function cutToWidth(text: string, columns: number): string {
   return `${result}...`;
 }
 
-/** Padded with blanks to `columns`, on the left when `right` is set. */
+/** Pads with spaces to `columns`, on the left when `right` is set. */
 export function padToWidth(text: string, columns: number, right = false): string {
   const blanks = ' '.repeat(Math.max(0, columns - displayWidth(text)));
   return right ? blanks + text : text + blanks;
@@ -31,7 +31,7 @@ const emoji = /\p{Emoji_Presentation}|\ufe0f/u;
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** A segmenter takes 9 ms to make, which most commands never need. */
+/** Creating a segmenter takes 9 ms, and most commands never need one. */
 function graphemesOf(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   return segmenter.segment(text);
