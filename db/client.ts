@@ -6,7 +6,7 @@ import { isUnreachable, sqlState } from './errors.js';
 import { rowTypes } from './row-types.js';
 import { beginNamed, hasCommitted, type TransactionName } from './transaction-name.js';
 
-/** A caller types the rows beside its query. Instants are milliseconds since the epoch. */
+/** Callers declare the row type with each query. Instants are milliseconds since the epoch. */
 export interface Queryable {
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }

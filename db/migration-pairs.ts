@@ -12,7 +12,7 @@ const pairOf = 'p.database = r.database and p.environment = r.environment';
 const busyMs = `p.busy_ms + coalesce(extract(epoch from clock_timestamp() - p.running_since) * 1000, 0)::bigint`;
 
 /**
- * When request `r` stops waiting for a claim. Null while a mutating migration waits for the one that runs on its pair; afterwards later by
+ * The dispatch deadline of request `r`. Null while a mutating migration waits for the one that runs on its pair; after that, extended by
  * the time that the pair was busy (AG-54).
  */
 export const dispatchEnd = `case when r.status <> 'dispatched' or r.operation not in ${mutatingMigrations} then r.dispatch_deadline

@@ -92,7 +92,7 @@ async function learn(db: Queryable, set: RequestSet, known: Places | null): Prom
 
 /**
  * No transaction can still create a request before this instant: `created_at` lies within its transaction, and every open transaction began
- * later. The second covers instants cut to milliseconds.
+ * later. The subtracted second covers instants cut to milliseconds.
  */
 async function findHorizon(db: Queryable): Promise<{ rewrite: number; until: number }> {
   const [row] = await db.query<{ rewrite: number; until: number }>(
@@ -125,7 +125,6 @@ export function compared(side: '>' | '<=', place: Place | null, p: Parameters): 
   return `(r.created_at, r.id) ${side} (${p.add(at(place.createdAt))}::timestamptz, ${p.add(place.id)}::uuid)`;
 }
 
-/** The keys of one branch. */
 export const selectKeys = (condition: string) => `select r.created_at, r.id from requests r where ${condition}`;
 
 /** Branches may overlap; the union counts a request once. */

@@ -39,8 +39,9 @@ export function waiting(caller: User, p: Parameters): string | null {
 }
 
 /**
- * RQ-36 as SQL. The request is pending and in time. Unless allowed, it is neither the caller's own, nor of somebody who made the caller,
- * nor approved by the caller before. A selector is still open, and the requester has not granted it (HD-70).
+ * RQ-36 as SQL. The request is pending and in time, and a selector that the caller has is open. Unless self-approval is allowed, the
+ * requester is neither the caller nor a user who created the caller, and did not grant that selector (HD-70). The caller has not approved
+ * this step, nor an earlier one unless allowed.
  */
 export function approvable(caller: User, p: Parameters): string {
   const me = p.add(caller.id);

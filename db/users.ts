@@ -41,10 +41,7 @@ export async function lockActive(tx: Transaction, id: string): Promise<boolean> 
   return row?.active ?? false;
 }
 
-/**
- * Locks the user's row, and keeps the actor active if that is the case. Locks in order of id, so that two users who act on each other do
- * not deadlock.
- */
+/** Locks the user's row. If the acting user is active, keeps them so. Locks in order of id, so two users who act on each other do not deadlock. */
 export async function lockUser(
   tx: Transaction,
   id: string,

@@ -51,8 +51,8 @@ export async function syncGeneration(
 }
 
 /**
- * Checks a start or reload against the generation in force, and keeps that one in force until the transaction ends. Throws `ConfigError` if
- * a check refuses the file.
+ * Checks a start or reload against the generation in force, and blocks other syncs until the transaction ends. Throws `ConfigError` if a
+ * check refuses the file.
  */
 export async function compareGeneration(
   tx: Transaction,

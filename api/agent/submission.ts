@@ -63,7 +63,7 @@ export interface Submitted {
   tooLarge: boolean;
 }
 
-/** Applies the size rule (AG-47, RS-55). The rules then judge the submission; `tooLarge` marks one that was cut. */
+/** Applies the size rule (AG-47, RS-55). The rules then judge the submission; `tooLarge` says that its data was over the limit. */
 export function readSubmission(
   { body, bodyBytes, taken: sent }: Pick<ResultCall, 'body' | 'bodyBytes' | 'taken'>,
   execution: FoundExecution,

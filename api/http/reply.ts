@@ -36,7 +36,7 @@ export const noContent = () => new Reply(204, { kind: 'empty' });
 export const text = (status: SuccessStatus, contentType: string, body: string | Uint8Array) =>
   new Reply(status, { kind: 'text', contentType, text: body });
 
-/** JSON of an operational endpoint that may fail, such as 503 of `/ready` (HT-90). */
+/** JSON of an operational endpoint whose status may report a failure, such as 503 of `/ready` (HT-90). */
 export const probe = (status: 200 | 503, value: unknown) => new Reply(status, { kind: 'value', value });
 
 export type SuccessStatus = 200 | 201 | 202 | 204;

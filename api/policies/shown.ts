@@ -62,7 +62,7 @@ export function shownResultPolicy(policy: ResultPolicy) {
   };
 }
 
-/** An item of `GET /api/sql-review-policies`. If the list is empty, the built-in rules apply. */
+/** An item of `GET /api/sql-review-policies`. Pairs without an entry use the gateway's own rules. */
 export function shownReviewPolicy(policy: ReviewPolicy) {
   const { id, database, environment, migrations = 'warn', rules } = policy;
   return { id, database, environment, migrations, rules, source: reviewSource(policy) };

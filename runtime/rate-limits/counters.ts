@@ -51,7 +51,7 @@ export function createCounters(options: {
     windows.set(key, held);
     return held;
   };
-  /** One question per key at a time; callers that arrive meanwhile share the answer. */
+  /** One question per key at a time; calls that arrive meanwhile share the answer. */
   const ask = (key: string, perWindow: number): Promise<Held> => {
     const known = asking.get(key);
     if (known !== undefined) return known;
