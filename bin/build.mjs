@@ -24,13 +24,13 @@ const sourceFolders = [
   'worker',
   'workflows',
 ];
-/** What is started by name; besides, every `*-worker.ts` is an entry, because a worker thread needs a file of its own. */
+/** Programs started by name. Every `*-worker.ts` is an entry too, because a worker thread needs its own file. */
 const entries = ['cli/main.ts', 'agent/main.ts', 'dev/demo.ts', 'dev/get-temporal.ts'];
 const lockWaitMs = 120_000;
 
 /**
- * The folder with the built programs of the sources as they are now; builds them when a source has changed since the last build.
- * Each build has its own folder, so that running processes keep the chunks they have not loaded yet.
+ * The folder with the programs built from the current sources; builds them when a source has changed since the last build. Each
+ * build has its own folder, so that running processes keep the chunks they have not loaded yet.
  */
 export async function currentBuild() {
   const signature = sourceSignature(sourceFolders);
@@ -39,7 +39,7 @@ export async function currentBuild() {
   return underLock('build.lock', () => builtFolder('build.json', signature) ?? buildPrograms(signature));
 }
 
-/** The file with the bundled Temporal workflows; made anew (about 3 s) only when `workflows/` has changed. */
+/** The file with the bundled Temporal workflows; rebuilt (about 3 s) only when `workflows/` has changed. */
 export async function workflowBundle() {
   const file = join(dist, 'workflow-bundle.js');
   const signature = sourceSignature(['workflows']);
@@ -92,7 +92,7 @@ async function bundleWorkflows(file, signature) {
   return file;
 }
 
-/** All output lies in one folder, so that code finds the file of a worker thread beside itself, whatever chunk it ends up in. */
+/** All output goes to one folder, so that code finds a worker thread's file beside itself, whatever chunk it ends up in. */
 function entryPoints() {
   const workers = sourceFiles(sourceFolders).filter((file) => file.endsWith('-worker.ts'));
   const names = [
@@ -102,14 +102,12 @@ function entryPoints() {
   return Object.fromEntries(names);
 }
 
-/** `cli/main.ts` is built to `cli-main.js`. */
+/** `cli/main.ts` becomes `cli-main.js`. */
 function builtName(source) {
   return source.replace('/', '-').replace(/\.ts$/, '');
 }
 
-/**
- * `new URL('<relative>', import.meta.url)` keeps meaning what it means in the source: a file or folder of the repository.
- */
+/** `new URL('<relative>', import.meta.url)` keeps its meaning from the source: a file or folder of the repository. */
 const fileUrls = {
   name: 'file-urls',
   setup(build) {
@@ -126,7 +124,7 @@ const fileUrls = {
   },
 };
 
-/** A source outside the listed folders would change without being built again. */
+/** Changes to a source outside the listed folders would not trigger a build. */
 function checkFolders(inputs) {
   const stray = inputs.find(
     (file) => !sourceFolders.includes(file.split('/')[0]) && !file.startsWith('bin/') && file !== 'package.json',
@@ -134,7 +132,7 @@ function checkFolders(inputs) {
   if (stray) throw new Error(`${stray}: its folder is missing in sourceFolders of bin/build.mjs`);
 }
 
-/** Changes with any name, size or time of a source; looked at before every command: 700 files in 10 ms. */
+/** Changes with any source's name, size or time. Computed before every command: 10 ms for 700 files. */
 function sourceSignature(folders) {
   const files = [...sourceFiles(folders), 'package.json', 'bin/build.mjs', 'bin/lock.mjs'];
   const lines = files.map((file) => {
@@ -165,7 +163,7 @@ function builtFolder(stamp, signature) {
   return built?.signature === signature && existsSync(join(dist, built.folder)) ? join(dist, built.folder) : null;
 }
 
-/** Several processes that start at once build once: the others wait and take what the first has built. */
+/** Processes that start together build only once: the others wait and use the first one's build. */
 async function underLock(name, work) {
   mkdirSync(dist, { recursive: true });
   const deadline = Date.now() + lockWaitMs;
@@ -183,7 +181,7 @@ async function underLock(name, work) {
   }
 }
 
-/** The last build but one stays for processes that still run from it. */
+/** Keeps the previous build for processes that still run from it. */
 function removeOldBuilds(kept) {
   for (const entry of readdirSync(dist, { withFileTypes: true })) {
     if (entry.isDirectory() && !kept.includes(entry.name)) rmSync(join(dist, entry.name), { recursive: true, force: true });

@@ -4,10 +4,10 @@ import { pathToFileURL } from 'node:url';
 import { currentBuild, root, workflowBundle } from './build.mjs';
 import { checkNode } from './node-version.mjs';
 
-/** Commands that run for long: there readable stacks are worth loading the source maps, in a command of 50 ms they are not. */
+/** Long-running commands: source maps are worth loading there for readable stacks, but not in a command of 50 ms. */
 const hosts = ['server', 'worker', 'dev'];
 
-/** Runs `main(argv)` of a built entry, building first when a source has changed, and ends the process with its exit code. */
+/** Runs `main(argv)` of a built entry, after a build when a source has changed, and ends the process with its exit code. */
 export async function launch(entry) {
   checkNode();
   if (!existsSync(join(root, 'node_modules'))) fail('the packages are not installed; run: npm ci');
@@ -30,7 +30,7 @@ function fail(message) {
   process.exit(1);
 }
 
-/** A pipe that nobody reads any more must not keep the process. */
+/** A pipe without a reader must not keep the process alive. */
 function flushed(stream) {
   return new Promise((resolve) => {
     stream.once('error', resolve);

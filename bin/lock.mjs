@@ -1,8 +1,8 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 
 /**
- * Takes the lock file for this process. Answers `{ release }`, or `{ holder }` with the process id of the living process that has it.
- * The lock of a process that is gone (also after a reboot that gave its id to another) is taken over.
+ * Takes the lock file for this process. Returns `{ release }`, or `{ holder }` with the id of the live process that holds it.
+ * Takes over the lock of a dead process, even when its id was reused after a reboot.
  */
 export function takeLock(file) {
   const mine = `${file}.${process.pid}`;
@@ -20,21 +20,21 @@ export function takeLock(file) {
   }
 }
 
-/** The process id in a lock file while that process lives, else null. */
+/** The process id in a lock file if that process is alive, else null. */
 export function holderOf(file) {
   const mark = read(file);
   const pid = Number.parseInt(mark ?? '', 10);
   return Number.isInteger(pid) && isAlive(pid) && processMark(pid) === mark ? pid : null;
 }
 
-/** Process id and, where the kernel tells it, the instant of its start: the id alone may belong to another process by now. */
+/** The process id and, where the kernel provides it, the process's start time: another process may reuse the id. */
 function processMark(pid) {
   const stat = read(`/proc/${pid}/stat`);
   const started = stat === null ? '' : (stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '');
   return `${pid} ${started}\n`;
 }
 
-/** Renamed before it is removed, so that of two takers only one removes it, and never a lock taken meanwhile. */
+/** Renames before removing, so that only one of two takers removes it, and never a lock taken meanwhile. */
 function removeStale(file) {
   const aside = `${file}.stale.${process.pid}`;
   try {

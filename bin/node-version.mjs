@@ -1,7 +1,7 @@
-/** The lowest Node release that the sources are written for; equal to `engines` in package.json. */
+/** The lowest supported Node release; must equal `engines` in package.json. */
 const lowest = [20, 19];
 
-/** Ends the process with one sentence when Node is too old to run the sources. */
+/** Ends the process with a one-sentence message when Node is too old. */
 export function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > lowest[0] || (major === lowest[0] && minor >= lowest[1])) return;

@@ -5,7 +5,7 @@ export interface Answer {
   body: Record<string, unknown>;
 }
 
-/** One call of the gateway's HTTP API with a token; answers whatever the status is, throws when there is no answer. */
+/** One call of the gateway's HTTP API with a token; returns every status, throws when there is no answer. */
 export async function callApi(
   server: string,
   token: string,
@@ -22,7 +22,7 @@ export async function callApi(
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** The sentence for an answer that was not expected. */
+/** The error for an unexpected answer. */
 export function unexpected(what: string, answer: Answer): Error {
   return new Error(`${what}: the gateway answers ${answer.status} ${JSON.stringify(answer.body)}`);
 }

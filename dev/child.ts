@@ -8,15 +8,15 @@ export interface ChildOptions {
   name: string;
   file: string;
   args: readonly string[];
-  /** Receives standard output and error; the log of the run before is kept beside it as `<file>.1`. */
+  /** Receives standard output and error; the previous run's log is kept beside it as `<file>.1`. */
   logFile: string;
-  /** What the child gets when this process dies without stopping it. */
+  /** The signal for the child when this process dies without stopping it. */
   deathSignal: 'SIGINT' | 'SIGTERM' | 'SIGKILL';
   environment?: NodeJS.ProcessEnv;
   cwd?: string;
-  /** Gives way to the other parts where all share one machine: Temporal and the worker stand beside the path of a request, not in it. */
+  /** Gives other processes priority when all share one machine: Temporal and the worker are not on the path of a request. */
   yields?: boolean;
-  /** Runs as this user; only root can ask for it. */
+  /** Runs as this user; only root may set it. */
   user?: { uid: number; gid: number } | null;
 }
 
@@ -25,15 +25,16 @@ export interface Child {
   pid: number;
   logFile: string;
   hasExited(): boolean;
-  /** Settles with words for how it ended, such as `exit code 1`; never rejects. */
+  /** Settles with a description of the end, such as `exit code 1`; never rejects. */
   exited: Promise<string>;
-  /** Sends `signal`, after `graceMs` SIGKILL, and waits for the end. */
+  /** Sends `signal`, then SIGKILL after `graceMs`, and waits for the end. */
   stop(signal: NodeJS.Signals, graceMs: number): Promise<void>;
 }
 
 /**
- * Starts a program that cannot outlive this process: on Linux the kernel ends it (the thread that calls this must be the main one),
- * elsewhere a watcher that holds a pipe. It has its own process group, so that Ctrl-C in a terminal reaches only this process.
+ * Starts a program that cannot outlive this process. On Linux the kernel ends it, provided that the main thread calls this;
+ * elsewhere a watcher on a pipe does. The child has its own process group, so that Ctrl-C in a terminal reaches only this
+ * process.
  */
 export function startChild(options: ChildOptions): Child {
   if (existsSync(options.logFile)) renameSync(options.logFile, `${options.logFile}.1`);
@@ -55,7 +56,10 @@ export function startChild(options: ChildOptions): Child {
 
 const startWaitMs = 60_000;
 
-/** Resolves when `isReady` does; throws, with the end of its log, when the child ends before or takes a minute, and when the signal aborts. */
+/**
+ * Resolves when `isReady` does. Throws, with the end of the log, when the child ends first or takes a minute, and when the signal
+ * aborts.
+ */
 export async function waitUntilReady(
   child: Child,
   isReady: () => Promise<boolean>,
@@ -69,13 +73,16 @@ export async function waitUntilReady(
 
 const niceness = 15;
 
-/** Each child is a session of its own, and Linux may share the processor between sessions before it looks at processes: both are told. */
+/**
+ * Each child is its own session, and Linux may divide the processor among sessions before it looks at processes, so this lowers
+ * both.
+ */
 function giveWay(pid: number): void {
   try {
     setPriority(pid, niceness);
     if (existsSync(`/proc/${pid}/autogroup`)) writeFileSync(`/proc/${pid}/autogroup`, String(niceness));
   } catch {
-    // It has ended already, or the system does not let us: it runs like the others.
+    // The child has ended, or the system refuses: it keeps normal priority.
   }
 }
 
@@ -118,7 +125,7 @@ function leashedCommand(options: ChildOptions): [string, ...string[]] {
 
 let kernelLeashWorks: boolean | undefined;
 
-/** Whether `setpriv` of util-linux is there; that of busybox lacks the option. */
+/** Whether `setpriv` of util-linux is available; busybox's lacks the option. */
 function kernelLeash(): boolean {
   kernelLeashWorks ??=
     process.platform === 'linux' && spawnSync('setpriv', ['--pdeathsig', 'KILL', '--', 'true'], { timeout: 5000 }).status === 0;
@@ -129,6 +136,6 @@ function send(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(pid, signal);
   } catch {
-    // It has ended between the look and the signal.
+    // It ended between the check and the signal.
   }
 }

@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs';
 
 /**
- * Makes a folder that only its owner can enter; one of an earlier version is closed (HD-91). Throws for a folder that belongs to somebody else,
- * and for one that everybody shares, such as /tmp.
+ * Creates a folder that only its owner can enter; closes an existing one (HD-91). Throws for another user's folder, and for a
+ * shared one such as /tmp.
  */
 export function closeFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });

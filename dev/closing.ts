@@ -4,7 +4,7 @@ import type { Stage } from './play.js';
 import { paste, shownPath } from './shell.js';
 import { userToken } from './users.js';
 
-/** What is printed when the demo runs: where things are, and commands that can be pasted as they stand (DV-10); `atEnd` tells what Ctrl-C does. */
+/** The text for a running demo: where things are, and commands to paste as they are (DV-10); `atEnd` says what Ctrl-C does. */
 export async function closingText(stage: Stage, atEnd: string): Promise<string> {
   const lines = ['', `The gateway runs at ${stage.serverUrl}`];
   if (stage.uiUrl !== null) lines.push(`Temporal UI        ${stage.uiUrl}`);
@@ -36,7 +36,7 @@ async function commands(stage: Stage): Promise<string[][]> {
   ];
 }
 
-/** The id of a request of alice that waits for an approval, if there is one. */
+/** The id of a request of alice that waits for approval, or null. */
 async function waitingRequest(stage: Stage): Promise<string | null> {
   const { body } = await callApi(
     stage.serverUrl,

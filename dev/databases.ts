@@ -5,10 +5,13 @@ import type { Passwords } from './passwords.js';
 import type { PostgresServer } from './postgres.js';
 import { replaceSharedRoles, shopEnvironments, shopRoles } from './shop-roles.js';
 
-/** Makes what is missing of the gateway's own database: `svc`, owned by role `svc`, closed to every other role. Answers its address. */
+/**
+ * Creates what is missing of the gateway's own database: `svc`, owned by role `svc`, closed to every other role. Returns its
+ * address.
+ */
 export async function prepareGatewayDatabase(server: PostgresServer, passwords: Passwords): Promise<string> {
   await withClient(server.url('postgres'), async (client) => {
-    // Nobody but the superuser has anything to do in these two.
+    // Only the superuser needs these two.
     await client.query('revoke all on database postgres, template1 from public');
     await ensureRole(client, 'svc', passwords.svc);
     await ensureDatabase(client, 'svc', 'svc', []);
@@ -16,7 +19,10 @@ export async function prepareGatewayDatabase(server: PostgresServer, passwords: 
   return server.url('svc', 'svc', passwords.svc);
 }
 
-/** Makes what is missing of the demo databases (DV-7, HD-91): each owned by a role of its own, readable by another, filled in one transaction. */
+/**
+ * Creates what is missing of the demo databases (DV-7, HD-91): each is owned by its own role, readable by another, and filled in
+ * one transaction.
+ */
 export async function prepareShop(server: PostgresServer, passwords: Passwords): Promise<void> {
   await withClient(server.url('postgres'), async (client) => {
     for (const environment of shopEnvironments) {
@@ -44,7 +50,10 @@ async function ensureRole(client: pg.Client, name: string, password: string): Pr
   await client.query(`${rowCount === 0 ? 'create' : 'alter'} role ${name} login password ${pg.escapeLiteral(password)}`);
 }
 
-/** PostgreSQL lets everybody connect to a new database; the rights are set at every start, since a first start may have been killed. */
+/**
+ * PostgreSQL lets everybody connect to a new database. Privileges are set at every start, since a first start may have been
+ * killed.
+ */
 async function ensureDatabase(client: pg.Client, name: string, owner: string, readers: string[]): Promise<void> {
   const { rowCount } = await client.query('select from pg_database where datname = $1', [name]);
   if (rowCount === 0) await client.query(`create database ${name} owner ${owner}`);

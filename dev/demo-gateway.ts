@@ -15,7 +15,7 @@ export interface DemoPorts {
   ui: number;
 }
 
-/** Starts the demo in a folder that this process has locked: engines, databases, gateway, users. */
+/** Starts the demo in a folder locked by this process: engines, databases, gateway, users. */
 export async function startDemo(session: Session, layout: Layout, ports: DemoPorts, report: Report): Promise<Stage> {
   const passwords = loadPasswords(layout.passwords);
   const [postgres, temporal] = await session.together([

@@ -10,7 +10,10 @@ import { freePort } from './ports.js';
 import { createReport } from './report.js';
 import { runSession } from './run-session.js';
 
-/** `npm run demo`: plays the demo in a new temporary folder, on free ports; exit code 0 only if every step held. `--keep` stays until Ctrl-C. */
+/**
+ * `npm run demo`: plays the demo in a new temporary folder, on free ports; exits 0 only if every step succeeded. `--keep` stays
+ * until Ctrl-C.
+ */
 export async function main(argv: string[]): Promise<number> {
   const unknown = argv.find((word) => word !== '--keep');
   if (unknown !== undefined) {

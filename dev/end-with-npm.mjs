@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const lookEveryMs = 500;
 
-/** Stops this process, in its orderly way, when the npm that runs it is killed and so could not pass a signal on. */
+/** Stops this process cleanly when its npm was killed and so could not pass on a signal. */
 export function endWithNpm() {
   if (!process.env.npm_lifecycle_event) return;
   const parent = process.ppid;
@@ -15,7 +15,7 @@ export function endWithNpm() {
   timer.unref();
 }
 
-/** The parent of a process; null where the system does not tell. Between npm and its script there may be a shell. */
+/** A process's parent; null where the system does not provide it. A shell may stand between npm and its script. */
 function parentOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

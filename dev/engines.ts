@@ -7,7 +7,6 @@ import type { Session } from './session.js';
 import { findTemporalProgram } from './temporal/program.js';
 import { startTemporal } from './temporal/server.js';
 
-/** Starts the embedded PostgreSQL of the session. */
 export async function addPostgres(
   session: Session,
   layout: Layout,
@@ -34,7 +33,7 @@ export interface TemporalPlace {
   uiUrl: string | null;
 }
 
-/** Starts the Temporal dev server of the session, or takes the one that TEMPORAL_ADDRESS names (DV-11). */
+/** Starts the session's Temporal dev server, or uses the one that TEMPORAL_ADDRESS names (DV-11). */
 export async function addTemporal(session: Session, layout: Layout, uiPort: number, report: Report): Promise<TemporalPlace> {
   const given = process.env.TEMPORAL_ADDRESS;
   if (given) {

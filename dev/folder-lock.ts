@@ -6,7 +6,10 @@ import { closeFolder } from './close-folder.js';
 import { clone, type Layout } from './layout.js';
 import { possibleDataDirs } from './postgres-programs.js';
 
-/** Makes the data folder, for its owner alone, and takes it for this process; throws, naming the process, when another start has it. */
+/**
+ * Creates the data folder, for its owner alone, and locks it for this process. Throws, naming the process, when another start
+ * holds the lock.
+ */
 export function lockFolder(layout: Layout): () => void {
   if (basename(dirname(layout.data)) === '.svc') closeFolder(dirname(layout.data));
   for (const folder of [layout.data, layout.run, layout.tokens]) closeFolder(folder);
@@ -20,7 +23,7 @@ export function lockFolder(layout: Layout): () => void {
   return lock.release;
 }
 
-/** Asks, then removes everything that a gateway has kept in the folder; needs its lock. Nothing else in the folder is touched. */
+/** Asks, then removes everything that a gateway keeps in the folder, and nothing else. The caller must hold its lock. */
 export async function resetFolder(layout: Layout): Promise<void> {
   if (!(await isSure(`remove the gateway in ${layout.data}, its databases and tokens?`))) throw new Error('nothing was removed');
   const ours = /^(state|postgres(\..*)?|temporal\.db.*|tokens|(alice|bob|admin)\.toml|passwords\.json|played)$/;
@@ -28,7 +31,7 @@ export async function resetFolder(layout: Layout): Promise<void> {
   removeCluster(layout);
 }
 
-/** Also where PostgreSQL runs as another user and its data lie elsewhere (DV-4). */
+/** Covers data kept elsewhere because PostgreSQL runs as another user (DV-4). */
 export function removeCluster(layout: Layout): void {
   const [usual, elsewhere] = possibleDataDirs(clone, layout.postgres) as [string, string];
   for (const place of [usual, elsewhere])

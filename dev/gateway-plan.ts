@@ -10,7 +10,7 @@ import type { PostgresServer } from './postgres.js';
 import { shopRoles } from './shop-roles.js';
 import { writeTrustedKeys } from './trusted-keys.js';
 
-/** Stands for what a given file leaves to the embedded engines. */
+/** Placeholder for a database that the given file leaves to the embedded engines. */
 const absentDatabase = 'postgres://absent@127.0.0.1:1/absent';
 const absentTemporal = '127.0.0.1:1';
 
@@ -39,7 +39,7 @@ export function readGivenConfig(file: string): GivenConfig {
   };
 }
 
-/** The gateway of a given file: its own settings, and the embedded engines where it names none. */
+/** The gateway of a given file: its own settings, and embedded engines for what it does not name. */
 export function planGiven(given: GivenConfig, databaseUrl: string | null, temporal: TemporalPlace | null): GatewayPlan {
   const environment: NodeJS.ProcessEnv = { ...process.env };
   if (databaseUrl !== null) environment.SVC_DEV_DATABASE_URL = databaseUrl;
@@ -65,7 +65,10 @@ export interface DemoPlaces {
   temporal: TemporalPlace;
 }
 
-/** The demo: the committed files, filled by variables that only these processes get. The agent learns nothing of the gateway's database. */
+/**
+ * The demo: the committed files, with variables that only these processes get. The agent gets nothing about the gateway's
+ * database.
+ */
 export async function planDemo(layout: Layout, places: DemoPlaces): Promise<GatewayPlan> {
   const serverUrl = `http://localhost:${places.apiPort}`;
   const workerListen = `127.0.0.1:${await freePort()}`;
@@ -111,7 +114,7 @@ function agentVariables(layout: Layout, serverUrl: string, { postgres, passwords
   };
 }
 
-/** Where a listener on all addresses is reached from this machine. */
+/** The address on this machine of a listener on all addresses. */
 function reachable(listen: string): string {
   return listen.replace(/^(0\.0\.0\.0|\[::\]):/, '127.0.0.1:');
 }

@@ -8,11 +8,11 @@ import { answersOk, waitFor } from './wait-for.js';
 
 export interface GatewayPlan {
   serverConfig: string;
-  /** Over `server.listen` of the file; null = as the file says. */
+  /** Overrides the file's `server.listen`; null keeps it. */
   listen: string | null;
-  /** Where the server answers, without a slash at the end. */
+  /** The server's address, without a trailing slash. */
   serverUrl: string;
-  /** Where the worker's probes answer; null = it has none. */
+  /** The address of the worker's probes; null = none. */
   workerUrl: string | null;
   environment: NodeJS.ProcessEnv;
   /** Null runs no agent. */
@@ -21,16 +21,16 @@ export interface GatewayPlan {
 
 export interface AgentPlan {
   config: string;
-  /** The file that says it is ready; null when its own configuration decides where that lies. */
+  /** The file that signals readiness; null when the agent's own configuration decides its path. */
   readyFile: string | null;
   environment: NodeJS.ProcessEnv;
-  /** What it needs of the server, whose first start makes the signing keys. */
+  /** Prepares what needs the server, whose first start creates the signing keys. */
   prepare(): Promise<void>;
 }
 
 const startWaitMs = 90_000;
 
-/** Starts server, worker and agent as child processes of the session and waits until each says that it is ready. */
+/** Starts server, worker and agent as child processes of the session and waits until each is ready. */
 export async function addGateway(session: Session, layout: Layout, plan: GatewayPlan, report: Report): Promise<void> {
   const listen = plan.listen === null ? [] : ['--listen', plan.listen];
   const until = (what: string, isReady: () => Promise<boolean>) => waitFor(what, startWaitMs, session.signal, isReady);
@@ -47,7 +47,7 @@ export async function addGateway(session: Session, layout: Layout, plan: Gateway
   workerDone(workerUrl ?? '');
 }
 
-/** Needs the running server, whose first start makes the agent's token. */
+/** Needs the running server, whose first start creates the agent's token. */
 async function addAgent(session: Session, layout: Layout, agent: AgentPlan, report: Report): Promise<void> {
   const done = report.begin('agent');
   const { readyFile } = agent;

@@ -1,7 +1,7 @@
 import { createReport } from './report.js';
 import { findTemporalProgram } from './temporal/program.js';
 
-/** Gets the Temporal program before a test run, since making it can take minutes. */
+/** Gets the Temporal program before a test run, since building it can take minutes. */
 export async function main(): Promise<number> {
   const { line } = createReport((text) => process.stdout.write(text));
   try {

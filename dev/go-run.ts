@@ -2,9 +2,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 export interface GoOptions {
-  /** What is made, in front of each line of the report. */
+  /** What is built; the prefix of each report line. */
   name: string;
-  /** Told when Go is there and begins. */
+  /** Printed when Go is available and starts. */
   announcement: string;
   args: string[];
   cwd?: string;
@@ -16,7 +16,7 @@ export interface GoOptions {
 const buildWaitMs = 25 * 60_000;
 const reportEveryMs = 10_000;
 
-/** Runs the `go` program to its end, telling every 10 s how far it is; throws one sentence when it fails or is missing. */
+/** Runs the `go` program to its end and reports progress every 10 s; throws a one-sentence error when it fails or is missing. */
 export async function runGo(options: GoOptions): Promise<void> {
   checkGo(options.environment);
   options.report(`${options.name}: ${options.announcement}`);
@@ -45,7 +45,7 @@ export async function runGo(options: GoOptions): Promise<void> {
   if (code !== 0) throw new Error(`the build with Go failed: ${last.slice(0, 300)}`);
 }
 
-/** Go 1.21 and newer fetch the toolchain that a module asks for; older ones fail in the middle of the build. */
+/** Go 1.21 and newer fetch the toolchain that a module requires; older ones fail in mid-build. */
 function checkGo(environment: Record<string, string | undefined>): void {
   const answer = spawnSync('go', ['version'], { encoding: 'utf8', timeout: 10_000, env: environment });
   const [, major, minor] = /go version go(\d+)\.(\d+)/.exec(answer.stdout ?? '') ?? [];

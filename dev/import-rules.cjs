@@ -1,7 +1,7 @@
 /**
- * Who may import whom, types included. `folders` are our own, `packages` those of npm, `builtins` Node's own
- * (all of them unless it is false), `apart` what of the folder has rules of its own, or none, `types` what only types are taken from. Everybody may import `lib`, which has nothing of
- * Node's, except workflows: their code must be deterministic, so what they come to need of it is named by its file.
+ * Who may import what, types included. `folders` are our own; `packages` come from npm; `builtins` are Node's (all unless false);
+ * `apart` lists the files with their own rules, or none; only types may be imported from `types`. Everybody may import `lib`,
+ * which uses nothing of Node, except workflows: their code must be deterministic, so each file they need from it is listed.
  */
 const rules = {
   lib: { folders: [], packages: [], builtins: false },

@@ -8,7 +8,10 @@ import { checkNode } from '../bin/node-version.mjs';
 
 const waitMs = 10 * 60_000;
 
-/** Checks the Node version and runs `npm ci` when the packages are missing or older than the lockfile; ends the process when that fails. */
+/**
+ * Checks the Node version, and runs `npm ci` when the packages are missing or older than the lockfile; ends the process on
+ * failure.
+ */
 export async function install() {
   checkNode();
   if (isInstalled()) return;

@@ -1,10 +1,10 @@
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Root of the clone that these sources, or the programs built from them, lie in. */
+/** Root of the clone that holds these sources, or the programs built from them. */
 export const clone = resolve(fileURLToPath(new URL('..', import.meta.url)));
 
-/** Where one development gateway keeps its things (DV-3). */
+/** Where one development gateway keeps its files (DV-3). */
 export interface Layout {
   data: string;
   state: string;
@@ -12,13 +12,13 @@ export interface Layout {
   temporalDb: string;
   tokens: string;
   passwords: string;
-  /** Present once the play has been played to its end. */
+  /** Exists once the play has run to its end. */
   played: string;
   run: string;
   lock: string;
 }
 
-/** The folder of the demo, or beside a given `server.toml` one of its own, so that two gateways never share a database. */
+/** The demo's folder; for a given `server.toml` a folder beside it, so that two gateways never share a database. */
 export function defaultData(config: string | undefined): string {
   if (config === undefined) return join(clone, '.svc');
   return join(dirname(resolve(config)), '.svc', `for-${basename(config, '.toml')}`);

@@ -1,6 +1,6 @@
 /**
- * Runs a program and stops it when standard input ends, that is when the parent is gone, however it went.
- * Used where the kernel cannot do that (no `setpriv --pdeathsig`): node leash.mjs SIGNAL PROGRAM [ARGUMENT...]
+ * Runs a program and stops it when standard input ends, which happens whenever the parent is gone. Used where the kernel cannot
+ * do this (no `setpriv --pdeathsig`): node leash.mjs SIGNAL PROGRAM [ARGUMENT...]
  */
 import { spawn } from 'node:child_process';
 

@@ -17,7 +17,7 @@ export interface DevOptions {
   reset: boolean;
 }
 
-/** `svc dev`: runs server, worker, agent and the engines they need on this machine until Ctrl-C. Answers the exit code. */
+/** `svc dev`: runs server, worker, agent and their engines on this machine until Ctrl-C. Returns the exit code. */
 export async function runDev(options: DevOptions): Promise<number> {
   const report = createReport((text) => process.stdout.write(text));
   const layout = layoutOf(resolve(options.data ?? defaultData(options.config ?? undefined)));
@@ -34,7 +34,7 @@ export async function runDev(options: DevOptions): Promise<number> {
   });
 }
 
-/** A step that does not hold is told, and leaves the gateway running for whoever wants to see why. */
+/** Reports a failed step and leaves the gateway running for investigation. */
 async function playFirst(stage: Stage): Promise<void> {
   try {
     await play(stage);

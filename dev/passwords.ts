@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 
-/** Passwords of the roles in the embedded PostgreSQL. */
 export interface Passwords {
   postgres: string;
   svc: string;
-  /** Of the demo's target databases: each environment has roles of its own (HD-91). */
+  /** For the demo's target databases: each environment has its own roles (HD-91). */
   shop: Record<ShopEnvironment, ShopPasswords>;
 }
 
@@ -16,7 +15,7 @@ export interface ShopPasswords {
   ro: string;
 }
 
-/** Reads the passwords, making them at the first start and those that an earlier version lacked; the file is for its owner only. */
+/** Reads the passwords; creates missing ones, at the first start or after an upgrade. Only the owner may read the file. */
 export function loadPasswords(file: string): Passwords {
   const kept: Partial<Passwords> = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
   const { postgres = random(), svc = random(), shop = { staging: pair(), production: pair() } } = kept;

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
 /**
- * Makes `docs/demo.svg` from the demo's own output: `npm run demo 2>/dev/null | npx tsx dev/picture.ts`. Ids and times are those of that run;
- * the temporary folder is shown as `.svc`, where `npm start` keeps the same files.
+ * Creates `docs/demo.svg` from the demo's own output: `npm run demo 2>/dev/null | npx tsx dev/picture.ts`. Ids and times are
+ * those of that run; the temporary folder is shown as `.svc`, where `npm start` keeps the same files.
  */
 const columns = 128;
 const lineHeight = 18;
@@ -19,7 +19,7 @@ const lines = play(readFileSync(0, 'utf8')).flatMap((text) => wrap(text).map((pa
 if (!lines.some((line) => line.text.startsWith('$ '))) throw new Error('no demo output on standard input');
 writeFileSync(target, svg(lines));
 
-/** The part a reader wants to see: from the first sentence of the play to the end of the read on staging. */
+/** The part for readers: from the play's first sentence to the end of the read on staging. */
 function play(output: string): string[] {
   const shown = output
     .replaceAll(/\S*\/svc-demo-\w+\//g, '.svc/')
@@ -30,7 +30,7 @@ function play(output: string): string[] {
   return shown.slice(from, to).map((line) => line.trimEnd());
 }
 
-/** Commands and sentences go on indented, rows of a table are cut, as a terminal of that width would be read. */
+/** Wraps commands and sentences with an indent, and cuts table rows, as on a terminal of that width. */
 function wrap(line: string): string[] {
   if (line.length <= columns) return [line];
   if (!/^(\$|hint|approved|waiting| {4})/.test(line) || /^ +\d{4}-/.test(line))
@@ -56,7 +56,7 @@ function textOf({ text, colour }: Line, y: number): string {
   return `<text x="${padding}" y="${y.toFixed(1)}" fill="${colour}" xml:space="preserve">${escaped(text)}</text>`;
 }
 
-/** Commands bright, sentences between them quiet, what went well green, what waits yellow. */
+/** Commands bright, sentences quiet, success green, waiting yellow. */
 function colourOf(line: string): string {
   if (line.startsWith('$ ')) return '#7cc4ff';
   if (line.endsWith(':') && /^[A-Z]/.test(line)) return '#8b98a9';

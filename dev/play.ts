@@ -20,8 +20,8 @@ const secondUpdate = `update orders set status = 'shipped' where id = 11`;
 const select = 'select id, name, price_cents, stock from products order by id limit 5';
 
 /**
- * Plays one change from request to result with `svc` itself (DV-9), printing each command and what it answers. Throws at the first
- * step that does not hold. May be cut short and repeated: its idempotency keys are fixed, and what is done is not done again.
+ * Plays one change from request to result with `svc` itself (DV-9); prints each command and its output. Throws at the first
+ * failed step. Safe to interrupt and repeat: its idempotency keys are fixed, and finished steps are not repeated.
  */
 export async function play(stage: Stage): Promise<void> {
   const { report } = stage;
@@ -62,7 +62,10 @@ async function approve(stage: Stage, id: string): Promise<void> {
   await svc(stage, 'bob', ['request', 'approve', id, '--comment', 'agreed'], [0]);
 }
 
-/** When an earlier play was killed here, the request may still run, or its agent was lost: a resume then finds what was committed. */
+/**
+ * After an earlier play was killed here, the request may still run, or its agent may be lost: a resume then finds what was
+ * committed.
+ */
 async function letRun(stage: Stage, id: string): Promise<string> {
   stage.report.line('\nAlice lets it run and sees the result:');
   if (['dispatched', 'running'].includes(await statusOf(stage, id))) await svc(stage, 'alice', ['request', 'wait', id], [0, 1]);
@@ -74,7 +77,7 @@ function key(name: string): string[] {
   return ['--idempotency-key', `demo-${name}`];
 }
 
-/** Runs one command of a user and prints it with its output; throws when its exit code is not one of `expected`. */
+/** Runs a user's command and prints it with its output; throws when its exit code is not one of `expected`. */
 async function svc(stage: Stage, user: 'alice' | 'bob' | 'admin', args: string[], expected: number[]): Promise<string> {
   const config = join(stage.layout.data, `${user}.toml`);
   stage.report.line(`\n$ npx svc --config ${[shownPath(config), ...args].map(paste).join(' ')}`);
@@ -100,7 +103,7 @@ function run(args: string[], signal: AbortSignal): Promise<{ code: number; outpu
   });
 }
 
-/** The environment of whoever started this may hold settings of `svc` for another gateway. */
+/** The caller's environment may hold settings of `svc` for another gateway. */
 function environmentOfUser(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_')));
 }

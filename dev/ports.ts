@@ -1,16 +1,16 @@
 import { createServer } from 'node:net';
 
-/** Where the API and the Temporal UI are reached unless the environment says otherwise (DV-5). */
+/** The default ports of the API and the Temporal UI (DV-5). */
 export const usualPorts = { api: 3000, ui: 8233 };
 
-/** A TCP port of the loopback address that nobody listens on now. */
+/** A TCP port of the loopback address that is free now. */
 export async function freePort(): Promise<number> {
   const port = await tryPort(0);
   if (port === null) throw new Error('no free port on 127.0.0.1');
   return port;
 }
 
-/** The port that a variable of the environment names, else the usual one; throws, with a way out, when it is taken or no port. */
+/** The port in an environment variable, else the usual one; throws, with advice, when it is taken or invalid. */
 export async function requirePort(variable: string, usual: number): Promise<number> {
   const text = process.env[variable] || String(usual);
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;

@@ -1,7 +1,7 @@
-/** Where a start tells what it does. */
+/** Reports the progress of a start. */
 export interface Report {
   line(text: string): void;
-  /** Begins a step; the returned function tells that it is done, where to find it and how long it took. */
+  /** Begins a step; the returned function reports its end, its place and its duration. */
   begin(name: string): (where: string) => void;
 }
 

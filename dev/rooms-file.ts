@@ -2,13 +2,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-/** The page with the picture of the rooms: `npx tsx dev/rooms-file.ts` draws it again after a change of `dev/import-rules.cjs`. */
+/** The page with the picture of the rooms. After a change of `dev/import-rules.cjs`, `npx tsx dev/rooms-file.ts` redraws it. */
 export const roomsFile = new URL('../docs/architecture.md', import.meta.url);
 
 const begin = '<!-- rooms -->\n';
 const end = '<!-- end of rooms -->';
 
-/** The page with picture and table as the rules of imports are now. */
+/** The page with the picture and table of the current import rules. */
 export function withCurrentRooms(page: string): string {
   const [before = '', rest = ''] = page.split(begin);
   const after = rest.slice(rest.indexOf(end));
@@ -17,7 +17,7 @@ export function withCurrentRooms(page: string): string {
 
 interface Room {
   name: string;
-  /** Folders, or single files, of ours. */
+  /** Our folders, or single files. */
   imports: string[];
   packages: string[];
   builtins: boolean;
@@ -28,7 +28,7 @@ interface ImportRule {
   to: { pathNot?: string | string[] };
 }
 
-/** The rooms as the rules of the checker say: a rule is named `<room> imports`, and lists what is not forbidden. */
+/** The rooms according to the checker's rules: a rule is named `<room> imports`, and lists what is allowed. */
 function readRooms(): Room[] {
   const { forbidden } = createRequire(import.meta.url)('./import-rules.cjs') as { forbidden: ImportRule[] };
   return forbidden.flatMap(({ name, to }) => {
@@ -49,7 +49,7 @@ function roomOf(name: string, allowed: readonly string[]): Room {
   };
 }
 
-/** An arrow is left out where others lead there too. */
+/** Omits an arrow when other arrows lead to the same room. */
 function picture(rooms: readonly Room[]): string {
   const importsOf = new Map(rooms.map(({ name, imports }) => [name, imports]));
   const arrows = rooms.flatMap(({ name, imports }) =>

@@ -3,8 +3,8 @@ import { createSession, type Session } from './session.js';
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Runs `start` and then keeps its parts until a signal, the death of a part, or the end of `start` when `endsWithStart`. The first
- * signal stops the parts in order, a second one at once. Answers the exit code: 0 after a clean stop, else 1.
+ * Runs `start`, then keeps its parts until a signal, the death of a part, or the end of `start` with `endsWithStart`. The first
+ * signal stops the parts in order, the second kills them. Returns the exit code: 0 after a clean stop, else 1.
  */
 export async function runSession(start: (session: Session) => Promise<void>, endsWithStart = false): Promise<number> {
   const session = createSession();

@@ -8,8 +8,8 @@ const environments = ['staging', 'production'];
 const schemaWaitMs = 60_000;
 
 /**
- * Waits until the gateway has a schema of each shop database: before that the risk of every write is unknown, and the first UPDATE on staging
- * would wait for an approval. Throws when none comes.
+ * Waits until the gateway has the schema of each shop database. Without it every write has unknown risk, and the first UPDATE on
+ * staging would wait for approval. Throws when none arrives.
  */
 export async function awaitSchemas(layout: Layout, server: string, signal: AbortSignal, report: Report): Promise<void> {
   const done = report.begin('schemas');

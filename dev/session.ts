@@ -1,28 +1,27 @@
 import { createReleases } from '../lib/releases.js';
 import { type Child, lastLines } from './child.js';
 
-/** A running piece of the gateway; `stop` ends it in an orderly way and waits. */
+/** A running piece of the gateway; `stop` ends it cleanly and waits. */
 export interface Part {
   child: Child;
   stop(): Promise<void>;
 }
 
-/** The parts of one development gateway: watched from the moment they are added, stopped in reverse order. */
+/** The parts of one development gateway: watched once added, stopped in reverse order. */
 export interface Session {
-  /** Aborted when the session has to end, whatever the cause. */
+  /** Aborts when the session must end, whatever the cause. */
   signal: AbortSignal;
-  /** Why it ends: a part that died, with the end of its log; null = somebody asked. */
+  /** Why it ends: a dead part, with the end of its log; null = on request. */
   failure(): string | null;
   add(part: Part): void;
   /** Runs `release` after the last part has stopped. */
   atEnd(release: () => void): void;
-  /** Waits for all; when one fails the session ends, and the others have given up before this throws. */
+  /** Waits for all. When one fails the session ends, and this throws once the others have settled. */
   together<T extends unknown[]>(work: [...{ [index in keyof T]: Promise<T[index]> }]): Promise<T>;
   /** Asks for the end; the first cause counts. */
   end(failure?: string): void;
   /** Stops all parts, the last one added first. */
   stop(): Promise<void>;
-  /** Kills all parts at once. */
   kill(): void;
 }
 

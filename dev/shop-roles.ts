@@ -5,16 +5,18 @@ import type { PostgresServer } from './postgres.js';
 
 export const shopEnvironments = ['staging', 'production'] as const satisfies readonly ShopEnvironment[];
 
-/** The roles of one environment: a password belongs to a role, so a password for each environment needs roles for each. */
+/** One environment's roles. A password belongs to a role, so separate passwords need separate roles. */
 export const shopRoles = (environment: ShopEnvironment): ShopPasswords => ({
   rw: `shop_${environment}_rw`,
   ro: `shop_${environment}_ro`,
 });
 
-/** Roles of an earlier version, which reached both environments with one password. */
+/** Roles of an earlier version, which had one password for both environments. */
 const shared = ['shop_rw', 'shop_ro'];
 
-/** Hands what the shared roles own and may read to those of the environment, and drops them. May be cut short and repeated. */
+/**
+ * Gives the environment's roles what the shared roles own and may read, and drops the shared roles. Safe to interrupt and repeat.
+ */
 export async function replaceSharedRoles(server: PostgresServer): Promise<void> {
   const present = await withClient(server.url('postgres'), async (client) => {
     const { rows } = await client.query<{ rolname: string }>('select rolname from pg_roles where rolname = any ($1)', [shared]);
@@ -33,12 +35,12 @@ async function handOver(client: pg.Client, environment: ShopEnvironment, present
   await client.query('begin');
   if (present.includes('shop_ro')) await client.query(grantsOf('shop_ro', ro));
   await client.query(`reassign owned by ${present.join(', ')} to ${rw}`);
-  // One after the other: default privileges of one for the other would be dropped twice, which is an error.
+  // Sequential: default privileges of one role for the other would be dropped twice, which is an error.
   for (const role of present) await client.query(`drop owned by ${role}`);
   await client.query('commit');
 }
 
-/** Everything that one role may read in this database, for another too. */
+/** Grants another role everything that one role may read in this database. */
 const grantsOf = (from: string, to: string) => `
 do $$
 declare
@@ -57,7 +59,7 @@ begin
 end
 $$`;
 
-/** A role that owns something in a database that is not ours stays, but nobody can log in with it. */
+/** A role that owns something in a foreign database stays, but nobody can log in with it. */
 async function dropRole(client: pg.Client, role: string): Promise<void> {
   try {
     await client.query(`drop role ${role}`);

@@ -47,5 +47,5 @@ from generate_series(1, 4000) as n;
 create index orders_customer_id on orders (customer_id);
 create index orders_ordered_at on orders (ordered_at);
 
--- Row counts that the first schema snapshot can tell: a table that was never analysed is of unknown risk (SQ-86).
+-- Row counts for the first schema snapshot: a table that was never analysed has unknown risk (SQ-86).
 analyze customers, products, orders

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { currentBuild, root, workflowBundle } from '../bin/build.mjs';
 import { install } from './install.mjs';
 
-/** The projects of vitest.config.ts that each part runs, and how much of the proofs; files that are named are run whatever their project. */
+/** The projects of vitest.config.ts that each part runs, and its share of the proofs; named files run in any case. */
 const parts = {
   tests: { projects: ['tests', 'isolated'], proofs: 'share' },
   proofs: { projects: ['proofs'], proofs: 'full' },

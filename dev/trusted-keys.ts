@@ -1,7 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { withClient } from './database-client.js';
 
-/** Writes the public keys that may sign, one a line, for the agent to pin (HD-80): read where they are kept, not from the server that they are to be checked against. */
+/**
+ * Writes the public keys allowed to sign, one per line, for the agent to pin (HD-80). Reads them from where they are stored, not
+ * from the server that they verify.
+ */
 export async function writeTrustedKeys(databaseUrl: string, file: string): Promise<void> {
   const keys = await withClient(databaseUrl, async (client) => {
     const { rows } = await client.query<{ key: string }>(

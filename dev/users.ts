@@ -9,8 +9,8 @@ const users = [
 ];
 
 /**
- * Makes the users of the demo and their token files over HTTP, and a configuration of `svc` for each (DV-7, DV-8). May be repeated:
- * a user who exists without a token that works gets a new one.
+ * Creates the demo's users and their token files over HTTP, and a configuration of `svc` for each (DV-7, DV-8). Safe to repeat: a
+ * user without a working token gets a new one.
  */
 export async function prepareUsers(layout: Layout, server: string): Promise<void> {
   const adminToken = readFileSync(join(layout.state, 'admin-token'), 'utf8').trim();
@@ -23,7 +23,7 @@ export async function prepareUsers(layout: Layout, server: string): Promise<void
   replaceFile(join(layout.data, 'admin.toml'), clientConfig(server, 'state/admin-token'));
 }
 
-/** The token of a user of the demo. */
+/** The token of a demo user. */
 export function userToken(layout: Layout, id: 'alice' | 'bob'): string {
   return readFileSync(join(layout.tokens, id), 'utf8');
 }

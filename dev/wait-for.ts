@@ -2,13 +2,13 @@ import { waitUntil } from '../lib/deadline.js';
 
 const lookEveryMs = 40;
 
-/** Resolves when `isReady` does; throws when the signal aborts or after `waitMs`, naming what did not come. */
+/** Resolves when `isReady` does; throws when the signal aborts or after `waitMs`, naming what is missing. */
 export async function waitFor(what: string, waitMs: number, signal: AbortSignal, isReady: () => Promise<boolean>): Promise<void> {
   if (!(await waitUntil(isReady, { ms: waitMs, everyMs: lookEveryMs, signal })))
     throw new Error(`${what} was not ready after ${waitMs / 1000} s`);
 }
 
-/** Whether a GET of the address is answered with 200. */
+/** Whether a GET of the address returns 200. */
 export async function answersOk(url: string): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(2000) });

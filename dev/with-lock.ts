@@ -3,7 +3,10 @@ import { dirname } from 'node:path';
 import { takeLock } from '../bin/lock.mjs';
 import { sleep } from '../lib/sleep.js';
 
-/** Runs `work` while no other process runs under the same lock file; waits for the other, saying so once, for at most `waitMs`. */
+/**
+ * Runs `work` while no other process runs under the same lock file; waits for the other one for at most `waitMs`, and says so
+ * once.
+ */
 export async function withLock<T>(
   file: string,
   options: { waitMs: number; signal: AbortSignal; onWait: (holder: number) => void },

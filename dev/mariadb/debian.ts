@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** Files of Debian's packages, unpacked into a folder; nothing is installed. */
+/** Where to unpack files of Debian packages; nothing is installed. */
 export interface DebianOptions {
   signal: AbortSignal;
   report: (line: string) => void;
@@ -19,9 +19,9 @@ export function debianRelease(): string | null {
 }
 
 /**
- * Unpacks a package to `folder`, with those it needs that the machine lacks; with `only`, a pattern of paths, no more than these files.
- * Root may fetch the lists of packages where they are missing; anybody may do the rest. A folder that was cut short is never taken for a
- * whole one.
+ * Unpacks a package to `folder`, with the dependencies that the machine lacks; `only` restricts this to paths that match a
+ * pattern. Root may fetch missing package lists; anybody may do the rest. An incomplete folder is never mistaken for a complete
+ * one.
  */
 export async function unpackDebian(name: string, only: string | null, folder: string, options: DebianOptions): Promise<void> {
   const unfinished = `${folder}.${process.pid}`;
@@ -60,7 +60,7 @@ async function namesOf(name: string, alone: boolean, options: DebianOptions): Pr
   return alone || plan.length === 0 ? [name] : plan;
 }
 
-/** What an installation would bring, by a simulation of it. */
+/** Simulates an installation to list what it would bring. */
 async function planOf(name: string, signal: AbortSignal): Promise<string[]> {
   const text = await run('apt-get', ['--simulate', '--no-install-recommends', 'install', name], '/', signal);
   return [...text.matchAll(/^Inst (\S+) /gm)].map(([, each]) => each!);

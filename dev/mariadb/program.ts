@@ -5,9 +5,9 @@ import { delimiter, dirname, join } from 'node:path';
 import { withLock } from '../with-lock.js';
 import { type DebianOptions, debianRelease, unpackDebian } from './debian.js';
 
-/** A MariaDB server that is not started yet. */
+/** A MariaDB server program, not started yet. */
 export interface MariadbProgram {
-  /** What `file` and `share` lie in; null when they are part of the system. */
+  /** The folder that holds `file` and `share`; null when they belong to the system. */
   root: string | null;
   /** The program `mariadbd`. */
   file: string;
@@ -20,8 +20,8 @@ export interface MariadbProgram {
 const fetchWaitMs = 10 * 60_000;
 
 /**
- * Finds `mariadbd` for tests (DV-12), first hit wins: the path, our cache, Debian's package, which it fetches into the cache. Throws one
- * sentence that says what to install when there is none.
+ * Finds `mariadbd` for tests (DV-12), first hit wins: the path, our cache, Debian's package (fetched into the cache). Otherwise
+ * throws a one-sentence error that says what to install.
  */
 export async function findMariadb(options: DebianOptions): Promise<MariadbProgram> {
   for (const folder of programFolders()) {
@@ -34,7 +34,7 @@ export async function findMariadb(options: DebianOptions): Promise<MariadbProgra
   return cachedProgram(root) ?? (await fetchProgram(root, options));
 }
 
-/** Those of the path, and beside them where systems keep servers, which the path of a user need not name. */
+/** The folders of PATH, and those beside them where systems keep servers: a user's PATH may lack these. */
 function programFolders(): string[] {
   const named = (process.env.PATH ?? '').split(delimiter);
   const beside = named.flatMap((folder) => ['sbin', 'libexec'].map((name) => join(dirname(folder), name)));
@@ -46,7 +46,7 @@ export function mariadbCache(): string {
   return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'svc', 'mariadb');
 }
 
-/** The environment of a program: its own libraries first, none of the variables that steer MariaDB. */
+/** A program's environment: its own libraries first, no variables that configure MariaDB. */
 export function environmentOf(program: MariadbProgram): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(MYSQL|MARIADB|LD_)/.test(name));
   const libraries = program.libraries.length === 0 ? {} : { LD_LIBRARY_PATH: program.libraries.join(':') };
@@ -72,7 +72,7 @@ async function fetchProgram(root: string, options: DebianOptions): Promise<Maria
 const cachedProgram = (root: string): MariadbProgram | null =>
   programIn(join(root, 'usr'), join(root, 'usr/sbin/mariadbd'), root);
 
-/** The program with its files under `prefix`; null when one of them is missing or it does not run. */
+/** The program with its files under `prefix`; null when a file is missing or the program does not run. */
 function programIn(prefix: string, file: string, root: string | null): MariadbProgram | null {
   if (!existsSync(file)) return null;
   const shares = ['mysql', 'mariadb', ''].map((name) => join(prefix, 'share', name));
@@ -84,7 +84,7 @@ function programIn(prefix: string, file: string, root: string | null): MariadbPr
   return answer.status === 0 ? program : null;
 }
 
-/** `lib` and `usr/lib`, and the folder of the processor in them. */
+/** `lib` and `usr/lib`, and the processor's folder in each. */
 function librariesOf(root: string): string[] {
   const folders = ['lib', 'usr/lib'].map((name) => join(root, name)).filter((folder) => existsSync(folder));
   return folders.flatMap((folder) => [

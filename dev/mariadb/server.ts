@@ -9,9 +9,9 @@ import { environmentOf, type MariadbProgram } from './program.js';
 
 export interface MariadbOptions {
   program: MariadbProgram;
-  /** A new folder of its own, which every user may enter; gone with the server's data when the caller removes it. */
+  /** A new folder that every user may enter; the server's data go away when the caller removes it. */
   folder: string;
-  /** Options beyond ours, without `--`. */
+  /** Options in addition to ours, without `--`. */
   settings?: readonly string[];
   signal?: AbortSignal;
 }
@@ -19,9 +19,9 @@ export interface MariadbOptions {
 export interface MariadbServer {
   port: number;
   readonly child: Child;
-  /** Address of the server for its superuser, or of a database. */
+  /** The server's address for its superuser, or that of a database. */
   url(database?: string): string;
-  /** Starts it on the same port and data after its end. */
+  /** Restarts it on the same port and data after its end. */
   startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -30,8 +30,8 @@ const filesWaitMs = 60_000;
 const password = 'test';
 
 /**
- * Makes the system tables and starts MariaDB on loopback and a free port, for tests: a crash of the machine may lose data. Resolves when
- * it accepts connections. As root it runs as another user, who gets a copy of programs that are out of reach.
+ * Creates the system tables and starts MariaDB on loopback and a free port. For tests only: a machine crash may lose data.
+ * Resolves when it accepts connections. As root it runs as another user; programs out of that user's reach are copied.
  */
 export async function startMariadb(options: MariadbOptions): Promise<MariadbServer> {
   const user = otherUser('MariaDB');
@@ -85,7 +85,7 @@ function argumentsOf(program: MariadbProgram, dataDir: string, settings: readonl
   return ['--no-defaults', ...[...places, ...speed, 'innodb-buffer-pool-size=64M', ...settings].map((each) => `--${each}`)];
 }
 
-/** Programs in a folder that only root may enter are copied: 50 MB. */
+/** Copies programs from a folder that only root may enter: 50 MB. */
 function withinReach(program: MariadbProgram, user: User | null, folder: string): MariadbProgram {
   const { root } = program;
   if (user === null || root === null || canReach(user, program.file)) return program;
@@ -95,7 +95,7 @@ function withinReach(program: MariadbProgram, user: User | null, folder: string)
   return { root: copy, file: moved(program.file), share: moved(program.share), libraries: program.libraries.map(moved) };
 }
 
-/** The server reads them from a pipe and ends when that does, also when this process is killed. */
+/** The server reads them from a pipe and ends with it, even when this process is killed. */
 async function makeSystemTables(
   program: MariadbProgram,
   user: User | null,
@@ -123,7 +123,7 @@ async function makeSystemTables(
 const rootPassword = `update mysql.global_priv set priv = json_set(priv, '$.plugin', 'mysql_native_password',
   '$.authentication_string', password('${password}')) where User = 'root' and Host = '127.0.0.1';\n`;
 
-/** A server that is ready speaks first, with the number of its protocol behind a header of four bytes. */
+/** A ready server speaks first: its protocol number follows a header of four bytes. */
 function greets(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');

@@ -7,7 +7,10 @@ import { mariadbCache } from './program.js';
 const place = 'usr/share/mysql/mysql-test/main';
 const fetchWaitMs = 10 * 60_000;
 
-/** The folder of MariaDB's own test files: installed, in our cache, or fetched of Debian's package into it. Throws where there is none. */
+/**
+ * The folder of MariaDB's own test files: installed, in our cache, or fetched into it from Debian's package. Throws when there is
+ * none.
+ */
 export async function findMariadbSuite(options: DebianOptions): Promise<string> {
   const installed = join('/', place);
   if (existsSync(join(installed, 'select.test'))) return installed;

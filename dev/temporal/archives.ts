@@ -1,18 +1,18 @@
 import { temporalVersion } from './version.js';
 
-/** An archive of the Temporal CLI, and what its bytes must hash to. */
+/** An archive of the Temporal CLI and its expected checksum. */
 export interface TemporalArchive {
   url: string;
   sha256: string;
-  /** Its one member that is wanted. */
+  /** The one member to extract. */
   member: string;
 }
 
 const releases = 'https://github.com/temporalio/cli/releases/download';
 
 /**
- * SHA-256 of the archives of the pinned release, as its checksums.txt lists them. null: no sum that two independent lists agree on was
- * found, so that platform downloads nothing and builds with Go, whose sums are in go.sum. A new version needs new sums.
+ * SHA-256 of the pinned release's archives, from its checksums.txt. Null: no sum was confirmed by two independent lists, so that
+ * platform downloads nothing and builds with Go, whose sums are in go.sum. A new version needs new sums.
  */
 export const archiveSums = {
   'linux-amd64': 'd8421bda989e6514b4bdb4d63a9012a8a05a806892e881a5aad8510496349a94',
@@ -23,7 +23,7 @@ export const archiveSums = {
   'windows-arm64': null,
 } as const satisfies Record<string, string | null>;
 
-/** The archive for a platform in Node's words; null where no sum is pinned (HD-92). */
+/** The archive for a platform in Node's terms; null where no sum is pinned (HD-92). */
 export function archiveFor(platform: string, arch: string): TemporalArchive | null {
   const system = platform === 'win32' ? 'windows' : platform;
   const key = `${system}-${arch === 'x64' ? 'amd64' : arch}`;
@@ -33,11 +33,11 @@ export function archiveFor(platform: string, arch: string): TemporalArchive | nu
   return { url: `${releases}/v${cli}/temporal_cli_${cli}_${key.replace('-', '_')}.tar.gz`, sha256, member: 'temporal' };
 }
 
-/** What finding or making the `temporal` program needs. */
+/** What finding or building the `temporal` program needs. */
 export interface ProgramOptions {
   environment: Record<string, string | undefined>;
   report: (line: string) => void;
   signal: AbortSignal;
-  /** Instead of the pinned archive of this platform; null downloads nothing. */
+  /** Replaces this platform's pinned archive; null downloads nothing. */
   archive?: TemporalArchive | null;
 }

@@ -17,22 +17,25 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { temporalVersion } from './version.js';
 
-/** Our own copy of the program: `<cache>/svc/temporal/<version>/temporal`, shared by all clones of the user, with its sum beside it. */
+/**
+ * Our own copy of the program: `<cache>/svc/temporal/<version>/temporal`, shared by all clones of the user, with its sum beside
+ * it.
+ */
 export interface Cache {
   file: string;
   sumFile: string;
-  /** Whether nobody else could have written what lies in it when it was opened. */
+  /** Whether, before opening, nobody else could have written to it. */
   wasClosed: boolean;
 }
 
-/** Makes the folders of the cache, for their owner alone; throws when one of them belongs to somebody else (HD-92). */
+/** Creates the cache folders, for their owner alone; throws when one of them belongs to another user (HD-92). */
 export function openCache(environment: Record<string, string | undefined>): Cache {
   const base = environment.XDG_CACHE_HOME || join(homedir(), '.cache');
   mkdirSync(base, { recursive: true });
   const shared = join(base, 'svc');
   const own = join(shared, 'temporal');
   const folder = join(own, temporalVersion.cli);
-  // Another user runs MariaDB from `svc`, so that one stays open for reading.
+  // Another user runs MariaDB from `svc`, so that folder stays readable.
   let wasClosed = isClosed(statSync(base));
   wasClosed = takeFolder(shared, wasClosed, (mode) => mode & ~0o022);
   wasClosed = takeFolder(own, wasClosed, () => 0o700);
@@ -41,8 +44,8 @@ export function openCache(environment: Record<string, string | undefined>): Cach
 }
 
 /**
- * Whether the program in the cache is the one that was put there. An earlier version noted no sum: its program counts when nobody else could
- * have written it. What does not count is removed.
+ * Whether the cached program is the one that was put there. Earlier versions recorded no sum; their program counts if nobody else
+ * could have written it. Removes a program that does not count.
  */
 export async function hasProgram(cache: Cache, report: (line: string) => void): Promise<boolean> {
   const stat = lstatSync(cache.file, { throwIfNoEntry: false });
@@ -56,7 +59,7 @@ export async function hasProgram(cache: Cache, report: (line: string) => void): 
   return false;
 }
 
-/** Notes what the program's bytes are, right after it was made. */
+/** Records the program's checksum; call it right after creating the program. */
 export async function noteSum(cache: Cache): Promise<void> {
   const unfinished = `${cache.sumFile}.${process.pid}`;
   writeFileSync(unfinished, `${await sumOf(cache.file)}\n`, { mode: 0o600 });
@@ -70,8 +73,8 @@ async function sumOf(file: string): Promise<string> {
 }
 
 /**
- * Gives the folder the mode that `wanted` makes of its own; answers whether nobody else could write it, or what it lies in, before. A link is
- * followed where only its owner could have made it.
+ * Applies `wanted` to the folder's mode; returns whether nobody else could write to it or its parent before. Follows a link only
+ * if nobody but its owner could have created it.
  */
 function takeFolder(folder: string, wasParentClosed: boolean, wanted: (mode: number) => number): boolean {
   mkdirSync(folder, { recursive: true, mode: 0o700 });

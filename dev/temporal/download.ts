@@ -7,11 +7,11 @@ import { pipeline } from 'node:stream/promises';
 import { anySignal } from '../../lib/signals.js';
 import type { ProgramOptions, TemporalArchive } from './archives.js';
 
-/** A download that does not move for so long is given up. */
+/** A download without progress is abandoned after this time. */
 const idleMs = 10_000;
 const maxArchiveBytes = 500_000_000;
 
-/** Downloads the Temporal CLI to `file`; nothing of the archive is used before its sum is the pinned one (HD-92). */
+/** Downloads the Temporal CLI to `file`; uses nothing from the archive before its sum matches the pinned one (HD-92). */
 export async function downloadTemporal(file: string, archive: TemporalArchive, options: ProgramOptions): Promise<void> {
   const folder = join(dirname(file), `download-${process.pid}`);
   rmSync(folder, { recursive: true, force: true });
@@ -34,7 +34,7 @@ export async function downloadTemporal(file: string, archive: TemporalArchive, o
   }
 }
 
-/** Answers the SHA-256 of what came. */
+/** Returns the SHA-256 of the downloaded bytes. */
 async function fetchArchive(url: string, file: string, watch: Watch): Promise<string> {
   const response = await request(url, watch);
   if (response.body === null) throw new Error('the archive is empty');
@@ -68,7 +68,7 @@ interface Watch {
   end(): void;
 }
 
-/** Aborts when nothing moved for `idleMs`, or when the caller gives up. */
+/** Aborts after `idleMs` without progress, or when the caller gives up. */
 function idleWatch(outer: AbortSignal): Watch {
   const idle = new AbortController();
   const stall = () => idle.abort(new Error(`nothing came for ${idleMs / 1000} s`));

@@ -6,7 +6,9 @@ import type { ProgramOptions } from './archives.js';
 
 const program = 'github.com/temporalio/cli/cmd/temporal';
 
-/** Builds the Temporal CLI of the pinned module beside this file to `file`: 4 to 5 min on 2 cores, seconds when Go's caches are warm. */
+/**
+ * Builds the Temporal CLI of the pinned module beside this file to `file`: 4 to 5 min on 2 cores, seconds with warm Go caches.
+ */
 export async function buildTemporal(file: string, { environment, report, signal }: ProgramOptions): Promise<void> {
   const announcement = 'building the program with Go; this happens once and takes about five minutes';
   const unfinished = `${file}.${process.pid}`;

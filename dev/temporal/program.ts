@@ -8,15 +8,15 @@ import { temporalVersion } from './version.js';
 
 export interface TemporalProgram {
   file: string;
-  /** Where it came from, in words for the one who waits. */
+  /** Where it came from, in words for the user. */
   origin: string;
 }
 
 const makeWaitMs = 30 * 60_000;
 
 /**
- * Finds the `temporal` program, first hit wins: SVC_TEMPORAL_CLI, the path, our cache, a download, a build with Go. Throws one
- * sentence that says what to install when there is none.
+ * Finds the `temporal` program, first hit wins: SVC_TEMPORAL_CLI, the path, our cache, a download, a build with Go. Otherwise
+ * throws a one-sentence error that says what to install.
  */
 export async function findTemporalProgram(options: ProgramOptions): Promise<TemporalProgram> {
   const { environment } = options;
@@ -39,7 +39,7 @@ export async function findTemporalProgram(options: ProgramOptions): Promise<Temp
   });
 }
 
-/** Answers where it came from. */
+/** Returns where it came from. */
 async function makeProgram(file: string, options: ProgramOptions): Promise<string> {
   const { archive = archiveFor(process.platform, process.arch) } = options;
   const download = archive === null ? Promise.reject(new Error(noSum)) : downloadTemporal(file, archive, options);
@@ -63,7 +63,7 @@ const errorOf = (work: Promise<unknown>): Promise<Error | null> =>
     (error: Error) => error,
   );
 
-/** The version of the server inside a Temporal CLI; null when the program is missing, hangs or is something else. */
+/** The server version inside a Temporal CLI; null when the program is missing, hangs or is something else. */
 function serverVersion(file: string, environment: Record<string, string | undefined>): string | null {
   const answer = spawnSync(file, ['--version'], { encoding: 'utf8', timeout: 10_000, env: environment });
   return /^temporal version \S+ \(Server (\d+\.\d+\.\d+)/.exec(answer.stdout ?? '')?.[1] ?? null;

@@ -2,7 +2,7 @@ import { connect } from 'node:http2';
 
 const callWaitMs = 1000;
 
-/** Whether the Temporal server on this loopback port answers for the namespace: one gRPC call made by hand, no client library. */
+/** Whether the Temporal server on this loopback port serves the namespace: one hand-written gRPC call, no client library. */
 export function hasNamespace(port: number, namespace: string): Promise<boolean> {
   return new Promise((resolve) => {
     const session = connect(`http://127.0.0.1:${port}`);

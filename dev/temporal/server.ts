@@ -10,7 +10,7 @@ export interface TemporalServerOptions {
   /** Null starts no web UI. */
   uiPort: number | null;
   logFile: string;
-  /** Whether it gives way to the other programs of the machine; under tests, which keep every core busy, it would stand still. */
+  /** Whether to give other programs priority; under tests, which keep every core busy, it would then stall. */
   yields: boolean;
   signal?: AbortSignal;
   report?: (line: string) => void;
@@ -24,8 +24,8 @@ export interface TemporalServer {
 }
 
 /**
- * Starts a Temporal dev server on loopback and a free port; resolves when its namespace `default` answers. A database file that
- * cannot be read is moved aside: workflows are rebuilt from PostgreSQL (ST-22, OP-73).
+ * Starts a Temporal dev server on loopback and a free port; resolves when its namespace `default` answers. Moves an unreadable
+ * database file aside: workflows are rebuilt from PostgreSQL (ST-22, OP-73).
  */
 export async function startTemporal(options: TemporalServerOptions): Promise<TemporalServer> {
   const { dbFile } = options;
@@ -48,9 +48,9 @@ async function launch(options: TemporalServerOptions): Promise<TemporalServer> {
     args: ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), ...settings(options)],
     logFile: options.logFile,
     yields: options.yields,
-    // It would tell its maker's server which version runs where, once a day.
+    // Otherwise it reports its version to its maker once a day.
     environment: { ...process.env, TEMPORAL_VERSION_CHECK_DISABLED: '1' },
-    // An orderly end takes 1.2 s and would hold the port of the UI; the store survives a kill.
+    // A clean shutdown takes 1.2 s and would hold the UI's port; the store survives a kill.
     deathSignal: 'SIGKILL',
   });
   const stop = () => child.stop('SIGTERM', 10_000);
