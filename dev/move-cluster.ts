@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { lastLines, startChild } from './child.js';
 
 /**
- * Moves the data of an earlier version, which lay where their user could enter, to where it can now: whole or not at all. A start that is killed
- * anywhere is gone on with by the next one. Nobody else may use them meanwhile.
+ * Moves the data of an earlier version, from a folder that the PostgreSQL user could enter then to one that it can enter now:
+ * whole or not at all. The next start continues a move that was killed at any point. Nobody else may use the data meanwhile.
  */
 export async function moveCluster(from: string, to: string, logFile: string): Promise<boolean> {
   const leaving = leavingOf(from);
@@ -15,7 +15,7 @@ export async function moveCluster(from: string, to: string, logFile: string): Pr
   if (holdsCluster(from)) {
     if (isRenamed(from, to)) return true;
     removeCluster(leaving);
-    // What is half removed later must never be taken for the data.
+    // Partly removed data must never be mistaken for a whole cluster.
     renameSync(from, leaving);
   }
   if (!holdsCluster(leaving)) return false;
@@ -24,7 +24,7 @@ export async function moveCluster(from: string, to: string, logFile: string): Pr
   return true;
 }
 
-/** Takes back what a killed start was about to move, where that is no longer wanted. */
+/** Undoes the start of a killed move that is no longer wanted. */
 export function stayCluster(dataDir: string): void {
   if (!existsSync(dataDir) && holdsCluster(leavingOf(dataDir))) renameSync(leavingOf(dataDir), dataDir);
 }
@@ -34,13 +34,13 @@ const versionIn = (dataDir: string): string => join(dataDir, 'PG_VERSION');
 
 export const holdsCluster = (dataDir: string): boolean => existsSync(versionIn(dataDir));
 
-/** Its version first, without which it is no cluster. */
+/** Removes the version file first: without it, the folder counts as no cluster. */
 function removeCluster(dataDir: string): void {
   rmSync(versionIn(dataDir), { force: true });
   rmSync(dataDir, { recursive: true, force: true });
 }
 
-/** False when the two lie on different file systems. */
+/** Renames if possible; false when the two are on different file systems. */
 function isRenamed(from: string, to: string): boolean {
   try {
     renameSync(from, to);
@@ -54,7 +54,7 @@ function isRenamed(from: string, to: string): boolean {
 async function copyWhole(from: string, to: string, logFile: string): Promise<void> {
   const unfinished = `${to}.moved`;
   rmSync(unfinished, { recursive: true, force: true });
-  // Ends with this process: nobody may write into the copy once another start uses it.
+  // `cp` dies with this process: nobody may write to the copy once another start uses it.
   const copying = startChild({ name: 'cp', file: 'cp', args: ['-a', from, unfinished], logFile, deathSignal: 'SIGKILL' });
   const how = await copying.exited;
   if (how !== 'exit code 0') throw new Error(`${from} cannot be copied to ${to} (${how}): ${lastLines(logFile, 5)}`);
