@@ -60,19 +60,13 @@ export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependenc
 
 async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<TokenVerdict> {
   const terms = termsOf(job.claim);
-  const check = () =>
-    verifyExecutionToken(job.claim.execution_token, terms, {
-      keys: keys.keys,
-      agentId: job.agentId,
-      now: new Date(),
-      hasExecutionPlan: (job.claim.execution_plan ?? job.claim.execution_plan_json ?? null) !== null,
-    });
-  let verdict = check();
-  if (!verdict.ok && verdict.why === 'unknown key') {
-    await keys.refresh();
-    verdict = check();
-  }
-  return verdict;
+  await keys.refreshFor(job.claim.execution_token);
+  return verifyExecutionToken(job.claim.execution_token, terms, {
+    keys: keys.keys,
+    agentId: job.agentId,
+    now: new Date(),
+    hasExecutionPlan: (job.claim.execution_plan ?? job.claim.execution_plan_json ?? null) !== null,
+  });
 }
 
 async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: ExecuteDependencies): Promise<RunReport> {

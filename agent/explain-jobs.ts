@@ -122,12 +122,8 @@ async function explainSigned(task: SignedTask, dependencies: ExplainJobsDependen
   if (token === undefined) return { error: 'not planned: the gateway signs no EXPLAIN jobs, it is older than this agent' };
   const { keys, log, abandoned } = dependencies;
   const terms = { jobId, kind, database, environment, sql, agentId };
-  const check = () => explainTokenProblem(token, terms, { keys: keys.keys, now: new Date() });
-  let problem = check();
-  if (problem === 'unknown key') {
-    await keys.refresh();
-    problem = check();
-  }
+  await keys.refreshFor(token);
+  const problem = explainTokenProblem(token, terms, { keys: keys.keys, now: new Date() });
   if (problem === null)
     return explainStatement({ database, environment, sql, timeoutMs: task.timeoutMs, signal: abandoned }, dependencies);
   log.warn('EXPLAIN job refused', { job: jobId, why: problem });

@@ -1,4 +1,5 @@
 import { isPublicKeyHex, keyIdOf } from '../crypto/ed25519.js';
+import { readTokenFields } from '../domain/execution-token.js';
 import { sleep } from '../lib/sleep.js';
 import { type GatewayClient, saidBy } from './gateway-client.js';
 import type { Log } from './log.js';
@@ -58,6 +59,8 @@ export interface KeyRing {
   readonly keys: KeysById;
   /** Fetches the keys, after a pause if a fetch just happened; a failure keeps the known keys (ET-27). */
   refresh(): Promise<void>;
+  /** Refreshes when a token names a key that is not known. */
+  refreshFor(token: string): Promise<void>;
   /** Refreshes until the signal aborts. */
   keepFresh(): Promise<void>;
 }
@@ -100,6 +103,11 @@ export function createKeyRing(
       return keys;
     },
     refresh,
+    async refreshFor(token) {
+      const read = readTokenFields(token);
+      const keyId = 'fields' in read ? read.fields.get('key_id') : undefined;
+      if (typeof keyId === 'string' && !keys.has(keyId)) await refresh();
+    },
     async keepFresh() {
       while (!signal.aborted) {
         await sleep(timings.keyRefreshMs, signal);

@@ -15,10 +15,10 @@ export function isPrivateHost(host: string): boolean {
   return isLocalName(host) || matches(PRIVATE, host);
 }
 
-/** Why a delivery to this host is refused by its spelling (NT-41, NT-44), null when it is not; names are looked up at each attempt (NT-43). */
-export function refusedHost(host: string, allowPrivateNetworks: boolean): string | null {
-  if (matches(NEVER, host)) return 'is a link-local or metadata address';
-  return !allowPrivateNetworks && isPrivateHost(host) ? 'is a private address' : null;
+/** What a host is by its spelling, so that no delivery goes there (NT-41, NT-44), null when one may; names are looked up at each attempt (NT-43). */
+export function refusedHost(host: string, allowPrivateNetworks: boolean): 'never' | 'private' | null {
+  if (matches(NEVER, host)) return 'never';
+  return !allowPrivateNetworks && isPrivateHost(host) ? 'private' : null;
 }
 
 /** Whether the text is an IP address, or one with a prefix length. */

@@ -42,8 +42,8 @@ function checkWebhooks({ sections, lists }: Draft, findings: Findings): void {
     if (refused !== null)
       findings.error({
         path: [...path, 'url'],
-        message: `host ${hostname} ${refused}`,
-        hint: refused.includes('private') ? 'set allow_private_networks or use a public host' : 'use another host',
+        message: `host ${hostname} ${refused === 'private' ? 'is a private address' : 'is a link-local or metadata address'}`,
+        hint: refused === 'private' ? 'set allow_private_networks or use a public host' : 'use another host',
       });
     if (value.secret !== null && value.secret.length < 16)
       findings.warning({ path: [...path, 'secret'], message: 'is shorter than 16 characters' });

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { readText } from './expansion.js';
 import { authSection, featureSections } from './feature-schema.js';
 import { dropUnknownKeys } from './known-keys.js';
-import { MISSING } from './leaf.js';
 import { listEntries } from './policy-schema.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
@@ -99,7 +98,7 @@ function readValue(schema: z.ZodType, value: unknown, path: Path, findings: Find
 }
 
 function describe(issue: z.core.$ZodIssue): string {
-  if (issue.code !== 'invalid_type' || issue.message === MISSING) return issue.message;
+  if (issue.code !== 'invalid_type') return issue.message;
   return issue.expected === 'object' ? 'must be a table' : 'must be a list';
 }
 

@@ -74,6 +74,15 @@ describe('the public keys that an agent knows (ET-27)', () => {
     expect([api.calls.length, keys.keys.has(three.keyId)]).toEqual([2, true]);
   });
 
+  it('are asked for when a token names a key that is not known, and for no other token', async () => {
+    api.on(route, listed(one, two));
+    const keys = ring({ keyRefreshAtMostEveryMs: 1 });
+    for (const token of ['', '{}', '{"key_id":5}', `{"key_id":"${one.keyId}"}`]) await keys.refreshFor(token);
+    expect(api.calls).toHaveLength(0);
+    for (let n = 0; n < 2; n += 1) await keys.refreshFor(`{"key_id":"${two.keyId}"}`);
+    expect([api.calls.length, keys.keys.has(two.keyId)]).toEqual([1, true]);
+  });
+
   it('keep nobody waiting when the agent ends', async () => {
     api.on(route, listed(two));
     const keys = ring({ keyRefreshAtMostEveryMs: 3_600_000 });

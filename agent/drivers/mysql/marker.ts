@@ -34,9 +34,12 @@ export function createMysqlMarker(options: { schema: string | null; database: st
       if (places.length === 0) return { problem: 'the address names no database, and [marker] schema is not set', note: null };
       let before: string | null = null;
       for (const [index, schema] of places.entries()) {
-        const problem = await prepareIn(session, schema, name, { onlyLook, makesDatabase: places.length > 1 && index === 0 });
+        const { problem, lacksTable } = await prepareIn(session, schema, name, {
+          onlyLook,
+          makesDatabase: places.length > 1 && index === 0,
+        });
         const last = index === places.length - 1;
-        if (problem === null || problem === MISSING_TABLE || last) {
+        if (problem === null || lacksTable || last) {
           table = `${quoted(schema)}.${quoted(name)}`;
           older = last ? [] : await olderTables(session, places.slice(index + 1), name);
           return { problem, note: before === null ? null : `in database ${schema}, because of the own one: ${before}` };
@@ -89,13 +92,20 @@ function placesOf({ schema, database }: { schema: string | null; database: strin
   return database === MARKER_SCHEMA ? [MARKER_SCHEMA] : [MARKER_SCHEMA, database];
 }
 
-/** Null when rows can be written and read there; else what is missing. */
+/** `problem` is null when rows can be written and read in a place; else what is missing, the table when the agent makes that at its start. */
+interface Prepared {
+  problem: string | null;
+  lacksTable: boolean;
+}
+
+const refused = (problem: string): Prepared => ({ problem, lacksTable: false });
+
 async function prepareIn(
   session: MysqlSession,
   schema: string,
   name: string,
   { onlyLook, makesDatabase }: { onlyLook: boolean; makesDatabase: boolean },
-): Promise<string | null> {
+): Promise<Prepared> {
   const table = `${quoted(schema)}.${quoted(name)}`;
   try {
     let engine = await engineOf(session, schema, name);
@@ -106,15 +116,15 @@ async function prepareIn(
       await session.run(mysqlMarkerDdl(table));
       engine = await engineOf(session, schema, name);
     }
-    if (engine?.toLowerCase() !== 'innodb') return 'the marker table is not of the engine InnoDB';
+    if (engine?.toLowerCase() !== 'innodb') return refused('the marker table is not of the engine InnoDB');
     const triggers = 'select 1 from information_schema.triggers where event_object_schema = ? and event_object_table = ?';
-    if ((await session.query(triggers, [schema, name])).length > 0) return 'the marker table has triggers';
+    if ((await session.query(triggers, [schema, name])).length > 0) return refused('the marker table has triggers');
     await tryRights(session, table);
-    return null;
+    return { problem: null, lacksTable: false };
   } catch (error) {
     const server = asMysqlError(error);
     if (!server || mysqlErrors.isConnectivityError(error)) throw error;
-    return `${server.message} (error ${server.errno})`;
+    return refused(`${server.message} (error ${server.errno})`);
   }
 }
 
@@ -155,16 +165,16 @@ async function engineOf(session: MysqlSession, schema: string, table: string): P
  * What is needed for a missing table, when only looking (AP-52). A statement that can only fail, because its source table does
  * not exist, shows the privileges first.
  */
-async function missingTable(session: MysqlSession, table: string, schema: string): Promise<string> {
+async function missingTable(session: MysqlSession, table: string, schema: string): Promise<Prepared> {
   try {
     await session.run(`create table ${table} like ${quoted(schema)}.${quoted(`-${randomUUID()}`)}`);
     throw new Unexpected('a table was made like one that is not there');
   } catch (error) {
     const { errno, message } = asMysqlError(error) ?? {};
-    if (errno === NO_SUCH_TABLE || errno === NO_SUCH_DATABASE) return MISSING_TABLE;
+    if (errno === NO_SUCH_TABLE || errno === NO_SUCH_DATABASE) return { problem: MISSING_TABLE, lacksTable: true };
     if (errno !== TABLE_DENIED && errno !== DATABASE_DENIED) throw error;
     const right = /^([A-Z]+) command denied/.exec(message ?? '')?.[1] ?? 'CREATE';
-    return `the marker table does not exist, and the account lacks ${right} on database ${schema}`;
+    return refused(`the marker table does not exist, and the account lacks ${right} on database ${schema}`);
   }
 }
 

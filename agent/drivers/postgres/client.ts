@@ -3,7 +3,7 @@ import { stopAfter } from '../../../lib/deadline.js';
 import { asServerError } from './errors.js';
 import { Exchange, type Step } from './exchange.js';
 import { type RowTap, type TappedConnection, tapRows } from './frames.js';
-import { BE_ORIGIN, differs, type FixedSettings, type OwnSettings } from './settings.js';
+import { BE_ORIGIN, differs, type FixedSettings, type OwnSettings, REPLICATION_ROLE } from './settings.js';
 
 /** A client of the driver whose rows arrive as raw bytes. */
 export interface TappedClient extends pg.ClientBase {
@@ -64,19 +64,19 @@ export async function learnBackend(client: TappedClient, fixed: FixedSettings, t
 /** Sets what start options cannot; `found` holds the settings before that. */
 async function setTheRest(client: TappedClient, fixed: FixedSettings, found: Row | undefined): Promise<void> {
   const { encoding } = client.backend;
-  let problem = fixed.problemIn(found, client.backend);
+  let wrong = fixed.problemIn(found, client.backend);
   for (const text of [NO_ENCODING, BE_ORIGIN]) {
     // Only a superuser can choose the origin role. Where one has set something else, other accounts keep it.
-    if (text === NO_ENCODING ? encoding === 'UTF8' : !problem?.includes('session_replication_role')) continue;
+    if (text === NO_ENCODING ? encoding === 'UTF8' : wrong?.name !== REPLICATION_ROLE) continue;
     try {
       const [, again] = await ask(client, [{ kind: 'run', text }, fixed.look]);
-      problem = fixed.problemIn(again, client.backend);
+      wrong = fixed.problemIn(again, client.backend);
       client.backend = { ...client.backend, settings: [...client.backend.settings, text] };
     } catch (error) {
       if (asServerError(error) === null) throw error;
     }
   }
-  if (problem !== null) throw differs(problem);
+  if (wrong !== null) throw differs(wrong);
 }
 
 type Row = (string | null)[];

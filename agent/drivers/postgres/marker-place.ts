@@ -12,7 +12,13 @@ export interface MarkerPlace {
   older: readonly string[];
 }
 
-type Prepared = { place: MarkerPlace; note: string | null } | { problem: string };
+type Prepared = { place: MarkerPlace; note: string | null } | Missing;
+
+/** Why there is no place: without the `schema` another place may do, a `table` the agent makes at its start. */
+interface Missing {
+  problem: string;
+  lacks: 'schema' | 'table' | 'rights';
+}
 
 /**
  * The table in the configured schema; else in the dedicated markers schema; else, where the role may not create that, in the
@@ -26,21 +32,21 @@ export async function prepareMarkerPlace(
   const wanted = schema ?? MARKER_SCHEMA;
   const trying = prepareIn(session, wanted, name, { onlyLook, mayMakeSchema: schema === null });
   const found = schema === null ? await trying.catch((error: unknown) => refusedBy(error, session)) : await trying;
-  if (schema !== null || 'place' in found || found.problem === MISSING_TABLE) return found;
+  if (schema !== null || 'place' in found || found.lacks === 'table') return found;
   const [first] = (await session.query('select current_schema()'))[0] ?? [];
-  if (!first) return { problem: 'no schema in the search path' };
+  if (!first) return { problem: 'no schema in the search path', lacks: 'schema' };
   const beside = await prepareIn(session, first, name, { onlyLook, mayMakeSchema: false });
   const note = `in schema ${first}, because of the own one: ${found.problem}`;
   if ('place' in beside) return { ...beside, note };
-  return found.problem.startsWith('there is no schema') ? beside : found;
+  return found.lacks === 'schema' ? beside : found;
 }
 
 /** The server's error only decides where to look next. */
-async function refusedBy(error: unknown, session: PostgresSession): Promise<{ problem: string }> {
+async function refusedBy(error: unknown, session: PostgresSession): Promise<Missing> {
   const server = asServerError(error);
   if (!server || server.code.startsWith('57P')) throw error;
   await session.query('rollback');
-  return { problem: `${server.message} (SQLSTATE ${server.code})` };
+  return { problem: `${server.message} (SQLSTATE ${server.code})`, lacks: 'rights' };
 }
 
 async function prepareIn(
@@ -52,12 +58,12 @@ async function prepareIn(
   const table = `${quoted(schema)}.${quoted(name)}`;
   if ((await lookAt(session, table)) === null) {
     const missing = await whyMissing(session, schema, mayMakeSchema);
-    if (missing !== null) return { problem: missing };
-    if (onlyLook) return { problem: MISSING_TABLE };
+    if (missing !== null) return missing;
+    if (onlyLook) return { problem: MISSING_TABLE, lacks: 'table' };
     await make(session, table, mayMakeSchema ? quoted(schema) : null);
   }
   const found = await lookAt(session, table);
-  if (found === null) return { problem: MISSING_TABLE };
+  if (found === null) return { problem: MISSING_TABLE, lacks: 'table' };
   if ('problem' in found) return found;
   await tryRights(session, table);
   return { place: { table, key: found.key, older: await findOlderTables(session, name, table) }, note: null };
@@ -67,7 +73,7 @@ async function prepareIn(
  * The table's primary key, or why the table is unsuitable; null when it does not exist. Nothing attached to the table may run
  * code with the agent's privileges.
  */
-async function lookAt(session: PostgresSession, table: string): Promise<{ key: string } | { problem: string } | null> {
+async function lookAt(session: PostgresSession, table: string): Promise<{ key: string } | Missing | null> {
   const [row] = await session.query(
     `select (c.relkind not in ('r', 'p') or c.relhastriggers or c.relhasrules or c.relrowsecurity)::text,
        (select pg_catalog.quote_ident(k.conname) from pg_catalog.pg_constraint k where k.conrelid = c.oid and k.contype = 'p')
@@ -75,12 +81,13 @@ async function lookAt(session: PostgresSession, table: string): Promise<{ key: s
     [table],
   );
   if (row === undefined) return null;
-  if (row[0] === 'true') return { problem: 'the marker table has triggers, rules or row security, or is no table' };
-  return row[1] == null ? { problem: 'the marker table has no primary key' } : { key: row[1] };
+  if (row[0] === 'true')
+    return { problem: 'the marker table has triggers, rules or row security, or is no table', lacks: 'rights' };
+  return row[1] == null ? { problem: 'the marker table has no primary key', lacks: 'rights' } : { key: row[1] };
 }
 
 /** Why the role cannot create the table; null when it can. */
-async function whyMissing(session: PostgresSession, schema: string, mayMakeSchema: boolean): Promise<string | null> {
+async function whyMissing(session: PostgresSession, schema: string, mayMakeSchema: boolean): Promise<Missing | null> {
   const [row] = await session.query(
     `select case when pg_catalog.to_regnamespace($1) is null then null else pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace($1)::oid, 'CREATE') end::text,
        pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE')::text`,
@@ -88,10 +95,10 @@ async function whyMissing(session: PostgresSession, schema: string, mayMakeSchem
   );
   const [inSchema, inDatabase] = row ?? [];
   if (inSchema === 'true' || (inSchema == null && mayMakeSchema && inDatabase === 'true')) return null;
-  if (inSchema != null) return `the marker table does not exist, and the role lacks CREATE on schema ${schema}`;
-  return mayMakeSchema
-    ? `there is no schema ${schema}, and the role lacks CREATE on the database`
-    : `there is no schema ${schema} for the marker table`;
+  if (inSchema != null)
+    return { problem: `the marker table does not exist, and the role lacks CREATE on schema ${schema}`, lacks: 'rights' };
+  const why = mayMakeSchema ? ', and the role lacks CREATE on the database' : ' for the marker table';
+  return { problem: `there is no schema ${schema}${why}`, lacks: 'schema' };
 }
 
 /** Concurrent creations collide in the catalogue in spite of IF NOT EXISTS; the other session has then created it. */

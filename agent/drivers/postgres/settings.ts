@@ -11,16 +11,21 @@ export interface FixedSettings {
   /** Asks for the settings; pass its row to `problemIn`. */
   readonly look: Step;
   /** What is wrong in a row of `look`, or null. */
-  problemIn(row: readonly (string | null)[] | undefined, own: OwnSettings): string | null;
   /**
    * Restores, in the open transaction, the settings that no text may set but a function of an earlier statement may have changed.
    */
+  problemIn(row: readonly (string | null)[] | undefined, own: OwnSettings): WrongSetting | null;
   keepMeaning(own: OwnSettings): Step;
   /** The same for texts that may change settings, but not how texts are parsed. */
   keepReading(own: OwnSettings): Step;
 }
 
 /** What depends on the database and the account; fixed for the life of a session. */
+export interface WrongSetting {
+  name: string;
+  problem: string;
+}
+
 export interface OwnSettings {
   /** SQL_ASCII where the database has no encoding: it sends invalid UTF-8 only to a client without one (section 10). */
   encoding: 'UTF8' | 'SQL_ASCII';
@@ -46,7 +51,7 @@ export function fixedSettings(searchPath: string, readOnly: boolean): FixedSetti
     ...(readOnly ? { default_transaction_read_only: 'on' } : {}),
   };
   // Only a superuser may set this, even to its current value.
-  const expected = Object.entries({ ...started, session_replication_role: 'origin' });
+  const expected = Object.entries({ ...started, [REPLICATION_ROLE]: 'origin' });
   const names = [...expected.map(([name]) => name), 'client_encoding', 'role'];
   return {
     startOptions: Object.entries({ ...started, client_encoding: 'UTF8' }).map(
@@ -57,7 +62,8 @@ export function fixedSettings(searchPath: string, readOnly: boolean): FixedSetti
       const all = [...expected, ['client_encoding', encoding], ['role', role]] as const;
       const at = all.findIndex(([, value], index) => row?.[index] !== value);
       const [name, value] = all[at] ?? [];
-      return name === undefined ? null : `the setting ${name} is '${row?.[at] ?? ''}' instead of '${value}'`;
+      if (name === undefined) return null;
+      return { name, problem: `the setting ${name} is '${row?.[at] ?? ''}' instead of '${value}'` };
     },
     keepMeaning: ({ encoding, role }) =>
       setAgain({ ...reading, ...meaning, search_path: searchPath, client_encoding: encoding, role }),
@@ -72,12 +78,14 @@ function setAgain(settings: Record<string, string>): Step {
 }
 
 /** Sets what start options cannot, where the role may; `DISCARD ALL` undoes it. */
-export const BE_ORIGIN = "set session_replication_role to 'origin'";
-
 /** A setting that stays wrong after the agent has set it needs a person to fix it. */
-export function differs(problem: string): ConnectFailure {
-  const advice = problem.includes('session_replication_role')
-    ? 'only a superuser can set it back'
-    : 'a pooler drops the start options of sessions; give them to the role, or use the server itself';
+export const REPLICATION_ROLE = 'session_replication_role';
+export const BE_ORIGIN = `set ${REPLICATION_ROLE} to 'origin'`;
+
+export function differs({ name, problem }: WrongSetting): ConnectFailure {
+  const advice =
+    name === REPLICATION_ROLE
+      ? 'only a superuser can set it back'
+      : 'a pooler drops the start options of sessions; give them to the role, or use the server itself';
   return new ConnectFailure('connection', `${problem}: ${advice}`);
 }
