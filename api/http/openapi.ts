@@ -75,7 +75,11 @@ function operation(route: Route): Json {
 function accessText({ access }: Route): string {
   if (access === 'public') return 'No credential needed.';
   if (access === 'agent') return 'Needs an agent token.';
-  return access === 'authenticated' ? 'Needs any user credential.' : `Needs permission \`${access}\`.`;
+  if (access === 'authenticated') return 'Needs any user credential.';
+  if (typeof access === 'string') return `Needs permission \`${access}\`.`;
+  const names = access.anyOf.map((name) => `\`${name}\``);
+  const needed = names.length === 1 ? `permission ${names[0]}` : `one of the permissions ${names.join(', ')}`;
+  return `Needs ${needed}${access.unless === undefined ? '' : `; with \`${access.unless}\` any user credential`}.`;
 }
 
 const optional = (key: string, list: unknown[]) => (list.length === 0 ? {} : { [key]: list });

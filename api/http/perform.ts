@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { answerWithin, limitDatabaseWork } from '../../db/call-limit.js';
 import type { Caller } from '../../domain/caller.js';
 import { forbidden, GatewayError, invalid, refusal } from '../../domain/errors.js';
-import { PERMISSIONS } from '../../domain/permission-table.js';
+import { PERMISSIONS, type Permission } from '../../domain/permission-table.js';
 import { can } from '../../domain/permissions.js';
 import type { Authenticate, Authenticated } from '../../runtime/authentication.js';
 import type { Generation, Services } from '../context.js';
@@ -10,7 +10,7 @@ import type { AdmittedSender } from './admission.js';
 import { readJsonBody } from './body.js';
 import { parseQueryString } from './query.js';
 import { Reply } from './reply.js';
-import type { Call, Route } from './route.js';
+import { type Call, permissionsOf, type Route } from './route.js';
 import { parsePart } from './shape.js';
 
 /** What is known of a call before its route's own rules apply. */
@@ -39,7 +39,7 @@ export async function perform(
   who: Authenticated,
   incoming: Incoming,
 ): Promise<Reply> {
-  checkAccess(route, who.caller);
+  checkAccess(route, who.caller, incoming);
   checkScopes(services, route, who.caller);
   const readCall = () => ({
     ...who,
@@ -71,14 +71,20 @@ export async function perform(
 /** A preflight waits for its plan, but clients allow it no more time than other calls (HT-131). */
 const isLongPoll = ({ longPoll }: Route) => longPoll !== undefined && longPoll !== 'preflight';
 
-function checkAccess({ access }: Route, caller: Caller): void {
+function checkAccess(route: Route, caller: Caller, incoming: Incoming): void {
+  const { access } = route;
   if (access === 'public') return;
-  if (access === 'agent' || access === 'authenticated') {
-    if ((access === 'agent') !== (caller.kind === 'agent')) throw forbidden();
-    return;
-  }
-  const scope = PERMISSIONS[access].class === 'global' ? 'everywhere' : 'somewhere';
-  if (!can(caller, access, scope)) throw forbidden();
+  if ((access === 'agent') !== (caller.kind === 'agent')) throw forbidden();
+  if (access === 'agent' || access === 'authenticated' || isFree(route, incoming)) return;
+  const holds = (permission: Permission) =>
+    can(caller, permission, PERMISSIONS[permission].class === 'global' ? 'everywhere' : 'somewhere');
+  if (!permissionsOf(route).some(holds)) throw forbidden();
+}
+
+/** Whether a flag of the query takes the need of a permission away. */
+function isFree({ access, query }: Route, { search }: Incoming): boolean {
+  if (typeof access === 'string' || access.unless === undefined || query === undefined) return false;
+  return (parseQuery(query, search) as Record<string, unknown>)[access.unless] === true;
 }
 
 /** HD-11: with `agents.require_scopes`, an agent token must have scopes. */

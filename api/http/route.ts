@@ -9,10 +9,22 @@ import type { Generation, Services } from '../context.js';
 import type { Reply, SuccessStatus } from './reply.js';
 
 /**
- * Who may call. A permission admits any role that holds it; the handler checks what depends on the row. Permissions of class global are
+ * Who may call. A permission, or one of several, admits any role that holds it; the handler checks what depends on the row. Permissions of class global are
  * checked in full here. `agent` means an agent token; every other value except `public` means a user credential.
  */
-type Access = Permission | 'authenticated' | 'agent' | 'public';
+type Access = Permission | AnyOf | 'authenticated' | 'agent' | 'public';
+
+interface AnyOf {
+  anyOf: readonly Permission[];
+  /** A flag of the query with which no permission is needed, because relations alone open what is then answered. */
+  unless?: string;
+}
+
+/** The permissions that open a route, where any do. */
+export function permissionsOf({ access }: Pick<Route, 'access'>): readonly Permission[] {
+  if (access === 'public' || access === 'agent' || access === 'authenticated') return [];
+  return typeof access === 'string' ? [access] : access.anyOf;
+}
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
 export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight';

@@ -31,7 +31,7 @@ import { judgeSqlContent } from './sql-content.js';
 
 type CreateCall = Call<undefined, undefined, z.output<typeof creationBody>>;
 
-const creationPermissions = [
+export const creationPermissions = [
   'request.query',
   'request.dml',
   'request.ddl',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { booleanParam, integerParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
-import { createRequest } from './create.js';
+import { createRequest, creationPermissions } from './create.js';
 import { creationBody, note } from './creation-body.js';
 import { approveRequest, cancelRequest, rejectRequest, resumeRequest } from './decide.js';
 import { showRequests } from './list.js';
@@ -32,7 +32,7 @@ const readRoutes: Route[] = [
     path: '/api/requests',
     summary: 'List requests that you may see, or with pending_for_me may approve now',
     tag: 'requests',
-    access: 'authenticated',
+    access: { anyOf: ['request.view'], unless: 'pending_for_me' },
     query: z.object({
       limit: limitParam(50, 100),
       offset: offsetParam,
@@ -100,7 +100,7 @@ function moveRoutes(times: RequestTimes): Route[] {
       path: '/api/requests',
       summary: 'Ask for SQL to be run on a database',
       tag: 'requests',
-      access: 'authenticated',
+      access: { anyOf: creationPermissions },
       body: creationBody,
       bodyLimit: 4_194_304,
       status: 201,

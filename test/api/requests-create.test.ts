@@ -101,11 +101,13 @@ describe('creations that are refused (sections 2 and 10)', () => {
     expect([unknown.status, unknown.body]).toEqual([known.status, known.body]);
   });
 
-  it('checks the text of the call before permissions, and permissions before stored facts (RQ-12 to RQ-17)', async () => {
+  it('checks the text of the call before permissions on the pair, and those before stored facts; who may create nothing anywhere is 403 before all (RQ-12 to RQ-17)', async () => {
+    const limited = await api.createUser('ledger-bill', { roles: ['ledger-user'] });
+    expect((await calls.create(limited, { database: 5 })).status).toBe(400);
+    expect((await calls.create(limited, { allow_ddl: true })).status).toBe(400);
+    expect((await calls.create(limited, {})).status).toBe(403);
     const nobody = await api.createUser('nobody', { roles: ['nothing-much'] });
-    expect((await calls.create(nobody, { database: 5 })).status).toBe(400);
-    expect((await calls.create(nobody, { allow_ddl: true })).status).toBe(400);
-    expect((await calls.create(nobody, {})).status).toBe(403);
+    expect((await calls.create(nobody, { database: 5 })).status).toBe(403);
   });
 
   it('takes every size at its limit (RQ-12)', async () => {

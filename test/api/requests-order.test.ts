@@ -11,9 +11,10 @@ import { type CreationOver, type GatewayCalls, gatewayCalls } from './gateway-ca
 let api: TestApi;
 let calls: GatewayCalls;
 let tokens: Record<string, string>;
-const toml = `${callsToml}${roleToml('reader', ['request.query', 'request.view'])}`;
+const elsewhere = roleToml('elsewhere', ['request.query'], { databases: ['none'] });
+const toml = `${callsToml}${roleToml('reader', ['request.query', 'request.view'])}${elsewhere}`;
 beforeAll(async () => {
-  const people = { nobody: { roles: ['nothing-much'] }, reader: { roles: ['reader'] }, alice: { roles: ['requester'] } };
+  const people = { stranger: { roles: ['elsewhere'] }, reader: { roles: ['reader'] }, alice: { roles: ['requester'] } };
   ({ api, calls, tokens } = await startCalls(people, [], { toml }));
   await calls.created(tokens.reader!, { idempotency_key: 'taken' });
   await calls.created(tokens.reader!, { idempotency_key: 'same', environment: 'qa', reason: 'r' });
@@ -24,12 +25,12 @@ const write = 'delete from t where id = 1';
 
 describe('of two checks of a creation that fail the earlier one answers (section 2)', () => {
   it.each<[string, string, CreationOver, number, string]>([
-    ['RQ-12 before RQ-14', 'nobody', { environment: 5, allow_ddl: true }, 400, 'body.environment'],
-    ['RQ-14 before RQ-17', 'nobody', { allow_ddl: true }, 400, 'body.allow_ddl'],
-    ['RQ-14 before RQ-17', 'nobody', { operation: 'migrate_repair', detail: '{}' }, 400, 'body.emergency'],
-    ['RQ-15 before RQ-17', 'nobody', { emergency: true }, 400, 'reason is required'],
-    ['RQ-17 before RQ-19', 'nobody', { environment: 'moon' }, 403, 'forbidden'],
-    ['RQ-17 before RQ-20', 'nobody', { detail: 'selec' }, 403, 'forbidden'],
+    ['RQ-12 before RQ-14', 'stranger', { environment: 5, allow_ddl: true }, 400, 'body.environment'],
+    ['RQ-14 before RQ-17', 'stranger', { allow_ddl: true }, 400, 'body.allow_ddl'],
+    ['RQ-14 before RQ-17', 'stranger', { operation: 'migrate_repair', detail: '{}' }, 400, 'body.emergency'],
+    ['RQ-15 before RQ-17', 'stranger', { emergency: true }, 400, 'reason is required'],
+    ['RQ-17 before RQ-19', 'stranger', { environment: 'moon' }, 403, 'forbidden'],
+    ['RQ-17 before RQ-20', 'stranger', { detail: 'selec' }, 403, 'forbidden'],
     ['RQ-18 before RQ-19', 'reader', { idempotency_key: 'taken', environment: 'moon' }, 409, 'belongs to another request'],
     ['RQ-18 before RQ-20', 'reader', { idempotency_key: 'taken', detail: 'selec' }, 409, 'belongs to another request'],
     ['RQ-18 before RQ-21', 'reader', { idempotency_key: 'taken', detail: write }, 409, 'belongs to another request'],

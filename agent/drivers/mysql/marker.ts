@@ -92,7 +92,7 @@ function placesOf({ schema, database }: { schema: string | null; database: strin
   return database === MARKER_SCHEMA ? [MARKER_SCHEMA] : [MARKER_SCHEMA, database];
 }
 
-/** `problem` is null when rows can be written and read in a place; else what is missing, the table when the agent makes that at its start. */
+/** `problem` is null when rows can be written and read in a place. A table that is missing alone, the agent creates at its start. */
 interface Prepared {
   problem: string | null;
   lacksTable: boolean;

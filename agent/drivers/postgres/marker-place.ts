@@ -14,7 +14,7 @@ export interface MarkerPlace {
 
 type Prepared = { place: MarkerPlace; note: string | null } | Missing;
 
-/** Why there is no place: without the `schema` another place may do, a `table` the agent makes at its start. */
+/** Why there is no place. Where the `schema` is missing another place may do; a missing `table` the agent creates at its start. */
 interface Missing {
   problem: string;
   lacks: 'schema' | 'table' | 'rights';

@@ -11,21 +11,22 @@ export interface FixedSettings {
   /** Asks for the settings; pass its row to `problemIn`. */
   readonly look: Step;
   /** What is wrong in a row of `look`, or null. */
+  problemIn(row: readonly (string | null)[] | undefined, own: OwnSettings): WrongSetting | null;
   /**
    * Restores, in the open transaction, the settings that no text may set but a function of an earlier statement may have changed.
    */
-  problemIn(row: readonly (string | null)[] | undefined, own: OwnSettings): WrongSetting | null;
   keepMeaning(own: OwnSettings): Step;
   /** The same for texts that may change settings, but not how texts are parsed. */
   keepReading(own: OwnSettings): Step;
 }
 
-/** What depends on the database and the account; fixed for the life of a session. */
 export interface WrongSetting {
   name: string;
+  /** A sentence with its values. */
   problem: string;
 }
 
+/** What depends on the database and the account; fixed for the life of a session. */
 export interface OwnSettings {
   /** SQL_ASCII where the database has no encoding: it sends invalid UTF-8 only to a client without one (section 10). */
   encoding: 'UTF8' | 'SQL_ASCII';
@@ -77,11 +78,11 @@ function setAgain(settings: Record<string, string>): Step {
   return { kind: 'run', text: `select ${calls.join(', ')}`, values };
 }
 
-/** Sets what start options cannot, where the role may; `DISCARD ALL` undoes it. */
-/** A setting that stays wrong after the agent has set it needs a person to fix it. */
 export const REPLICATION_ROLE = 'session_replication_role';
+/** Sets what start options cannot, where the role may; `DISCARD ALL` undoes it. */
 export const BE_ORIGIN = `set ${REPLICATION_ROLE} to 'origin'`;
 
+/** A setting that stays wrong after the agent has set it needs a person to fix it. */
 export function differs({ name, problem }: WrongSetting): ConnectFailure {
   const advice =
     name === REPLICATION_ROLE
