@@ -1,8 +1,4 @@
-
-import type {
-  SharedConfig,
-  SharedWebhook,
-} from '../domain/policies.js';
+import type { SharedConfig, SharedWebhook } from '../domain/policies.js';
 
 /** One finding about a configuration file, in the form of CF-60; line and column count from 1, key is the key path ('' for the file as a whole). */
 export interface ConfigProblem {
