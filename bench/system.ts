@@ -7,12 +7,12 @@ import { prepareGatewayDatabase, prepareShop } from '../dev/databases.js';
 import { addPostgres, addTemporal } from '../dev/engines.js';
 import { addGateway, type GatewayPlan } from '../dev/gateway.js';
 import { planDemo } from '../dev/gateway-plan.js';
-import { layoutOf } from '../dev/layout.js';
+import { type Layout, layoutOf } from '../dev/layout.js';
 import { loadPasswords } from '../dev/passwords.js';
 import { freePort } from '../dev/ports.js';
 import { createReport } from '../dev/report.js';
 import { awaitSchemas } from '../dev/schemas.js';
-import { createSession } from '../dev/session.js';
+import { createSession, type Session } from '../dev/session.js';
 import { prepareUsers, userToken } from '../dev/users.js';
 import { type Caller, createCaller } from './caller.js';
 import { agentStarter, type StartAgent, withOrders } from './own-agent.js';
@@ -43,44 +43,27 @@ export interface BenchSystem {
  */
 export async function startSystem(folder: string, profileFolder: string | null, ownAgents: boolean): Promise<BenchSystem> {
   chmodSync(folder, 0o755);
-  const report = createReport((text) => process.stderr.write(text));
   const processes: Child[] = [];
   const session = createSession();
   const add: typeof session.add = (part) => {
     processes.push(part.child);
     session.add(part);
   };
-  const observed = { ...session, add };
   try {
     const layout = layoutOf(folder);
-    const passwords = loadPasswords(layout.passwords);
-    const postgres = await addPostgres(observed, layout, passwords, report);
-    const temporal = await addTemporal(observed, layout, await freePort(), report);
-    const databaseUrl = await prepareGatewayDatabase(postgres, passwords);
-    await prepareShop(postgres, passwords);
-    const demo = await planDemo(layout, { apiPort: await freePort(), postgres, passwords, databaseUrl, temporal });
-    const plan = ownAgents ? withOrders(demo, folder) : demo;
-    await addGateway(observed, layout, profileFolder === null ? plan : profiled(plan, profileFolder), report);
-    await prepareUsers(layout, plan.serverUrl);
-    if (!ownAgents) await awaitSchemas(layout, plan.serverUrl, session.signal, report);
-    const database = new pg.Pool({ connectionString: databaseUrl, max: 2 });
-    const callers = [
-      createCaller(plan.serverUrl, userToken(layout, 'alice')),
-      createCaller(plan.serverUrl, userToken(layout, 'bob')),
-      createCaller(plan.serverUrl, readFileSync(join(layout.state, 'admin-token'), 'utf8').trim()),
-    ];
-    const profiling = createProfiling(profileFolder, processes, postgres, join(layout.run, 'postgres.log'));
+    const started = await startParts({ ...session, add }, layout, { profileFolder, ownAgents });
+    const database = new pg.Pool({ connectionString: started.databaseUrl, max: 2 });
+    const callers = callersOf(layout, started.serverUrl);
+    const profiling = createProfiling(profileFolder, processes, started.postgres, join(layout.run, 'postgres.log'));
     return {
-      alice: callers[0]!,
-      bob: callers[1]!,
-      admin: callers[2]!,
-      serverUrl: plan.serverUrl,
+      ...callers,
+      serverUrl: started.serverUrl,
       database,
       processes,
       measure: profiling.measure,
-      startAgent: agentStarter(demo.agent!, folder),
+      startAgent: agentStarter(started.agent, folder),
       stop: async () => {
-        for (const caller of callers) caller.close();
+        for (const caller of Object.values(callers)) caller.close();
         await database.end();
         await session.stop();
         const failure = session.failure();
@@ -92,6 +75,32 @@ export async function startSystem(folder: string, profileFolder: string | null, 
     throw error;
   }
 }
+
+/** Starts all processes. `agent` is the plan of the agent of `npm start`, also where a bench brings its own. */
+async function startParts(
+  session: Session,
+  layout: Layout,
+  { profileFolder, ownAgents }: { profileFolder: string | null; ownAgents: boolean },
+) {
+  const report = createReport((text) => process.stderr.write(text));
+  const passwords = loadPasswords(layout.passwords);
+  const postgres = await addPostgres(session, layout, passwords, report);
+  const temporal = await addTemporal(session, layout, await freePort(), report);
+  const databaseUrl = await prepareGatewayDatabase(postgres, passwords);
+  await prepareShop(postgres, passwords);
+  const demo = await planDemo(layout, { apiPort: await freePort(), postgres, passwords, databaseUrl, temporal });
+  const plan = ownAgents ? withOrders(demo, layout.data) : demo;
+  await addGateway(session, layout, profileFolder === null ? plan : profiled(plan, profileFolder), report);
+  await prepareUsers(layout, plan.serverUrl);
+  if (!ownAgents) await awaitSchemas(layout, plan.serverUrl, session.signal, report);
+  return { postgres, databaseUrl, serverUrl: plan.serverUrl, agent: demo.agent! };
+}
+
+const callersOf = (layout: Layout, serverUrl: string) => ({
+  alice: createCaller(serverUrl, userToken(layout, 'alice')),
+  bob: createCaller(serverUrl, userToken(layout, 'bob')),
+  admin: createCaller(serverUrl, readFileSync(join(layout.state, 'admin-token'), 'utf8').trim()),
+});
 
 function profiled(plan: GatewayPlan, folder: string): GatewayPlan {
   const hook = fileURLToPath(new URL('./profiler.mjs', import.meta.url));

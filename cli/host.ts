@@ -73,50 +73,50 @@ function defineServer(program: Command, choose: Choose): void {
 
 function defineKeys(server: Command, choose: Choose): void {
   const keys = define(server, 'keys', 'signing keys of execution tokens and of the audit log');
-  const verb = (name: string, description: string, toCommand: (options: RotateOptions, argument: string) => KeyCommand) => {
-    const command = define(keys, name, description)
-      .addOption(configOption())
-      .addOption(new Option('--purpose <name>', 'whose keys').choices(['execution_token', 'audit']).default('execution_token'));
-    const isNamed = name.includes('<');
-    return command.action((...given: unknown[]) => {
-      const { purpose, ...options } = command.opts<RotateOptions & { purpose: KeyPurpose }>();
-      choose(async () =>
-        (await import('../runtime/commands/keys.js')).runKeys({
-          config: configOf(command),
-          purpose,
-          command: toCommand(options, isNamed ? String(given[0]) : ''),
-        }),
-      );
-    });
-  };
-  verb('list', 'every key and what becomes of it', () => ({ verb: 'list' }));
-  verb('rotate', 'publish a new key that takes over in 10 minutes', ({ overlap, now }) => ({
-    verb: 'rotate',
-    overlapSecs: overlap,
-    now: now === true,
-  }))
-    .addOption(
-      new Option('--overlap <time>', 'how long the old key goes on for agents that know no other')
-        .argParser(duration)
-        .default(86_400, '24h'),
-    )
+  defineKeyCommand(keys, choose, 'list', () => ({ verb: 'list' })).description('every key and what becomes of it');
+  defineKeyCommand(keys, choose, 'rotate', (_, { overlap, now }) => ({ verb: 'rotate', overlapSecs: overlap, now: now === true }))
+    .description('publish a new key that takes over in 10 minutes')
+    .addOption(overlapOption())
     .option('--now', 'take over at once');
-  verb('revoke <key_id>', 'end a key at once', (_, keyId) => ({ verb: 'revoke', keyId }));
-  verb(
-    'rotate-secret <file>',
+  defineKeyCommand(keys, choose, 'revoke <key_id>', (keyId) => ({ verb: 'revoke', keyId })).description('end a key at once');
+  defineKeyCommand(keys, choose, 'rotate-secret <file>', (file) => ({ verb: 'rotate-secret', file })).description(
     'put all that is stored under the secret key in a file (64 hex characters); stop servers and workers first',
-    (_, file) => ({
-      verb: 'rotate-secret',
-      file,
-    }),
   );
-  verb('import <file>', 'publish the key of a seed (64 hex characters) in a file', (_, file) => ({ verb: 'import', file }));
+  defineKeyCommand(keys, choose, 'import <file>', (file) => ({ verb: 'import', file })).description(
+    'publish the key of a seed (64 hex characters) in a file',
+  );
 }
 
 interface RotateOptions {
   overlap: number;
   now?: boolean;
 }
+
+/** A command of `keys`; `toCommand` gets its argument, or an empty text if it takes none. */
+function defineKeyCommand(
+  keys: Command,
+  choose: Choose,
+  name: string,
+  toCommand: (argument: string, options: RotateOptions) => KeyCommand,
+): Command {
+  const purpose = new Option('--purpose <name>', 'whose keys').choices(['execution_token', 'audit']).default('execution_token');
+  const command = define(keys, name).addOption(configOption()).addOption(purpose);
+  return command.action(() => {
+    const { purpose, ...options } = command.opts<RotateOptions & { purpose: KeyPurpose }>();
+    choose(async () =>
+      (await import('../runtime/commands/keys.js')).runKeys({
+        config: configOf(command),
+        purpose,
+        command: toCommand(command.args[0] ?? '', options),
+      }),
+    );
+  });
+}
+
+const overlapOption = () =>
+  new Option('--overlap <time>', 'how long the old key goes on for agents that know no other')
+    .argParser(duration)
+    .default(86_400, '24h');
 
 /** Parses `90s`, `30m`, `24h` or `7d` into seconds; at most a year. */
 function duration(text: string): number {
@@ -161,7 +161,7 @@ function defineConfig(program: Command, choose: Choose): void {
 }
 
 /** A bad command line throws instead of ending the process. */
-function define(parent: Command, name: string, description: string): Command {
+function define(parent: Command, name: string, description = ''): Command {
   return parent.command(name).description(description).exitOverride();
 }
 

@@ -15,7 +15,7 @@ export function checkWorkflows(draft: Draft, findings: Findings): void {
   for (const workflow of draft.lists.workflows) {
     checkRegistered(workflow, draft, findings);
     checkRepeatedApprovers(workflow, findings);
-    forEachApprover(workflow, (approver, path) => checkDefined(approver, path, workflow.value, draft, findings));
+    forEachApprover(workflow, (value, path) => checkDefined({ path, value }, workflow.value, draft, findings));
   }
 }
 
@@ -74,7 +74,8 @@ function checkRepeatedApprovers(workflow: Entry<Workflow>, findings: Findings): 
   });
 }
 
-function checkDefined({ role, group }: Approver, path: Path, workflow: Workflow, draft: Draft, findings: Findings): void {
+function checkDefined({ path, value }: Entry<Approver>, workflow: Workflow, draft: Draft, findings: Findings): void {
+  const { role, group } = value;
   if (role !== null) {
     requireRole(role, [...path, 'role'], draft, findings);
     const custom = draft.lists['auth.roles'].find(({ value }) => value.name === role)?.value;

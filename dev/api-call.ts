@@ -5,10 +5,15 @@ export interface Answer {
   body: Record<string, unknown>;
 }
 
-/** One call of the gateway's HTTP API with a token; returns every status, throws when there is no answer. */
+/** Where a call goes, and by whose token. */
+export interface Api {
+  server: string;
+  token: string;
+}
+
+/** One call of the gateway's HTTP API; returns every status, throws when there is no answer. */
 export async function callApi(
-  server: string,
-  token: string,
+  { server, token }: Api,
   method: 'GET' | 'POST',
   path: string,
   body?: Record<string, unknown>,

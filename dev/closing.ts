@@ -38,12 +38,8 @@ async function commands(stage: Stage): Promise<string[][]> {
 
 /** The id of a request of alice that waits for approval, or null. */
 async function waitingRequest(stage: Stage): Promise<string | null> {
-  const { body } = await callApi(
-    stage.serverUrl,
-    userToken(stage.layout, 'alice'),
-    'GET',
-    '/api/requests?status=pending&limit=1',
-  );
+  const alice = { server: stage.serverUrl, token: userToken(stage.layout, 'alice') };
+  const { body } = await callApi(alice, 'GET', '/api/requests?status=pending&limit=1');
   const [first] = Array.isArray(body.requests) ? body.requests : [];
   return typeof first?.id === 'string' ? first.id : null;
 }

@@ -36,8 +36,10 @@ export async function addGateway(session: Session, layout: Layout, plan: Gateway
   const until = (what: string, isReady: () => Promise<boolean>) => waitFor(what, startWaitMs, session.signal, isReady);
   const serverDone = report.begin('server');
   const workerDone = report.begin('worker');
-  addProgram(session, layout, 'server', ['server', '--config', plan.serverConfig, ...listen], plan.environment, 30_000);
-  addProgram(session, layout, 'worker', ['worker', '--config', plan.serverConfig], plan.environment, 30_000);
+  const { serverConfig, environment } = plan;
+  const serverArgs = ['server', '--config', serverConfig, ...listen];
+  addProgram(session, layout, { name: 'server', args: serverArgs, environment, graceMs: 30_000 });
+  addProgram(session, layout, { name: 'worker', args: ['worker', '--config', serverConfig], environment, graceMs: 30_000 });
   await until('the server', () => answersOk(`${plan.serverUrl}/health`));
   serverDone(plan.serverUrl);
   const { agent, workerUrl } = plan;
@@ -53,20 +55,21 @@ async function addAgent(session: Session, layout: Layout, agent: AgentPlan, repo
   const { readyFile } = agent;
   await agent.prepare();
   if (readyFile !== null) rmSync(readyFile, { force: true });
-  addProgram(session, layout, 'agent', ['--config', agent.config], agent.environment, 15_000);
+  const { config, environment } = agent;
+  addProgram(session, layout, { name: 'agent', args: ['--config', config], environment, graceMs: 15_000 });
   if (readyFile !== null) await waitFor('the agent', startWaitMs, session.signal, async () => existsSync(readyFile));
   done('');
 }
 
+interface GatewayProgram {
+  name: 'server' | 'worker' | 'agent';
+  args: string[];
+  environment: NodeJS.ProcessEnv;
+  graceMs: number;
+}
+
 /** Killed with this process: their work survives a kill by design, and a drain would hold the ports of the next start. */
-function addProgram(
-  session: Session,
-  layout: Layout,
-  name: 'server' | 'worker' | 'agent',
-  args: string[],
-  environment: NodeJS.ProcessEnv,
-  graceMs: number,
-): void {
+function addProgram(session: Session, layout: Layout, { name, args, environment, graceMs }: GatewayProgram): void {
   const launcher = join(clone, 'bin', name === 'agent' ? 'svc-agent' : 'svc');
   const options: ChildOptions = {
     name: `the ${name}`,

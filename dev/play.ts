@@ -115,6 +115,10 @@ function requestIdIn(output: string): string {
 }
 
 async function statusOf(stage: Stage, id: string): Promise<string> {
-  const answer = await callApi(stage.serverUrl, userToken(stage.layout, 'alice'), 'GET', `/api/requests/${id}`);
+  const answer = await callApi(
+    { server: stage.serverUrl, token: userToken(stage.layout, 'alice') },
+    'GET',
+    `/api/requests/${id}`,
+  );
   return String(answer.body.status);
 }

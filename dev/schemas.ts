@@ -14,7 +14,8 @@ const schemaWaitMs = 60_000;
 export async function awaitSchemas(layout: Layout, server: string, signal: AbortSignal, report: Report): Promise<void> {
   const done = report.begin('schemas');
   const isKnown = async (environment: string) =>
-    (await callApi(server, userToken(layout, 'alice'), 'GET', `/api/schemas/shop?environment=${environment}`)).status === 200;
+    (await callApi({ server, token: userToken(layout, 'alice') }, 'GET', `/api/schemas/shop?environment=${environment}`))
+      .status === 200;
   await waitFor('the schema of the shop databases', schemaWaitMs, signal, async () => {
     const known = await Promise.all(environments.map(isKnown));
     return known.every(Boolean);

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { callApi, unexpected } from './api-call.js';
+import { type Api, callApi, unexpected } from './api-call.js';
 import type { Layout } from './layout.js';
 
 const users = [
@@ -17,7 +17,7 @@ export async function prepareUsers(layout: Layout, server: string): Promise<void
   mkdirSync(layout.tokens, { recursive: true, mode: 0o700 });
   for (const user of users) {
     const file = join(layout.tokens, user.id);
-    if (!(await hasWorkingToken(server, file))) replaceFile(file, await makeToken(server, adminToken, user));
+    if (!(await hasWorkingToken(server, file))) replaceFile(file, await makeToken({ server, token: adminToken }, user));
     replaceFile(join(layout.data, `${user.id}.toml`), clientConfig(server, `tokens/${user.id}`));
   }
   replaceFile(join(layout.data, 'admin.toml'), clientConfig(server, 'state/admin-token'));
@@ -29,14 +29,14 @@ export function userToken(layout: Layout, id: 'alice' | 'bob'): string {
 }
 
 async function hasWorkingToken(server: string, file: string): Promise<boolean> {
-  return existsSync(file) && (await callApi(server, readFileSync(file, 'utf8'), 'GET', '/api/me')).status === 200;
+  return existsSync(file) && (await callApi({ server, token: readFileSync(file, 'utf8') }, 'GET', '/api/me')).status === 200;
 }
 
-async function makeToken(server: string, adminToken: string, user: (typeof users)[number]): Promise<string> {
-  const created = await callApi(server, adminToken, 'POST', '/api/users', user);
+async function makeToken(admin: Api, user: (typeof users)[number]): Promise<string> {
+  const created = await callApi(admin, 'POST', '/api/users', user);
   if (created.status === 201) return tokenOf(created.body);
   if (created.status !== 409) throw unexpected(`creating user ${user.id}`, created);
-  const reissued = await callApi(server, adminToken, 'POST', `/api/users/${user.id}/reissue-initial-token`);
+  const reissued = await callApi(admin, 'POST', `/api/users/${user.id}/reissue-initial-token`);
   if (reissued.status !== 200) throw unexpected(`a new token for user ${user.id}`, reissued);
   return tokenOf(reissued.body);
 }

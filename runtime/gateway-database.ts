@@ -34,25 +34,20 @@ export async function openGatewayDatabase(
   signal: AbortSignal,
 ): Promise<GatewayDatabase> {
   const secretKey = await ownSecretKey(config, log);
-  const url = databaseUrl(config.database);
-  const applicationName = `svc ${processName}`;
-  const tell = (error: unknown) => log.error({ error: String(error) }, 'gateway database');
-  const connectTimeoutMs = Math.min(config.database.connectTimeoutSecs, config.database.poolWaitSecs) * 1000;
   const patiently = createPatientStart(config.database.startWaitSecs, log, signal);
+  const tell = (error: unknown) => log.error({ error: String(error) }, 'gateway database');
+  const settings = databaseSettings(config.database, `svc ${processName}`);
+  const { url, applicationName } = settings;
   let notifications: Notifications | null = null;
   const database = openDatabase({
-    url,
-    poolMax: config.database.poolMax,
-    connectTimeoutMs,
-    statementTimeoutMs: config.database.statementTimeoutSecs * 1000,
-    applicationName,
+    ...settings,
     macs: approvalMacs(secretKey),
     onWake: (topics) => notifications?.publish(topics),
     onPoolError: tell,
   });
   try {
     await patiently(() => reach(database));
-    await patiently(() => bringUpToDate(database, url, connectTimeoutMs));
+    await patiently(() => bringUpToDate(database, settings));
     await patiently(() => enterSecretKey(database, secretKey, log));
   } catch (error) {
     await database.close();
@@ -69,6 +64,17 @@ export async function openGatewayDatabase(
       await listening.close();
       await database.close();
     },
+  };
+}
+
+function databaseSettings(config: Config['database'], applicationName: string) {
+  const { poolMax, connectTimeoutSecs, poolWaitSecs, statementTimeoutSecs } = config;
+  return {
+    url: databaseUrl(config),
+    poolMax,
+    connectTimeoutMs: Math.min(connectTimeoutSecs, poolWaitSecs) * 1000,
+    statementTimeoutMs: statementTimeoutSecs * 1000,
+    applicationName,
   };
 }
 
@@ -99,7 +105,10 @@ async function reach(database: Database): Promise<void> {
 }
 
 /** A migration may take long, but if the server stops responding it is 503. */
-async function bringUpToDate(database: Database, url: string, connectTimeoutMs: number): Promise<void> {
+async function bringUpToDate(
+  database: Database,
+  { url, connectTimeoutMs }: { url: string; connectTimeoutMs: number },
+): Promise<void> {
   const ended = new AbortController();
   const silent = untilSilent(database, ended.signal);
   silent.catch(() => {});

@@ -95,17 +95,11 @@ export function watchGeneration(options: {
   };
   let rejectedTo = 0;
   const look = async () => {
-    const newest = await latestGenerationNumber(options.database);
-    if (newest <= Math.max(current.number, rejectedTo)) return;
-    const { inForce, rejected } = await options.database.transaction(async (tx) => {
-      const latest = await findInForce(tx, holdsUnder(tx.macs));
-      const news = latest.rejected.filter((number) => number > Math.max(current.number, rejectedTo));
-      await insertAuditEvents(tx, news.map(notOurs));
-      return { inForce: latest.inForce, rejected: news };
-    });
-    for (const number of rejected) options.log.error({ generation: number }, notWritten(number));
-    rejectedTo = Math.max(rejectedTo, ...rejected);
-    if (inForce !== undefined) use(toGeneration(inForce));
+    const news = await newsAfter(options.database, () => Math.max(current.number, rejectedTo));
+    if (news === null) return;
+    for (const number of news.rejected) options.log.error({ generation: number }, notWritten(number));
+    rejectedTo = Math.max(rejectedTo, ...news.rejected);
+    if (news.inForce !== undefined) use(toGeneration(news.inForce));
   };
   const following = repeat({
     everyMs: 2000,
@@ -121,6 +115,17 @@ export function watchGeneration(options: {
       await following.stop();
     },
   };
+}
+
+/** The generation in force and those above `known` that nobody with the secret key wrote; null when there is none above it. */
+async function newsAfter(database: Database, known: () => number) {
+  if ((await latestGenerationNumber(database)) <= known()) return null;
+  return database.transaction(async (tx) => {
+    const { inForce, rejected } = await findInForce(tx, holdsUnder(tx.macs));
+    const news = rejected.filter((number) => number > known());
+    await insertAuditEvents(tx, news.map(notOurs));
+    return { inForce, rejected: news };
+  });
 }
 
 function toGeneration({ number, content, createdAt }: StoredGeneration): Generation {

@@ -11,6 +11,7 @@ import { createLifecycle } from '../runtime/lifecycle.js';
 import { createLog } from '../runtime/log.js';
 import { createMetrics, type Metrics } from '../runtime/metrics.js';
 import { openResultStore } from '../runtime/open-result-store.js';
+import type { ResultStore } from '../runtime/result-store.js';
 import { StartError } from '../runtime/start-error.js';
 import { stopSignals } from '../runtime/stop-signals.js';
 import { version } from '../runtime/version.js';
@@ -29,7 +30,7 @@ import { createReconciler } from './reconciler.js';
 import { createRelayCleaner } from './relay-cleaner.js';
 import { createSweeper } from './sweeper.js';
 import { describeError } from './temporal-errors.js';
-import { createTemporalLink } from './temporal-link.js';
+import { createTemporalLink, type TemporalLink } from './temporal-link.js';
 import { installRuntime } from './temporal-runtime.js';
 import { runTemporalWorker } from './temporal-worker.js';
 import { loadWorkflowBundle } from './workflow-bundle.js';
@@ -56,7 +57,7 @@ export async function runWorker(options: { config: string }): Promise<number> {
     const metrics = createMetrics(version);
     const configuration = await openConfiguration({ config, gateway, metrics, log }, releases);
     hangUp.connect(configuration.reload);
-    await work(configuration, log, gateway, metrics, signal);
+    await work({ configuration, gateway, metrics, log, signal });
     return 0;
   } catch (error) {
     if (signal.aborted) return 0;
@@ -70,63 +71,76 @@ export async function runWorker(options: { config: string }): Promise<number> {
   }
 }
 
+interface WorkOptions {
+  configuration: Configuration;
+  gateway: GatewayDatabase;
+  metrics: Metrics;
+  log: Logger;
+  signal: AbortSignal;
+}
+
 /** Works until the signal. Finishes what has begun before the database closes. */
-async function work(
-  configuration: Configuration,
-  log: Logger,
-  { database, notifications }: GatewayDatabase,
-  metrics: Metrics,
-  signal: AbortSignal,
-): Promise<void> {
+async function work(options: WorkOptions): Promise<void> {
+  const { configuration, metrics, log, signal } = options;
+  const { database, notifications } = options.gateway;
   const { lifecycle, drain } = createLifecycle();
   signal.addEventListener('abort', drain, { once: true });
   const config = configuration.config();
-  const onMoved = countMoves(metrics);
-  const { namespace, taskQueue, callTimeoutSecs, maxBacklog } = config.temporal;
+  const { namespace, taskQueue, callTimeoutSecs } = config.temporal;
   const identity = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   installRuntime(log);
   const temporal = createTemporalLink({ namespace, callTimeoutMs: callTimeoutSecs * 1000, metrics, log });
   const results = await openResultStore(config);
   const probes = await startProbes({ configuration, database, temporal, metrics, lifecycle, results, log });
+  const onMoved = countMoves(metrics);
   const onStepFailure = (error: unknown) =>
     log.warn({ error: describeError(error) }, 'a step of a workflow failed; it is tried again');
   const activities = createStep({ database, onMoved, onFailure: onStepFailure });
   const worker = runTemporalWorker({ config, identity, activities, bundle: loadWorkflowBundle, link: temporal, log, signal });
-  const jobs: Job[] = [
-    createPublisher({ database, temporal, taskQueue, log }),
-    createSweeper({ database, onMoved }),
-    createReconciler({
-      database,
-      temporal,
-      taskQueue,
-      maxBacklog,
-      metrics,
-      log,
-      onMoved,
-      everyMs: reconcileEveryMs,
-      graceMs: reconcileGraceMs,
-    }),
-    createHeartbeat({ database, identity, taskQueue, isWorking: worker.isWorking }),
-    createRelayCleaner({ database }),
-    createResultCleaner({ database, results, resultTtlDays: () => configuration.config().retention.resultTtlDays }),
-    createOrphanCleaner({ database, results, signal }),
-    createPurge({ database, results, requestTtlDays: () => configuration.config().retention.requestTtlDays }),
-    createRateWindowCleaner({ database }),
-    createExplainKeeper({ database }),
-    createKeyKeeper({ database }),
-  ];
-  const onFailure = (name: string, error: unknown, unexpected: boolean) => {
-    if (unexpected) metrics.backgroundPanics.inc();
-    log.error(
-      { job: name, error: describeError(error), ...(unexpected && error instanceof Error ? { stack: error.stack } : {}) },
-      'background work failed',
-    );
-  };
+  const jobs = createJobs({ ...options, temporal, results, onMoved, identity, isWorking: worker.isWorking });
   log.info({ task_queue: taskQueue }, 'worker started');
+  const onFailure = failureReport(metrics, log);
   await Promise.all([worker.stopped, ...jobs.map((job) => keepDoing(job, { notifications, signal, onFailure }))]);
   await probes?.close();
   log.info({}, 'worker stopped');
 }
+
+interface JobOptions extends WorkOptions {
+  temporal: TemporalLink;
+  results: ResultStore;
+  onMoved: ReturnType<typeof countMoves>;
+  identity: string;
+  isWorking: () => boolean;
+}
+
+/** Everything that a worker does beside its workflows. */
+function createJobs({ configuration, gateway, temporal, results, metrics, log, signal, ...options }: JobOptions): Job[] {
+  const { database } = gateway;
+  const { onMoved, identity, isWorking } = options;
+  const { taskQueue, maxBacklog } = configuration.config().temporal;
+  const days = () => configuration.config().retention;
+  const told = { database, temporal, taskQueue, log };
+  const rounds = { everyMs: reconcileEveryMs, graceMs: reconcileGraceMs };
+  return [
+    createPublisher(told),
+    createSweeper({ database, onMoved }),
+    createReconciler({ ...told, ...rounds, maxBacklog, metrics, onMoved }),
+    createHeartbeat({ database, identity, taskQueue, isWorking }),
+    createRelayCleaner({ database }),
+    createResultCleaner({ database, results, resultTtlDays: () => days().resultTtlDays }),
+    createOrphanCleaner({ database, results, signal }),
+    createPurge({ database, results, requestTtlDays: () => days().requestTtlDays }),
+    createRateWindowCleaner({ database }),
+    createExplainKeeper({ database }),
+    createKeyKeeper({ database }),
+  ];
+}
+
+const failureReport = (metrics: Metrics, log: Logger) => (name: string, error: unknown, unexpected: boolean) => {
+  if (unexpected) metrics.backgroundPanics.inc();
+  const stack = unexpected && error instanceof Error ? { stack: error.stack } : {};
+  log.error({ job: name, error: describeError(error), ...stack }, 'background work failed');
+};
 
 function say(line: string): void {
   process.stderr.write(`${line}\n`);

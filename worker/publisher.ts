@@ -36,7 +36,7 @@ export function createPublisher(options: PublisherOptions): Job {
   const { database, temporal } = options;
   const inFlight = new Set<Promise<void>>();
   const window = createWindow(inFlightLimits);
-  const accepted = createRemover(database);
+  const remove = createRemover(database);
   return {
     name: 'publisher',
     wakeOn: topic.outbox,
@@ -51,7 +51,7 @@ export function createPublisher(options: PublisherOptions): Job {
       const taken = await database.transaction((tx) => takeNews(tx, Math.max(1, window.size - inFlight.size)));
       const takenAt = performance.now();
       for (const one of taken) {
-        const sending: Promise<void> = publish(options, accepted, usable, one, takenAt, window).finally(() =>
+        const sending: Promise<void> = publish(options, one, { remove, usable, takenAt, window }).finally(() =>
           inFlight.delete(sending),
         );
         inFlight.add(sending);
@@ -66,17 +66,19 @@ export function createPublisher(options: PublisherOptions): Job {
 
 type Remover = (ids: number[]) => Promise<void>;
 
+interface Take {
+  remove: Remover;
+  usable: UsableTemporal;
+  /** By `performance.now()`. */
+  takenAt: number;
+  window: Window;
+}
+
 /** Never rejects: what could not be sent or deleted is due again when the take ends. */
-async function publish(
-  options: PublisherOptions,
-  remove: Remover,
-  { searchable }: UsableTemporal,
-  taken: TakenNews,
-  takenAt: number,
-  window: Window,
-): Promise<void> {
+async function publish(options: PublisherOptions, taken: TakenNews, take: Take): Promise<void> {
   const { database, taskQueue, log } = options;
-  const to: Addressee = { requestId: taken.requestId, about: taken.about, taskQueue, searchable };
+  const { remove, usable, takenAt, window } = take;
+  const to: Addressee = { requestId: taken.requestId, about: taken.about, taskQueue, searchable: usable.searchable };
   const waiting = [...taken.news];
   const sent: number[] = [];
   let failure: string | null = null;

@@ -42,7 +42,7 @@ async function migrate(
   const environment = environmentName(layers, context.options);
   const directory = readMigrations(what, migrationsDirectory(layers, context.options, terminal.directory), terminal.directory);
   const migrations = chosenMigrations(directory.migrations, direction, after);
-  refuseCount(what, direction, directory, migrations.length, after);
+  refuseCount(what, { direction, directory, chosen: migrations.length, after });
   const detail = bundleText(migrations, direction, { dirSha256: directory.sha256, maxCount });
   refuseSize(what, detail);
   context.client();
@@ -89,10 +89,12 @@ function withFile(error: CommandFailure, path: string, migrations: readonly Loca
 
 function refuseCount(
   what: string,
-  direction: Direction,
-  { path, migrations }: MigrationDirectory,
-  chosen: number,
-  after?: string,
+  {
+    direction,
+    directory: { path, migrations },
+    chosen,
+    after,
+  }: { direction: Direction; directory: MigrationDirectory; chosen: number; after: string | undefined },
 ): void {
   if (chosen > maxMigrations)
     throw failure('config_error', `${what}: ${chosen} migrations; a request takes at most ${maxMigrations}`, { hint: afterHint });

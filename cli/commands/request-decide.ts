@@ -19,7 +19,7 @@ export async function approveRequest(context: Context, args: readonly string[], 
     throw failure('usage', 'request approve: --as takes a selector: user:<id>, group:<name> or role:<name>');
   const id = await resolveRequestId(context, args[0]!);
   const body = { ...comment(options), ...(options.as === undefined ? {} : { selector: options.as }) };
-  const reply = await post(context, id, 'approve', body, [409]);
+  const reply = await post(context, { id, action: 'approve', body, accept: [409] });
   if (reply.status === 409) throw conflictOfApproval(context, reply.status, reply.text);
   const answer = reply.json();
   const status = answer.get('status')?.string() ?? '';
@@ -35,7 +35,7 @@ export async function approveRequest(context: Context, args: readonly string[], 
 
 export async function rejectRequest(context: Context, args: readonly string[], options: { comment?: string }): Promise<Answer> {
   const id = await resolveRequestId(context, args[0]!);
-  const reply = await post(context, id, 'reject', comment(options), []);
+  const reply = await post(context, { id, action: 'reject', body: comment(options) });
   return { data: reply.text, human: () => `${paintStatus(context.output.style, 'rejected')}: request ${id}\n` };
 }
 
@@ -48,7 +48,8 @@ export async function cancelRequest(context: Context, args: readonly string[], o
       context,
       `Request ${id} is running${before.claimedBy === null ? '' : ` on ${visible(before.claimedBy)}`}. Cancel it?`,
     );
-  const reply = await post(context, id, 'cancel', options.reason === undefined ? {} : { reason: options.reason }, [409]);
+  const body = options.reason === undefined ? {} : { reason: options.reason };
+  const reply = await post(context, { id, action: 'cancel', body, accept: [409] });
   if (reply.status === 409) throw await conflictOfCancel(context, id, reply.status, reply.text);
   const status = reply.json().get('status')?.string() ?? '';
   return { data: reply.text, human: () => cancelText(context, id, reply.status, status) };
@@ -62,14 +63,17 @@ function cancelText(context: Context, id: string, httpStatus: number, status: st
   return `${painted}: the cancel was asked for, request ${id} is still running; svc request wait ${id}\n`;
 }
 
-function post(context: Context, id: string, action: string, body: object, accept: readonly number[]) {
-  return context.client().call({
-    method: 'POST',
-    path: ['api', 'requests', id, action],
-    body: JSON.stringify(body),
-    accept,
-    // The server waits up to 20 s when it cancels a running request, within the 30 s of a call.
-  });
+interface Decision {
+  id: string;
+  action: 'approve' | 'reject' | 'cancel';
+  body: object;
+  /** Statuses that are no failure of the call. */
+  accept?: readonly number[];
+}
+
+/** The server waits up to 20 s when it cancels a running request, within the 30 s of a call. */
+function post(context: Context, { id, action, body, accept = [] }: Decision) {
+  return context.client().call({ method: 'POST', path: ['api', 'requests', id, action], body: JSON.stringify(body), accept });
 }
 
 function comment(options: { comment?: string }): { comment?: string } {

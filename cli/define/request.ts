@@ -17,6 +17,7 @@ export function defineRequest(program: Command, bind: Bind): void {
   bind(show, async () => (await import('../commands/request-show.js')).showRequest);
   defineDecisions(request, bind);
   defineRuns(request, bind);
+  defineResults(request, bind);
 }
 
 const idHelp = 'request id, or at least 4 characters of its beginning';
@@ -62,6 +63,9 @@ function defineRuns(request: Command, bind: Bind): void {
     .addOption(outputOption())
     .addOption(resultFormatOption());
   bind(resume, async () => (await import('../commands/request-run.js')).resumeRequest);
+}
+
+function defineResults(request: Command, bind: Bind): void {
   const result = request
     .command('result')
     .description('the stored result')

@@ -8,13 +8,12 @@ import type { RequestView } from './request-view.js';
 export async function migrationFailure(
   context: Context,
   id: string,
-  message: string,
-  envelope: { json: JsonText; text: string },
+  { envelope, text, message }: { envelope: JsonText; text: string; message: string },
   signal: AbortSignal,
 ): Promise<CommandFailure> {
-  const view = viewMigration(envelope.json.get('result_data'));
+  const view = viewMigration(envelope.get('result_data'));
   const hint = view?.kind === 'run' ? doneHint(view) : await outcomeHint(context, id, signal);
-  return failure('execution_failed', `${context.what}: ${message}`, { data: envelope.text, hint });
+  return failure('execution_failed', `${context.what}: ${message}`, { data: text, hint });
 }
 
 /** The failure of a lost migration: names the attempt, and says that a resume continues after what is proven done. */

@@ -9,15 +9,15 @@ export interface Followed {
   envelope: string | null;
 }
 
-/** The failure of a request that ended without success (CL-21); `data` is the envelope, or the request as read. */
+/** The failure of a request that ended without success (CL-21); `view.text` is its data: the envelope, or the request as read. */
 export async function endedFailure(
   context: Context,
   id: string,
   view: RequestView,
   signal: AbortSignal,
-  data: string = view.text,
 ): Promise<CommandFailure> {
   const { what } = context;
+  const data = view.text;
   if (view.status === 'execution_lost') {
     if (isMigration(view)) return lostMigration(context, id, view, signal);
     return failure('execution_lost', `${what}: the outcome is not known: ${view.lostReason ?? 'no reason given'}`, {

@@ -50,10 +50,10 @@ export async function judgeEnvelope(context: Context, id: string, reply: Reply, 
   const view = await lookAtRequest(context, id, false, signal).catch(() => null);
   const nothingRan = envelope.get('execution_id')?.string() === '';
   if (view && ['rejected', 'cancelled', 'expired'].includes(view.status))
-    throw await endedFailure(context, id, view, signal, reply.text);
+    throw await endedFailure(context, id, { ...view, text: reply.text }, signal);
   if (nothingRan) throw failure('execution_failed', `${context.what}: ${message}`, { exit: 1, data: reply.text });
   context.output.note(context.output.noteStyle.dim(`request ${id} failed`));
-  if (view && isMigration(view)) throw await migrationFailure(context, id, message, { json: envelope, text: reply.text }, signal);
+  if (view && isMigration(view)) throw await migrationFailure(context, id, { envelope, text: reply.text, message }, signal);
   throw statementFailure(context.what, message, reply.text);
 }
 

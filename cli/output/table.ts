@@ -20,9 +20,14 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
   const widths = names.map((name, column) =>
     cells.reduce((most, row) => Math.max(most, displayWidth(row[column] ?? '')), displayWidth(name)),
   );
+  // Does not pad the last column, so that no line ends in spaces.
+  const pad = (cell: string, width: number, column: number) => {
+    const right = options.rightAligned?.has(column) === true;
+    return column === widths.length - 1 && !right ? cell : padToWidth(cell, width, right);
+  };
   const line = (row: readonly string[], paint: (text: string, column: number) => string) =>
     widths
-      .map((width, column) => paint(padCell(row[column] ?? '', width, column, widths.length, options), column))
+      .map((width, column) => paint(pad(row[column] ?? '', width, column), column))
       .join('  ')
       .trimEnd();
   const lines = [
@@ -31,10 +36,4 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
     ...cells.map((row, index) => line(row, (text, column) => options.paintCell?.(text, index, column) ?? text)),
   ];
   return lines.map((text) => `${text}\n`).join('');
-}
-
-/** Does not pad the last column, so that no line ends in spaces. */
-function padCell(cell: string, width: number, column: number, columns: number, options: TableOptions): string {
-  const right = options.rightAligned?.has(column) === true;
-  return column === columns - 1 && !right ? cell : padToWidth(cell, width, right);
 }

@@ -24,54 +24,21 @@ export interface Counters {
   count(limit: Limit): Promise<LimitVerdict>;
 }
 
-/** Counts calls in blocks from `reserve`, so that all processes together let no more calls pass in a window than the limit (OP-I2). */
-export function createCounters(options: {
+export interface CounterOptions {
   reserve: Reserve;
   blockOf: (perWindow: number) => number;
   onFailure: (error: unknown) => void;
-}): Counters {
-  const windows = new LRUCache<string, Held>({ max: maxKeys });
-  const asking = new Map<string, Promise<Held>>();
-  let pausedUntil = 0;
+}
 
-  const reserve = async (key: string, perWindow: number): Promise<Held> => {
-    const amount = options.blockOf(perWindow);
-    // Taken before asking, so that our window never ends later than the store's.
-    const askedAt = performance.now();
-    const { taken, windowEnd, leftMs } = await options.reserve(key, amount);
-    const granted = grantedOf(perWindow, amount, taken);
-    const before = windows.get(key);
-    // One object per window: another holder of it must not spend a call twice.
-    if (before?.windowEnd === windowEnd && before.perWindow === perWindow) {
-      before.taken = taken;
-      before.left += granted;
-      return before;
-    }
-    const held = { perWindow, windowEnd, endsAt: askedAt + leftMs, taken, left: granted };
-    windows.set(key, held);
-    return held;
-  };
-  /** One question per key at a time; calls that arrive meanwhile share the answer. */
-  const ask = (key: string, perWindow: number): Promise<Held> => {
-    const known = asking.get(key);
-    if (known !== undefined) return known;
-    const asked = reserve(key, perWindow).finally(() => asking.delete(key));
-    asked.catch((error: unknown) => {
-      pausedUntil = performance.now() + pauseMs;
-      options.onFailure(error);
-    });
-    asking.set(key, asked);
-    return asked;
-  };
-  const find = (key: string, perWindow: number): Held | undefined => {
-    const held = windows.get(key);
-    return held !== undefined && held.perWindow === perWindow && held.endsAt > performance.now() ? held : undefined;
-  };
+/** Counts calls in blocks from `reserve`, so that all processes together let no more calls pass in a window than the limit (OP-I2). */
+export function createCounters(options: CounterOptions): Counters {
+  const windows = createWindows();
+  const store = createAsker(options, windows);
   const take = (key: string, held: Held): LimitVerdict | null => {
     if (held.left > 0) {
       held.left -= 1;
-      const goesOn = held.taken < held.perWindow && performance.now() >= pausedUntil;
-      if (goesOn && held.left * 2 < options.blockOf(held.perWindow)) void ask(key, held.perWindow).catch(() => {});
+      const goesOn = held.taken < held.perWindow && !store.isPaused();
+      if (goesOn && held.left * 2 < options.blockOf(held.perWindow)) void store.ask(key, held.perWindow).catch(() => {});
       return verdictOf(held, true);
     }
     return held.taken >= held.perWindow ? verdictOf(held, false) : null;
@@ -79,15 +46,71 @@ export function createCounters(options: {
   return {
     async count({ kind, subject, perWindow }) {
       const key = `${kind}:${subject}`;
-      for (let held = find(key, perWindow); ; held = undefined) {
+      for (let held = windows.find(key, perWindow); ; held = undefined) {
         const verdict = held && take(key, held);
         if (verdict) return verdict;
-        if (performance.now() < pausedUntil) return uncounted(perWindow);
-        const asked = await ask(key, perWindow).catch(() => null);
+        if (store.isPaused()) return uncounted(perWindow);
+        const asked = await store.ask(key, perWindow).catch(() => null);
         if (asked === null) return uncounted(perWindow);
         const late = take(key, asked);
         if (late) return late;
       }
+    },
+  };
+}
+
+interface Windows {
+  /** The window of the key that has not ended, if its limit is still this one. */
+  find(key: string, perWindow: number): Held | undefined;
+  /** Adds calls that the store has granted. */
+  add(key: string, granted: Held): Held;
+}
+
+function createWindows(): Windows {
+  const windows = new LRUCache<string, Held>({ max: maxKeys });
+  return {
+    find(key, perWindow) {
+      const held = windows.get(key);
+      return held !== undefined && held.perWindow === perWindow && held.endsAt > performance.now() ? held : undefined;
+    },
+    add(key, granted) {
+      const before = windows.get(key);
+      // One object per window: another holder of it must not spend a call twice.
+      if (before?.windowEnd === granted.windowEnd && before.perWindow === granted.perWindow) {
+        before.taken = granted.taken;
+        before.left += granted.left;
+        return before;
+      }
+      windows.set(key, granted);
+      return granted;
+    },
+  };
+}
+
+/** Asks the store for one block of calls at a time and key; calls that arrive meanwhile share the answer. */
+function createAsker({ reserve, blockOf, onFailure }: CounterOptions, windows: Windows) {
+  const asking = new Map<string, Promise<Held>>();
+  let pausedUntil = 0;
+  const askOnce = async (key: string, perWindow: number): Promise<Held> => {
+    const amount = blockOf(perWindow);
+    // Taken before asking, so that our window never ends later than the store's.
+    const askedAt = performance.now();
+    const { taken, windowEnd, leftMs } = await reserve(key, amount);
+    const left = grantedOf(perWindow, amount, taken);
+    return windows.add(key, { perWindow, windowEnd, endsAt: askedAt + leftMs, taken, left });
+  };
+  return {
+    isPaused: () => performance.now() < pausedUntil,
+    ask(key: string, perWindow: number): Promise<Held> {
+      const known = asking.get(key);
+      if (known !== undefined) return known;
+      const asked = askOnce(key, perWindow).finally(() => asking.delete(key));
+      asked.catch((error: unknown) => {
+        pausedUntil = performance.now() + pauseMs;
+        onFailure(error);
+      });
+      asking.set(key, asked);
+      return asked;
     },
   };
 }

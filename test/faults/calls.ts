@@ -22,7 +22,7 @@ export function patientCalls({ servers, tokens }: System) {
     for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
       turn += 1;
       const { url } = servers[turn % servers.length]!;
-      const answer = await callApi(url, token, method, path, body).catch(() => null);
+      const answer = await callApi({ server: url, token }, method, path, body).catch(() => null);
       if (answer !== null && answer.status !== 503) return answer;
       await sleep(firstPauseMs);
     }

@@ -38,7 +38,7 @@ const untilAllUse = (number: number) => eventually(async () => (await generation
 
 /** The databases that a server shows to callers. */
 async function databasesAt(server: number): Promise<unknown> {
-  const { body } = await callApi(system.servers[server]!.url, system.tokens.alice, 'GET', '/api/databases');
+  const { body } = await callApi({ server: system.servers[server]!.url, token: system.tokens.alice }, 'GET', '/api/databases');
   return JSON.stringify(body);
 }
 

@@ -29,7 +29,7 @@ afterAll(async () => {
 
 /** One call of alice at one server. */
 const at = (server: number, method: 'GET' | 'POST', path: string, body?: Record<string, unknown>): Promise<Answer> =>
-  callApi(system.servers[server]!.url, system.tokens.alice, method, path, body);
+  callApi({ server: system.servers[server]!.url, token: system.tokens.alice }, method, path, body);
 
 /** Long polls that wait at a server until their request moves; resolves once the server has them all. */
 async function waitAt(server: number, ids: string[]) {
@@ -68,7 +68,11 @@ describe('two servers and two workers', () => {
   it('are one gateway: who waits at one is woken by what is committed at the other (HT-100)', async () => {
     const id = await calls.create('across', 'production', insertOf('across'));
     const [wait] = await waitAt(1, [id]);
-    const approved = await callApi(system.servers[0]!.url, system.tokens.bob, 'POST', `/api/requests/${id}/approve`);
+    const approved = await callApi(
+      { server: system.servers[0]!.url, token: system.tokens.bob },
+      'POST',
+      `/api/requests/${id}/approve`,
+    );
     expect(approved.status).toBe(200);
     expect((await wait!).body.status).toBe('approved');
     const stream = at(1, 'GET', `/api/requests/${id}/result/stream`);
@@ -81,7 +85,7 @@ describe('two servers and two workers', () => {
     try {
       const id = await calls.create('unheard', 'production', insertOf('unheard'));
       const [wait] = await waitAt(1, [id]);
-      await callApi(system.servers[0]!.url, system.tokens.bob, 'POST', `/api/requests/${id}/approve`);
+      await callApi({ server: system.servers[0]!.url, token: system.tokens.bob }, 'POST', `/api/requests/${id}/approve`);
       expect((await wait!).body.status).toBe('approved');
       // The agent waits at the first server; the second one cannot tell it.
       const [resumed] = await waitAt(0, [id]);
@@ -106,7 +110,7 @@ describe('SIGTERM', () => {
     expect(await readyOf(second!.url)).toEqual([503, 'draining']);
     const refused = await at(1, 'POST', '/api/requests', { database: 'shop', environment: 'staging', detail: 'select 1' });
     expect([refused.status, refused.body.code]).toEqual([503, 'service.draining']);
-    const approved = await callApi(second!.url, system.tokens.bob, 'POST', `/api/requests/${ids[0]}/approve`);
+    const approved = await callApi({ server: second!.url, token: system.tokens.bob }, 'POST', `/api/requests/${ids[0]}/approve`);
     expect(approved.status).toBe(200);
     const read = await calls.create('elsewhere', 'staging');
     await calls.untilExecuted(read);

@@ -41,7 +41,7 @@ describe.skipIf('why' in suite)('SQ-I1: what is judged a read, on a real Postgre
     const session = await openWatchedSession(server.url('regression'));
     const judge = await createSqlJudge();
     const environment = { PG_ABS_SRCDIR: folder, PG_ABS_BUILDDIR: folder, PG_LIBDIR: folder, PG_DLSUFFIX: '.so' };
-    const done = await runSuite(source, environment, judge, session, share(30, Number.POSITIVE_INFINITY));
+    const done = await runSuite({ folder: source, environment, files: share(30, Number.POSITIVE_INFINITY) }, judge, session);
     await judge.close();
     await session.close();
     console.log(tell(done));

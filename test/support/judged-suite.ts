@@ -19,21 +19,27 @@ export interface SuiteReport {
   crashes: number;
 }
 
+export interface Suite {
+  /** The folder of the suite. */
+  folder: string;
+  environment: Readonly<Record<string, string>>;
+  /** How many of its files are run. */
+  files: number;
+}
+
 /**
  * Runs the first `files` of the suite in their order on one session: reads are watched, everything else sets the stage for them. Statements that control
  * transactions are passed over, because each read has its own; so are settings that change how text is read, which the agent fixes.
  */
 export async function runSuite(
-  suite: string,
-  environment: Readonly<Record<string, string>>,
+  { folder, environment, files }: Suite,
   judge: SqlJudge,
   session: WatchedSession,
-  files: number,
 ): Promise<SuiteReport> {
   const report: SuiteReport = { verdicts: {}, ran: 0, failed: 0, byOwnCode: 0, holes: [], crashes: 0 };
-  for (const file of scheduleOf(suite).slice(0, files)) {
+  for (const file of scheduleOf(folder).slice(0, files)) {
     await session.run(`set statement_timeout = 2000; set track_functions = 'all'`);
-    const script = readFileSync(join(suite, 'sql', `${file}.sql`), 'utf8');
+    const script = readFileSync(join(folder, 'sql', `${file}.sql`), 'utf8');
     const holes = await runFile(cutScript(script, environment), judge, session, report);
     report.holes.push(...holes.map((hole) => `${file}: ${hole}`));
     for (const reset of ['reset session authorization', 'reset role', 'discard all']) await session.run(reset);
@@ -68,8 +74,8 @@ async function runFile(
   return holes;
 }
 
-function scheduleOf(suite: string): string[] {
-  const lines = readFileSync(join(suite, 'parallel_schedule'), 'utf8').split('\n');
+function scheduleOf(folder: string): string[] {
+  const lines = readFileSync(join(folder, 'parallel_schedule'), 'utf8').split('\n');
   return lines.filter((line) => line.startsWith('test:')).flatMap((line) => line.slice('test:'.length).trim().split(/\s+/));
 }
 
