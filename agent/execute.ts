@@ -1,4 +1,5 @@
-import { CLOCK_TOLERANCE_MS, type ClaimTerms, type TokenVerdict, verifyExecutionToken } from '../crypto/execution-token.js';
+import type { ClaimTerms } from '../crypto/execution-token.js';
+import { CLOCK_TOLERANCE_MS, type TokenVerdict, verifyExecutionToken } from '../crypto/verify-execution-token.js';
 import type { SqlJudge } from '../sql/judge.js';
 import type { CancelControl } from './cancel-control.js';
 import type { Operation } from './config-schema.js';

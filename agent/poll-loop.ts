@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { CLOCK_TOLERANCE_MS } from '../crypto/execution-token.js';
+import { CLOCK_TOLERANCE_MS } from '../crypto/verify-execution-token.js';
 import { readInstant } from '../domain/execution-token.js';
 import { stopAfter } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';

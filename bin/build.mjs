@@ -1,32 +1,11 @@
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { takeLock } from './lock.mjs';
+import { builtFolder, dist, readStamp, removeOldBuilds, replaceFile, underLock, writeStamp } from './dist.mjs';
+import { checkFolders, root, sourceFiles, sourceFolders, sourceSignature } from './sources.mjs';
 
-export const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
-const dist = join(root, 'dist');
-
-const sourceFolders = [
-  'activities',
-  'agent',
-  'api',
-  'cli',
-  'config',
-  'crypto',
-  'db',
-  'dev',
-  'domain',
-  'lib',
-  'runtime',
-  'sql',
-  'worker',
-  'workflows',
-];
 /** Programs started by name. Every `*-worker.ts` is an entry too, because a worker thread needs its own file. */
 const entries = ['cli/main.ts', 'agent/main.ts', 'dev/demo.ts', 'dev/get-temporal.ts'];
-const lockWaitMs = 120_000;
 
 /**
  * The folder with the programs built from the current sources; builds them when a source has changed since the last build. Each
@@ -123,87 +102,6 @@ const fileUrls = {
     });
   },
 };
-
-/** Changes to a source outside the listed folders would not trigger a build. */
-function checkFolders(inputs) {
-  const stray = inputs.find(
-    (file) => !sourceFolders.includes(file.split('/')[0]) && !file.startsWith('bin/') && file !== 'package.json',
-  );
-  if (stray) throw new Error(`${stray}: its folder is missing in sourceFolders of bin/build.mjs`);
-}
-
-/** Changes with any source's name, size or time. Computed before every command: 10 ms for 700 files. */
-function sourceSignature(folders) {
-  const files = [...sourceFiles(folders), 'package.json', 'bin/build.mjs', 'bin/lock.mjs'];
-  const lines = files.map((file) => {
-    const { size, mtimeMs } = statSync(`${root}/${file}`);
-    return `${file} ${size} ${mtimeMs}\n`;
-  });
-  return createHash('sha256').update(lines.join('')).digest('hex');
-}
-
-/** Relative to the root. */
-function sourceFiles(folders) {
-  const files = [];
-  for (const folder of folders) walk(folder, files);
-  return files.sort();
-}
-
-function walk(folder, files) {
-  if (!existsSync(`${root}/${folder}`)) return;
-  for (const entry of readdirSync(`${root}/${folder}`, { withFileTypes: true })) {
-    const path = `${folder}/${entry.name}`;
-    if (entry.isDirectory()) walk(path, files);
-    else if (entry.name.endsWith('.ts')) files.push(path);
-  }
-}
-
-function builtFolder(stamp, signature) {
-  const built = readStamp(stamp);
-  return built?.signature === signature && existsSync(join(dist, built.folder)) ? join(dist, built.folder) : null;
-}
-
-/** Processes that start together build only once: the others wait and use the first one's build. */
-async function underLock(name, work) {
-  mkdirSync(dist, { recursive: true });
-  const deadline = Date.now() + lockWaitMs;
-  for (;;) {
-    const lock = takeLock(join(dist, name));
-    if (lock.release) {
-      try {
-        return await work();
-      } finally {
-        lock.release();
-      }
-    }
-    if (Date.now() > deadline) throw new Error(`process ${lock.holder} has been building for too long; stop it and start again`);
-    await sleep(50);
-  }
-}
-
-/** Keeps the previous build for processes that still run from it. */
-function removeOldBuilds(kept) {
-  for (const entry of readdirSync(dist, { withFileTypes: true })) {
-    if (entry.isDirectory() && !kept.includes(entry.name)) rmSync(join(dist, entry.name), { recursive: true, force: true });
-  }
-}
-
-function readStamp(name) {
-  try {
-    return JSON.parse(readFileSync(join(dist, name), 'utf8'));
-  } catch {
-    return null;
-  }
-}
-
-function writeStamp(name, stamp) {
-  replaceFile(join(dist, name), JSON.stringify(stamp));
-}
-
-function replaceFile(file, text) {
-  writeFileSync(`${file}.${process.pid}`, text);
-  renameSync(`${file}.${process.pid}`, file);
-}
 
 function describe({ text, location }) {
   return location ? `${location.file}:${location.line}:${location.column + 1}: ${text}` : text;

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { currentBuild, root, workflowBundle } from './build.mjs';
+import { currentBuild, workflowBundle } from './build.mjs';
 import { checkNode } from './node-version.mjs';
+import { root } from './sources.mjs';
 
 /** Long-running commands: source maps are worth loading there for readable stacks, but not in a command of 50 ms. */
 const hosts = ['server', 'worker', 'dev'];

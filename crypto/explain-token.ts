@@ -1,8 +1,8 @@
 import { readInstant, readTokenFields, type TokenFields, type TokenValue } from '../domain/execution-token.js';
 import { type ExplainKind, explainMembers, explainMessage } from '../domain/explain-token.js';
 import { type SigningKey, verifySignature } from './ed25519.js';
-import { CLOCK_TOLERANCE_MS } from './execution-token.js';
 import { equalText, sha256Hex } from './hash.js';
+import { CLOCK_TOLERANCE_MS } from './verify-execution-token.js';
 
 /** A job as the server gives it and as the agent has it. */
 export interface ExplainTerms {

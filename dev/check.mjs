@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { root } from '../bin/build.mjs';
+import { root } from '../bin/sources.mjs';
 import { install } from './install.mjs';
 
 const steps = [

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { root } from '../bin/build.mjs';
 import { takeLock } from '../bin/lock.mjs';
 import { checkNode } from '../bin/node-version.mjs';
+import { root } from '../bin/sources.mjs';
 
 const waitMs = 10 * 60_000;
 

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { currentBuild, root, workflowBundle } from '../bin/build.mjs';
+import { currentBuild, workflowBundle } from '../bin/build.mjs';
+import { root } from '../bin/sources.mjs';
 import { install } from './install.mjs';
 
 /** The projects of vitest.config.ts that each part runs, and its share of the proofs; named files run in any case. */

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { allRoutes, defaultTimes } from '../../api/routes.js';
 import { keyIdOf } from '../../crypto/ed25519.js';
-import { approvalDigest, verifyExecutionToken } from '../../crypto/execution-token.js';
+import { approvalDigest } from '../../crypto/execution-token.js';
+import { verifyExecutionToken } from '../../crypto/verify-execution-token.js';
 import type { Loose, TestApi } from '../support/api.js';
 import { type AgentCalls, basicBody, coded, pollBody, scope, startAgentApi } from './agent-calls.js';
 

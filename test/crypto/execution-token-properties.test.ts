@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
-import { approvalDigest, signExecutionToken, type TokenClaims, verifyExecutionToken } from '../../crypto/execution-token.js';
+import { approvalDigest, signExecutionToken, type TokenClaims } from '../../crypto/execution-token.js';
+import { verifyExecutionToken } from '../../crypto/verify-execution-token.js';
 import { canonicalJson } from '../../domain/canonical-json.js';
 import { approvalMessage, readInstant } from '../../domain/execution-token.js';
 

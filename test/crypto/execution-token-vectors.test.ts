@@ -1,14 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { signingKeyFromSeed, verifySignature } from '../../crypto/ed25519.js';
-import {
-  approvalDigest,
-  detailHash,
-  signExecutionToken,
-  type TokenClaims,
-  type TokenVerifier,
-  verifyExecutionToken,
-} from '../../crypto/execution-token.js';
+import { approvalDigest, detailHash, signExecutionToken, type TokenClaims } from '../../crypto/execution-token.js';
 import { sha256Hex } from '../../crypto/hash.js';
+import { type TokenVerifier, verifyExecutionToken } from '../../crypto/verify-execution-token.js';
 import { canonicalJson } from '../../domain/canonical-json.js';
 import { approvalMessage, firstMessage, readTokenFields, secondMessage } from '../../domain/execution-token.js';
 

@@ -1,0 +1,57 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { takeLock } from './lock.mjs';
+import { root } from './sources.mjs';
+
+/** Everything that is built. A stamp is a JSON file that says of which sources. */
+export const dist = join(root, 'dist');
+
+const lockWaitMs = 120_000;
+
+export function builtFolder(stamp, signature) {
+  const built = readStamp(stamp);
+  return built?.signature === signature && existsSync(join(dist, built.folder)) ? join(dist, built.folder) : null;
+}
+
+/** Processes that start together build only once: the others wait and use the first one's build. */
+export async function underLock(name, work) {
+  mkdirSync(dist, { recursive: true });
+  const deadline = Date.now() + lockWaitMs;
+  for (;;) {
+    const lock = takeLock(join(dist, name));
+    if (lock.release) {
+      try {
+        return await work();
+      } finally {
+        lock.release();
+      }
+    }
+    if (Date.now() > deadline) throw new Error(`process ${lock.holder} has been building for too long; stop it and start again`);
+    await sleep(50);
+  }
+}
+
+/** Keeps the previous build for processes that still run from it. */
+export function removeOldBuilds(kept) {
+  for (const entry of readdirSync(dist, { withFileTypes: true })) {
+    if (entry.isDirectory() && !kept.includes(entry.name)) rmSync(join(dist, entry.name), { recursive: true, force: true });
+  }
+}
+
+export function readStamp(name) {
+  try {
+    return JSON.parse(readFileSync(join(dist, name), 'utf8'));
+  } catch {
+    return null;
+  }
+}
+
+export function writeStamp(name, stamp) {
+  replaceFile(join(dist, name), JSON.stringify(stamp));
+}
+
+export function replaceFile(file, text) {
+  writeFileSync(`${file}.${process.pid}`, text);
+  renameSync(`${file}.${process.pid}`, file);
+}
