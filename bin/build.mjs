@@ -5,7 +5,7 @@ import { builtFolder, dist, readStamp, removeOldBuilds, replaceFile, underLock, 
 import { checkFolders, root, sourceFiles, sourceFolders, sourceSignature } from './sources.mjs';
 
 /** Programs started by name. Every `*-worker.ts` is an entry too, because a worker thread needs its own file. */
-const entries = ['cli/main.ts', 'agent/main.ts', 'dev/demo.ts', 'dev/get-temporal.ts'];
+const entries = ['cli/main.ts', 'agent/main.ts', 'dev/demo.ts'];
 
 /**
  * The folder with the programs built from the current sources; builds them when a source has changed since the last build. Each

@@ -23,7 +23,7 @@ await install();
 process.stdout.write('Building the programs and the workflows ...\n');
 await currentBuild();
 await workflowBundle();
-process.exitCode = run(join(root, 'dev/get-temporal.mjs'), []) === 0 ? runParts() : 1;
+process.exitCode = run('--import', 'tsx', join(root, 'test/support/get-programs.ts')) === 0 ? runParts() : 1;
 
 function runParts() {
   const outcomes = chosen.map(runPart);
@@ -46,7 +46,7 @@ function runPart(part) {
   Object.assign(process.env, { SVC_TEST_NOT_RUN: notRun, SVC_TEST_PROOFS: isNamed && part === 'tests' ? '' : proofs });
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const wanted = isNamed ? rest : [...projects.map((project) => `--project=${project}`), ...rest];
-  const code = run(join(root, 'node_modules/vitest/vitest.mjs'), ['run', ...reporters, ...wanted]);
+  const code = run(join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...reporters, ...wanted);
   const lines = existsSync(notRun) ? readFileSync(notRun, 'utf8').trimEnd().split('\n') : [];
   const counts = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : null;
   rmSync(folder, { recursive: true, force: true });
@@ -62,6 +62,6 @@ function say(line) {
   process.stdout.write(`${line}\n`);
 }
 
-function run(file, args) {
-  return spawnSync(process.execPath, [file, ...args], { cwd: root, stdio: 'inherit' }).status ?? 1;
+function run(...args) {
+  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status ?? 1;
 }

@@ -25,7 +25,11 @@ const changes = [
   ['operation', `'execute_dml'`],
   ['approval_digest', `repeat('0', 64)`],
 ] as const;
-const changed = { code: 'request.conflict', error: expect.stringContaining('approved content changed') };
+const changed = {
+  code: 'request.conflict',
+  reason: 'content_changed',
+  error: expect.stringContaining('approved content changed'),
+};
 
 async function integrityEvent(id: string) {
   const events = await calls.sql<Record<string, string>>(

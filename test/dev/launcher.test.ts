@@ -67,7 +67,7 @@ export async function main(argv: string[]): Promise<number> {
 }`;
   writeFileSync(join(clone, 'cli/main.ts'), main);
   writeFileSync(join(clone, 'cli/word.ts'), `export const word = 'first';`);
-  for (const file of ['agent/main.ts', 'dev/demo.ts', 'dev/get-temporal.ts']) {
+  for (const file of ['agent/main.ts', 'dev/demo.ts']) {
     writeFileSync(join(clone, file), 'export const main = async (): Promise<number> => 0;');
   }
   return clone;

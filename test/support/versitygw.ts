@@ -34,7 +34,7 @@ export async function startS3(options: S3Options): Promise<S3Server> {
 }
 
 /** The path, our cache, a build with Go: first hit wins. */
-async function findVersitygw(options: S3Options): Promise<string> {
+export async function findVersitygw(options: Omit<S3Options, 'folder'>): Promise<string> {
   const onPath = spawnSync('versitygw', ['--version'], { timeout: 10_000, env: options.environment });
   if (onPath.status === 0) return 'versitygw';
   const cache = options.environment.XDG_CACHE_HOME || join(homedir(), '.cache');
@@ -45,7 +45,7 @@ async function findVersitygw(options: S3Options): Promise<string> {
   return cached;
 }
 
-async function build(file: string, { environment, report, signal }: S3Options): Promise<void> {
+async function build(file: string, { environment, report, signal }: Omit<S3Options, 'folder'>): Promise<void> {
   if (existsSync(file)) return;
   const announcement = 'building the server versitygw with Go; this happens once and takes about two minutes';
   const folder = `${dirname(file)}.${process.pid}`;

@@ -49,7 +49,7 @@ describe.skipIf(server === null)('MariaDB’s own test suite, judged by us and b
     expect(figures.judged.read).toBeGreaterThan(share(300, 3_500));
     expect(figures.ran).toBeGreaterThan(share(200, 2_500));
     expect(figures.ranReading).toBeGreaterThan(share(200, 2_500));
-  }, 180_000);
+  }, 600_000);
 });
 
 interface Accounts {

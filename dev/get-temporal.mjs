@@ -1,3 +1,0 @@
-import { launch } from '../bin/launch.mjs';
-
-await launch('dev-get-temporal');
