@@ -95,10 +95,13 @@ function wordsOf(command: Command): string {
 /** For a group without a subcommand, commander prints the help on stderr; here it is a usage error like the others. */
 function usage(error: CommanderError, help: string) {
   const message = error.code === 'commander.help' ? 'a subcommand is missing' : error.message.replace(/^error: /, '');
-  if (/^unknown option '-.*\s/s.test(message))
+  if (error.code === 'commander.unknownOption' && /'.*\s/s.test(withoutSuggestion(message)))
     return failure('usage', 'an option cannot hold blanks', { hint: 'put SQL that begins with - after --' });
   return failure('usage', message.split('\n').join('; '), { hint: help });
 }
+
+/** Only commander's text has the option itself: `unknown option '--fiel'`, and a line with those that may be meant. */
+const withoutSuggestion = (message: string): string => message.split('\n(Did you mean ', 1)[0] ?? '';
 
 /** The help of the deepest command that the words name. */
 function helpOf(program: Command, argv: readonly string[]): string {

@@ -61,6 +61,13 @@ const usageErrors: string[][] = [
 ];
 
 describe('bad command lines', () => {
+  it('names an option that is not known and the one that may be meant, and says where SQL with a dash goes (CL-01)', async () => {
+    const mistyped = await runSvc(['execute', '--flie', 'q.sql']);
+    expect(mistyped.stderr).toMatch(/^error: unknown option '--flie'; \(Did you mean --file\?\)\n/);
+    const sql = await runSvc(['execute', "-1 + 'a'"]);
+    expect(sql.stderr).toBe('error: an option cannot hold blanks\nhint: put SQL that begins with - after --\n');
+  });
+
   for (const argv of usageErrors) {
     it(`svc ${argv.join(' ')}: exit 2, code usage, nothing sent`, async () => {
       const result = await runSvc([...argv, '--json'], { environment: login(api.url) });
