@@ -25,6 +25,8 @@ export interface Child {
   pid: number;
   logFile: string;
   hasExited(): boolean;
+  /** Whether it ended with exit code 0. */
+  hasSucceeded(): boolean;
   /** Settles with a description of the end, such as `exit code 1`; never rejects. */
   exited: Promise<string>;
   /** Sends `signal`, then SIGKILL after `graceMs`, and waits for the end. */
@@ -97,9 +99,13 @@ export function lastLines(file: string, count: number): string {
 
 function supervise(options: ChildOptions, child: ChildProcess): Child {
   let ended = false;
+  let succeeded = false;
   const exited = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(error.message));
-    child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
+    child.once('exit', (code, signal) => {
+      succeeded = code === 0;
+      resolve(signal === null ? `exit code ${code}` : `signal ${signal}`);
+    });
   }).then((how) => {
     ended = true;
     return how;
@@ -110,7 +116,8 @@ function supervise(options: ChildOptions, child: ChildProcess): Child {
     if ((await within(exited, graceMs, null)) === null) send(child.pid === undefined ? undefined : -child.pid, 'SIGKILL');
     await exited;
   };
-  return { name: options.name, pid: child.pid ?? 0, logFile: options.logFile, hasExited: () => ended, exited, stop };
+  const { name, logFile } = options;
+  return { name, pid: child.pid ?? 0, logFile, hasExited: () => ended, hasSucceeded: () => succeeded, exited, stop };
 }
 
 function kernelCommand(options: ChildOptions): [string, ...string[]] {

@@ -23,7 +23,8 @@ export async function addPostgres(
     signal: session.signal,
     report: report.line,
   });
-  session.add(server);
+  // By this signal it ends its own processes at once; a kill would leave them behind.
+  session.add({ ...server, killSignal: 'SIGQUIT' });
   done(`127.0.0.1:${server.port}`);
   return server;
 }

@@ -57,6 +57,6 @@ async function copyWhole(from: string, to: string, logFile: string): Promise<voi
   // `cp` dies with this process: nobody may write to the copy once another start uses it.
   const copying = startChild({ name: 'cp', file: 'cp', args: ['-a', from, unfinished], logFile, deathSignal: 'SIGKILL' });
   const how = await copying.exited;
-  if (how !== 'exit code 0') throw new Error(`${from} cannot be copied to ${to} (${how}): ${lastLines(logFile, 5)}`);
+  if (!copying.hasSucceeded()) throw new Error(`${from} cannot be copied to ${to} (${how}): ${lastLines(logFile, 5)}`);
   renameSync(unfinished, to);
 }

@@ -109,17 +109,29 @@ async function makeCluster(place: PostgresPlace, options: PostgresOptions): Prom
   writeFileSync(passwordFile, options.password, { mode: 0o600 });
   if (place.user !== null) for (const path of [unfinished, passwordFile]) chownSync(path, place.user.uid, place.user.gid);
   const how = await initdb(place, options, unfinished, passwordFile);
-  if (how !== 'exit code 0') throw new Error(`PostgreSQL could not make its files (${how}):\n${lastLines(options.logFile, 15)}`);
+  if (how !== null) throw new Error(`PostgreSQL could not make its files (${how}):\n${lastLines(options.logFile, 15)}`);
   renameSync(unfinished, place.dataDir);
 }
 
-async function initdb(place: PostgresPlace, options: PostgresOptions, folder: string, passwordFile: string): Promise<string> {
+/** How it failed, or null. */
+async function initdb(
+  place: PostgresPlace,
+  options: PostgresOptions,
+  folder: string,
+  passwordFile: string,
+): Promise<string | null> {
   const child = startChild({
     name: 'initdb',
     file: join(place.bin, 'initdb'),
     args: [
-      ...['-D', folder, '-U', 'postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8'],
-      ...['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
+      `--pgdata=${folder}`,
+      '--username=postgres',
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
       ...(options.durable ? [] : ['--no-sync']),
     ],
     logFile: options.logFile,
@@ -133,7 +145,7 @@ async function initdb(place: PostgresPlace, options: PostgresOptions, folder: st
   const how = await child.exited;
   options.signal?.removeEventListener('abort', stop);
   options.signal?.throwIfAborted();
-  return how;
+  return child.hasSucceeded() ? null : how;
 }
 
 function checkVersion(dataDir: string): void {

@@ -4,6 +4,8 @@ import { type Child, lastLines } from './child.js';
 /** A running piece of the gateway; `stop` ends it cleanly and waits. */
 export interface Part {
   child: Child;
+  /** Ends it at once, without a clean stop; SIGKILL if absent. */
+  killSignal?: 'SIGQUIT';
   stop(): Promise<void>;
 }
 
@@ -51,7 +53,7 @@ export function createSession(): Session {
     return (await Promise.all(work)) as T;
   };
   const kill = () => {
-    for (const part of parts) void part.child.stop(part.child.name === 'PostgreSQL' ? 'SIGQUIT' : 'SIGKILL', 1000);
+    for (const { child, killSignal = 'SIGKILL' } of parts) void child.stop(killSignal, 1000);
   };
   return {
     signal: ending.signal,

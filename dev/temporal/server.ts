@@ -33,6 +33,7 @@ export async function startTemporal(options: TemporalServerOptions): Promise<Tem
   try {
     return await launch(options);
   } catch (error) {
+    // The program exits with 1 for every cause; only its log says that the file is one.
     if (dbFile === null || !existsSync(dbFile) || !/sql|database|schema|migrat/i.test(lastLines(options.logFile, 15)))
       throw error;
     moveAside(dbFile, options);
@@ -73,9 +74,9 @@ function settings(options: TemporalServerOptions): string[] {
   return [
     ...(options.uiPort === null ? ['--headless'] : ['--ui-port', String(options.uiPort)]),
     ...store,
-    ...['--dynamic-config-value', 'matching.numTaskqueueReadPartitions=1'],
-    ...['--dynamic-config-value', 'matching.numTaskqueueWritePartitions=1'],
-    ...['--log-level', 'warn'],
+    '--dynamic-config-value=matching.numTaskqueueReadPartitions=1',
+    '--dynamic-config-value=matching.numTaskqueueWritePartitions=1',
+    '--log-level=warn',
   ];
 }
 

@@ -61,6 +61,6 @@ function fakePart(name: string, order: string[], logFile = '/none'): { part: Par
   const exited = new Promise<string>((resolve) => {
     die = resolve;
   });
-  const child: Child = { name, pid: 1, logFile, hasExited: () => false, exited, stop: async () => {} };
+  const child: Child = { name, pid: 1, logFile, hasExited: () => false, hasSucceeded: () => false, exited, stop: async () => {} };
   return { part: { child, stop: async () => void order.push(name) }, die };
 }
