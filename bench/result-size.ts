@@ -43,7 +43,11 @@ export async function resultSize(
     },
   ]);
   return {
-    ...{ bytes, rows, count, readers, relay },
+    bytes,
+    rows,
+    count,
+    readers,
+    relay,
     ms: { first: hundredths(times[0] ?? Number.NaN), best: hundredths(Math.min(...times)) },
     processes: Object.fromEntries(grown),
   };

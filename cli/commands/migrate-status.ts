@@ -38,7 +38,9 @@ export async function migrateStatus(context: Context, _: readonly string[], opti
     });
   const names = new Map(migrations.map(({ version, name }) => [version, name]));
   const lines = joinStatus([...names.keys()], view.applied).map(({ version, state }) => ({
-    ...{ version, name: names.get(version) ?? null, status: state },
+    version,
+    name: names.get(version) ?? null,
+    status: state,
   }));
   return {
     data: objectText({ migrations: lines }, { result: envelope ?? 'null' }),

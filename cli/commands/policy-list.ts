@@ -41,8 +41,12 @@ const lists: Record<PolicyKind, List> = {
     row: (item) =>
       values(
         item,
-        ...['max_executions', 'execution_window_secs', 'retry_on_failure'],
-        ...['statement_timeout_secs', 'max_statement_timeout_secs', 'max_rows'],
+        'max_executions',
+        'execution_window_secs',
+        'retry_on_failure',
+        'statement_timeout_secs',
+        'max_statement_timeout_secs',
+        'max_rows',
       ),
   },
   result: {

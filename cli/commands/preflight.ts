@@ -22,7 +22,9 @@ export async function preflight(context: Context, args: readonly string[], optio
   const database = databaseName(context.layers(), context.options);
   const environment = environmentName(context.layers(), context.options);
   const body = {
-    ...{ database, environment, sql },
+    database,
+    environment,
+    sql,
     ...(options.explain === false ? { include_explain: false } : {}),
     ...(options.explainTimeout === undefined ? {} : { explain_timeout_ms: options.explainTimeout }),
   };

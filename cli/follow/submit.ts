@@ -43,7 +43,11 @@ export async function submit(context: Context, content: Content, options: Submit
   const approvers = created.get('approvers')?.items() ?? [];
   const waits = options.wait === true;
   const task = {
-    ...{ id, status, waitForApproval: waits, resume: waits, resumeAfterTimeout: true },
+    id,
+    status,
+    waitForApproval: waits,
+    resume: waits,
+    resumeAfterTimeout: true,
     approvers: approvers.flatMap((item) => item.string() ?? []),
     offersCancel: content.operation !== 'migrate_status',
   };

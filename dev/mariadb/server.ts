@@ -46,9 +46,14 @@ export async function startMariadb(options: MariadbOptions): Promise<MariadbServ
   const own = [`port=${port}`, 'bind-address=127.0.0.1', 'socket=mysql.sock', 'skip-name-resolve', 'max-connections=200'];
   const launch = () =>
     startChild({
-      ...{ name: 'MariaDB', file: program.file, logFile: join(options.folder, 'mariadb.log'), deathSignal: 'SIGKILL', user },
+      name: 'MariaDB',
+      file: program.file,
+      logFile: join(options.folder, 'mariadb.log'),
+      deathSignal: 'SIGKILL',
+      user,
       args: argumentsOf(program, dataDir, [...own, ...(options.settings ?? [])]),
-      ...{ cwd: dataDir, environment: environmentOf(program) },
+      cwd: dataDir,
+      environment: environmentOf(program),
     });
   let child = launch();
   const stop = () => child.stop('SIGTERM', 15_000);
@@ -106,7 +111,9 @@ async function makeSystemTables(
   const scripts = [...files, 'mysql_sys_schema'].map((name) => readFileSync(join(program.share, `${name}.sql`), 'utf8'));
   const text = ['create database mysql;', 'use mysql;', ...scripts, rootPassword].join('\n');
   const child = spawn(program.file, argumentsOf(program, dataDir, ['bootstrap']), {
-    ...{ cwd: dataDir, env: environmentOf(program), stdio: ['pipe', 'ignore', 'pipe'] },
+    cwd: dataDir,
+    env: environmentOf(program),
+    stdio: ['pipe', 'ignore', 'pipe'],
     ...(user === null ? {} : { uid: user.uid, gid: user.gid }),
     signal: AbortSignal.any([AbortSignal.timeout(filesWaitMs), ...(signal === undefined ? [] : [signal])]),
   });

@@ -97,7 +97,13 @@ export async function startBasicAgent({
     }
   };
   return {
-    ...{ keyId: published.key_id, poll, claim, heartbeat, submit, tokenProblem, run },
+    keyId: published.key_id,
+    poll,
+    claim,
+    heartbeat,
+    submit,
+    tokenProblem,
+    run,
     async work() {
       const ran: string[] = [];
       for (const id of await poll()) {

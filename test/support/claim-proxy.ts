@@ -47,7 +47,11 @@ export async function startClaimProxy(gatewayUrl: string): Promise<ClaimProxy> {
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(given));
   };
   const proxy: ClaimProxy = {
-    ...{ url: '', claims: [], paths: [], onClaim: null, onAnswer: null },
+    url: '',
+    claims: [],
+    paths: [],
+    onClaim: null,
+    onAnswer: null,
     close() {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));

@@ -59,8 +59,12 @@ const missing = (error: Error): Missing => ({ missing: error.message.split('\n',
 function openPostgres(folder: string, signal: AbortSignal): Promise<PostgresServer> {
   const clone = fileURLToPath(new URL('../..', import.meta.url));
   return startPostgres({
-    ...{ clone, dataDir: join(folder, 'postgres'), password: 'test', logFile: join(folder, 'postgres.log') },
-    ...{ durable: false, signal },
+    clone,
+    dataDir: join(folder, 'postgres'),
+    password: 'test',
+    logFile: join(folder, 'postgres.log'),
+    durable: false,
+    signal,
   });
 }
 

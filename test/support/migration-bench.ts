@@ -90,7 +90,12 @@ export async function startMigrationBench(options: Options = {}): Promise<Migrat
   const column = async (sql: string, values: string[] = []) =>
     (await target.query({ text: sql, values, rowMode: 'array' })).rows.map(([value]) => String(value));
   return {
-    ...{ url: database.url, target, gateway, agent, offer, run },
+    url: database.url,
+    target,
+    gateway,
+    agent,
+    offer,
+    run,
     up: (files, maxCount = null, input = {}) => run('migrate_up', bundleOf('up', files, maxCount), input),
     down: (files, maxCount, input = {}) => run('migrate_down', bundleOf('down', files, maxCount), input),
     versions: () => appliedVersions(target),

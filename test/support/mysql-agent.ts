@@ -41,7 +41,12 @@ export async function startMysqlBench(
   const offer: MysqlBench['offer'] = (operation, detail, input) => gateway.offer({ operation, detail, ...input });
   const value = async (sql: string, values: string[] = []) => ((await root.query(sql, values))[0] as unknown[][])[0]?.[0];
   return {
-    ...{ database, gateway, agent, root, offer, value },
+    database,
+    gateway,
+    agent,
+    root,
+    offer,
+    value,
     run: (operation, detail, input) => offer(operation, detail, input).result,
     untilActive: (text) =>
       eventually(async () => {

@@ -21,7 +21,9 @@ export async function startOtherAgent({ database }: Pick<MysqlBench, 'database'>
   const offer: OtherAgent['offer'] = (files, input) =>
     gateway.offer({ operation: 'migrate_up', detail: bundleOf('up', files), ...input });
   return {
-    ...{ gateway, agent, offer },
+    gateway,
+    agent,
+    offer,
     up: async (files, input) => (await offer(files, input).result) as Result,
     async close() {
       agent.stop();

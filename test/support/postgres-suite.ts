@@ -37,8 +37,9 @@ function fetchSuite(folder: string): string | null {
     mkdirSync(join(work, 'lists', 'partial'), { recursive: true });
     writeFileSync(join(work, 'sources.list'), `deb-src ${from} ${source.suite} main\n`);
     const apt = [
-      ...['-o', `Dir::Etc::SourceList=${join(work, 'sources.list')}`, '-o', 'Dir::Etc::SourceParts=/dev/null'],
-      ...['-o', `Dir::State::Lists=${join(work, 'lists')}`],
+      `--option=Dir::Etc::SourceList=${join(work, 'sources.list')}`,
+      '--option=Dir::Etc::SourceParts=/dev/null',
+      `--option=Dir::State::Lists=${join(work, 'lists')}`,
     ];
     const failed =
       run(work, 'apt-get', [...apt, 'update']) ??

@@ -9,7 +9,7 @@ import type { Caller } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';
 import { type Creation, createdRequest } from '../../domain/request/creation.js';
 import { judge } from '../../domain/request/judge.js';
-import type { DispatchFacts, Move } from '../../domain/request/moves.js';
+import type { DispatchFacts, Move, Submission } from '../../domain/request/moves.js';
 
 /** Texts of users and targets: none of them may ever reach Temporal. */
 export const secretTexts = {
@@ -87,24 +87,19 @@ export async function finish(database: Database, id: string, executionId: string
   const outcome = success ? 'committed' : 'rolled_back';
   const decide: Decide = (request, now) => {
     const reported = request.execution!;
-    const submission = {
-      ...({
-        fence: reported.fence,
-        outcome,
-        cancelled: null,
-        text: `${outcome}`,
-        success,
-        appliedFence: null,
-        appliedExecutionId: null,
-      } as const),
-      ...{
-        rowsAffected: '1',
-        durationMs: 3,
-        truncated: false,
-        kept: 'empty' as const,
-        errorMessage: success ? null : secretTexts.error,
-      },
-      kept: 'empty' as const,
+    const submission: Submission = {
+      fence: reported.fence,
+      outcome,
+      cancelled: null,
+      text: outcome,
+      success,
+      appliedFence: null,
+      appliedExecutionId: null,
+      rowsAffected: '1',
+      durationMs: 3,
+      truncated: false,
+      kept: 'empty',
+      errorMessage: success ? null : secretTexts.error,
       auditError: { errorClass: 'sql', errorMessage: null },
       markerMismatches: [],
       steps: {},
@@ -142,7 +137,12 @@ function creationOf(options: StoredRequestOptions): Creation {
       reason: secretTexts.reason,
       idempotencyKey: null,
       metadata: JSON.stringify({ note: secretTexts.metadata }),
-      ...{ emergency: false, allowDdl: false, noResultStore: false, requireApproval: false, shareWith: [], shareSelectors: [] },
+      emergency: false,
+      allowDdl: false,
+      noResultStore: false,
+      requireApproval: false,
+      shareWith: [],
+      shareSelectors: [],
     },
     requester: 'alice',
     requesterRole: 'requester',
@@ -157,15 +157,16 @@ function creationOf(options: StoredRequestOptions): Creation {
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     explain: [],
     workflow: {
-      ...{
-        id: 'wf:shop:production:000000000000',
-        database: 'shop',
-        environment: 'production',
-        explain: false,
-        autoApprove: null,
-      },
+      id: 'wf:shop:production:000000000000',
+      database: 'shop',
+      environment: 'production',
+      explain: false,
+      autoApprove: null,
       steps: [{ mode: 'all', approvers: [{ selector: 'group:dba-team', min: 1 }] }],
-      ...{ requireReason: false, allowSelfApprove: false, allowSameApproverAcrossSteps: false, statementTimeoutSecs: null },
+      requireReason: false,
+      allowSelfApprove: false,
+      allowSameApproverAcrossSteps: false,
+      statementTimeoutSecs: null,
       pendingTtlSecs: options.pendingSecs ?? 86_400,
       approvalTtlSecs: options.approvalSecs ?? 86_400,
     },

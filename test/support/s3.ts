@@ -18,8 +18,16 @@ export async function s3Storage(testFile: string): Promise<S3Config | null> {
   }
   const { origin, username, password } = new URL(server.url);
   const config: S3Config = {
-    ...{ backend: 's3', rootDir: '/nowhere', bucket: `test-${randomUUID()}`, region: 'us-east-1', prefix: 'results' },
-    ...{ endpoint: origin, accessKeyId: username, secretAccessKey: password, pathStyle: true, maxPersistBytes: 10_485_760 },
+    backend: 's3',
+    rootDir: '/nowhere',
+    bucket: `test-${randomUUID()}`,
+    region: 'us-east-1',
+    prefix: 'results',
+    endpoint: origin,
+    accessKeyId: username,
+    secretAccessKey: password,
+    pathStyle: true,
+    maxPersistBytes: 10_485_760,
   };
   await s3Client(config).send(new CreateBucketCommand({ Bucket: config.bucket }));
   return config;
@@ -28,7 +36,9 @@ export async function s3Storage(testFile: string): Promise<S3Config | null> {
 /** A client of its own for looks behind the gateway's back. */
 export const s3Client = ({ endpoint, region, accessKeyId, secretAccessKey }: S3Config) =>
   new S3Client({
-    ...{ endpoint: endpoint!, region, forcePathStyle: true },
+    endpoint: endpoint!,
+    region,
+    forcePathStyle: true,
     credentials: { accessKeyId: accessKeyId!, secretAccessKey: secretAccessKey! },
   });
 

@@ -20,7 +20,10 @@ export function table(name: string, over: Partial<SnapshotTable> = {}): Snapshot
       },
     ],
     indexes: [{ name: `${name}_pkey`, columns: ['id'], is_unique: true, index_type: 'btree' }],
-    ...{ triggers: [], code: [], keys: [['id']], has_namesakes: false },
+    triggers: [],
+    code: [],
+    keys: [['id']],
+    has_namesakes: false,
     ...over,
   };
 }

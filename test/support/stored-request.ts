@@ -41,7 +41,9 @@ export const steps = (...selectors: string[]): PolicySnapshot['steps'] =>
 
 /** An attempt whose outcome nobody knows; the first one has the id of `storedExecution`. */
 export const unresolvedAttempt = (fence: number, provable: boolean): UnresolvedAttempt => ({
-  ...{ fence, provable, markerForm: 2 },
+  fence,
+  provable,
+  markerForm: 2,
   executionId: `c0ffee00-0000-4000-8000-${String(fence).padStart(12, '0')}`,
 });
 
@@ -165,7 +167,13 @@ export function requestIn(status: Status, over: Partial<StoredRequest> = {}): St
 }
 
 export const approval = (step: number, userId: string, selector: string): Decision => ({
-  ...{ step, userId, selector, action: 'approve', comment: null, at: now - 30_000, tokenId: null },
+  step,
+  userId,
+  selector,
+  action: 'approve',
+  comment: null,
+  at: now - 30_000,
+  tokenId: null,
 });
 
 type Granted = Permission | `${Permission}:${Ownership}` | '*';
@@ -189,27 +197,23 @@ export type UserCaller = Extract<Caller, { kind: 'user' }>;
 
 /** A user with the built-in role `requester` unless other roles are given. */
 export const user = (id: string, over: Partial<Pick<UserCaller, 'roles' | 'groups' | 'origins'>> = {}): UserCaller => ({
-  ...{
-    kind: 'user',
-    id,
-    roles: [builtinRole('requester')],
-    groups: [],
-    memberOf: over.groups ?? [],
-    origins: noOrigins,
-    tokenId: null,
-  },
+  kind: 'user',
+  id,
+  roles: [builtinRole('requester')],
+  groups: [],
+  memberOf: over.groups ?? [],
+  origins: noOrigins,
+  tokenId: null,
   ...over,
 });
 
 export const agent = (id: string): Caller => ({ kind: 'agent', id, tokenId: `token-of-${id}`, agentScopes: null });
 
 export const actorOf = (caller: Caller): Actor => ({
-  ...{
-    id: caller.id,
-    type: caller.kind,
-    tokenId: caller.tokenId,
-    peerIp: '10.0.0.9',
-    clientIp: '10.0.0.9',
-    clientIpSource: 'peer',
-  },
+  id: caller.id,
+  type: caller.kind,
+  tokenId: caller.tokenId,
+  peerIp: '10.0.0.9',
+  clientIp: '10.0.0.9',
+  clientIpSource: 'peer',
 });
