@@ -12,7 +12,7 @@ import { createReadiness } from '../runtime/readiness.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import { scrape } from '../runtime/scrape.js';
 import { version } from '../runtime/version.js';
-import { createMetricsReaders, type MetricsReaders } from './metrics-readers.js';
+import { createMetricsAccess, type MetricsAccess } from './metrics-access.js';
 import type { TemporalLink } from './temporal-link.js';
 
 export interface ProbeOptions {
@@ -39,8 +39,8 @@ type Answers = Map<string, Respond>;
 export async function startProbes(options: ProbeOptions): Promise<{ close(): Promise<void> } | null> {
   const address = options.configuration.config().worker.listen;
   if (address === null) return null;
-  const readers = createMetricsReaders(options);
-  const server = createProbeServer(probeAnswers(options, readers));
+  const metricsAccess = createMetricsAccess(options);
+  const server = createProbeServer(probeAnswers(options, metricsAccess));
   await listen(server, address);
   return {
     close: async () => {
@@ -48,7 +48,7 @@ export async function startProbes(options: ProbeOptions): Promise<{ close(): Pro
         server.close(() => resolve());
         server.closeAllConnections();
       });
-      await readers.close();
+      await metricsAccess.close();
     },
   };
 }
@@ -71,7 +71,7 @@ function createProbeServer(answers: Answers): Server {
   });
 }
 
-function probeAnswers(options: ProbeOptions, readers: MetricsReaders): Answers {
+function probeAnswers(options: ProbeOptions, metricsAccess: MetricsAccess): Answers {
   const { configuration, database, temporal, metrics, lifecycle, results } = options;
   const { config } = configuration;
   const ready = createReadiness({
@@ -94,7 +94,7 @@ function probeAnswers(options: ProbeOptions, readers: MetricsReaders): Answers {
     [
       '/metrics',
       async (request, tell) => {
-        await readers.check(request, tell);
+        await metricsAccess.check(request, tell);
         const { contentType, text } = await scrape(metrics, database, config());
         return { status: 200, type: contentType, text };
       },

@@ -11,19 +11,19 @@ import type { Metrics } from '../runtime/metrics.js';
 import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
 import { createMeter } from '../runtime/rate-limits/meter.js';
 
-export interface MetricsReaders {
+export interface MetricsAccess {
   /** Rejects callers that may not read the metrics (OP-3, OP-20). `tell` receives the limit's headers. */
   check(request: IncomingMessage, tell: (headers: Record<string, string>) => void): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Authenticates, limits, counts and audits readers of a worker's metrics as the server does (HD-93). */
-export function createMetricsReaders(options: {
+export function createMetricsAccess(options: {
   configuration: Pick<Configuration, 'config' | 'generation'>;
   database: Database;
   metrics: Metrics;
   log: Logger;
-}): MetricsReaders {
+}): MetricsAccess {
   const { configuration, database } = options;
   const failures = createAuthFailureLog(options);
   const authenticate = createAuthenticate({ database }, failures.record);
