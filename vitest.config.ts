@@ -27,7 +27,7 @@ const proofs = process.env.SVC_TEST_PROOFS === 'share' ? whole : [...shared, ...
 const all = 'test/**/*.test.ts';
 
 /** Files of a project share the processes that they run in, and so what those have loaded: a test leaves nothing behind in them. */
-const project = (name: string, files: { include: string[]; exclude?: string[]; isolate?: boolean }) => ({
+const project = (name: string, files: { include: string[]; exclude?: string[]; isolate?: boolean; testTimeout?: number }) => ({
   test: {
     name,
     isolate: false,
@@ -50,7 +50,8 @@ export default defineConfig({
     projects: [
       project('tests', { include: [all], exclude: [...isolated, ...proofs] }),
       project('isolated', { include: isolated, isolate: true }),
-      project('proofs', { include: proofs }),
+      /** They start and copy whole programs. */
+      project('proofs', { include: proofs, testTimeout: 60_000 }),
     ],
   },
 });

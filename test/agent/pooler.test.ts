@@ -61,7 +61,7 @@ it('AP-15: a database that falls silent while it is looked at is connected anew'
   const gateway = await startFakeGateway();
   const silent = wire.next(({ bytes }) => bytes.includes('pg_backend_pid()::text'));
   const url = await wire.front('target', database.url);
-  const agent = startTestAgent({ gateway, url, timings: { silentMs: 300, reconnectMs: 10 } });
+  const agent = startTestAgent({ gateway, url, timings: { silentMs: 1500, reconnectMs: 10 } });
   const held = await silent;
   expect(await gateway.offer({ detail: 'select 1' }).result).toMatchObject({ success: true });
   held!.lose();
