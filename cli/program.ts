@@ -1,14 +1,11 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { Bind, Chosen, Run } from './command.js';
 import { defineAdministration } from './define/administration.js';
-import { defineCompletion } from './define/completion.js';
-import { defineExecute } from './define/execute.js';
-import { defineHost, defineInit } from './define/host.js';
+import { defineExecute, definePreflight } from './define/execute.js';
+import { defineLocal } from './define/local.js';
 import { defineMigrate } from './define/migrate.js';
 import { definePolicy } from './define/policy.js';
-import { definePreflight } from './define/preflight.js';
 import { defineRequest } from './define/request.js';
-import { defineTrust } from './define/trust.js';
 import { failure } from './failure.js';
 import { plainWords } from './options.js';
 
@@ -74,10 +71,7 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineRequest(program, bind);
   definePolicy(program, bind);
   defineAdministration(program, bind);
-  defineTrust(program, bind);
-  defineCompletion(program, bind);
-  defineInit(program, bind);
-  defineHost(program);
+  defineLocal(program, bind);
   forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));
   return program;
 }

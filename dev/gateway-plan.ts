@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { formatProblem, loadConfig } from '../config/index.js';
+import { withClient } from './database-client.js';
 import type { TemporalPlace } from './engines.js';
 import type { GatewayPlan } from './gateway.js';
 import { clone, type Layout } from './layout.js';
@@ -8,7 +9,6 @@ import type { Passwords, ShopEnvironment } from './passwords.js';
 import { freePort } from './ports.js';
 import type { PostgresServer } from './postgres.js';
 import { shopRoles } from './shop-roles.js';
-import { writeTrustedKeys } from './trusted-keys.js';
 
 /** Placeholder for a database that the given file leaves to the embedded engines. */
 const absentDatabase = 'postgres://absent@127.0.0.1:1/absent';
@@ -98,6 +98,20 @@ export async function planDemo(layout: Layout, places: DemoPlaces): Promise<Gate
 }
 
 const trustedKeysFile = (layout: Layout) => join(layout.run, 'trusted-keys');
+
+/**
+ * Writes the public keys allowed to sign, one per line, for the agent to pin (HD-80). Reads them from where they are stored, not
+ * from the server that they verify.
+ */
+async function writeTrustedKeys(databaseUrl: string, file: string): Promise<void> {
+  const keys = await withClient(databaseUrl, async (client) => {
+    const { rows } = await client.query<{ key: string }>(
+      `select public_key as key from signing_keys where purpose = 'execution_token' and status in ('next', 'current', 'retiring') order by created_at desc`,
+    );
+    return rows.map(({ key }) => key);
+  });
+  writeFileSync(file, `${keys.join('\n')}\n`, { mode: 0o600 });
+}
 
 function agentVariables(layout: Layout, serverUrl: string, { postgres, passwords }: DemoPlaces): NodeJS.ProcessEnv {
   const url = (environment: ShopEnvironment, kind: 'rw' | 'ro') =>

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Bind } from '../command.js';
-import { addRequestOptions, outputOption, resultFormatOption } from './values.js';
+import { addRequestOptions, outputOption, resultFormatOption, wholeNumber } from './values.js';
 
 export function defineExecute(program: Command, bind: Bind): void {
   const execute = program
@@ -19,4 +19,15 @@ export function defineExecute(program: Command, bind: Bind): void {
   bind(schema, async () => (await import('../commands/schema.js')).showSchema);
   const whoami = program.command('whoami').description('who the server says you are');
   bind(whoami, async () => (await import('../commands/whoami.js')).whoami);
+}
+
+export function definePreflight(program: Command, bind: Bind): void {
+  const preflight = program
+    .command('preflight')
+    .description('what a request would come to: verdict, risk, approvers and plan; makes none, exit 1 when it would be blocked')
+    .argument('[sql]', 'the SQL text')
+    .option('--file <path>', 'read the SQL from a file, - for stdin')
+    .option('--no-explain', 'do not ask for the plan of the database')
+    .option('--explain-timeout <ms>', 'how long to wait for the plan (5000; the server has a limit)', wholeNumber);
+  bind(preflight, async () => (await import('../commands/preflight.js')).preflight);
 }

@@ -1,6 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { maxTimeoutSecs } from '../limits.js';
 import { resultFormats } from '../output/result-format.js';
+
+/** The longest `--timeout`: Node's timers are limited to 2^31 - 1 ms. */
+const maxTimeoutSecs = 2_147_483;
 
 /** Parses a whole number, 0 or more. */
 export function wholeNumber(text: string): number {
