@@ -1,6 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import type { KeyPurpose } from '../db/signing-keys.js';
-import type { KeyCommand } from '../runtime/commands/keys.js';
+import type { KeyCommand, KeysOptions } from '../runtime/commands/keys.js';
 
 /** Runs a command of the gateway's own host (cli.md section 13) and returns its exit code; a bad command line is 2 (OP-51). */
 export async function runHostCommand(argv: readonly string[]): Promise<number> {
@@ -102,7 +101,7 @@ function defineKeyCommand(
   const purpose = new Option('--purpose <name>', 'whose keys').choices(['execution_token', 'audit']).default('execution_token');
   const command = define(keys, name).addOption(configOption()).addOption(purpose);
   return command.action(() => {
-    const { purpose, ...options } = command.opts<RotateOptions & { purpose: KeyPurpose }>();
+    const { purpose, ...options } = command.opts<RotateOptions & Pick<KeysOptions, 'purpose'>>();
     choose(async () =>
       (await import('../runtime/commands/keys.js')).runKeys({
         config: configOf(command),

