@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import type { z } from 'zod';
 import { invalid, refusal } from '../../domain/errors.js';
 import { isNestedDeeper } from '../../lib/json/depth.js';
 import { takeString } from '../../lib/json/member.js';
+import { mayHoldBadText, refuseBadText } from './bad-text.js';
 
 const maxDepth = 64;
 
@@ -18,7 +20,8 @@ export interface JsonBody {
 interface BodyOptions {
   limitBytes: number;
   optional: boolean;
-  anyText: boolean;
+  /** What is read of the body, and so must hold no bad text (HT-45). Null allows any text. */
+  checked: z.ZodType | null;
   /** A string member to be taken as bytes. */
   take: string | null;
 }
@@ -122,7 +125,7 @@ function joined(chunks: Uint8Array[], length: number): Uint8Array {
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-function parseJsonObject(bytes: Uint8Array, { anyText, take }: BodyOptions): JsonBody {
+function parseJsonObject(bytes: Uint8Array, { checked, take }: BodyOptions): JsonBody {
   if (!isUtf8(bytes)) throw invalid('the body is not valid UTF-8', 'body');
   // Checked before parsing: a few MiB of brackets would block the event loop (HD-90).
   if (isNestedDeeper(bytes, maxDepth)) throw invalid(`the body is nested deeper than ${maxDepth}`, 'body');
@@ -131,7 +134,7 @@ function parseJsonObject(bytes: Uint8Array, { anyText, take }: BodyOptions): Jso
   if (text.charCodeAt(0) === 0xfeff) throw invalid('the body begins with a byte order mark', 'body');
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('body must be an object', 'body');
-  if (!anyText && mayHoldBadText.test(text)) refuseBadText(value, 'body');
+  if (checked !== null && mayHoldBadText(text)) refuseBadText(checked, value);
   return { value: value as Record<string, unknown>, bytes: rest, taken };
 }
 
@@ -140,24 +143,5 @@ function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch {
     throw invalid('the body is not valid JSON', 'body');
-  }
-}
-
-// Valid UTF-8 holds no surrogates and JSON no bare control characters, so both can come only from escapes.
-const unpairedSurrogate = /\p{Surrogate}/u;
-const mayHoldBadText = /\\u(0000|[dD][89a-fA-F])/;
-
-/** Refuses U+0000 and unpaired surrogates in values and keys (HT-45). */
-function refuseBadText(value: unknown, place: string): void {
-  if (typeof value === 'string') {
-    if (value.includes('\0') || unpairedSurrogate.test(value))
-      throw invalid('text must not hold U+0000 or unpaired surrogates', place);
-  } else if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) refuseBadText(item, `${place}[${index}]`);
-  } else if (typeof value === 'object' && value !== null) {
-    for (const [key, item] of Object.entries(value)) {
-      refuseBadText(key, place);
-      refuseBadText(item, `${place}.${key}`);
-    }
   }
 }

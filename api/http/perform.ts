@@ -57,7 +57,7 @@ export async function perform(
     },
   });
   const { body } = route;
-  const json = body === undefined ? null : await readBody(services, route, incoming.request, readCall);
+  const json = body === undefined ? null : await readBody(services, { ...route, body }, incoming.request, readCall);
   const call: Call<unknown, unknown, unknown> = {
     ...readCall(),
     body: body === undefined || json === null ? undefined : parsePart('body', body, json.value),
@@ -100,7 +100,7 @@ function checkScopes(services: Services, { access, evenUnscoped }: Route, caller
 
 async function readBody(
   services: Services,
-  route: Route,
+  route: Route & { body: z.ZodType },
   request: Incoming['request'],
   readCall: () => Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyBytes' | 'taken'>,
 ) {
@@ -108,7 +108,7 @@ async function readBody(
   const limitBytes = typeof limit === 'number' ? limit : limit(services.config());
   try {
     const { bodyOptional: optional = false, anyText = false, takeBytes: take = null } = route;
-    return await readJsonBody(request, { limitBytes, optional, anyText, take });
+    return await readJsonBody(request, { limitBytes, optional, checked: anyText ? null : route.body, take });
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'payload.too_large' && route.onTooLarge !== undefined) {
       const declared = Number(request.headers['content-length'] ?? limitBytes + 1);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { invalid } from '../../domain/errors.js';
 import { parseInstantText } from '../../domain/instant.js';
+import { place } from './shape.js';
 
 const maxInteger = 4_294_967_295;
 
@@ -57,7 +58,8 @@ export function parseQueryString(search: string, known: Iterable<string>): Recor
     const equals = pair.indexOf('=');
     const name = decode(equals < 0 ? pair : pair.slice(0, equals));
     const value = decode(equals < 0 ? '' : pair.slice(equals + 1));
-    if (name?.includes('\0') || value?.includes('\0')) throw invalid('the query holds U+0000', 'query');
+    if (name?.includes('\0')) throw invalid('the query holds U+0000', 'query');
+    if (value?.includes('\0')) throw invalid('the query holds U+0000', place('query', name === null ? [] : [name]));
     if (name === null || !names.has(name)) continue;
     if (value === null) throw invalid(`${name} has a bad percent escape`, `query.${name}`);
     if (name in values) throw invalid(`${name} is given twice`, `query.${name}`);

@@ -3,6 +3,7 @@ import { startTestApi, type TestApi } from '../support/api.js';
 import { badInput, json, nested } from './bad-input-rows.js';
 
 let api: TestApi;
+let unread = 0;
 beforeAll(async () => {
   api = await startTestApi();
 });
@@ -34,6 +35,25 @@ describe('bad input (section 12 of the HTTP rules: HT-40, HT-41, HT-43, HT-44, H
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject({ id: 'twice', roles: [] });
   });
+
+  it.each(['"\\u0000":1', '"x":"\\u0000"', '"x":{"y":["\\ud800"]}', '"__proto__":"\\u0000"'])(
+    'ignores bad text in what is not read: %s (HT-45, HT-48)',
+    async (member) => {
+      const id = `reader-${unread++}`;
+      const made = await api.call('POST', '/api/users', {
+        token: api.tokens.admin,
+        raw: `{"id":"${id}",${member}}`,
+        headers: json,
+      });
+      expect([made.status, made.body]).toMatchObject([201, { id }]);
+      const polled = await api.call('POST', '/api/agent/poll', {
+        token: api.tokens.agent,
+        raw: `{"capabilities":{"scopes":[],${member}},${member}}`,
+        headers: json,
+      });
+      expect(polled.status).toBe(200);
+    },
+  );
 
   it('says which methods a path has (HT-26)', async () => {
     const wrong = await api.call('PATCH', '/api/requests', { token: api.tokens.admin });
