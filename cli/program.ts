@@ -1,7 +1,9 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { Bind, Chosen, Run } from './command.js';
 import { defineAdministration } from './define/administration.js';
+import { defineDatabases, defineSchema } from './define/databases.js';
 import { defineExecute, definePreflight } from './define/execute.js';
+import { defineWhoami } from './define/identity.js';
 import { defineLocal } from './define/local.js';
 import { defineMigrate } from './define/migrate.js';
 import { definePolicy } from './define/policy.js';
@@ -66,9 +68,12 @@ function createProgram(version: string | null, bind: Bind): Command {
     .helpOption('-h, --help', 'print help')
     .configureHelp({ showGlobalOptions: true });
   defineExecute(program, bind);
+  defineSchema(program, bind);
+  defineWhoami(program, bind);
   defineMigrate(program, bind);
   definePreflight(program, bind);
   defineRequest(program, bind);
+  defineDatabases(program, bind);
   definePolicy(program, bind);
   defineAdministration(program, bind);
   defineLocal(program, bind);

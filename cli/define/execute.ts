@@ -11,14 +11,6 @@ export function defineExecute(program: Command, bind: Bind): void {
     .option('--allow-ddl', 'with --emergency: lift the blocks on DDL');
   addRequestOptions(execute).addOption(outputOption()).addOption(resultFormatOption());
   bind(execute, async () => (await import('../commands/execute.js')).execute);
-  const schema = program
-    .command('schema')
-    .description('the tables of a database, as an agent last saw them; without -e: production, else staging, else development')
-    .option('--table <name>', 'only this one, in full: users, audit.log')
-    .option('--full', 'every table with columns, constraints and indexes');
-  bind(schema, async () => (await import('../commands/schema.js')).showSchema);
-  const whoami = program.command('whoami').description('who the server says you are');
-  bind(whoami, async () => (await import('../commands/whoami.js')).whoami);
 }
 
 export function definePreflight(program: Command, bind: Bind): void {

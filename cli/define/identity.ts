@@ -2,6 +2,11 @@ import type { Command } from 'commander';
 import type { Bind } from '../command.js';
 import { moreNames } from './values.js';
 
+export function defineWhoami(program: Command, bind: Bind): void {
+  const whoami = program.command('whoami').description('who the server says you are');
+  bind(whoami, async () => (await import('../commands/whoami.js')).whoami);
+}
+
 export function defineIdentity(program: Command, bind: Bind): void {
   const user = program.command('user').description('users');
   defineUsers(user, bind);

@@ -3,10 +3,6 @@ import type { Bind } from '../command.js';
 import { policyKinds } from '../policy-kinds.js';
 
 export function definePolicy(program: Command, bind: Bind): void {
-  const databases = program.command('databases').description('the databases and environments you may view');
-  bind(databases, async () => (await import('../commands/databases.js')).listDatabases);
-  const agents = program.command('agents').description('the agents: status, load, version, databases');
-  bind(agents, async () => (await import('../commands/agents.js')).listAgents);
   const policy = program.command('policy').description('policies of server.toml: what they are, which of them decide');
   const resolve = policy
     .command('resolve')
