@@ -1,4 +1,4 @@
-import type { WorkflowPolicy } from './policies.js';
+import type { ReviewRule, WorkflowPolicy } from './policies.js';
 import type { Finding, RiskFactor } from './request/context.js';
 import type { AutoApproval, RiskLevel } from './workflow-policy.js';
 
@@ -105,10 +105,10 @@ function statusOf({ review, canSubmit, workflow, approval }: PreflightFacts): Pr
 
 function fixHints(findings: readonly Finding[], level: RiskLevel): string[] {
   const codes = [...new Set(findings.map(({ code }) => code))];
-  return [...codes.map((code) => hintByCode[code] ?? `Change what ${code} is about.`), ...(hintByRisk[level] ?? [])];
+  return [...codes.map((code) => hintByCode[code]), ...(hintByRisk[level] ?? [])];
 }
 
-const hintByCode: Readonly<Record<string, string>> = {
+const hintByCode: Readonly<Record<ReviewRule, string>> = {
   no_where_delete: 'Give the DELETE a WHERE that selects rows by columns of its table.',
   no_where_update: 'Give the UPDATE a WHERE that selects rows by columns of its table.',
   drop_table: 'Make sure that nothing reads the table any more, and rename it before you drop it.',

@@ -1,5 +1,6 @@
 import { shownPlan } from '../mysql-plan.js';
 import { isPermissionError, shownPlanError } from '../plan-error.js';
+import type { ReviewRule } from '../policies.js';
 import type { Instant } from './types.js';
 
 /** What approvers are shown, collected when a request is made (RQ-42, RQ-43); null = not collected. */
@@ -11,8 +12,7 @@ export interface CollectedContext {
 }
 
 export interface Finding {
-  /** A code of section 8 of the SQL rules. */
-  code: string;
+  code: ReviewRule;
   action: 'block' | 'warn';
   message: string;
   statementIndex: number;

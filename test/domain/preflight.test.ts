@@ -4,7 +4,7 @@ import { blockedAnswer, type PreflightFacts, preflightAnswer } from '../../domai
 import type { Finding } from '../../domain/request/context.js';
 import { decideAutoApproval, type RiskLevel } from '../../domain/workflow-policy.js';
 
-const finding = (code: string, action: Finding['action'], statementIndex = 0): Finding => ({
+const finding = (code: Finding['code'], action: Finding['action'], statementIndex = 0): Finding => ({
   ...{ code, action, message: `about ${code}`, statementIndex },
 });
 const always: AutoApproveRule = { mode: 'always', risk: null, allowReadOnly: true, allowSafeDdl: true, maxEstimatedRows: 1000 };
