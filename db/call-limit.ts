@@ -28,13 +28,17 @@ export function limitDatabaseWork<T>(ms: number, work: () => Promise<T>): Promis
   return callTime.run({ at: Math.min(performance.now() + ms, until), answerBy: until }, work);
 }
 
-/** Runs a wait that is not database work: the surrounding limit is paused. A wait beyond the call's own time is 503. */
-export async function outsideDatabaseWork<T>(wait: () => Promise<T>): Promise<T> {
+/**
+ * Runs a wait that is not database work: the surrounding limit is paused. A wait beyond the call's own time is 503. What the wait brings after that
+ * goes to `onLate`, so that a permit or a turn that nobody takes any more is passed on.
+ */
+export async function outsideDatabaseWork<T>(wait: () => Promise<T>, onLate: (value: T) => void = () => {}): Promise<T> {
   const call = callTime.getStore();
   const since = performance.now();
   try {
     if (call === undefined || call.answerBy === Number.POSITIVE_INFINITY) return await wait();
-    return await beforeDeadline(wait(), Math.max(1, leftToAnswerMs()), { late: () => refusal('service.unavailable', tooLate) });
+    const late = () => refusal('service.unavailable', tooLate);
+    return await beforeDeadline(wait(), Math.max(1, leftToAnswerMs()), { late, onLate });
   } finally {
     if (call !== undefined) call.at = Math.min(call.at + performance.now() - since, call.answerBy);
   }

@@ -96,7 +96,7 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
     generation,
     signal: goneSignal(ctx),
     databaseMs: databaseWorkMs - (performance.now() - startedAt),
-    whileWaiting: (wait) => countWaiting(services, trace, wait),
+    whileWaiting: (wait, onLate) => countWaiting(services, trace, wait, onLate),
   });
 }
 
@@ -142,12 +142,17 @@ function goneSignal(ctx: Koa.Context): AbortSignal {
   return gone.signal;
 }
 
-async function countWaiting<T>(services: Services, trace: Trace, wait: () => Promise<T>): Promise<T> {
+async function countWaiting<T>(
+  services: Services,
+  trace: Trace,
+  wait: () => Promise<T>,
+  onLate?: (value: T) => void,
+): Promise<T> {
   const startedAt = performance.now();
   const kind = trace.longPoll ?? 'request';
   services.metrics.longPolls.inc({ kind });
   try {
-    return await outsideDatabaseWork(wait);
+    return await outsideDatabaseWork(wait, onLate);
   } finally {
     services.metrics.longPolls.dec({ kind });
     trace.waitedMs += performance.now() - startedAt;

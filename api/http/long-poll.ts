@@ -29,7 +29,7 @@ export async function longPoll<T>(
   const deadline = performance.now() + options.ms;
   try {
     for (let woken = false; ; woken = true) {
-      if (woken) await call.whileWaiting(() => atOnce.take());
+      if (woken) await call.whileWaiting(() => atOnce.take(), atOnce.give);
       const found = await limitDatabaseWork(lookTimeoutMs, () => look(woken)).finally(woken ? atOnce.give : null);
       const leftMs = deadline - performance.now();
       if (found !== null || leftMs <= 0 || services.lifecycle.draining || call.signal.aborted) return found;

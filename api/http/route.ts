@@ -50,8 +50,8 @@ export interface Call<P, Q, B> {
   meter: Pick<Meter, 'preflight'>;
   /** Authenticates the same credential again after a long wait (HT-103). Throws its 401 or 403. */
   recheck(): Promise<Caller>;
-  /** For `longPoll`: metrics count the wait as waiting, not as work. */
-  whileWaiting<T>(wait: () => Promise<T>): Promise<T>;
+  /** For `longPoll`: metrics count the wait as waiting, not as work. What comes after the call's own time goes to `onLate`. */
+  whileWaiting<T>(wait: () => Promise<T>, onLate?: (value: T) => void): Promise<T>;
 }
 
 type None = z.ZodType<undefined, undefined>;

@@ -49,7 +49,10 @@ export function createKeyLines(): KeyLines {
     async take(name, signal, { look, make }) {
       const before = lines.get(name);
       if (before === undefined) lines.set(name, new Set());
-      const told = before === undefined ? null : await outsideDatabaseWork(() => turnIn(before, signal));
+      const passOn = (late: Existing | null) => {
+        if (late === null) next(name);
+      };
+      const told = before === undefined ? null : await outsideDatabaseWork(() => turnIn(before, signal), passOn);
       if (told !== null) return { found: told };
       try {
         // Callers that arrive during the lookup do not share it: they may have changed what it reads.

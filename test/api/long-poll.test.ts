@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { longPoll } from '../../api/http/long-poll.js';
+import { answerWithin, outsideDatabaseWork } from '../../db/call-limit.js';
 import { createLifecycle } from '../../runtime/lifecycle.js';
 
 /** A notification hub and a call that a test drives by hand. */
@@ -102,6 +103,49 @@ describe('a long poll (section 8 of the HTTP rules)', () => {
       expect(await longPoll(call, services, { topics: ['a'], ms: long }, look)).toBeNull();
       expect([looks, listeners()]).toEqual([1, 0]);
     }
+  });
+
+  it('gives back a place among those who look that comes when its call has been answered (HT-131)', async () => {
+    const crowd = (gate: Promise<void>) => {
+      let looking = 0;
+      const polls = Array.from({ length: 5 }, () => {
+        const { call, services, wake, whenWaiting } = bench();
+        const look = async (woken: boolean) => {
+          if (!woken) {
+            whenWaiting(() => wake('a'));
+            return null;
+          }
+          looking += 1;
+          await gate;
+          return 'found';
+        };
+        return longPoll(call, services, { topics: ['a'], ms: long }, look);
+      });
+      return { looking: () => looking, ended: Promise.all(polls) };
+    };
+    let open = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const first = crowd(opened);
+    await expect.poll(first.looking).toBe(5);
+    const { call, services, wake, whenWaiting } = bench();
+    const impatient = {
+      ...call,
+      whileWaiting: <T>(wait: () => Promise<T>, onLate?: (value: T) => void) =>
+        call.whileWaiting(() => outsideDatabaseWork(wait, onLate)),
+    };
+    const look = async () => {
+      whenWaiting(() => wake('a'));
+      return null;
+    };
+    const late = answerWithin(30, () => longPoll(impatient, services, { topics: ['a'], ms: long }, look));
+    await expect(late).rejects.toMatchObject({ code: 'service.unavailable' });
+    open();
+    await first.ended;
+    const second = crowd(new Promise((resolve) => setTimeout(resolve, 500)));
+    await expect.poll(second.looking, { timeout: 400 }).toBe(5);
+    await second.ended;
   });
 
   it('passes on what a look throws', async () => {
