@@ -13,7 +13,12 @@ export async function migrationPreflight(
   operation: 'migrate_up' | 'migrate_down',
   dialect: Dialect | null,
 ) {
-  const judged = await judgeBundle(services, generation, { ...body, detail: body.sql, operation, dialect }, caller);
+  const judged = await judgeBundle(
+    services,
+    generation,
+    { ...body, detail: body.sql, place: 'body.sql', operation, dialect },
+    caller,
+  );
   if (!judged.ok) return blockedAnswer(judged.unparsed ? 'parse_failure' : 'rejected', parserWords(judged.reason), judged.path);
   const workflow = matchWorkflow(generation.shared.workflows, { ...body, operation });
   if (workflow === null) return null;

@@ -57,7 +57,12 @@ async function judgeDetail(call: ContentCall, services: Services, { input, diale
     readRepair(input.detail);
     return notReviewed;
   }
-  const judged = await judgeBundle(services, call.generation, { ...input, operation, dialect }, call.caller);
+  const judged = await judgeBundle(
+    services,
+    call.generation,
+    { ...input, place: 'body.detail', operation, dialect },
+    call.caller,
+  );
   if (!judged.ok) throw invalid(parserWords(judged.reason), judged.path);
   const { review } = judged;
   await refuseBlocked(call, services, { input, dialect, operation, review });

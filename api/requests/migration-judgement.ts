@@ -19,10 +19,10 @@ export type JudgedBundle =
 export async function judgeBundle(
   services: Services,
   generation: Generation,
-  asked: Pair & { operation: 'migrate_up' | 'migrate_down'; detail: string; dialect: Dialect | null },
+  asked: Pair & { operation: 'migrate_up' | 'migrate_down'; detail: string; place: string; dialect: Dialect | null },
   caller: Caller,
 ): Promise<JudgedBundle> {
-  const { migrations, dirSha256 } = readBundle(asked.detail, asked.operation === 'migrate_down' ? 'down' : 'up');
+  const { migrations, dirSha256 } = readBundle(asked.detail, asked.operation === 'migrate_down' ? 'down' : 'up', asked.place);
   const verdict = await outsideDatabaseWork(() => services.judge.reviewMigrations(migrations, asked.dialect, caller.id));
   if (!verdict.ok && verdict.busy)
     throw refusal('service.unavailable', 'SQL texts cannot be judged at the moment', 'try again later');

@@ -1,14 +1,14 @@
 import type { Json } from '../canonical-json.js';
 import { invalid } from '../errors.js';
 
-/** Refuses values that JSON libraries read or print differently, so that all of them compute the same hash of the canonical form (MI-17, ET-10). */
-export function checkCanonical(value: Json, path = ''): void {
+/** Refuses values that JSON libraries read or print differently, so that all of them compute the same hash of the canonical form (MI-17, ET-10). `whole` is the place of the text. */
+export function checkCanonical(value: Json, whole: string, path = ''): void {
   switch (value.kind) {
     case 'object':
-      checkMembers(value.members, path);
+      checkMembers(value.members, whole, path);
       return;
     case 'array':
-      for (const [index, item] of value.items.entries()) checkCanonical(item, `${path}[${index}]`);
+      for (const [index, item] of value.items.entries()) checkCanonical(item, whole, `${path}[${index}]`);
       return;
     case 'number':
       if (!isPlainInteger(value.text)) throw invalid('numbers must be plain integers of 64 bits', path);
@@ -18,14 +18,14 @@ export function checkCanonical(value: Json, path = ''): void {
   }
 }
 
-function checkMembers(members: readonly [string, Json][], path: string): void {
+function checkMembers(members: readonly [string, Json][], whole: string, path: string): void {
   const seen = new Set<string>();
   for (const [key, member] of members) {
-    if (isBroken(key)) throw invalid('half of a surrogate pair in a key', path || 'body.detail');
+    if (isBroken(key)) throw invalid('half of a surrogate pair in a key', path || whole);
     const at = path === '' ? shown(key) : `${path}.${shown(key)}`;
     if (seen.has(key)) throw invalid('a key appears twice in one object', at);
     seen.add(key);
-    checkCanonical(member, at);
+    checkCanonical(member, whole, at);
   }
 }
 

@@ -29,10 +29,10 @@ export interface MigrationRepair {
 
 /**
  * The checked bundle of a detail text. Throws `validation.failed` for a breach of MI-15 or MI-17; the hint is the path of the value, such as
- * `migrations[3].sql`.
+ * `migrations[3].sql`, or `place` for the text as a whole.
  */
-export function readBundle(detail: string, direction: Direction): MigrationBundle {
-  const members = readMembers(detail);
+export function readBundle(detail: string, direction: Direction, place = whole): MigrationBundle {
+  const members = readMembers(detail, place);
   if (stringOf(members.get('format'), 'format') !== 'v2') throw invalid('format must be v2', 'format');
   if (stringOf(members.get('direction'), 'direction') !== direction)
     throw invalid(`direction must be ${direction}, as the operation says`, 'direction');
@@ -58,13 +58,13 @@ export function checkStatusDetail(detail: string): void {
   if (detail !== '' && readMembers(detail).size > 0) throw invalid('detail of migrate_status must be empty or {}', whole);
 }
 
-/** Where the text as a whole stands in the call. */
+/** Where the text as a whole stands in a creation. */
 const whole = 'body.detail';
 
-function readMembers(detail: string): Map<string, Json> {
+function readMembers(detail: string, place = whole): Map<string, Json> {
   const value = readJson(detail);
-  if (value?.kind !== 'object') throw invalid('detail must be a JSON object of at most 200 levels', whole);
-  checkCanonical(value);
+  if (value?.kind !== 'object') throw invalid('detail must be a JSON object of at most 200 levels', place);
+  checkCanonical(value, place);
   return new Map(value.members);
 }
 

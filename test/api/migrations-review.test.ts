@@ -175,4 +175,12 @@ describe('the review of migrations (HD-95)', () => {
       'sql_review[2].migrations: must be one of',
     );
   });
+
+  it('names the field that the call has where the bundle as a whole is wrong (HT-91)', async () => {
+    const answers = [await create('{'), await preflight('{')];
+    expect(answers.map(({ status, body }) => [status, body.hint])).toEqual([
+      [400, 'body.detail'],
+      [400, 'body.sql'],
+    ]);
+  });
 });
