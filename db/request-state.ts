@@ -91,10 +91,15 @@ export async function lockCoded(
   limit: number,
   withoutCodes: boolean,
 ): Promise<CodedRequest[]> {
+  // Locked by a statement of its own: what a statement reads beside the row that it waits for, it reads as of its own start.
+  const locked = await tx.query<{ id: string }>(
+    `select r.id from requests r where ($1::uuid is null or r.id > $1) and (not $3 or r.request_mac is null) order by r.id limit $2 for no key update`,
+    [after, limit, withoutCodes],
+  );
   const rows = await tx.query<Row & { traced: StoredRequest['passedBy'] }>(
     `${texts(`, case when r.emergency then 'break_glass' when r.decision_trace #>> '{decision,outcome}' = 'auto_approved' then 'policy' end as traced`, "''")}
-     where ($1::uuid is null or r.id > $1) and (not $3 or r.request_mac is null) order by r.id limit $2 for no key update`,
-    [after, limit, withoutCodes],
+     where r.id = any($1::uuid[]) order by r.id`,
+    [locked.map(({ id }) => id)],
   );
   return rows.map(({ traced, ...row }) => ({
     request: assemble(row),
