@@ -13,7 +13,7 @@ import { createPoller, createPollLoop, mayTakeJobs, type Poll, type Wakeable } f
 import { createProbes, type Probes } from './probes.js';
 import type { PollAnswer } from './protocol.js';
 import { createSchemaSync } from './snapshot-sync.js';
-import { type Attempt, connectAtStart, createStartup, fetchKeysAtStart, StartupError, StoppedEarly } from './startup.js';
+import { connectAtStart, createStartup, fetchKeysAtStart, StartupError, StoppedEarly, type Tried } from './startup.js';
 import type { Timings } from './timings.js';
 
 export interface AgentOptions {
@@ -148,7 +148,7 @@ function markAlive(probes: Probes, directory: string): void {
   }
 }
 
-async function firstPoll(poll: Poll, signal: AbortSignal): Promise<Attempt<PollAnswer>> {
+async function firstPoll(poll: Poll, signal: AbortSignal): Promise<Tried<PollAnswer>> {
   const result = await poll({ limit: 0, explainLimit: 0, waitMs: 0, draining: false, signal });
   if (result.ok) return { ok: true, value: result.answer };
   const hard = result.status !== null && result.status >= 400 && result.status < 500 && result.status !== 429;

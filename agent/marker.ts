@@ -3,20 +3,20 @@ import { MARKER_SCHEMA, type ReservedNames } from '../sql/reserved-table.js';
 import type { AgentConfig } from './config-values.js';
 
 /** One attempt at a request, identified by its dispatch and its claim. */
-export interface Attempt {
+export interface AttemptId {
   fence: number;
   executionId: string;
 }
 
 /** What a claim says about the attempts whose markers count (HD-41). */
-export interface KnownAttempts extends Attempt {
+export interface KnownAttempts extends AttemptId {
   approvalDigest: string;
   unresolvedFences: readonly number[];
   /** Null from a gateway that does not send them: then only the fence and the digest identify a row's attempt. */
-  unresolvedExecutions: readonly Attempt[] | null;
+  unresolvedExecutions: readonly AttemptId[] | null;
 }
 
-export interface MarkerRow extends Attempt {
+export interface MarkerRow extends AttemptId {
   /** The migration version that the row stands for; empty for the attempt as a whole. */
   step: string;
   mode: string;

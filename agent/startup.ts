@@ -30,13 +30,13 @@ interface Dependencies {
 }
 
 /** `retryAfterMs`: how long the server asked to wait (AG-10). */
-export type Attempt<T> = { ok: true; value: T } | { ok: false; hard: boolean; why: string; retryAfterMs?: number | null };
+export type Tried<T> = { ok: true; value: T } | { ok: false; hard: boolean; why: string; retryAfterMs?: number | null };
 
 export interface Startup {
   /**
    * Repeats an attempt until it works; throws when it fails hard, at the startup deadline, or at a stop signal (AP-04 to AP-06).
    */
-  step<T>(name: string, attempt: () => Promise<Attempt<T>>): Promise<T>;
+  step<T>(name: string, attempt: () => Promise<Tried<T>>): Promise<T>;
 }
 
 export function createStartup({ config, timings, log, stop }: Dependencies): Startup {
@@ -64,7 +64,7 @@ export const noneTrusted = (others: readonly string[]) =>
 
 export function fetchKeysAtStart(startup: Startup, client: GatewayClient, { config, timings, log, stop }: Dependencies) {
   const { trustedKeys } = config.server;
-  return startup.step('public keys', async (): Promise<Attempt<KeysById>> => {
+  return startup.step('public keys', async (): Promise<Tried<KeysById>> => {
     const fetched = await fetchKeys(client, { timings, trustedKeys }, stop);
     if (!fetched.ok) return fetched;
     if (fetched.keys.size === 0) return { ok: false, hard: true, why: noneTrusted(fetched.others) };
@@ -90,7 +90,7 @@ export async function connectAtStart(startup: Startup, databases: Databases, { c
   if (databases.all.every((one) => one.degraded)) throw new StartupTimeout();
 }
 
-async function connectOnce(target: Target): Promise<Attempt<null>> {
+async function connectOnce(target: Target): Promise<Tried<null>> {
   try {
     await target.connect();
     return { ok: true, value: null };

@@ -2,29 +2,28 @@ import { sleep } from '../../lib/sleep.js';
 import { decideByMarkers, laterFence, MAX_STRANGERS, type MarkerDecision, type MarkerRow, sortMarkers } from '../marker.js';
 import { failure, type Outcome } from '../outcome.js';
 import type { Run } from './driver.js';
-import type { Marker, Report, Target, WriteTarget } from './engine.js';
+import type { Attempt, Report, Target, WriteTarget } from './engine.js';
 import { checkFlag, notStarted } from './guard.js';
 import { refuseOtherPath } from './search-path.js';
 import type { Session } from './session.js';
 import { alreadyApplied } from './written.js';
+
+type WritingAttempt<S extends Session> = Attempt<S, WriteTarget<S>>;
 
 /**
  * Takes the request lock and reads the markers (AP-53 to AP-55). Returns null when the attempt must run, else its outcome without
  * a run. Calls `onProven` once it is known what earlier attempts did, or that a later attempt exists.
  */
 export async function beginAttempt<S extends Session>(
-  session: S,
-  run: Run,
-  target: WriteTarget<S>,
+  attempt: WritingAttempt<S>,
   mode: 'tx' | 'auto',
   onProven: () => void,
 ): Promise<Report | null> {
+  const { run, target } = attempt;
   try {
     const settled =
-      (await takeRequestLock(session, run, target)) ??
-      (await consultMarkers(session, run, target, mode, onProven, ({ fence, rowsAffected }) =>
-        alreadyApplied(fence, rowsAffected),
-      ));
+      (await takeRequestLock(attempt)) ??
+      (await consultMarkers(attempt, mode, onProven, ({ fence, rowsAffected }) => alreadyApplied(fence, rowsAffected)));
     if (settled) return { outcome: settled, error: null };
     checkFlag(run);
     return run.mayStart() ? null : { outcome: failure('not_started', 'token verification failed: token expired'), error: null };
@@ -34,7 +33,7 @@ export async function beginAttempt<S extends Session>(
 }
 
 /** Returns null when it takes the request lock (AP-53) in a session that resolves names as the approver saw them (HD-31). */
-export async function takeRequestLock<S extends Session>(session: S, run: Run, target: WriteTarget<S>): Promise<Outcome | null> {
+export async function takeRequestLock<S extends Session>({ session, run, target }: Attempt<S>): Promise<Outcome | null> {
   const taken = await takeWithin(run.fenceWaitMs, run, target, () => target.engine.tryRequestLock(session, run.requestId));
   return taken
     ? refuseOtherPath(run, session.searchPath)
@@ -62,16 +61,16 @@ export async function takeWithin<S extends Session>(
  * attempt found applied.
  */
 export async function consultMarkers<S extends Session>(
-  session: S,
-  run: Run,
-  { marker, engine }: WriteTarget<S>,
+  attempt: WritingAttempt<S>,
   mode: 'tx' | 'auto',
   onProven: () => void,
   applied: (decision: Extract<MarkerDecision, { act: 'already_applied' }>) => Outcome,
 ): Promise<Outcome | null> {
+  const { session, run, target } = attempt;
+  const { marker, engine } = target;
   if (!run.marker) return null;
   try {
-    const rows = await genuineMarkers(session, run, marker);
+    const rows = await genuineMarkers(attempt);
     if ('superseded' in rows) {
       onProven();
       return superseded(rows.superseded);
@@ -95,12 +94,12 @@ export async function consultMarkers<S extends Session>(
  * somebody planted the row, and this attempt continues. The lease that the gateway extends with that answer stops others from
  * starting meanwhile.
  */
-export async function genuineMarkers<S extends Session>(
-  session: S,
-  run: Run,
-  marker: Marker<S>,
-): Promise<MarkerRow[] | { superseded: number }> {
-  const { genuine, strangers } = sortMarkers(await marker.read(session, run), run);
+export async function genuineMarkers<S extends Session>({
+  session,
+  run,
+  target,
+}: WritingAttempt<S>): Promise<MarkerRow[] | { superseded: number }> {
+  const { genuine, strangers } = sortMarkers(await target.marker.read(session, run), run);
   run.strangers.push(...strangers.slice(0, MAX_STRANGERS - run.strangers.length));
   const later = laterFence(strangers, run.fence);
   return later === null || (await run.isNewest()) ? genuine : { superseded: later };

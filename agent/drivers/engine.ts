@@ -60,6 +60,13 @@ export interface WriteTarget<S extends Session, M extends Marker<S> = Marker<S>>
   marker: M;
 }
 
+/** A job at work: the session that it holds, what it runs, and the database that it runs on. */
+export interface Attempt<S extends Session, T extends Target<S> = Target<S>> {
+  session: S;
+  run: Run;
+  target: T;
+}
+
 export interface Report {
   outcome: Outcome;
   /** Null when the run went well. */

@@ -3,7 +3,7 @@ import { CancelControl } from '../cancel-control.js';
 import { failure, type Outcome } from '../outcome.js';
 import { cancelStatement, waitUntilGone } from './cancel.js';
 import type { Run } from './driver.js';
-import type { ErrorReader, Target } from './engine.js';
+import type { Attempt, ErrorReader, Target } from './engine.js';
 import { Interrupted } from './faults.js';
 import type { Session } from './session.js';
 
@@ -12,18 +12,17 @@ export function checkFlag(run: Run): void {
   if (run.control.requested) throw new Interrupted();
 }
 
-/** Runs `work` with a run that ignores user cancels; only agent shutdown interrupts it (MI-34, AP-18). */
-export async function heedOnlyStop<T>(run: Run, work: (run: Run) => Promise<T>): Promise<T> {
+/** Runs `work` with an attempt that ignores user cancels; only agent shutdown interrupts it (MI-34, AP-18). */
+export async function heedOnlyStop<A extends { run: Run }, T>(attempt: A, work: (heeding: A) => Promise<T>): Promise<T> {
   const control = new CancelControl();
   const onStop = () => control.request('stopped');
-  return await stopAfter(Number.POSITIVE_INFINITY, onStop, () => work({ ...run, control }), run.control.ending);
+  const heeding = { ...attempt, run: { ...attempt.run, control } };
+  return await stopAfter(Number.POSITIVE_INFINITY, onStop, () => work(heeding), attempt.run.control.ending);
 }
 
 /** Runs `work`; the cancel flag interrupts the session meanwhile. The client's own deadline sets that flag too. */
 export async function interruptible<S extends Session, T>(
-  session: S,
-  run: Run,
-  target: Target<S>,
+  { session, run, target }: Attempt<S>,
   work: () => Promise<T>,
 ): Promise<T> {
   checkFlag(run);
@@ -68,7 +67,7 @@ export async function rollBack<S extends Session>(session: S, { engine }: Target
 export type Undone = 'rolled_back' | 'cancelled' | 'cancel not confirmed' | 'kept';
 
 /** Rolls back a failed run's transaction. Nothing else can have happened to it, but a rollback is reported only once proven. */
-export async function undo<S extends Session>(error: unknown, session: S, run: Run, target: Target<S>): Promise<Undone> {
+export async function undo<S extends Session>(error: unknown, { session, run, target }: Attempt<S>): Promise<Undone> {
   const rolledBack = await rollBack(session, target);
   if (rolledBack === 'kept') return 'kept';
   if (!run.control.requested) return 'rolled_back';
@@ -78,31 +77,25 @@ export async function undo<S extends Session>(error: unknown, session: S, run: R
 }
 
 /** The outcome of a run that failed before its COMMIT was sent. */
-export async function failedRun<S extends Session>(
-  error: unknown,
-  session: S,
-  run: Run,
-  target: Target<S>,
-  begunAt: number,
-): Promise<Outcome> {
-  const { control } = run;
-  const { errors } = target.engine;
-  switch (await undo(error, session, run, target)) {
+export async function failedRun<S extends Session>(error: unknown, attempt: Attempt<S>, begunAt: number): Promise<Outcome> {
+  const { control, timeoutSecs } = attempt.run;
+  switch (await undo(error, attempt)) {
     case 'kept': {
-      const why = control.requested ? 'driver error: query cancelled' : runErrorText(error, run, begunAt, errors);
+      const why = control.requested ? 'driver error: query cancelled' : runErrorText(error, attempt, begunAt);
       return failure('partial', `${why}; changes in tables without transactions stay`);
     }
     case 'cancelled':
-      return control.confirmed('rolled_back', run.timeoutSecs);
+      return control.confirmed('rolled_back', timeoutSecs);
     case 'cancel not confirmed':
       return failure('unknown', 'driver error: cancel not confirmed');
     case 'rolled_back':
-      return failure('rolled_back', runErrorText(error, run, begunAt, errors));
+      return failure('rolled_back', runErrorText(error, attempt, begunAt));
   }
 }
 
 /** The text of section 11; covers the server's own timeout too. */
-export function runErrorText(error: unknown, run: Run, begunAt: number, errors: ErrorReader): string {
+export function runErrorText<S extends Session>(error: unknown, { run, target }: Attempt<S>, begunAt: number): string {
+  const { errors } = target.engine;
   const timedOut = errors.isTimeout(error, run, performance.now() - begunAt);
   return timedOut ? `driver error: query timed out after ${run.timeoutSecs}s` : errors.errorText(error);
 }

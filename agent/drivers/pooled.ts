@@ -3,7 +3,7 @@ import type { SchemaSnapshot } from '../../domain/snapshot.js';
 import { stopAfter } from '../../lib/deadline.js';
 import { endedUnproven, failure } from '../outcome.js';
 import { ConnectFailure, type ExplainReport, type ExplainRun, type Run, type RunReport } from './driver.js';
-import type { ErrorReader, Report } from './engine.js';
+import type { Attempt, ErrorReader, Report, Target } from './engine.js';
 import { Interrupted } from './faults.js';
 import { checkFlag, notStarted } from './guard.js';
 import type { Session, SessionPool } from './session.js';
@@ -13,26 +13,25 @@ import type { Session, SessionPool } from './session.js';
  * `onProven` once it knows what earlier attempts did. A run that ends before that is `unknown` (AG-59), because every other
  * outcome says that nothing changed (AG-63).
  */
-export async function runInPool<S extends Session>(
-  pool: SessionPool<S>,
+export async function runInPool<S extends Session, T extends Target<S>>(
+  target: T & Target<S>,
   run: Run,
-  errors: ErrorReader,
-  work: (session: S, onProven: () => void) => Promise<Report>,
+  work: (attempt: Attempt<S, T>, onProven: () => void) => Promise<Report>,
 ): Promise<RunReport> {
   let proven = false;
   const onProven = () => {
     proven = true;
   };
-  const report = await runOnce(pool, run, errors, (session) => work(session, onProven));
+  const report = await runOnce(target, run, (session) => work({ session, run, target }, onProven));
   return proven ? report : { ...report, outcome: endedUnproven(report.outcome, run.unresolvedFences) };
 }
 
 async function runOnce<S extends Session>(
-  pool: SessionPool<S>,
+  { pool, engine }: Target<S>,
   run: Run,
-  errors: ErrorReader,
   work: (session: S) => Promise<Report>,
 ): Promise<RunReport> {
+  const { errors } = engine;
   const nothing = Promise.resolve();
   let session: S | null;
   try {

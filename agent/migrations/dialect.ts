@@ -1,5 +1,5 @@
 import type { Run } from '../drivers/driver.js';
-import type { WriteTarget } from '../drivers/engine.js';
+import type { Attempt, WriteTarget } from '../drivers/engine.js';
 import type { Session } from '../drivers/session.js';
 import type { Failure } from './results.js';
 import type { Direction, Migration, MigrationRepair } from './task.js';
@@ -56,6 +56,8 @@ export interface MigrationTarget<S extends Session> extends WriteTarget<S> {
   migrations: MigrationDialect<S>;
   lockWaitMs: number;
 }
+
+export type MigrationAttempt<S extends Session> = Attempt<S, MigrationTarget<S>>;
 
 /** Why the tracking table cannot be used, in words for people. */
 export class TableProblem extends Error {}

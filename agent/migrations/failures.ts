@@ -1,6 +1,5 @@
 import type { CancelControl } from '../cancel-control.js';
-import type { Run } from '../drivers/driver.js';
-import type { Target } from '../drivers/engine.js';
+import type { Attempt } from '../drivers/engine.js';
 import { Interrupted } from '../drivers/faults.js';
 import { undo } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
@@ -33,9 +32,10 @@ export function cancelFailure(control: CancelControl, outcome: FailureOutcome, s
 }
 
 /** Why a statement failed, in words. */
-export function whyFailed<S extends Session>(error: unknown, run: Run, { engine }: Target<S>, at: Position): string {
-  const reason = engine.errors.reason(error);
-  const isTimeout = engine.errors.isTimeout(error, run, performance.now() - at.begunAt);
+export function whyFailed<S extends Session>(error: unknown, { run, target }: Attempt<S>, at: Position): string {
+  const { errors } = target.engine;
+  const reason = errors.reason(error);
+  const isTimeout = errors.isTimeout(error, run, performance.now() - at.begunAt);
   return isTimeout ? timedOut(at.subject, reason) : `${at.place}: ${reason}`;
 }
 
@@ -47,16 +47,14 @@ const timedOut = (subject: string, reason: string) => `migration timed out (${su
  */
 export async function undoMigration<S extends Session>(
   error: unknown,
-  session: S,
-  run: Run,
-  target: Target<S>,
+  attempt: Attempt<S>,
   at: Position,
   note = '',
 ): Promise<StepFailure> {
-  const why = error instanceof Interrupted ? 'migration cancelled' : `${whyFailed(error, run, target, at)}${note}`;
-  switch (await undo(error, session, run, target)) {
+  const why = error instanceof Interrupted ? 'migration cancelled' : `${whyFailed(error, attempt, at)}${note}`;
+  switch (await undo(error, attempt)) {
     case 'cancelled':
-      return { failure: cancelFailure(run.control, 'rolled_back', at.subject), error };
+      return { failure: cancelFailure(attempt.run.control, 'rolled_back', at.subject), error };
     case 'cancel not confirmed':
       return { failure: failed('unknown', `cancel not confirmed (${at.subject})`), error };
     case 'kept':

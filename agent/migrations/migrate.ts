@@ -9,9 +9,9 @@ import type { MigrationTask } from './task.js';
 
 /** Runs a migrate operation on a pooled session; never throws. */
 export function migrateInPool<S extends Session>(run: Run, task: MigrationTask, target: MigrationTarget<S>): Promise<RunReport> {
-  return runInPool(target.pool, run, target.engine.errors, (session, onProven) => {
-    if (task.kind === 'status') return runStatus(session, run, target);
-    if (task.kind === 'repair') return runRepair(session, run, task.repair, target, onProven);
-    return runMigrations(session, run, task.bundle, target, onProven);
+  return runInPool(target, run, (attempt, onProven) => {
+    if (task.kind === 'status') return runStatus(attempt);
+    if (task.kind === 'repair') return runRepair(attempt, task.repair, onProven);
+    return runMigrations(attempt, task.bundle, onProven);
   });
 }

@@ -1,34 +1,32 @@
 import { consultMarkers, takeRequestLock } from '../drivers/attempt.js';
-import type { Run } from '../drivers/driver.js';
 import type { Report } from '../drivers/engine.js';
 import { checkFlag, notStarted } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
 import { failure, type Outcome } from '../outcome.js';
-import type { MigrationTarget } from './dialect.js';
+import type { MigrationAttempt } from './dialect.js';
 import { nothingDone, repairOutcome } from './results.js';
 import { readTable, takeMigrationLock } from './run.js';
 import type { MigrationRepair } from './task.js';
 
 /** Repairs a version row under both locks, whatever the schema holds (MI-42). */
 export async function runRepair<S extends Session>(
-  session: S,
-  run: Run,
+  attempt: MigrationAttempt<S>,
   repair: MigrationRepair,
-  target: MigrationTarget<S>,
   onProven: () => void,
 ): Promise<Report> {
+  const { session, run, target } = attempt;
   const { action, version } = repair;
   const marked = (fence: number, rowsAffected: number | null): Outcome =>
     repairOutcome(action, version, rowsAffected === 1, fence);
   try {
     const settled =
-      (await takeRequestLock(session, run, target)) ??
-      (await takeMigrationLock(session, run, target)) ??
-      (await consultMarkers(session, run, target, 'tx', onProven, ({ fence, rowsAffected }) => marked(fence, rowsAffected)));
+      (await takeRequestLock(attempt)) ??
+      (await takeMigrationLock(attempt)) ??
+      (await consultMarkers(attempt, 'tx', onProven, ({ fence, rowsAffected }) => marked(fence, rowsAffected)));
     if (settled) return { outcome: settled, error: null };
     checkFlag(run);
     if (!run.mayStart()) return { outcome: failure('not_started', 'token verification failed: token expired'), error: null };
-    const found = await readTable(session, target);
+    const found = await readTable(attempt);
     if ('success' in found) return { outcome: found, error: null };
     const ended = await target.migrations.repair(session, run, found.table, repair);
     if ('changed' in ended) return { outcome: repairOutcome(action, version, ended.changed, null), error: null };

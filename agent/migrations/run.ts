@@ -5,7 +5,7 @@ import { notStarted } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
 import type { MarkerRow } from '../marker.js';
 import { failure, type Outcome } from '../outcome.js';
-import { type MigrationTarget, type StepFailure, TableProblem, type TrackingTable } from './dialect.js';
+import { type MigrationAttempt, type StepFailure, TableProblem, type TrackingTable } from './dialect.js';
 import { cancelFailure, halfApplied } from './failures.js';
 import { failed, failedOutcome, nothingDone, ranOutcome } from './results.js';
 import { outOfOrder, planRun, settleAttempts } from './settle.js';
@@ -27,44 +27,39 @@ interface Prepared {
  * earlier attempts did.
  */
 export async function runMigrations<S extends Session>(
-  session: S,
-  run: Run,
+  attempt: MigrationAttempt<S>,
   bundle: MigrationRun,
-  target: MigrationTarget<S>,
   onProven: () => void,
 ): Promise<Report> {
   let prepared: Prepared | Outcome;
   try {
     prepared =
-      (await takeRequestLock(session, run, target)) ??
-      (await takeMigrationLock(session, run, target)) ??
-      (await planUnderLocks(session, run, bundle, target, onProven));
+      (await takeRequestLock(attempt)) ?? (await takeMigrationLock(attempt)) ?? (await planUnderLocks(attempt, bundle, onProven));
   } catch (error) {
-    return { outcome: notStarted(error, run, target.engine.errors), error };
+    return { outcome: notStarted(error, attempt.run, attempt.target.engine.errors), error };
   }
-  return 'success' in prepared ? { outcome: prepared, error: null } : await runPlan(session, run, bundle, target, prepared);
+  return 'success' in prepared ? { outcome: prepared, error: null } : await runPlan(attempt, bundle, prepared);
 }
 
 /** Null when it holds the lock that excludes all other migrations of the database (MI-31). */
-export async function takeMigrationLock<S extends Session>(
-  session: S,
-  run: Run,
-  target: MigrationTarget<S>,
-): Promise<Outcome | null> {
+export async function takeMigrationLock<S extends Session>({
+  session,
+  run,
+  target,
+}: MigrationAttempt<S>): Promise<Outcome | null> {
   const taken = await takeWithin(target.lockWaitMs, run, target, () => target.migrations.tryLock(session));
   return taken ? null : nothingDone(failed('not_started', 'another migration holds the lock'));
 }
 
 async function planUnderLocks<S extends Session>(
-  session: S,
-  run: Run,
+  attempt: MigrationAttempt<S>,
   bundle: MigrationRun,
-  target: MigrationTarget<S>,
   onProven: () => void,
 ): Promise<Prepared | Outcome> {
-  const rows = await markerRows(session, run, target, onProven);
+  const { run } = attempt;
+  const rows = await markerRows(attempt, onProven);
   if ('success' in rows) return rows;
-  const found = await readTable(session, target);
+  const found = await readTable(attempt);
   if ('success' in found) return found;
   const applied = new Set(found.versions);
   onProven();
@@ -81,15 +76,12 @@ async function planUnderLocks<S extends Session>(
 }
 
 /** Returns the request's marker rows and fences older attempts out (AP-54, AP-55). */
-async function markerRows<S extends Session>(
-  session: S,
-  run: Run,
-  { marker, engine }: MigrationTarget<S>,
-  onProven: () => void,
-): Promise<MarkerRow[] | Outcome> {
+async function markerRows<S extends Session>(attempt: MigrationAttempt<S>, onProven: () => void): Promise<MarkerRow[] | Outcome> {
+  const { session, run, target } = attempt;
+  const { marker, engine } = target;
   if (!run.marker) return [];
   try {
-    const rows = await genuineMarkers(session, run, marker);
+    const rows = await genuineMarkers(attempt);
     if ('superseded' in rows) {
       onProven();
       return superseded(rows.superseded);
@@ -103,10 +95,10 @@ async function markerRows<S extends Session>(
 }
 
 /** The tracking table and its versions; an unusable table is a failure. */
-export async function readTable<S extends Session>(
-  session: S,
-  { migrations, engine }: MigrationTarget<S>,
-): Promise<{ table: TrackingTable; versions: string[] } | Outcome> {
+export async function readTable<S extends Session>({
+  session,
+  target: { migrations, engine },
+}: MigrationAttempt<S>): Promise<{ table: TrackingTable; versions: string[] } | Outcome> {
   try {
     const table = await migrations.findTable(session);
     return { table, versions: table.there ? await migrations.readVersions(session, table) : [] };
@@ -118,12 +110,11 @@ export async function readTable<S extends Session>(
 }
 
 async function runPlan<S extends Session>(
-  session: S,
-  run: Run,
+  attempt: MigrationAttempt<S>,
   { direction }: MigrationRun,
-  target: MigrationTarget<S>,
   { table, applied, todo, settled, settledFence }: Prepared,
 ): Promise<Report> {
+  const { session, run, target } = attempt;
   const done = [...settled];
   const end = ({ failure, error }: StepFailure, version: string | null) => ({
     outcome: failedOutcome(failure, { direction, done }, version, run.limits.maxResultBytes),
@@ -134,12 +125,12 @@ async function runPlan<S extends Session>(
     const one = { direction, migration, table: { ...table, there: table.there || index > 0 } };
     const failure =
       mayGoOn(run, version, index === 0) ??
-      (index === 0 ? null : await startAfresh(session, run, target, version)) ??
+      (index === 0 ? null : await startAfresh(attempt, version)) ??
       (await target.migrations.runOne(session, { ...run, step: version }, one));
     if (failure) return end(failure, version);
     done.push(version);
   }
-  const failure = table.there || todo.length > 0 ? null : await makeTable(session, table, target);
+  const failure = table.there || todo.length > 0 ? null : await makeTable(attempt, table);
   if (failure) return end(failure, null);
   const all = new Set(done);
   const before = [...applied].filter((version) => !all.has(version));
@@ -156,9 +147,7 @@ function mayGoOn(run: Run, version: string, isFirst: boolean): StepFailure | nul
 
 /** Restores the session's initial state, and takes back the locks that a migration may have released (MI-36). */
 async function startAfresh<S extends Session>(
-  session: S,
-  run: Run,
-  { migrations, engine }: MigrationTarget<S>,
+  { session, run, target: { migrations, engine } }: MigrationAttempt<S>,
   version: string,
 ): Promise<StepFailure | null> {
   try {
@@ -172,9 +161,8 @@ async function startAfresh<S extends Session>(
 
 /** The first mutating operation creates the table even when it had nothing else to do (MI-21). */
 async function makeTable<S extends Session>(
-  session: S,
+  { session, target: { migrations, engine } }: MigrationAttempt<S>,
   table: TrackingTable,
-  { migrations, engine }: MigrationTarget<S>,
 ): Promise<StepFailure | null> {
   try {
     await migrations.makeTable(session, table);

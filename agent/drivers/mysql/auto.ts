@@ -2,16 +2,14 @@ import type { JudgedStatement } from '../../../domain/statement.js';
 import { lexMysql } from '../../../sql/mysql/lexer.js';
 import { failure, type Outcome } from '../../outcome.js';
 import type { RowsJson } from '../../result-json.js';
-import type { Run } from '../driver.js';
 import type { Report } from '../engine.js';
 import { Interrupted } from '../faults.js';
 import { checkFlag, interruptible, rollBack, runErrorText } from '../guard.js';
 import { committed } from '../written.js';
 import { sendCommit } from './commit.js';
-import type { MysqlWriteTarget } from './engine.js';
+import type { MysqlAttempt } from './engine.js';
 import { limitTime } from './limits.js';
 import { runMysqlStatement } from './rows.js';
-import type { MysqlSession } from './session.js';
 
 interface Progress {
   begunAt: number;
@@ -23,7 +21,8 @@ interface Progress {
 }
 
 /** Runs statements that each commit by themselves; the marker row of mode `auto` exists already (AP-34). */
-export async function runOneByOne(session: MysqlSession, run: Run, target: MysqlWriteTarget): Promise<Report> {
+export async function runOneByOne(attempt: MysqlAttempt): Promise<Report> {
+  const { session, run, target } = attempt;
   const progress: Progress = { begunAt: performance.now(), done: 0, running: null, committing: false };
   let affected = 0;
   let json: RowsJson | null = null;
@@ -31,50 +30,40 @@ export async function runOneByOne(session: MysqlSession, run: Run, target: Mysql
     await limitTime(session, run.timeoutSecs);
     for (const [index, statement] of run.statements.entries()) {
       if (index > 0) await session.keepMeaning();
-      const ran = await runAndCommit(session, statement, run, target, progress);
+      const ran = await runAndCommit(attempt, statement, progress);
       affected += ran.affected;
       json = ran.json;
       progress.running = null;
       if (statement.kind !== 'setting') progress.done++;
     }
   } catch (error) {
-    return { outcome: await failed(error, session, run, target, progress), error };
+    return { outcome: await failed(error, attempt, progress), error };
   }
   if (run.marker) await target.marker.done(session, run, affected).catch(() => {});
   return { outcome: committed(affected, json), error: null };
 }
 
 /** Changes rows in a transaction per statement, so that its ROLLBACK shows whether a failure left changes. */
-async function runAndCommit(
-  session: MysqlSession,
-  statement: JudgedStatement,
-  run: Run,
-  target: MysqlWriteTarget,
-  progress: Progress,
-) {
+async function runAndCommit(attempt: MysqlAttempt, statement: JudgedStatement, progress: Progress) {
+  const { session, run } = attempt;
   const inTransaction = statement.kind === 'dml' || statement.kind === 'query';
   checkFlag(run);
   if (inTransaction) await session.run('start transaction read write');
-  const ran = await interruptible(session, run, target, () => {
+  const ran = await interruptible(attempt, () => {
     progress.running = statement;
     return runMysqlStatement(session, statement, run);
   });
   if (inTransaction) {
     checkFlag(run);
     progress.committing = true;
-    await sendCommit(session, run, target);
+    await sendCommit(attempt);
     progress.committing = false;
   }
   return ran;
 }
 
-async function failed(
-  error: unknown,
-  session: MysqlSession,
-  run: Run,
-  target: MysqlWriteTarget,
-  { begunAt, done, running, committing }: Progress,
-): Promise<Outcome> {
+async function failed(error: unknown, attempt: MysqlAttempt, { begunAt, done, running, committing }: Progress): Promise<Outcome> {
+  const { session, run, target } = attempt;
   const { errors } = target.engine;
   const { control } = run;
   const rolledBack = await rollBack(session, target);
@@ -86,12 +75,12 @@ async function failed(
   const left = whatStays(running, rolledBack === 'kept', done, run.statements.filter(({ kind }) => kind !== 'setting').length);
   if (left !== null) {
     const confirmed = cancelled ? control.confirmed('partial', run.timeoutSecs) : null;
-    const why = confirmed?.success === false ? confirmed.errorMessage : runErrorText(error, run, begunAt, errors);
+    const why = confirmed?.success === false ? confirmed.errorMessage : runErrorText(error, attempt, begunAt);
     return failure('partial', `${why}; ${left}`);
   }
   if (run.marker) await target.marker.remove(session, run).catch(() => {});
   const how = running === null ? 'not_started' : 'rolled_back';
-  return cancelled ? control.confirmed(how, run.timeoutSecs) : failure(how, runErrorText(error, run, begunAt, errors));
+  return cancelled ? control.confirmed(how, run.timeoutSecs) : failure(how, runErrorText(error, attempt, begunAt));
 }
 
 /** What a failure left in the database; null for nothing. */

@@ -1,15 +1,14 @@
 import { stopAfter } from '../../../lib/deadline.js';
 import { failure, type Outcome } from '../../outcome.js';
 import { type CommitEnd, lookUpCommit } from '../commit-probe.js';
-import type { Run } from '../driver.js';
-import type { MysqlWriteTarget } from './engine.js';
+import type { MysqlAttempt } from './engine.js';
 import type { MysqlSession } from './session.js';
 
 /** Sends COMMIT and returns how it ended; `success` is returned when the change was committed. */
-export async function commitMysql(session: MysqlSession, run: Run, target: MysqlWriteTarget, success: Outcome): Promise<Outcome> {
-  const end = await settleCommit(session, run, target, null);
+export async function commitMysql(attempt: MysqlAttempt, success: Outcome): Promise<Outcome> {
+  const end = await settleCommit(attempt, null);
   if (end.found === 'committed') return success;
-  const why = target.engine.errors.errorText(end.error);
+  const why = attempt.target.engine.errors.errorText(end.error);
   return end.found === 'rolled_back' ? failure('rolled_back', why) : failure('unknown', `commit outcome unknown: ${why}`);
 }
 
@@ -18,13 +17,12 @@ export async function commitMysql(session: MysqlSession, run: Run, target: Mysql
  * `ask` finds. The server keeps no other record of an ended transaction (AP-37).
  */
 export async function settleCommit(
-  session: MysqlSession,
-  run: Run,
-  target: MysqlWriteTarget,
+  attempt: MysqlAttempt,
   ask: ((other: MysqlSession) => Promise<'committed' | null>) | null,
 ): Promise<CommitEnd> {
+  const { session, run, target } = attempt;
   try {
-    await sendCommit(session, run, target);
+    await sendCommit(attempt);
     return { found: 'committed' };
   } catch (error) {
     session.destroy();
@@ -34,7 +32,7 @@ export async function settleCommit(
 }
 
 /** Sends COMMIT; ends the connection at the deadline. */
-export async function sendCommit(session: MysqlSession, run: Run, { timings }: MysqlWriteTarget): Promise<void> {
+export async function sendCommit({ session, run, target: { timings } }: MysqlAttempt): Promise<void> {
   await stopAfter(
     Math.max(run.timeoutSecs * 1000, timings.commitProbeMs),
     () => session.destroy(),

@@ -9,7 +9,7 @@ import { committed } from '../written.js';
 import { runOneByOne } from './auto.js';
 import { beginCounting } from './changed-rows.js';
 import { commitMysql } from './commit.js';
-import type { MysqlWriteTarget } from './engine.js';
+import type { MysqlAttempt } from './engine.js';
 import { isInnodbOnly } from './innodb.js';
 import { limitTime } from './limits.js';
 import { runMysqlStatement } from './rows.js';
@@ -18,12 +18,8 @@ import type { MysqlSession } from './session.js';
 /**
  * Runs all statements or none where the database can do that, else one by one; holds the request lock (AP-34, AP-53 to AP-55).
  */
-export async function runMysqlDml(
-  session: MysqlSession,
-  run: Run,
-  target: MysqlWriteTarget,
-  onProven: () => void,
-): Promise<Report> {
+export async function runMysqlDml(attempt: MysqlAttempt, onProven: () => void): Promise<Report> {
+  const { session, run, target } = attempt;
   let mode: 'tx' | 'auto';
   try {
     mode = await modeOf(session, run);
@@ -32,9 +28,9 @@ export async function runMysqlDml(
   }
   const unbounded = mode === 'auto' ? refuseUnbounded(run) : null;
   if (unbounded !== null) return { outcome: unbounded, error: null };
-  const ended = await beginAttempt(session, run, target, mode, onProven);
+  const ended = await beginAttempt(attempt, mode, onProven);
   if (ended !== null) return ended;
-  return mode === 'auto' ? await runOneByOne(session, run, target) : await runInTransaction(session, run, target);
+  return mode === 'auto' ? await runOneByOne(attempt) : await runInTransaction(attempt);
 }
 
 /** DDL, CALL and similar statements commit by themselves, and only InnoDB rolls changes back. */
@@ -44,34 +40,34 @@ async function modeOf(session: MysqlSession, run: Run): Promise<'tx' | 'auto'> {
   return (await isInnodbOnly(session, texts)) ? 'tx' : 'auto';
 }
 
-async function runInTransaction(session: MysqlSession, run: Run, target: MysqlWriteTarget): Promise<Report> {
+async function runInTransaction(attempt: MysqlAttempt): Promise<Report> {
   const begunAt = performance.now();
   let outcome: Outcome;
   try {
-    outcome = await runStatements(session, run, target);
-    checkFlag(run);
+    outcome = await runStatements(attempt);
+    checkFlag(attempt.run);
   } catch (error) {
-    return { outcome: await failedRun(error, session, run, target, begunAt), error };
+    return { outcome: await failedRun(error, attempt, begunAt), error };
   }
-  return { outcome: await commitMysql(session, run, target, outcome), error: null };
+  return { outcome: await commitMysql(attempt, outcome), error: null };
 }
 
-async function runStatements(session: MysqlSession, run: Run, target: MysqlWriteTarget): Promise<Outcome> {
+async function runStatements(attempt: MysqlAttempt): Promise<Outcome> {
+  const { session, run, target } = attempt;
   await limitTime(session, run.timeoutSecs);
   await session.run('start transaction read write');
   if (run.marker) await target.marker.open(session, run, 'tx');
-  const countAll =
-    run.maxAffectedRows === null ? null : await interruptible(session, run, target, () => beginCounting(session, run));
+  const countAll = run.maxAffectedRows === null ? null : await interruptible(attempt, () => beginCounting(session, run));
   let affected = 0;
   let json: RowsJson | null = null;
   for (const [index, statement] of run.statements.entries()) {
     if (index > 0) await session.keepMeaning();
-    const ran = await interruptible(session, run, target, () => runMysqlStatement(session, statement, run));
+    const ran = await interruptible(attempt, () => runMysqlStatement(session, statement, run));
     affected += ran.affected;
     refuseAboveBound(run, affected);
     json = ran.json;
   }
-  if (countAll !== null) refuseAboveBound(run, Math.max(affected, await interruptible(session, run, target, countAll)));
+  if (countAll !== null) refuseAboveBound(run, Math.max(affected, await interruptible(attempt, countAll)));
   if (run.marker) await target.marker.done(session, run, affected);
   return committed(affected, json);
 }

@@ -1,10 +1,12 @@
-import type { Engine, Target, WriteTarget } from '../engine.js';
+import type { Attempt, Engine, WriteTarget } from '../engine.js';
 import { mysqlErrors } from './errors.js';
 import type { MysqlMarker } from './marker.js';
 import type { MysqlSession } from './session.js';
 
-export type MysqlTarget = Target<MysqlSession>;
 export type MysqlWriteTarget = WriteTarget<MysqlSession, MysqlMarker>;
+/** A read at work; a write knows its marker table too. */
+export type MysqlRead = Attempt<MysqlSession>;
+export type MysqlAttempt = Attempt<MysqlSession, MysqlWriteTarget>;
 
 /** "Some non-transactional changed tables couldn't be rolled back". */
 const NOT_ROLLED_BACK = '1196';

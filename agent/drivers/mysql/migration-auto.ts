@@ -3,46 +3,35 @@ import type { OneMigration, StepFailure } from '../../migrations/dialect.js';
 import { cancelFailure, halfApplied, positionOf, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
 import { recordApplied } from '../../migrations/version-row.js';
-import type { Run } from '../driver.js';
 import { Interrupted } from '../faults.js';
 import { checkFlag, heedOnlyStop, interruptible, rollBack } from '../guard.js';
 import { canEndHalfDone } from './auto.js';
 import { sendCommit } from './commit.js';
-import type { MysqlWriteTarget } from './engine.js';
+import type { MysqlAttempt } from './engine.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
-import type { MysqlSession } from './session.js';
 
 /** Runs a migration's statements one by one, each with its own commit, then writes its version row (MI-39). */
-export async function runMigrationOneByOne(
-  session: MysqlSession,
-  run: Run,
-  one: OneMigration,
-  target: MysqlWriteTarget,
-): Promise<StepFailure | null> {
+export async function runMigrationOneByOne(attempt: MysqlAttempt, one: OneMigration): Promise<StepFailure | null> {
+  const { session, run, target } = attempt;
   try {
     if (run.marker) await target.marker.open(session, run, 'auto');
   } catch (error) {
-    return { failure: failed('not_started', whyFailed(error, run, target, positionOf(run.step, 1, 1))), error };
+    return { failure: failed('not_started', whyFailed(error, attempt, positionOf(run.step, 1, 1))), error };
   }
-  const failure = await heedOnlyStop(run, (heeding) => runStatements(session, heeding, one, target));
-  return failure ?? (await record(session, run, one, target));
+  const failure = await heedOnlyStop(attempt, (heeding) => runStatements(heeding, one));
+  return failure ?? (await record(attempt, one));
 }
 
-async function runStatements(
-  session: MysqlSession,
-  run: Run,
-  { migration }: OneMigration,
-  target: MysqlWriteTarget,
-): Promise<StepFailure | null> {
+async function runStatements(attempt: MysqlAttempt, { migration }: OneMigration): Promise<StepFailure | null> {
   const progress: Progress = { done: 0, begunAt: 0, committing: false, statements: migration.statements };
   try {
     for (const statement of migration.statements) {
-      await runAndCommit(session, run, statement, target, progress);
+      await runAndCommit(attempt, statement, progress);
       progress.done++;
     }
     return null;
   } catch (error) {
-    return { failure: await failureOf(error, session, run, target, progress), error };
+    return { failure: await failureOf(error, attempt, progress), error };
   }
 }
 
@@ -55,25 +44,21 @@ interface Progress {
 }
 
 /** Changes rows in a transaction per statement, so that its ROLLBACK shows whether a failure left changes. */
-async function runAndCommit(
-  session: MysqlSession,
-  run: Run,
-  { text, rowsOnly }: MigrationStatement,
-  target: MysqlWriteTarget,
-  progress: Progress,
-): Promise<void> {
+async function runAndCommit(attempt: MysqlAttempt, { text, rowsOnly }: MigrationStatement, progress: Progress): Promise<void> {
+  const { session, run } = attempt;
   progress.begunAt = performance.now();
   if (rowsOnly) await session.run('start transaction read write');
-  await interruptible(session, run, target, () => session.run(text));
+  await interruptible(attempt, () => session.run(text));
   if (!rowsOnly) return;
   // KILL ends GET_LOCK and SLEEP without an error.
   checkFlag(run);
   progress.committing = true;
-  await sendCommit(session, run, target);
+  await sendCommit(attempt);
   progress.committing = false;
 }
 
-async function failureOf(error: unknown, session: MysqlSession, run: Run, target: MysqlWriteTarget, progress: Progress) {
+async function failureOf(error: unknown, attempt: MysqlAttempt, progress: Progress) {
+  const { session, run, target } = attempt;
   const { errors } = target.engine;
   const { done, begunAt, committing, statements } = progress;
   const subject = `version ${run.step}`;
@@ -81,7 +66,7 @@ async function failureOf(error: unknown, session: MysqlSession, run: Run, target
   if (rolledBack === null || committing) return failed('unknown', `${halfApplied(run.step)}: ${errors.reason(error)}`);
   const isEnded = run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error));
   const ended = isEnded ? cancelFailure(run.control, 'rolled_back', subject) : null;
-  const why = ended?.why ?? whyFailed(error, run, target, { subject, place: subject, begunAt });
+  const why = ended?.why ?? whyFailed(error, attempt, { subject, place: subject, begunAt });
   const stays = [
     ...(done > 0 ? [`statement ${done + 1} of ${statements.length} failed; the first ${done} are applied and stay`] : []),
     ...(rolledBack === 'kept' ? ['changes in tables without transactions stay'] : []),
@@ -92,12 +77,12 @@ async function failureOf(error: unknown, session: MysqlSession, run: Run, target
   return ended ?? failed('rolled_back', why);
 }
 
-function record(session: MysqlSession, run: Run, one: OneMigration, target: MysqlWriteTarget): Promise<StepFailure | null> {
-  return recordApplied(session, run, one, target, {
+function record(attempt: MysqlAttempt, one: OneMigration): Promise<StepFailure | null> {
+  return recordApplied(attempt, one, {
     async write() {
-      await session.run('start transaction read write');
-      await recordVersion(session, run, one, target, 'auto');
+      await attempt.session.run('start transaction read write');
+      await recordVersion(attempt, one, 'auto');
     },
-    commit: (bounded) => commitMigration(session, bounded, target, { at: positionOf(one.migration.version, 1, 1), one }),
+    commit: (bounded) => commitMigration(bounded, one, positionOf(one.migration.version, 1, 1)),
   });
 }

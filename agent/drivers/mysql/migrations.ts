@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { MigrationStatement } from '../../../sql/migration-text.js';
-import type { MigrationDialect, StepFailure } from '../../migrations/dialect.js';
+import type { MigrationDialect, OneMigration, StepFailure } from '../../migrations/dialect.js';
 import { positionOf, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
-import type { MysqlWriteTarget } from './engine.js';
+import type { MysqlAttempt, MysqlWriteTarget } from './engine.js';
 import { isInnodbOnly } from './innodb.js';
 import { type Before, takeBack, variablesOf } from './leftovers.js';
 import { limitMigrationTime, limitTime } from './limits.js';
@@ -19,14 +19,12 @@ export function migrationLockName(database: string): string {
 }
 
 export function createMysqlMigrations(target: MysqlWriteTarget): MigrationDialect<MysqlSession> {
-  const before = new WeakMap<MysqlSession, Before>();
-  const ran = new WeakMap<MysqlSession, readonly MigrationStatement[]>();
+  const migrating = new WeakMap<MysqlSession, Migrating>();
   return {
     async tryLock(session) {
-      const [[database] = []] = await session.query('select database()');
-      const [[taken] = []] = await session.query('select get_lock(?, 0)', [migrationLockName(database ?? '')]);
-      if (taken !== '1') return false;
-      before.set(session, { database: database ?? '', variables: await variablesOf(session) });
+      const database = await takeLock(session);
+      if (database === null) return false;
+      migrating.set(session, { before: { database, variables: await variablesOf(session) }, ran: [] });
       return true;
     },
     async beginRead(session, timeoutSecs) {
@@ -37,29 +35,44 @@ export function createMysqlMigrations(target: MysqlWriteTarget): MigrationDialec
     makeTable: makeTrackingTable,
     readVersions,
     async forget(session) {
-      const state = before.get(session);
-      if (state) await takeBack(session, state, ran.get(session) ?? []);
+      const state = migrating.get(session);
+      if (state) await takeBack(session, state.before, state.ran);
     },
-    async runOne(session, run, one) {
-      const { version, statements } = one.migration;
-      ran.set(session, statements);
-      // Resetting a connection does not change its current database.
-      if (statements.some(({ text }) => /^use\b/i.test(text))) session.distrust();
-      let inTransaction: boolean;
-      try {
-        await limitMigrationTime(session, run.timeoutSecs);
-        if (!one.table.there) await makeTrackingTable(session, one.table);
-        const texts = statements.map(({ text }) => text);
-        inTransaction = statements.every(({ rowsOnly }) => rowsOnly) && (await isInnodbOnly(session, texts));
-      } catch (error) {
-        return notBegun(error, whyFailed(error, run, target, positionOf(version, 1, 1)));
-      }
-      return inTransaction
-        ? await runMigrationInTransaction(session, run, one, target)
-        : await runMigrationOneByOne(session, run, one, target);
+    runOne(session, run, one) {
+      const state = migrating.get(session);
+      if (state) state.ran = one.migration.statements;
+      return runMigration({ session, run, target }, one);
     },
-    repair: (session, run, table, repair) => repairVersion(session, run, { table, repair }, target),
+    repair: (session, run, table, repair) => repairVersion({ session, run, target }, table, repair),
   };
 }
 
-const notBegun = (error: unknown, why: string): StepFailure => ({ failure: failed('not_started', why), error });
+/** What a session was before its migration, and the statements that changed it since. */
+interface Migrating {
+  before: Before;
+  ran: readonly MigrationStatement[];
+}
+
+/** Takes the lock of the session's database and returns that database; null when another session has the lock. */
+async function takeLock(session: MysqlSession): Promise<string | null> {
+  const [[database] = []] = await session.query('select database()');
+  const [[taken] = []] = await session.query('select get_lock(?, 0)', [migrationLockName(database ?? '')]);
+  return taken === '1' ? (database ?? '') : null;
+}
+
+async function runMigration(attempt: MysqlAttempt, one: OneMigration): Promise<StepFailure | null> {
+  const { session, run } = attempt;
+  const { version, statements } = one.migration;
+  // Resetting a connection does not change its current database.
+  if (statements.some(({ text }) => /^use\b/i.test(text))) session.distrust();
+  let inTransaction: boolean;
+  try {
+    await limitMigrationTime(session, run.timeoutSecs);
+    if (!one.table.there) await makeTrackingTable(session, one.table);
+    const texts = statements.map(({ text }) => text);
+    inTransaction = statements.every(({ rowsOnly }) => rowsOnly) && (await isInnodbOnly(session, texts));
+  } catch (error) {
+    return { failure: failed('not_started', whyFailed(error, attempt, positionOf(version, 1, 1))), error };
+  }
+  return inTransaction ? await runMigrationInTransaction(attempt, one) : await runMigrationOneByOne(attempt, one);
+}

@@ -36,8 +36,8 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
         readProblem: await readAccountProblem(reader),
         nameProblem: null,
       })),
-    select: (run) => runInPool(reads, run, errors, (session) => runMysqlSelect(session, run, toRead)),
-    dml: (run) => runInPool(writes, run, errors, (session, onProven) => runMysqlDml(session, run, toWrite, onProven)),
+    select: (run) => runInPool(toRead, run, runMysqlSelect),
+    dml: (run) => runInPool(toWrite, run, runMysqlDml),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),
     explain: (run) =>
       explainInPool(reads, run, errors, {

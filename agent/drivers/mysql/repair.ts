@@ -1,33 +1,26 @@
 import type { OneMigration, StepFailure, TrackingTable } from '../../migrations/dialect.js';
 import { positionOf, undoMigration } from '../../migrations/failures.js';
 import type { MigrationRepair } from '../../migrations/task.js';
-import type { Run } from '../driver.js';
 import { checkFlag, interruptible } from '../guard.js';
-import type { MysqlWriteTarget } from './engine.js';
+import type { MysqlAttempt } from './engine.js';
 import { limitMigrationTime } from './limits.js';
 import { commitMigration } from './migration-tx.js';
-import type { MysqlSession } from './session.js';
 import { changeVersion, hasVersion, makeTrackingTable } from './tracking-table.js';
-
-interface Repairing {
-  table: TrackingTable;
-  repair: MigrationRepair;
-}
 
 /** Adds or removes a version row, with the marker row, in one transaction (MI-42). */
 export async function repairVersion(
-  session: MysqlSession,
-  run: Run,
-  { table, repair }: Repairing,
-  target: MysqlWriteTarget,
+  attempt: MysqlAttempt,
+  table: TrackingTable,
+  repair: MigrationRepair,
 ): Promise<{ changed: boolean } | StepFailure> {
+  const { session, run, target } = attempt;
   const { version } = repair;
   const direction = repair.action === 'mark_applied' ? 'up' : 'down';
   const one: OneMigration = { direction, migration: { version, transactional: true, statements: [] }, table };
   const at = positionOf(version, 1, 1);
   let changed: boolean;
   try {
-    changed = await interruptible(session, run, target, async () => {
+    changed = await interruptible(attempt, async () => {
       await limitMigrationTime(session, run.timeoutSecs);
       if (!table.there) await makeTrackingTable(session, table);
       await session.run('start transaction read write');
@@ -41,7 +34,7 @@ export async function repairVersion(
     });
     checkFlag(run);
   } catch (error) {
-    return await undoMigration(error, session, run, target, at);
+    return await undoMigration(error, attempt, at);
   }
-  return (await commitMigration(session, run, target, { at, one })) ?? { changed };
+  return (await commitMigration(attempt, one, at)) ?? { changed };
 }

@@ -3,7 +3,7 @@ import type { RowsJson } from '../../result-json.js';
 import { cancelStatement } from '../cancel.js';
 import type { Run } from '../driver.js';
 import { rowSink } from '../values.js';
-import type { MysqlTarget } from './engine.js';
+import type { MysqlRead } from './engine.js';
 import { mysqlErrors } from './errors.js';
 import type { MysqlSession } from './session.js';
 import { describeMysqlColumns } from './values.js';
@@ -42,7 +42,7 @@ export async function runForMysqlRows(
 }
 
 /** The rows of a read; stops the server when a limit is reached (AP-71). */
-export async function readMysqlRows(session: MysqlSession, text: string, run: Run, target: MysqlTarget): Promise<RowsJson> {
+export async function readMysqlRows({ session, run, target }: MysqlRead, text: string): Promise<RowsJson> {
   const ended = new AbortController();
   let giveUp: NodeJS.Timeout | undefined;
   const stopSending = (bytes: number) => {

@@ -1,9 +1,8 @@
 import { failure, type Outcome } from '../../outcome.js';
 import { RowsJson } from '../../result-json.js';
-import type { Run } from '../driver.js';
 import type { Report } from '../engine.js';
 import { checkFlag, failedRun, interruptible } from '../guard.js';
-import type { MysqlTarget } from './engine.js';
+import type { MysqlRead } from './engine.js';
 import { mysqlErrors } from './errors.js';
 import { limitTime } from './limits.js';
 import { checkPlan } from './read-plan.js';
@@ -11,16 +10,17 @@ import { readMysqlRows } from './rows.js';
 import type { MysqlSession } from './session.js';
 
 /** Runs a read batch's one query in a read-only transaction that ends with ROLLBACK (AP-26, AP-30, AP-31). */
-export async function runMysqlSelect(session: MysqlSession, run: Run, target: MysqlTarget): Promise<Report> {
+export async function runMysqlSelect(attempt: MysqlRead): Promise<Report> {
   const begunAt = performance.now();
   try {
-    return { outcome: await interruptible(session, run, target, () => readInTransaction(session, run, target)), error: null };
+    return { outcome: await interruptible(attempt, () => readInTransaction(attempt)), error: null };
   } catch (error) {
-    return { outcome: await failedRun(error, session, run, target, begunAt), error };
+    return { outcome: await failedRun(error, attempt, begunAt), error };
   }
 }
 
-async function readInTransaction(session: MysqlSession, run: Run, target: MysqlTarget): Promise<Outcome> {
+async function readInTransaction(attempt: MysqlRead): Promise<Outcome> {
+  const { session, run } = attempt;
   const main = run.statements.find((statement) => statement.kind !== 'setting');
   await session.run('start transaction read only');
   await limitTime(session, run.timeoutSecs);
@@ -33,7 +33,7 @@ async function readInTransaction(session: MysqlSession, run: Run, target: MysqlT
     }
   }
   checkFlag(run);
-  const json = main ? await readMysqlRows(session, main.text, run, target) : new RowsJson([], [], run.limits);
+  const json = main ? await readMysqlRows(attempt, main.text) : new RowsJson([], [], run.limits);
   if (!(await isStillReadOnly(session))) {
     session.distrust();
     return failure('rolled_back', 'driver error: query failed: read-only guard broken');

@@ -1,16 +1,16 @@
 import { failure, type Outcome } from '../../outcome.js';
-import type { Run } from '../driver.js';
 import type { Report } from '../engine.js';
 import { Interrupted } from '../faults.js';
 import { interruptible, runErrorText } from '../guard.js';
 import { committed } from '../written.js';
-import type { PostgresWriteTarget } from './engine.js';
+import type { PostgresAttempt } from './engine.js';
 import { countOf } from './rows.js';
 import { settingsStep } from './select.js';
 import type { PostgresSession } from './session.js';
 
 /** Runs the one statement that cannot run in a transaction; its `open` marker row exists already (AP-33). */
-export async function runOutsideTransaction(session: PostgresSession, run: Run, target: PostgresWriteTarget): Promise<Report> {
+export async function runOutsideTransaction(attempt: PostgresAttempt): Promise<Report> {
+  const { session, run, target } = attempt;
   const begunAt = performance.now();
   let started = false;
   let before: string[] = [];
@@ -19,7 +19,7 @@ export async function runOutsideTransaction(session: PostgresSession, run: Run, 
     before = await invalidIndexes(session);
     let affected = 0;
     for (const statement of run.statements) {
-      const [result] = await interruptible(session, run, target, () => {
+      const [result] = await interruptible(attempt, () => {
         started = true;
         return session.exchange([{ kind: 'run', text: statement.text, onRow: () => {} }]);
       });
@@ -28,21 +28,19 @@ export async function runOutsideTransaction(session: PostgresSession, run: Run, 
     if (run.marker) await session.exchange([target.marker.done(run, affected)]).catch(() => {});
     return { outcome: committed(affected, null), error: null };
   } catch (error) {
-    return { outcome: await failed(error, { session, run, target, begunAt, before, started }), error };
+    return { outcome: await failed(error, attempt, { begunAt, before, started }), error };
   }
 }
 
-interface Failing {
-  session: PostgresSession;
-  run: Run;
-  target: PostgresWriteTarget;
+interface Progress {
   begunAt: number;
+  /** The invalid indexes before the run. */
   before: readonly string[];
   started: boolean;
 }
 
-async function failed(error: unknown, failing: Failing): Promise<Outcome> {
-  const { session, run, target, begunAt, before, started } = failing;
+async function failed(error: unknown, attempt: PostgresAttempt, { begunAt, before, started }: Progress): Promise<Outcome> {
+  const { session, run, target } = attempt;
   const { errors } = target.engine;
   if (!errors.isServerError(error) && !(error instanceof Interrupted)) {
     return failure(started ? 'unknown' : 'not_started', `${started ? 'commit outcome unknown: ' : ''}${errors.errorText(error)}`);
@@ -51,7 +49,7 @@ async function failed(error: unknown, failing: Failing): Promise<Outcome> {
   if (run.marker) await session.exchange([target.marker.remove(run)]).catch(() => {});
   const how = started ? 'rolled_back' : 'not_started';
   const cancelled = run.control.requested && (error instanceof Interrupted || errors.isInterrupt(error));
-  const ended = cancelled ? run.control.confirmed(how, run.timeoutSecs) : failure(how, runErrorText(error, run, begunAt, errors));
+  const ended = cancelled ? run.control.confirmed(how, run.timeoutSecs) : failure(how, runErrorText(error, attempt, begunAt));
   return ended.success ? ended : { ...ended, errorMessage: `${ended.errorMessage}${note}` };
 }
 

@@ -1,9 +1,7 @@
-import type { Run } from '../driver.js';
 import { interruptible } from '../guard.js';
 import { Uncounted } from '../row-bound.js';
-import type { PostgresWriteTarget } from './engine.js';
+import type { PostgresAttempt } from './engine.js';
 import type { Step, StepResult } from './exchange.js';
-import type { PostgresSession } from './session.js';
 
 /**
  * Rows that this session inserted, updated and deleted since it last reported its counters, which never happens inside a
@@ -27,13 +25,8 @@ export function changesOf(result: StepResult | undefined): number {
 }
 
 /** Rows changed since `before` was counted; runs deferred constraint triggers now, so that their changes count. */
-export async function changesSince(
-  before: number,
-  session: PostgresSession,
-  run: Run,
-  target: PostgresWriteTarget,
-): Promise<number> {
+export async function changesSince(before: number, attempt: PostgresAttempt): Promise<number> {
   const steps: Step[] = [{ kind: 'run', text: 'set constraints all immediate' }, countChanges];
-  const results = await interruptible(session, run, target, () => session.exchange(steps));
+  const results = await interruptible(attempt, () => attempt.session.exchange(steps));
   return changesOf(results.at(-1)) - before;
 }

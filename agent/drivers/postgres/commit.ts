@@ -1,22 +1,16 @@
 import { stopAfter } from '../../../lib/deadline.js';
 import { failure, type Outcome } from '../../outcome.js';
 import { type CommitEnd, lookUpCommit } from '../commit-probe.js';
-import type { Run } from '../driver.js';
-import type { PostgresWriteTarget } from './engine.js';
+import type { PostgresAttempt } from './engine.js';
 import type { Step, StepResult } from './exchange.js';
 import type { PostgresSession } from './session.js';
 
 /** Sends COMMIT and returns how it ended; `success` is returned when the change was committed. */
-export async function commit(
-  session: PostgresSession,
-  run: Run,
-  target: PostgresWriteTarget,
-  transaction: TransactionId,
-  success: Outcome,
-): Promise<Outcome> {
-  const end = await settleCommit(session, run, target, (other) => transactionStatus(other, transaction));
+export async function commit(attempt: PostgresAttempt, transaction: TransactionId, success: Outcome): Promise<Outcome> {
+  const end = await settleCommit(attempt, (other) => transactionStatus(other, transaction));
   if (end.found === 'committed') return success;
-  const why = end.error === null ? `driver error: query failed: ${ROLLED_BACK}` : target.engine.errors.errorText(end.error);
+  const why =
+    end.error === null ? `driver error: query failed: ${ROLLED_BACK}` : attempt.target.engine.errors.errorText(end.error);
   return end.found === 'rolled_back' ? failure('rolled_back', why) : failure('unknown', `commit outcome unknown: ${why}`);
 }
 
@@ -25,9 +19,7 @@ export const ROLLED_BACK = 'the database rolled the transaction back';
 
 /** Sends COMMIT; when its answer is lost, `ask` and the marker row are checked on new connections (AP-37). */
 export async function settleCommit(
-  session: PostgresSession,
-  run: Run,
-  target: PostgresWriteTarget,
+  { session, run, target }: PostgresAttempt,
   ask: (other: PostgresSession) => Promise<'committed' | 'rolled_back' | null>,
 ): Promise<CommitEnd> {
   const commitMs = Math.max(run.timeoutSecs * 1000, target.timings.commitProbeMs);

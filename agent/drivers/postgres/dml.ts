@@ -1,7 +1,6 @@
 import type { Outcome } from '../../outcome.js';
 import type { RowsJson } from '../../result-json.js';
 import { beginAttempt } from '../attempt.js';
-import type { Run } from '../driver.js';
 import type { Report } from '../engine.js';
 import { checkFlag, failedRun, interruptible } from '../guard.js';
 import { refuseAboveBound, refuseUnbounded } from '../row-bound.js';
@@ -9,41 +8,37 @@ import { committed } from '../written.js';
 import { runOutsideTransaction } from './auto.js';
 import { changesOf, changesSince, countChanges } from './changed-rows.js';
 import { askTransactionId, commit, type TransactionId, transactionIdOf } from './commit.js';
-import type { PostgresWriteTarget } from './engine.js';
+import type { PostgresAttempt } from './engine.js';
 import type { Step } from './exchange.js';
 import { expectMarked } from './marker.js';
 import { countOf, PREPARED, runForRows } from './rows.js';
 import { settingsStep } from './select.js';
-import type { PostgresSession } from './session.js';
 
 /** Runs all statements or none under the request lock, with a marker row when the job has one (AP-32, AP-33, AP-53 to AP-55). */
-export async function runDml(
-  session: PostgresSession,
-  run: Run,
-  target: PostgresWriteTarget,
-  onProven: () => void,
-): Promise<Report> {
+export async function runDml(attempt: PostgresAttempt, onProven: () => void): Promise<Report> {
+  const { run } = attempt;
   const auto = run.statements.some((statement) => statement.outsideTransaction);
   const unbounded = auto ? refuseUnbounded(run) : null;
   if (unbounded !== null) return { outcome: unbounded, error: null };
-  const ended = await beginAttempt(session, run, target, auto ? 'auto' : 'tx', onProven);
+  const ended = await beginAttempt(attempt, auto ? 'auto' : 'tx', onProven);
   if (ended !== null) return ended;
-  return auto ? await runOutsideTransaction(session, run, target) : await runInTransaction(session, run, target);
+  return auto ? await runOutsideTransaction(attempt) : await runInTransaction(attempt);
 }
 
-async function runInTransaction(session: PostgresSession, run: Run, target: PostgresWriteTarget): Promise<Report> {
+async function runInTransaction(attempt: PostgresAttempt): Promise<Report> {
   const begunAt = performance.now();
   let work: { outcome: Outcome; transaction: TransactionId };
   try {
-    work = await runStatements(session, run, target);
-    checkFlag(run);
+    work = await runStatements(attempt);
+    checkFlag(attempt.run);
   } catch (error) {
-    return { outcome: await failedRun(error, session, run, target, begunAt), error };
+    return { outcome: await failedRun(error, attempt, begunAt), error };
   }
-  return { outcome: await commit(session, run, target, work.transaction, work.outcome), error: null };
+  return { outcome: await commit(attempt, work.transaction, work.outcome), error: null };
 }
 
-async function runStatements(session: PostgresSession, run: Run, target: PostgresWriteTarget) {
+async function runStatements(attempt: PostgresAttempt) {
+  const { session, run, target } = attempt;
   // The steps that begin the transaction travel with the first statement.
   let ahead: Step[] = [{ kind: 'run', text: 'begin read write' }, settingsStep(run.timeoutSecs, true)];
   if (run.marker) ahead.push(target.marker.openStep(run, 'tx'));
@@ -59,7 +54,7 @@ async function runStatements(session: PostgresSession, run: Run, target: Postgre
       withRows ? prepareStep(statement.text) : runStep(statement.text),
     ];
     ahead = [];
-    const last = await interruptible(session, run, target, async () => {
+    const last = await interruptible(attempt, async () => {
       const results = await session.exchange(steps);
       if (run.maxAffectedRows !== null) before ??= changesOf(results[counted]);
       const result = results.at(-1);
@@ -69,7 +64,7 @@ async function runStatements(session: PostgresSession, run: Run, target: Postgre
     refuseAboveBound(run, affected);
     json = last.json;
   }
-  if (before !== null) refuseAboveBound(run, Math.max(affected, await changesSince(before, session, run, target)));
+  if (before !== null) refuseAboveBound(run, Math.max(affected, await changesSince(before, attempt)));
   const end: Step[] = [...ahead, ...(run.marker ? [target.marker.done(run, affected)] : [])];
   const results = await session.exchange([...end, askTransactionId]);
   if (run.marker) expectMarked(results.at(-2));

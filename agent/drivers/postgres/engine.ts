@@ -1,13 +1,15 @@
 import { requestLockKey } from '../../marker.js';
-import type { Engine, Target, WriteTarget } from '../engine.js';
+import type { Attempt, Engine, WriteTarget } from '../engine.js';
 import { sendCancelRequest } from './cancel.js';
 import { postgresErrors } from './errors.js';
 import type { PostgresMarker } from './marker.js';
 import { SEARCHED } from './search-path.js';
 import type { PostgresSession } from './session.js';
 
-export type PostgresTarget = Target<PostgresSession>;
 export type PostgresWriteTarget = WriteTarget<PostgresSession, PostgresMarker>;
+/** A read at work; a write knows its marker table too. */
+export type PostgresRead = Attempt<PostgresSession>;
+export type PostgresAttempt = Attempt<PostgresSession, PostgresWriteTarget>;
 
 export const postgresEngine: Engine<PostgresSession> = {
   errors: postgresErrors,

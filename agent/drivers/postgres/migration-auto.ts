@@ -1,25 +1,18 @@
 import type { OneMigration, StepFailure } from '../../migrations/dialect.js';
 import { cancelFailure, halfApplied, type Position, positionOf, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
-import type { Migration } from '../../migrations/task.js';
 import { recordApplied } from '../../migrations/version-row.js';
-import type { Run } from '../driver.js';
 import { Interrupted } from '../faults.js';
 import { heedOnlyStop, interruptible } from '../guard.js';
 import { invalidIndexes, leftBehind } from './auto.js';
-import type { PostgresWriteTarget } from './engine.js';
+import type { PostgresAttempt } from './engine.js';
 import { commitMigration, recordVersion } from './migration-tx.js';
 import { settingsStep } from './select.js';
-import type { PostgresSession } from './session.js';
 import { makeTrackingTable } from './tracking-table.js';
 
 /** Runs a migration's one statement outside a transaction, then writes its version row (MI-38). */
-export async function runMigrationOutside(
-  session: PostgresSession,
-  run: Run,
-  one: OneMigration,
-  target: PostgresWriteTarget,
-): Promise<StepFailure | null> {
+export async function runMigrationOutside(attempt: PostgresAttempt, one: OneMigration): Promise<StepFailure | null> {
+  const { session, run, target } = attempt;
   const at = positionOf(one.migration.version, 1, 1);
   let before: string[];
   try {
@@ -30,48 +23,49 @@ export async function runMigrationOutside(
     ]);
     before = await invalidIndexes(session);
   } catch (error) {
-    return { failure: failed('not_started', whyFailed(error, run, target, at)), error };
+    return { failure: failed('not_started', whyFailed(error, attempt, at)), error };
   }
-  const failure = await heedOnlyStop(run, (heeding) => runStatement(session, heeding, one, target, before));
-  return failure ?? (await record(session, run, one, target));
+  const failure = await heedOnlyStop(attempt, (heeding) => runStatement(heeding, one, before));
+  return failure ?? (await record(attempt, one));
 }
 
 async function runStatement(
-  session: PostgresSession,
-  run: Run,
+  attempt: PostgresAttempt,
   { migration }: OneMigration,
-  target: PostgresWriteTarget,
   before: readonly string[],
 ): Promise<StepFailure | null> {
   const at = positionOf(migration.version, 1, 1);
+  const mayCommit = migration.statements.some((statement) => statement.mayCommit);
   try {
     for (const { text } of migration.statements) {
       const steps = [{ kind: 'run', text, onRow: () => {} } as const];
-      await interruptible(session, run, target, () => session.exchange(steps));
+      await interruptible(attempt, () => attempt.session.exchange(steps));
     }
     return null;
   } catch (error) {
-    return await failedStatement(error, { session, run, migration, target, at, before });
+    return await failedStatement(error, attempt, { at, mayCommit, before });
   }
 }
 
-interface Failing {
-  session: PostgresSession;
-  run: Run;
-  migration: Migration;
-  target: PostgresWriteTarget;
+interface Progress {
   at: Position;
+  /** Whether the statement may commit a part of its work by itself. */
+  mayCommit: boolean;
+  /** The invalid indexes before the statement. */
   before: readonly string[];
 }
 
-async function failedStatement(error: unknown, failing: Failing): Promise<StepFailure> {
-  const { session, run, migration, target, at, before } = failing;
+async function failedStatement(
+  error: unknown,
+  attempt: PostgresAttempt,
+  { at, mayCommit, before }: Progress,
+): Promise<StepFailure> {
+  const { session, run, target } = attempt;
   const { errors } = target.engine;
-  const why = whyFailed(error, run, target, at);
+  const why = whyFailed(error, attempt, at);
   if (!errors.isServerError(error) && !(error instanceof Interrupted)) {
     return { failure: failed('unknown', `${halfApplied(run.step)}: ${errors.reason(error)}`), error };
   }
-  const mayCommit = migration.statements.some((statement) => statement.mayCommit);
   const outcome = mayCommit ? 'partial' : 'rolled_back';
   const indexes = leftBehind(before, await invalidIndexes(session).catch(() => []));
   const left = mayCommit ? `; what it had committed before that stays${indexes}` : indexes;
@@ -83,13 +77,12 @@ async function failedStatement(error: unknown, failing: Failing): Promise<StepFa
   return { failure: failed(outcome, `${why}${left}`), error };
 }
 
-function record(session: PostgresSession, run: Run, one: OneMigration, target: PostgresWriteTarget): Promise<StepFailure | null> {
-  return recordApplied(session, run, one, target, {
-    async write({ timeoutSecs }) {
-      await session.exchange([{ kind: 'run', text: 'begin read write' }, settingsStep(timeoutSecs, true)]);
-      return await recordVersion(session, run, one, target, 'auto');
+function record(attempt: PostgresAttempt, one: OneMigration): Promise<StepFailure | null> {
+  return recordApplied(attempt, one, {
+    async write({ session, run }) {
+      await session.exchange([{ kind: 'run', text: 'begin read write' }, settingsStep(run.timeoutSecs, true)]);
+      return await recordVersion(attempt, one, 'auto');
     },
-    commit: (bounded, transaction) =>
-      commitMigration(session, bounded, target, { transaction, at: positionOf(one.migration.version, 1, 1), one }),
+    commit: (bounded, transaction) => commitMigration(bounded, one, positionOf(one.migration.version, 1, 1), transaction),
   });
 }

@@ -5,7 +5,7 @@ import type { Run } from '../driver.js';
 import { Unexpected } from '../faults.js';
 import { checkFlag, interruptible } from '../guard.js';
 import { askTransactionId, ROLLED_BACK, settleCommit, type TransactionId, transactionIdOf, transactionStatus } from './commit.js';
-import type { PostgresWriteTarget } from './engine.js';
+import type { PostgresAttempt } from './engine.js';
 import { asServerError } from './errors.js';
 import type { Step } from './exchange.js';
 import { expectMarked } from './marker.js';
@@ -15,12 +15,8 @@ import type { PostgresSession } from './session.js';
 import { changeVersion, lookForVersion, makeTrackingTable } from './tracking-table.js';
 
 /** Runs a migration, its version row and its marker row in one transaction: all or nothing (MI-37). */
-export async function runMigrationInTransaction(
-  session: PostgresSession,
-  run: Run,
-  one: OneMigration,
-  target: PostgresWriteTarget,
-): Promise<StepFailure | null> {
+export async function runMigrationInTransaction(attempt: PostgresAttempt, one: OneMigration): Promise<StepFailure | null> {
+  const { session, run } = attempt;
   const { version, statements } = one.migration;
   let at = positionOf(version, 1, statements.length);
   // The steps that begin the transaction travel with the first statement.
@@ -31,26 +27,21 @@ export async function runMigrationInTransaction(
       at = positionOf(version, index + 1, statements.length);
       const steps: Step[] = [...(index > 0 ? [session.keepReading] : ahead), { kind: 'run', text, onRow: () => {} }];
       ahead = [];
-      await interruptible(session, run, target, () => session.exchange(steps));
+      await interruptible(attempt, () => session.exchange(steps));
     }
     at = positionOf(version, 1, 1);
     // A text may contain only comments.
     if (ahead.length > 0) await session.exchange(ahead);
-    transaction = await interruptible(session, run, target, () => recordVersion(session, run, one, target, 'tx'));
+    transaction = await interruptible(attempt, () => recordVersion(attempt, one, 'tx'));
     checkFlag(run);
   } catch (error) {
-    return await undoMigration(
-      error,
-      session,
-      run,
-      target,
-      at,
-      asServerError(error)?.code === '25001' ? NEEDS_NO_TRANSACTION : '',
-    );
+    const note = asServerError(error)?.code === ACTIVE_TRANSACTION ? NEEDS_NO_TRANSACTION : '';
+    return await undoMigration(error, attempt, at, note);
   }
-  return await commitMigration(session, run, target, { transaction, at, one });
+  return await commitMigration(attempt, one, at, transaction);
 }
 
+const ACTIVE_TRANSACTION = '25001';
 const NEEDS_NO_TRANSACTION = '; it has to be the one statement of a migration with transaction:false';
 
 /** Begins a transaction, and creates the tracking table in it where missing. */
@@ -61,10 +52,8 @@ export function beginSteps(run: Run, table: TrackingTable): Step[] {
 
 /** Writes version row and marker row in the open transaction, and returns its id. */
 export async function recordVersion(
-  session: PostgresSession,
-  run: Run,
+  { session, run, target: { marker } }: PostgresAttempt,
   { direction, migration, table }: OneMigration,
-  { marker }: PostgresWriteTarget,
   mode: 'tx' | 'auto',
 ): Promise<TransactionId> {
   const results = await session.exchange([
@@ -78,25 +67,19 @@ export async function recordVersion(
   return transactionIdOf(results.at(-1));
 }
 
-interface Committing {
-  transaction: TransactionId;
-  at: Position;
-  one: OneMigration;
-}
-
 /** Commits the open transaction; an existing version row also proves the commit (MI-37). */
 export async function commitMigration(
-  session: PostgresSession,
-  run: Run,
-  target: PostgresWriteTarget,
-  { transaction, at, one }: Committing,
+  attempt: PostgresAttempt,
+  one: OneMigration,
+  at: Position,
+  transaction: TransactionId,
 ): Promise<StepFailure | null> {
-  const end = await settleCommit(session, run, target, async (other) => {
+  const end = await settleCommit(attempt, async (other) => {
     const known = await transactionStatus(other, transaction);
     return known ?? ((await versionShows(other, one)) ? 'committed' : null);
   });
   if (end.found === 'committed') return null;
-  const why = end.error === null ? `${at.place}: ${ROLLED_BACK}` : whyFailed(end.error, run, target, at);
+  const why = end.error === null ? `${at.place}: ${ROLLED_BACK}` : whyFailed(end.error, attempt, at);
   const failure = end.found === 'unknown' ? failed('unknown', `commit outcome unknown: ${why}`) : failed('rolled_back', why);
   return { failure, error: end.error };
 }

@@ -19,20 +19,20 @@ export function createPostgresMigrations(target: PostgresWriteTarget): Migration
       return rows[0]?.[0] === 't';
     },
     beginRead: (session, timeoutSecs) =>
-      session.exchange([run('begin transaction isolation level repeatable read read only'), settingsStep(timeoutSecs, true)]),
+      session.exchange([step('begin transaction isolation level repeatable read read only'), settingsStep(timeoutSecs, true)]),
     findTable: findTrackingTable,
     makeTable: (session, table) => session.exchange([makeTrackingTable(table)]),
     readVersions,
     forget: (session) => session.exchange(forgetSteps),
-    runOne: (session, job, one) =>
+    runOne: (session, run, one) =>
       one.migration.transactional
-        ? runMigrationInTransaction(session, job, one, target)
-        : runMigrationOutside(session, job, one, target),
-    repair: (session, job, table, repair) => repairVersion(session, job, { table, repair }, target),
+        ? runMigrationInTransaction({ session, run, target }, one)
+        : runMigrationOutside({ session, run, target }, one),
+    repair: (session, run, table, repair) => repairVersion({ session, run, target }, table, repair),
   };
 }
 
-function run(text: string): Step {
+function step(text: string): Step {
   return { kind: 'run', text };
 }
 
@@ -46,4 +46,4 @@ const forgetSteps = [
   'discard plans',
   'discard temp',
   'discard sequences',
-].map(run);
+].map(step);

@@ -20,15 +20,14 @@ import { DEFAULT_SEARCH_PATH } from './settings.js';
 
 /** A PostgreSQL target with one pool for reads and one for writes. */
 export function createPostgresDriver(database: DatabaseConfig, config: AgentConfig, timings: Timings): Driver {
-  const options = {
-    ...{ max: database.poolMax, maxRowBytes: config.limits.maxRowBytes, connectTimeoutMs: timings.httpConnectMs },
-    searchPath: database.searchPath ?? DEFAULT_SEARCH_PATH,
-  };
+  const searchPath = database.searchPath ?? DEFAULT_SEARCH_PATH;
+  const { maxRowBytes } = config.limits;
+  const options = { max: database.poolMax, maxRowBytes, connectTimeoutMs: timings.httpConnectMs, searchPath };
   const reads = createSessionPool({ ...options, url: database.readUrl, readOnly: true });
   const writes = createSessionPool({ ...options, url: database.url, readOnly: false });
-  const common = { timings, engine, graceMs: timings.deadlineGraceMs };
   const marker = createPostgresMarker(config.marker);
-  const toWrite = { ...common, pool: writes, marker };
+  const toRead = { pool: reads, timings, engine, graceMs: timings.deadlineGraceMs };
+  const toWrite = { ...toRead, pool: writes, marker };
   const toMigrate = { ...toWrite, migrations: createPostgresMigrations(toWrite), lockWaitMs: config.migrationLockWaitMs };
   const kept = { reads, writes, marker, config: config.marker, silentMs: timings.silentMs };
 
@@ -39,9 +38,9 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
         await refusePooler(writer, await another());
         return { readProblem: null, nameProblem: database.searchPath === null ? await ownPathProblem(writer) : null };
       }),
-    select: (run) => runInPool(reads, run, errors, (session) => runSelect(session, run, { ...common, pool: reads })),
+    select: (run) => runInPool(toRead, run, runSelect),
+    dml: (run) => runInPool(toWrite, run, runDml),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),
-    dml: (run) => runInPool(writes, run, errors, (session, onProven) => runDml(session, run, toWrite, onProven)),
     async snapshot(timeoutMs, signal) {
       const limits = { timeoutMs, signal };
       // The configured path is one, but what `$user` means and which schemas are usable depends on the role.

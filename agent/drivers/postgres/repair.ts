@@ -1,32 +1,25 @@
 import type { StepFailure, TrackingTable } from '../../migrations/dialect.js';
 import { positionOf, undoMigration } from '../../migrations/failures.js';
 import type { MigrationRepair } from '../../migrations/task.js';
-import type { Run } from '../driver.js';
 import { checkFlag, interruptible } from '../guard.js';
 import { askTransactionId, type TransactionId, transactionIdOf } from './commit.js';
-import type { PostgresWriteTarget } from './engine.js';
+import type { PostgresAttempt } from './engine.js';
 import { beginSteps, commitMigration } from './migration-tx.js';
-import type { PostgresSession } from './session.js';
 import { changeVersion, lookForVersion } from './tracking-table.js';
-
-interface Repairing {
-  table: TrackingTable;
-  repair: MigrationRepair;
-}
 
 /** Adds or removes a version row, with the marker row, in one transaction (MI-42). */
 export async function repairVersion(
-  session: PostgresSession,
-  run: Run,
-  { table, repair }: Repairing,
-  target: PostgresWriteTarget,
+  attempt: PostgresAttempt,
+  table: TrackingTable,
+  repair: MigrationRepair,
 ): Promise<{ changed: boolean } | StepFailure> {
+  const { session, run, target } = attempt;
   const { version } = repair;
   const direction = repair.action === 'mark_applied' ? 'up' : 'down';
   const at = positionOf(version, 1, 1);
   let work: { changed: boolean; transaction: TransactionId };
   try {
-    work = await interruptible(session, run, target, async () => {
+    work = await interruptible(attempt, async () => {
       const found = await session.exchange([...beginSteps(run, table), lookForVersion(table, version)]);
       const changed = (found.at(-1)?.rows.length === 0) === (direction === 'up');
       const results = await session.exchange([
@@ -38,9 +31,9 @@ export async function repairVersion(
     });
     checkFlag(run);
   } catch (error) {
-    return await undoMigration(error, session, run, target, at);
+    return await undoMigration(error, attempt, at);
   }
   const one = { direction, migration: { version, transactional: true, statements: [] }, table } as const;
   const { transaction, changed } = work;
-  return (await commitMigration(session, run, target, { transaction, at, one })) ?? { changed };
+  return (await commitMigration(attempt, one, at, transaction)) ?? { changed };
 }

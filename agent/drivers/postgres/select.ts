@@ -1,10 +1,9 @@
 import { failure, type Outcome } from '../../outcome.js';
 import { RowsJson } from '../../result-json.js';
-import type { Run } from '../driver.js';
 import type { Report } from '../engine.js';
 import { checkFlag, failedRun, interruptible } from '../guard.js';
 import { refuseOtherPath } from '../search-path.js';
-import type { PostgresTarget } from './engine.js';
+import type { PostgresRead } from './engine.js';
 import type { Step } from './exchange.js';
 import { planProblem } from './read-plan.js';
 import { fetchRows, PREPARED } from './rows.js';
@@ -17,16 +16,16 @@ const GUARD: Step = {
 };
 
 /** Runs a read batch's one query in a read-only transaction that ends with ROLLBACK (AP-26 to AP-29). */
-export async function runSelect(session: PostgresSession, run: Run, target: PostgresTarget): Promise<Report> {
+export async function runSelect(attempt: PostgresRead): Promise<Report> {
   const begunAt = performance.now();
   try {
-    return { outcome: await interruptible(session, run, target, () => readInTransaction(session, run)), error: null };
+    return { outcome: await interruptible(attempt, () => readInTransaction(attempt)), error: null };
   } catch (error) {
-    return { outcome: await failedRun(error, session, run, target, begunAt), error };
+    return { outcome: await failedRun(error, attempt, begunAt), error };
   }
 }
 
-async function readInTransaction(session: PostgresSession, run: Run): Promise<Outcome> {
+async function readInTransaction({ session, run }: PostgresRead): Promise<Outcome> {
   const main = run.statements.find((statement) => statement.kind !== 'setting');
   const settings = run.statements.filter((statement) => statement.kind === 'setting');
   const results = await session.exchange([
