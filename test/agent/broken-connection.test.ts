@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { ConnectFailure } from '../../agent/drivers/driver.js';
-import { createSessionPool } from '../../agent/drivers/postgres/session.js';
+import { createPostgresPool } from '../../agent/drivers/postgres/pool.js';
 
 const message = (type: string, body: Buffer) => {
   const head = Buffer.from(`${type}....`);
@@ -20,7 +20,7 @@ it('AP-I9: a server that dies in the packet that opens a connection ends no agen
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const url = `postgres://someone@127.0.0.1:${port}/shop`;
-  const pool = createSessionPool({ url, readOnly: false, max: 1, maxRowBytes: 1024, connectTimeoutMs: 5000 });
+  const pool = createPostgresPool({ url, readOnly: false, max: 1, maxRowBytes: 1024, connectTimeoutMs: 5000 });
   // Twice, of a pool of one: the place is free again.
   for (let time = 0; time < 2; time++) await expect(pool.acquire()).rejects.toThrow(ConnectFailure);
   await pool.close();

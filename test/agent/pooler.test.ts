@@ -1,19 +1,20 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { createPostgresPool } from '../../agent/drivers/postgres/pool.js';
 import { refusePooler } from '../../agent/drivers/postgres/pooler.js';
-import { createSessionPool, type PostgresSession } from '../../agent/drivers/postgres/session.js';
+import type { PostgresSession } from '../../agent/drivers/postgres/session.js';
 import { startFakeGateway } from '../support/fake-gateway.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { startTestAgent } from '../support/test-agent.js';
 import { createTripwire } from '../support/tripwire.js';
 
 let database: TestDatabase;
-let pool: ReturnType<typeof createSessionPool>;
+let pool: ReturnType<typeof createPostgresPool>;
 let one: PostgresSession;
 let other: PostgresSession;
 
 beforeAll(async () => {
   database = await createEmptyDatabase();
-  pool = createSessionPool({ url: database.url, readOnly: false, max: 1, maxRowBytes: 1000, connectTimeoutMs: 10_000 });
+  pool = createPostgresPool({ url: database.url, readOnly: false, max: 1, maxRowBytes: 1000, connectTimeoutMs: 10_000 });
 });
 beforeEach(async () => {
   [one, other] = await Promise.all([pool.open(), pool.open()]);

@@ -5,7 +5,7 @@ import { mysqlEngine } from '../../agent/drivers/mysql/engine.js';
 import { createMysqlPool } from '../../agent/drivers/mysql/pool.js';
 import type { MysqlSession } from '../../agent/drivers/mysql/session.js';
 import { postgresEngine } from '../../agent/drivers/postgres/engine.js';
-import { createSessionPool } from '../../agent/drivers/postgres/session.js';
+import { createPostgresPool } from '../../agent/drivers/postgres/pool.js';
 import type { Session } from '../../agent/drivers/session.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { createMysqlDatabase } from '../support/mysql.js';
@@ -73,10 +73,10 @@ describe.skipIf(server === null)('a MySQL session whose number another one has a
 
 describe('a PostgreSQL session whose number another one has', () => {
   let database: TestDatabase;
-  let pool: ReturnType<typeof createSessionPool>;
+  let pool: ReturnType<typeof createPostgresPool>;
   beforeAll(async () => {
     database = await createEmptyDatabase();
-    pool = createSessionPool({ ...options, url: database.url });
+    pool = createPostgresPool({ ...options, url: database.url });
   });
   afterAll(async () => {
     await pool?.close();

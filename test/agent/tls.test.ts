@@ -8,7 +8,7 @@ import type { Engine } from '../../agent/drivers/engine.js';
 import { mysqlEngine } from '../../agent/drivers/mysql/engine.js';
 import { createMysqlPool } from '../../agent/drivers/mysql/pool.js';
 import { postgresEngine } from '../../agent/drivers/postgres/engine.js';
-import { createSessionPool } from '../../agent/drivers/postgres/session.js';
+import { createPostgresPool } from '../../agent/drivers/postgres/pool.js';
 import type { Session, SessionPool } from '../../agent/drivers/session.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { otherUser } from '../../dev/postgres-programs.js';
@@ -134,7 +134,7 @@ describe('TLS to a PostgreSQL target', () => {
     const url = Object.assign(new URL(postgres.url('postgres')), { hostname: 'localhost' });
     return `${url.href}?${query}`;
   };
-  const pool = (query: string) => createSessionPool({ ...options, url: address(query) });
+  const pool = (query: string) => createPostgresPool({ ...options, url: address(query) });
   const encrypted = (query: string) => ask(pool(query), 'select ssl from pg_stat_ssl where pid = pg_backend_pid()');
 
   beforeAll(async () => {

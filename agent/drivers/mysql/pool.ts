@@ -14,44 +14,61 @@ const IDLE_MS = 300_000;
 export function createMysqlPool(options: PoolOptions): SessionPool<MysqlSession> {
   const permits = createPermits(options.max);
   const nameCase = createNameCase();
-  const idle = new Map<MysqlSession, NodeJS.Timeout>();
-  let closed = false;
-  const drop = (session: MysqlSession) => {
-    clearTimeout(idle.get(session));
-    idle.delete(session);
-    session.close();
-  };
+  const idle = new IdleSessions();
   const giveBack = (session: MysqlSession, reusable: boolean) => {
-    if (reusable && !closed) idle.set(session, setTimeout(() => drop(session), IDLE_MS).unref());
+    if (reusable) idle.keep(session);
     else session.close();
     permits.give();
-  };
-  /** Skips sessions that ended while idle. */
-  const takeIdle = (): MysqlSession | null => {
-    for (const [session, timer] of [...idle].reverse()) {
-      clearTimeout(timer);
-      idle.delete(session);
-      if (!session.lost) return session;
-      session.close();
-    }
-    return null;
   };
   return {
     async acquire(signal) {
       if (!(await permits.take(signal))) return null;
       try {
-        return takeIdle() ?? (await connect(options, nameCase, giveBack));
+        return idle.take() ?? (await connect(options, nameCase, giveBack));
       } catch (error) {
         permits.give();
         throw error;
       }
     },
     open: () => connect(options, nameCase, (session) => session.close()),
-    async close() {
-      closed = true;
-      for (const session of idle.keys()) drop(session);
-    },
+    close: async () => idle.close(),
   };
+}
+
+/** The sessions that wait for their next job; each ends when it has waited for too long. */
+class IdleSessions {
+  readonly #timers = new Map<MysqlSession, NodeJS.Timeout>();
+  #closed = false;
+
+  keep(session: MysqlSession): void {
+    if (this.#closed) session.close();
+    else this.#timers.set(session, setTimeout(() => this.#drop(session), IDLE_MS).unref());
+  }
+
+  /** The one that worked last; null when none is left. Sessions that ended while idle are dropped. */
+  take(): MysqlSession | null {
+    for (const session of [...this.#timers.keys()].reverse()) {
+      this.#forget(session);
+      if (!session.lost) return session;
+      session.close();
+    }
+    return null;
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const session of this.#timers.keys()) this.#drop(session);
+  }
+
+  #drop(session: MysqlSession): void {
+    this.#forget(session);
+    session.close();
+  }
+
+  #forget(session: MysqlSession): void {
+    clearTimeout(this.#timers.get(session));
+    this.#timers.delete(session);
+  }
 }
 
 async function connect(

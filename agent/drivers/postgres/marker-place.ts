@@ -3,6 +3,15 @@ import { MISSING_TABLE, postgresMarkerDdl } from '../../marker.js';
 import { asServerError } from './errors.js';
 import type { PostgresSession } from './session.js';
 
+/** The SQLSTATEs of a server that ends or starts. */
+const SHUTDOWN = '57P';
+
+/** The marker table as configured. */
+export interface MarkerNames {
+  schema: string | null;
+  table: string;
+}
+
 /** Where marker rows are written, and where older agent versions may have written some. */
 export interface MarkerPlace {
   /** Quoted, with its schema, so that no search path of a text can lead to another table. */
@@ -26,7 +35,7 @@ interface Missing {
  */
 export async function prepareMarkerPlace(
   session: PostgresSession,
-  { schema, table: name }: { schema: string | null; table: string },
+  { schema, table: name }: MarkerNames,
   onlyLook: boolean,
 ): Promise<Prepared> {
   const wanted = schema ?? MARKER_SCHEMA;
@@ -43,9 +52,15 @@ export async function prepareMarkerPlace(
 
 /** The server's error only decides where to look next. */
 async function refusedBy(error: unknown, session: PostgresSession): Promise<Missing> {
-  const server = asServerError(error);
-  if (!server || server.code.startsWith('57P')) throw error;
+  const missing = missingBy(error);
   await session.query('rollback');
+  return missing;
+}
+
+/** What is missing, by the server's error; throws the error when it does not tell, as when the server shuts down. */
+export function missingBy(error: unknown): Missing {
+  const server = asServerError(error);
+  if (!server || server.code.startsWith(SHUTDOWN)) throw error;
   return { problem: `${server.message} (SQLSTATE ${server.code})`, lacks: 'rights' };
 }
 

@@ -12,10 +12,10 @@ import { planStatement } from './explain.js';
 import { createPostgresMarker } from './marker.js';
 import { createPostgresMigrations } from './migrations.js';
 import { ownPathProblem } from './own-path.js';
+import { createPostgresPool } from './pool.js';
 import { refusePooler } from './pooler.js';
 import { askSearchPath } from './search-path.js';
 import { runSelect } from './select.js';
-import { createSessionPool } from './session.js';
 import { DEFAULT_SEARCH_PATH } from './settings.js';
 
 /** A PostgreSQL target with one pool for reads and one for writes. */
@@ -23,8 +23,8 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
   const searchPath = database.searchPath ?? DEFAULT_SEARCH_PATH;
   const { maxRowBytes } = config.limits;
   const options = { max: database.poolMax, maxRowBytes, connectTimeoutMs: timings.httpConnectMs, searchPath };
-  const reads = createSessionPool({ ...options, url: database.readUrl, readOnly: true });
-  const writes = createSessionPool({ ...options, url: database.url, readOnly: false });
+  const reads = createPostgresPool({ ...options, url: database.readUrl, readOnly: true });
+  const writes = createPostgresPool({ ...options, url: database.url, readOnly: false });
   const marker = createPostgresMarker(config.marker);
   const toRead = { pool: reads, timings, engine, graceMs: timings.deadlineGraceMs };
   const toWrite = { ...toRead, pool: writes, marker };

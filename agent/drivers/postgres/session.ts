@@ -1,59 +1,9 @@
-import pg, { type PoolClient } from 'pg';
-import { within } from '../../../lib/deadline.js';
-import { createPermits } from '../../../lib/permits.js';
 import { ConnectionLost, RowTooLarge } from '../faults.js';
-import type { PoolOptions, Session, SessionPool } from '../session.js';
-import { type Backend, connectionConfig, learnBackend, type TappedClient, tappedClient } from './client.js';
-import { asServerError, connectFailure } from './errors.js';
+import type { Session } from '../session.js';
+import type { Backend, TappedClient } from './client.js';
+import { asServerError } from './errors.js';
 import { Exchange, type Step, type StepResult } from './exchange.js';
-import { DEFAULT_SEARCH_PATH, differs, type FixedSettings, fixedSettings } from './settings.js';
-
-const CLOSE_MS = 3000;
-
-/** A pool of sessions that read every text the same way, with the fixed text forms of section 10. */
-export function createSessionPool(options: PoolOptions & { searchPath?: string }): SessionPool<PostgresSession> {
-  const Client = tappedClient(options.maxRowBytes);
-  const fixed = fixedSettings(options.searchPath ?? DEFAULT_SEARCH_PATH, options.readOnly);
-  const config = { ...connectionConfig(options, fixed), Client };
-  const greet = (client: object) => learnBackend(client as TappedClient, fixed, options.connectTimeoutMs);
-  const pool = new pg.Pool({ ...config, max: options.max, idleTimeoutMillis: 300_000, onConnect: greet });
-  // An idle connection that ends leaves the pool by itself.
-  pool.on('error', () => {});
-  // The pool's own queue counts waiting as connecting, and would apply the connect timeout to it.
-  const permits = createPermits(options.max);
-  return {
-    async acquire(signal) {
-      if (!(await permits.take(signal))) return null;
-      try {
-        const client = await pool.connect();
-        const giveBack = (destroy: boolean) => {
-          client.release(destroy);
-          permits.give();
-        };
-        return new PostgresSession(client as PoolClient & TappedClient, fixed, giveBack);
-      } catch (error) {
-        permits.give();
-        throw connectFailure(error);
-      }
-    },
-    async open() {
-      let client: InstanceType<typeof Client> | undefined;
-      try {
-        // Reads the files that the address names.
-        client = new Client(config);
-        await client.connect();
-        await greet(client);
-      } catch (error) {
-        client?.connection.stream.destroy();
-        throw connectFailure(error);
-      }
-      const opened = client;
-      return new PostgresSession(opened, fixed, () => void opened.end().catch(() => {}));
-    },
-    // A session that is never returned must not keep the process alive.
-    close: () => within(pool.end(), CLOSE_MS, undefined),
-  };
-}
+import { differs, type FixedSettings } from './settings.js';
 
 /** One connection, held by one job. */
 export class PostgresSession implements Session {
