@@ -1,19 +1,19 @@
-import { within } from '../lib/deadline.js';
 import { createReleases, type Releases } from '../lib/releases.js';
-import { sleep } from '../lib/sleep.js';
 import { createSqlJudge } from '../sql/judge.js';
 import type { AgentConfig } from './config-values.js';
-import { createDatabases, type Target } from './databases.js';
-import { createExplainJobs, type ExplainJobs } from './explain-jobs.js';
+import { createDatabases } from './databases.js';
+import { drain } from './drain.js';
+import { createExplainJobs } from './explain-jobs.js';
 import { createGatewayClient, type GatewayClient } from './gateway-client.js';
-import { createJobs, type Jobs } from './jobs.js';
-import { createKeyRing } from './key-ring.js';
-import { createFailureLog, type Log } from './log.js';
-import { createPoller, createPollLoop, mayTakeJobs, type Poll, type Wakeable } from './poll-loop.js';
-import { createProbes, type Probes } from './probes.js';
+import { createJobs } from './jobs.js';
+import { createKeyRing, type KeyRing } from './key-ring.js';
+import type { Log } from './log.js';
+import { createPoller, type Poll } from './poll.js';
+import { mayTakeJobs, PollLoop } from './poll-loop.js';
+import { createProbes, createQuiet } from './probes.js';
 import type { PollAnswer } from './protocol.js';
-import { createSchemaSync } from './snapshot-sync.js';
-import { connectAtStart, createStartup, fetchKeysAtStart, StartupError, StoppedEarly, type Tried } from './startup.js';
+import { createSnapshotSync } from './snapshot-sync.js';
+import { connectAtStart, createStartup, fetchKeysAtStart, markAlive, StartupError, StoppedEarly, type Tried } from './startup.js';
 import type { Timings } from './timings.js';
 
 export interface AgentOptions {
@@ -33,7 +33,7 @@ export async function runAgent(options: AgentOptions): Promise<number> {
   const ended = new AbortController();
   try {
     const parts = await open(options, releases);
-    return await work(options, parts, ended.signal);
+    return await work({ ...options, ...parts }, ended.signal);
   } catch (error) {
     if (error instanceof StoppedEarly) return 0;
     if (!(error instanceof StartupError)) throw error;
@@ -67,25 +67,58 @@ async function open(options: AgentOptions, releases: Releases) {
   return { probes, client, judge, databases, quietly };
 }
 
+type Parts = AgentOptions & Awaited<ReturnType<typeof open>>;
+
 /** Runs the startup steps of section 3, the main loop and the drain. */
-async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open>>, ended: AbortSignal): Promise<number> {
-  const { config, log, stop } = options;
-  const { probes, client, databases, quietly } = parts;
-  const startup = createStartup(options);
-  const known = await fetchKeysAtStart(startup, client, options);
-  const keys = createKeyRing(known, { ...options, client, trustedKeys: config.server.trustedKeys, signal: ended });
-  await connectAtStart(startup, databases, options);
+async function work(parts: Parts, ended: AbortSignal): Promise<number> {
+  const { config, log, stop, client, databases } = parts;
+  const startup = createStartup(parts);
+  const known = await fetchKeysAtStart(startup, client, parts);
+  const keys = createKeyRing(known, { ...parts, trustedKeys: config.server.trustedKeys, signal: ended });
+  await connectAtStart(startup, databases, parts);
+  const workers = createWorkers(parts, keys);
+  const { snapshots } = workers;
+  const first = await startup.step('first poll', () => firstPoll(workers.poll, stop));
 
+  const { loop, updateReady } = createLoop(parts, workers, first);
+  databases.watch(ended, () => {
+    updateReady();
+    loop.scopesChanged();
+    snapshots.catchUp();
+  });
+  void keys.keepFresh();
+  updateReady();
+  log.info('agent is ready', { agent: config.agentId, databases: databases.all.length });
+  snapshots.catchUp();
+  workers.syncAsked(first.schema_sync);
+  snapshots.begin();
+  await loop.run();
+  updateReady();
+  const code = await drain(parts, workers);
+  await snapshots.idle();
+  return code;
+}
+
+/** What works on jobs and snapshots; `freedSlot` is what a job calls that has ended. */
+function createWorkers(parts: Parts, keys: KeyRing) {
+  const { databases, stop } = parts;
   const abandoned = new AbortController();
-  const wake: { loop: Wakeable | null } = { loop: null };
-  const onFreedSlot = () => wake.loop?.freedSlot();
-  const schemas = createSchemaSync({ ...options, ...parts }, stop);
-  const onSchemaChanged = (target: Target) => schemas.request(target);
-  const jobs = createJobs({ ...options, ...parts, keys, abandoned: abandoned.signal, onFreedSlot, onSchemaChanged });
-  const explains = createExplainJobs({ ...options, ...parts, keys, abandoned: abandoned.signal, onFreedSlot });
-  const poll = createPoller({ ...options, ...parts, jobs, explains });
-  const first = await startup.step('first poll', () => firstPoll(poll, stop));
+  const freed = { slot: () => {} };
+  const common = { ...parts, keys, abandoned: abandoned.signal, onFreedSlot: () => freed.slot() };
+  const snapshots = createSnapshotSync(parts, stop);
+  const jobs = createJobs({ ...common, onSchemaChanged: (target) => snapshots.request(target) });
+  const explains = createExplainJobs(common);
+  const syncAsked = (asked: PollAnswer['schema_sync']) => {
+    for (const { database, environment } of asked) snapshots.answer(databases.find(database, environment));
+  };
+  return { jobs, explains, snapshots, syncAsked, poll: createPoller({ ...parts, jobs, explains }), freed, abandoned };
+}
 
+type Workers = ReturnType<typeof createWorkers>;
+
+/** The main loop, and what the readiness probe says meanwhile: work may be sent, and a database can be reached. */
+function createLoop(parts: Parts, workers: Workers, first: PollAnswer): { loop: PollLoop; updateReady: () => void } {
+  const { probes, databases, quietly, stop, log } = parts;
   let healthy = mayTakeJobs(first, log);
   const updateReady = () =>
     quietly(() => probes.setReady(healthy && !stop.aborted && databases.all.some((one) => !one.degraded)));
@@ -93,28 +126,10 @@ async function work(options: AgentOptions, parts: Awaited<ReturnType<typeof open
     healthy = now;
     updateReady();
   };
-  const onSchemasAsked = (asked: PollAnswer['schema_sync']) => {
-    for (const { database, environment } of asked) schemas.answer(databases.find(database, environment));
-  };
-  const told = { setHealthy, onSchemasAsked, onTurn: updateReady };
-  const loop = createPollLoop({ ...options, ...parts, jobs, explains, poll, healthy, ...told }, stop);
-  wake.loop = loop;
-  databases.watch(ended, () => {
-    updateReady();
-    loop.scopesChanged();
-    schemas.catchUp();
-  });
-  void keys.keepFresh();
-  updateReady();
-  log.info('agent is ready', { agent: config.agentId, databases: databases.all.length });
-  schemas.catchUp();
-  onSchemasAsked(first.schema_sync);
-  schemas.begin();
-  await loop.run();
-  quietly(() => probes.setReady(false));
-  const code = await drain(options, { jobs, explains }, poll, abandoned);
-  await schemas.idle();
-  return code;
+  const told = { setHealthy, onSnapshotsAsked: workers.syncAsked, onTurn: updateReady };
+  const loop = new PollLoop({ ...parts, ...workers, ...told, healthy }, stop);
+  workers.freed.slot = () => loop.freedSlot();
+  return { loop, updateReady };
 }
 
 export function createClient({ config, version, timings }: Pick<AgentOptions, 'config' | 'version' | 'timings'>): GatewayClient {
@@ -122,72 +137,9 @@ export function createClient({ config, version, timings }: Pick<AgentOptions, 'c
   return createGatewayClient({ url, token, ca, userAgent: `svc-agent/${version}`, connectTimeoutMs: timings.httpConnectMs });
 }
 
-/**
- * Runs a write to a probe file and only logs a failure, such as a missing folder or a full disk. The supervisor notices it too,
- * and jobs must not end because of it.
- */
-function createQuiet({ log, timings }: Pick<AgentOptions, 'log' | 'timings'>): (write: () => void) => void {
-  const failures = createFailureLog(log, timings.summaryMs);
-  return (write) => {
-    try {
-      write();
-      failures.succeeded();
-    } catch (error) {
-      failures.failed('probe file not written', { why: (error as NodeJS.ErrnoException).code });
-    }
-  };
-}
-
-function markAlive(probes: Probes, directory: string): void {
-  try {
-    probes.alive();
-    // A killed process leaves its file behind.
-    probes.setReady(false);
-  } catch {
-    throw new StartupError(`the liveness file cannot be written in ${directory} (probes.dir)`);
-  }
-}
-
 async function firstPoll(poll: Poll, signal: AbortSignal): Promise<Tried<PollAnswer>> {
   const result = await poll({ limit: 0, explainLimit: 0, waitMs: 0, draining: false, signal });
   if (result.ok) return { ok: true, value: result.answer };
   const hard = result.status !== null && result.status >= 400 && result.status < 500 && result.status !== 429;
   return { ok: false, hard, why: result.why, retryAfterMs: result.retryAfterMs };
-}
-
-/** Tells the server, lets running jobs finish, and cancels them when that takes too long (AP-17, AP-18). */
-async function drain(
-  options: AgentOptions,
-  { jobs, explains }: { jobs: Jobs; explains: ExplainJobs },
-  poll: Poll,
-  abandoned: AbortController,
-): Promise<number> {
-  const { config, timings, log, stopNow } = options;
-  log.info('agent is stopping', { jobs: config.maxConcurrentTasks - jobs.free });
-  const lastWord = () =>
-    poll({
-      limit: 0,
-      explainLimit: 0,
-      waitMs: 0,
-      draining: true,
-      signal: AbortSignal.any([stopNow, AbortSignal.timeout(timings.stopGraceMs)]),
-    });
-  const told = lastWord();
-  const drained = await within(
-    Promise.all([jobs.idle(), explains.idle()]).then(() => true),
-    config.drainTimeoutMs,
-    false,
-    stopNow,
-  );
-  await told;
-  if (drained) {
-    await lastWord();
-    return 0;
-  }
-  log.error('running jobs are cancelled', { jobs: config.maxConcurrentTasks - jobs.free });
-  jobs.cancelAll();
-  await within(jobs.idle(), timings.stopGraceMs, undefined);
-  abandoned.abort(new Error('agent stopped'));
-  await sleep(0);
-  return 1;
 }

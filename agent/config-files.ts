@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
-import type { Variables } from '../lib/expansion.js';
+import { expandText, type Variables } from '../lib/expansion.js';
 
 /** What reading a configuration needs: the base for relative paths, the environment, and a place to report mistakes. */
 export interface Reading {
@@ -22,6 +22,30 @@ export function readToml(file: string): { toml: unknown } | { problem: string } 
       return { problem: `${file}:${error.line}:${error.column}: ${error.message.split('\n', 1)[0]}` };
     return { problem: `${file}: ${unreadable(error)}` };
   }
+}
+
+/**
+ * Copies the parsed file with the variables in its string values expanded (AP-01). `report` gets the dotted key and the reason of
+ * each value that cannot be expanded.
+ */
+export function expandValues(
+  value: unknown,
+  variables: Variables,
+  report: (key: string, why: string) => void,
+  key = '',
+): unknown {
+  if (typeof value === 'string') {
+    const expanded = expandText(value, variables);
+    if ('text' in expanded) return expanded.text;
+    report(key, expanded.problem);
+    return '';
+  }
+  if (Array.isArray(value)) return value.map((item, index) => expandValues(item, variables, report, `${key}[${index}]`));
+  if (value === null || typeof value !== 'object' || value instanceof Date) return value;
+  const entries = Object.entries(value).map(([name, member]) => {
+    return [name, expandValues(member, variables, report, key === '' ? name : `${key}.${name}`)];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** The value of `key`, given directly or in the file that `<key>_file` names; giving both is a mistake (AP-01). */

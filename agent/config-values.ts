@@ -36,7 +36,7 @@ export interface AgentConfig {
   };
   limits: { maxRows: number; maxResultBytes: number; maxRowBytes: number };
   marker: { mode: 'auto' | 'required' | 'off'; schema: string | null; table: string; retentionDays: number };
-  schemaSync: { enabled: boolean; onStartup: boolean; intervalMs: number };
+  snapshotSync: { enabled: boolean; onStartup: boolean; intervalMs: number };
   probes: { dir: string; listen: ListenAddress | null };
   log: { level: 'error' | 'warn' | 'info' | 'debug'; format: 'text' | 'json' };
   databases: DatabaseConfig[];

@@ -3,10 +3,9 @@ import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import type { Variables } from '../lib/expansion.js';
 import { readDatabases, readServer } from './config-addresses.js';
-import { type Reading, readToml } from './config-files.js';
+import { expandValues, type Reading, readToml } from './config-files.js';
 import { type AgentToml, agentToml, LOG_FORMATS, LOG_LEVELS } from './config-schema.js';
 import type { AgentConfig } from './config-values.js';
-import { expandValues } from './expansion.js';
 
 /** An unusable configuration; the message names the file and every wrong key. */
 export class AgentConfigError extends Error {}
@@ -27,22 +26,12 @@ export function loadAgentConfig(file: string, variables: Variables): AgentConfig
 }
 
 function build(toml: AgentToml, reading: Reading): AgentConfig {
-  const { report } = reading;
   const databases = readDatabases(toml, reading);
-  if (databases.length === 0) report('databases', 'at least one [databases.<name>.<environment>] is needed');
+  if (databases.length === 0) reading.report('databases', 'at least one [databases.<name>.<environment>] is needed');
   return {
     agentId: toml.agent_id ?? hostname(),
-    maxConcurrentTasks: toml.max_concurrent_tasks,
-    maxConcurrentExplains: toml.max_concurrent_explains,
-    pollWaitMs: toml.poll_wait_ms,
-    pollIntervalMs: toml.poll_interval_ms,
-    drainTimeoutMs: toml.drain_timeout_secs * 1000,
-    statementTimeoutSecs: toml.statement_timeout_secs,
-    maxStatementTimeoutSecs: toml.max_statement_timeout_secs,
     operations: toml.operations,
-    resultRetryMs: toml.result_retry_secs * 1000,
-    fenceWaitMs: toml.fence_wait_secs * 1000,
-    migrationLockWaitMs: toml.migration_lock_wait_secs * 1000,
+    ...workOf(toml),
     startup: {
       retryInitialMs: toml.startup_retry_initial_ms,
       retryMaxMs: toml.startup_retry_max_ms,
@@ -60,7 +49,7 @@ function build(toml: AgentToml, reading: Reading): AgentConfig {
       table: toml.marker.table,
       retentionDays: toml.marker.retention_days,
     },
-    schemaSync: {
+    snapshotSync: {
       enabled: toml.schema_sync.enabled,
       onStartup: toml.schema_sync.sync_on_startup,
       intervalMs: toml.schema_sync.interval_secs * 1000,
@@ -71,6 +60,22 @@ function build(toml: AgentToml, reading: Reading): AgentConfig {
       format: fromVariable('SVC_LOG_FORMAT', LOG_FORMATS, reading) ?? toml.log.format,
     },
     databases,
+  };
+}
+
+/** How much work at once, and how long the parts of it may take. */
+function workOf(toml: AgentToml) {
+  return {
+    maxConcurrentTasks: toml.max_concurrent_tasks,
+    maxConcurrentExplains: toml.max_concurrent_explains,
+    pollWaitMs: toml.poll_wait_ms,
+    pollIntervalMs: toml.poll_interval_ms,
+    drainTimeoutMs: toml.drain_timeout_secs * 1000,
+    statementTimeoutSecs: toml.statement_timeout_secs,
+    maxStatementTimeoutSecs: toml.max_statement_timeout_secs,
+    resultRetryMs: toml.result_retry_secs * 1000,
+    fenceWaitMs: toml.fence_wait_secs * 1000,
+    migrationLockWaitMs: toml.migration_lock_wait_secs * 1000,
   };
 }
 

@@ -45,10 +45,9 @@ const maxBytes = { dryRun: 2 * 1024 * 1024 - 1024, preflight: 262_144 };
 const maxAttempts = 5;
 
 export function createExplainJobs(dependencies: ExplainJobsDependencies): ExplainJobs {
-  const { config, client, timings, log, abandoned } = dependencies;
+  const { config, log } = dependencies;
   const running = new Set<Promise<void>>();
   let preflights = 0;
-
   /** Takes a slot until `work` ends; only logs its failures. */
   const occupy = (work: Promise<void>) => {
     const done = work
@@ -59,15 +58,6 @@ export function createExplainJobs(dependencies: ExplainJobsDependencies): Explai
       });
     running.add(done);
   };
-  const claim = async (id: string): Promise<z.output<typeof dryRunClaimAnswer> | 'taken' | 'refused'> => {
-    try {
-      const answer = await client.post(`/api/agent/dry-run/${id}/claim`, null, { timeoutMs: timings.httpMs, signal: abandoned });
-      if (answer.status === 200) return dryRunClaimAnswer.parse(answer.body);
-      return answer.status === 409 || answer.status === 404 ? 'taken' : 'refused';
-    } catch {
-      return 'refused';
-    }
-  };
   return {
     get free() {
       return config.maxConcurrentExplains - running.size;
@@ -75,36 +65,64 @@ export function createExplainJobs(dependencies: ExplainJobsDependencies): Explai
     get preflights() {
       return preflights;
     },
-    startDryRun: (job, agentId) =>
-      new Promise((resolve) => {
-        const work = async () => {
-          const claimed = await claim(job.id);
-          resolve(claimed === 'refused' ? 'refused' : 'claimed');
-          if (typeof claimed === 'string') return;
-          const until = performance.now() + dryRunClaimMs;
-          const task = { ...job, kind: 'dry_run', token: claimed.explain_token, agentId, timeoutMs: dryRunMs } as const;
-          const explained = await explainSigned(task, dependencies);
-          const send = { path: `/api/agent/dry-run/${job.id}/result`, head: { claim_token: claimed.claim_token }, until };
-          await submit(send, limited(explained, maxBytes.dryRun), dependencies);
-        };
-        occupy(work());
-      }),
+    async startDryRun(job, agentId) {
+      const claiming = claimDryRun(job.id, dependencies);
+      occupy(
+        claiming.then((claimed) =>
+          typeof claimed === 'string' ? undefined : runDryRun({ ...job, agentId }, claimed, dependencies),
+        ),
+      );
+      return (await claiming) === 'refused' ? 'refused' : 'claimed';
+    },
     startPreflight(job, answer) {
-      const until = performance.now() + remainingMs(job, answer.server_time);
-      const work = async () => {
-        if (performance.now() >= until) return;
-        const given = { kind: 'preflight', token: job.explain_token, agentId: answer.agent_id } as const;
-        const explained = await explainSigned({ ...job, ...given, timeoutMs: job.timeout_ms }, dependencies);
-        const head = { job_id: job.id, claim_token: job.claim_token };
-        await submit({ path: '/api/agent/preflight-result', head, until }, limited(explained, maxBytes.preflight), dependencies);
-      };
       preflights++;
-      occupy(work().finally(() => preflights--));
+      occupy(runPreflight(job, answer, dependencies).finally(() => preflights--));
     },
     async idle() {
       while (running.size > 0) await Promise.all(running);
     },
   };
+}
+
+type DryRunClaim = z.output<typeof dryRunClaimAnswer>;
+
+/** `taken`: the job is another agent's, or gone. Never throws. */
+async function claimDryRun(
+  id: string,
+  { client, timings, abandoned }: ExplainJobsDependencies,
+): Promise<DryRunClaim | 'taken' | 'refused'> {
+  try {
+    const answer = await client.post(`/api/agent/dry-run/${id}/claim`, null, { timeoutMs: timings.httpMs, signal: abandoned });
+    if (answer.status === 200) return dryRunClaimAnswer.parse(answer.body);
+    return answer.status === 409 || answer.status === 404 ? 'taken' : 'refused';
+  } catch {
+    return 'refused';
+  }
+}
+
+async function runDryRun(
+  job: DryRunJob & { agentId: string },
+  claimed: DryRunClaim,
+  dependencies: ExplainJobsDependencies,
+): Promise<void> {
+  const until = performance.now() + dryRunClaimMs;
+  const task = { ...job, kind: 'dry_run', token: claimed.explain_token, timeoutMs: dryRunMs } as const;
+  const explained = await explainSigned(task, dependencies);
+  const send = { path: `/api/agent/dry-run/${job.id}/result`, head: { claim_token: claimed.claim_token }, until };
+  await submit(send, limited(explained, maxBytes.dryRun), dependencies);
+}
+
+async function runPreflight(
+  job: PreflightJob,
+  { agent_id: agentId, server_time: serverTime }: Pick<PollAnswer, 'agent_id' | 'server_time'>,
+  dependencies: ExplainJobsDependencies,
+): Promise<void> {
+  const until = performance.now() + remainingMs(job, serverTime);
+  if (performance.now() >= until) return;
+  const task = { ...job, kind: 'preflight', token: job.explain_token, agentId, timeoutMs: job.timeout_ms } as const;
+  const explained = await explainSigned(task, dependencies);
+  const send = { path: '/api/agent/preflight-result', head: { job_id: job.id, claim_token: job.claim_token }, until };
+  await submit(send, limited(explained, maxBytes.preflight), dependencies);
 }
 
 interface SignedTask extends Omit<ExplainTask, 'signal'> {

@@ -65,11 +65,7 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
       const entry: Running = { offered, since: performance.now(), control: new CancelControl(cancelTextOf(offered.operation)) };
       running.add(entry);
       const claim = await claimJob(offered, dependencies);
-      const newest = (id: string) => isNewest(id, dependencies, dependencies.abandoned);
-      const job = claim && {
-        ...{ claim, agentId, control: entry.control, strangers: [] },
-        isNewest: () => newest(claim.execution_id),
-      };
+      const job = claim && claimedJob(claim, agentId, entry.control, dependencies);
       const work = job ? runClaimed(job, { ...dependencies, started }) : Promise.resolve();
       const done = work.finally(() => {
         running.delete(entry);
@@ -86,6 +82,11 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
       if (running.size > 0) await new Promise<void>((resolve) => whenIdle.add(resolve));
     },
   };
+}
+
+function claimedJob(claim: ClaimAnswer, agentId: string, control: CancelControl, dependencies: JobsDependencies): ClaimedJob {
+  const isNewestAttempt = () => isNewest(claim.execution_id, dependencies, dependencies.abandoned);
+  return { claim, agentId, control, strangers: [], isNewest: isNewestAttempt };
 }
 
 const cancelTextOf = (operation: string) =>

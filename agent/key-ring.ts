@@ -65,48 +65,34 @@ export interface KeyRing {
   keepFresh(): Promise<void>;
 }
 
+interface RingDependencies {
+  client: GatewayClient;
+  timings: Timings;
+  trustedKeys: readonly string[] | null;
+  log: Log;
+  signal: AbortSignal;
+}
+
 /** The public keys an agent knows, starting with those fetched at startup (ET-27). */
-export function createKeyRing(
-  initial: KeysById,
-  dependencies: {
-    client: GatewayClient;
-    timings: Timings;
-    trustedKeys: readonly string[] | null;
-    log: Log;
-    signal: AbortSignal;
-  },
-): KeyRing {
-  const { client, timings, log, signal } = dependencies;
-  const tellOthers = createOtherKeysLog(log);
-  let keys = initial;
-  let fetchedAt = Number.NEGATIVE_INFINITY;
+export function createKeyRing(initial: KeysById, dependencies: RingDependencies): KeyRing {
+  const { timings, log, signal } = dependencies;
+  const known: Known = { keys: initial, fetchedAt: Number.NEGATIVE_INFINITY, tellOthers: createOtherKeysLog(log) };
   let running: Promise<void> | null = null;
-  const load = async () => {
-    await sleep(Math.max(0, fetchedAt + timings.keyRefreshAtMostEveryMs - performance.now()), signal);
-    if (signal.aborted) return;
-    fetchedAt = performance.now();
-    const fetched = await fetchKeys(client, dependencies, signal);
-    if (fetched.ok) {
-      // Empty when no listed key is trusted: a key that left the list may have been stolen.
-      keys = fetched.keys;
-      tellOthers(fetched.others);
-    } else if (!signal.aborted) log.warn('public keys not refreshed', { why: fetched.why });
-  };
   const refresh = () => {
-    running ??= load().finally(() => {
+    running ??= fetchAgain(known, dependencies).finally(() => {
       running = null;
     });
     return running;
   };
   return {
     get keys() {
-      return keys;
+      return known.keys;
     },
     refresh,
     async refreshFor(token) {
       const read = readTokenFields(token);
       const keyId = 'fields' in read ? read.fields.get('key_id') : undefined;
-      if (typeof keyId === 'string' && !keys.has(keyId)) await refresh();
+      if (typeof keyId === 'string' && !known.keys.has(keyId)) await refresh();
     },
     async keepFresh() {
       while (!signal.aborted) {
@@ -115,4 +101,23 @@ export function createKeyRing(
       }
     },
   };
+}
+
+interface Known {
+  keys: KeysById;
+  fetchedAt: number;
+  tellOthers: (others: readonly string[]) => void;
+}
+
+async function fetchAgain(known: Known, dependencies: RingDependencies): Promise<void> {
+  const { client, timings, log, signal } = dependencies;
+  await sleep(Math.max(0, known.fetchedAt + timings.keyRefreshAtMostEveryMs - performance.now()), signal);
+  if (signal.aborted) return;
+  known.fetchedAt = performance.now();
+  const fetched = await fetchKeys(client, dependencies, signal);
+  if (fetched.ok) {
+    // Empty when no listed key is trusted: a key that left the list may have been stolen.
+    known.keys = fetched.keys;
+    known.tellOthers(fetched.others);
+  } else if (!signal.aborted) log.warn('public keys not refreshed', { why: fetched.why });
 }

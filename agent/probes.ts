@@ -1,7 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import type { ListenAddress } from './listen-address.js';
+import { createFailureLog, type Log } from './log.js';
 import { makeFolder, removeOwn, touchOwn } from './probe-files.js';
+import type { Timings } from './timings.js';
 
 export interface Probes {
   /** Marks the process as alive; throws when the file cannot be written (section 3) or is not ours (HD-93). */
@@ -58,4 +60,20 @@ function removeQuietly(path: string): void {
   } catch {
     // Not our file.
   }
+}
+
+/**
+ * Runs a write to a probe file and only logs a failure, such as a missing folder or a full disk. The supervisor notices it too,
+ * and jobs must not end because of it.
+ */
+export function createQuiet({ log, timings }: { log: Log; timings: Timings }): (write: () => void) => void {
+  const failures = createFailureLog(log, timings.summaryMs);
+  return (write) => {
+    try {
+      write();
+      failures.succeeded();
+    } catch (error) {
+      failures.failed('probe file not written', { why: (error as NodeJS.ErrnoException).code });
+    }
+  };
 }

@@ -8,7 +8,7 @@ import { cutErrorText } from './outcome.js';
 import { NoSnapshot, SnapshotTooLarge } from './snapshot/no-snapshot.js';
 import type { Timings } from './timings.js';
 
-export interface SchemaSync {
+export interface SnapshotSync {
   /** Syncs connected databases not synced yet: at startup, and when one is back (AP-65). */
   catchUp(): void;
   /** Syncs all databases at every interval from now on. */
@@ -22,7 +22,7 @@ export interface SchemaSync {
 }
 
 interface Dependencies {
-  config: Pick<AgentConfig, 'schemaSync'>;
+  config: Pick<AgentConfig, 'snapshotSync'>;
   client: GatewayClient;
   databases: Databases;
   timings: Timings;
@@ -32,35 +32,19 @@ interface Dependencies {
 const MAX_BODY_BYTES = 10_485_760;
 const SEND_ATTEMPTS = 4;
 
-/** Reports database schemas to the server; syncs of one database never overlap. */
-export function createSchemaSync(dependencies: Dependencies, stop: AbortSignal): SchemaSync {
+/** Reports snapshots of the databases to the server; syncs of one database never overlap. */
+export function createSnapshotSync(dependencies: Dependencies, stop: AbortSignal): SnapshotSync {
   const { config, databases, log } = dependencies;
-  const { enabled, onStartup, intervalMs } = config.schemaSync;
+  const { enabled, onStartup, intervalMs } = config.snapshotSync;
   const synced = new Set<Target>();
-  const running = new Map<Target, { again: boolean; done: Promise<void> }>();
   const send = createSender(dependencies, stop);
-
-  const run = async (target: Target, entry: { again: boolean }) => {
-    do {
-      entry.again = false;
-      const body = await collect(target, dependencies, stop);
-      if (await send(target, body)) synced.add(target);
-    } while (entry.again && !stop.aborted);
-    running.delete(target);
+  const sync = async (target: Target) => {
+    const body = await collect(target, dependencies, stop);
+    if (await send(target, body)) synced.add(target);
   };
+  const syncs = createSyncs(sync, log, stop);
   const request = (target: Target) => {
-    if (!enabled || stop.aborted) return;
-    const entry = running.get(target);
-    if (entry) {
-      entry.again = true;
-      return;
-    }
-    const started = { again: false, done: Promise.resolve() };
-    running.set(target, started);
-    started.done = run(target, started).catch((error: Error) => {
-      running.delete(target);
-      log.error('schema sync failed in the agent', { database: target.name, why: error.name });
-    });
+    if (enabled && !stop.aborted) syncs.start(target);
   };
   // The server refuses databases that the polls do not name, and a disconnected one has nothing to report.
   const connected = () => databases.all.filter((target) => !target.degraded);
@@ -70,10 +54,41 @@ export function createSchemaSync(dependencies: Dependencies, stop: AbortSignal):
       if (onStartup) for (const target of connected()) if (!synced.has(target)) request(target);
     },
     answer(target) {
-      if (target && !target.degraded && !running.has(target)) request(target);
+      if (target && !target.degraded && !syncs.isRunning(target)) request(target);
     },
     begin() {
       if (enabled && intervalMs > 0) void repeat(() => connected().forEach(request), intervalMs, stop);
+    },
+    idle: () => syncs.idle(),
+  };
+}
+
+/** Runs `sync` in the background, once at a time for each target; one that is asked for meanwhile runs after that. */
+function createSyncs(sync: (target: Target) => Promise<void>, log: Log, stop: AbortSignal) {
+  const running = new Map<Target, { again: boolean; done: Promise<void> }>();
+  const run = async (target: Target, entry: { again: boolean }) => {
+    try {
+      do {
+        entry.again = false;
+        await sync(target);
+      } while (entry.again && !stop.aborted);
+    } finally {
+      running.delete(target);
+    }
+  };
+  return {
+    isRunning: (target: Target) => running.has(target),
+    start(target: Target) {
+      const entry = running.get(target);
+      if (entry) {
+        entry.again = true;
+        return;
+      }
+      const started = { again: false, done: Promise.resolve() };
+      running.set(target, started);
+      started.done = run(target, started).catch((error: Error) =>
+        log.error('schema sync failed in the agent', { database: target.name, why: error.name }),
+      );
     },
     async idle() {
       await Promise.all([...running.values()].map(({ done }) => done));
@@ -91,7 +106,7 @@ async function repeat(work: () => void, everyMs: number, stop: AbortSignal): Pro
 /** The body of a sync; null when the agent stops. */
 async function collect(target: Target, { timings, log }: Dependencies, stop: AbortSignal): Promise<string | null> {
   try {
-    const snapshot = await target.driver.snapshot(timings.schemaMs, stop);
+    const snapshot = await target.driver.snapshot(timings.snapshotMs, stop);
     const body = bodyOf(target, { status: 'ready', snapshot, error_message: null });
     if (Buffer.byteLength(body) > MAX_BODY_BYTES) throw new SnapshotTooLarge();
     return body;

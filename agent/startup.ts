@@ -6,6 +6,7 @@ import { ConnectFailure } from './drivers/driver.js';
 import type { GatewayClient } from './gateway-client.js';
 import { fetchKeys } from './key-ring.js';
 import { createFailureLog, type Log } from './log.js';
+import type { Probes } from './probes.js';
 import type { Timings } from './timings.js';
 import { createOtherKeysLog, type KeysById } from './trusted-keys.js';
 
@@ -56,6 +57,17 @@ export function createStartup({ config, timings, log, stop }: Dependencies): Sta
       }
     },
   };
+}
+
+/** The first step: without this file the supervisor would take the agent for dead. */
+export function markAlive(probes: Probes, directory: string): void {
+  try {
+    probes.alive();
+    // A killed process leaves its file behind.
+    probes.setReady(false);
+  } catch {
+    throw new StartupError(`the liveness file cannot be written in ${directory} (probes.dir)`);
+  }
 }
 
 /** `--check` says this too. */

@@ -28,8 +28,8 @@ export interface Timings {
   /** The same for a read on MySQL (AP-30). */
   mysqlReadGraceMs: number;
   stopGraceMs: number;
-  /** How long collecting a schema may take (AP-61). */
-  schemaMs: number;
+  /** How long collecting a snapshot may take (AP-61). */
+  snapshotMs: number;
   markerCleanupMs: number;
 }
 
@@ -55,6 +55,6 @@ export const defaultTimings: Timings = {
   deadlineGraceMs: 2000,
   mysqlReadGraceMs: 5000,
   stopGraceMs: 10_000,
-  schemaMs: 30_000,
+  snapshotMs: 30_000,
   markerCleanupMs: 86_400_000,
 };

@@ -15,7 +15,11 @@ const MAX_LIST_BYTES = 1_048_576;
  * The tables of the session's database that its account sees (AP-61, AP-62, AP-64), read in one read-only transaction; takes at
  * most `timeoutMs`. Throws NoDatabaseNamed, the server's error, SnapshotTooLarge, or Interrupted when the signal aborts.
  */
-export async function collectMysqlSchema(session: MysqlSession, timeoutMs: number, signal: AbortSignal): Promise<SchemaSnapshot> {
+export async function collectMysqlSnapshot(
+  session: MysqlSession,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<SchemaSnapshot> {
   return await endAfter(session, { timeoutMs, signal }, async () => {
     await limitTime(session, timeoutMs / 1000);
     await session.run(`set session group_concat_max_len = ${MAX_LIST_BYTES}`);

@@ -13,7 +13,7 @@ import { byTable, checkSize, type Row, text } from './rows.js';
  * `timeoutMs`. `writePath` is the write role's path as JSON text; null when that role is the same. Throws the server's error,
  * SnapshotTooLarge, or Interrupted when the signal aborts.
  */
-export async function collectPostgresSchema(
+export async function collectPostgresSnapshot(
   session: PostgresSession,
   writePath: string | null,
   { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },

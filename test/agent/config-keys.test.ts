@@ -180,9 +180,9 @@ const rows: Record<string, () => Row> = {
     bad: [['x; drop table y', 'is no plain identifier']],
   }),
   'marker.retention_days': () => integer(1, (c) => c.marker.retentionDays, 180, 400),
-  'schema_sync.enabled': () => flag((c) => c.schemaSync.enabled, false),
-  'schema_sync.sync_on_startup': () => flag((c) => c.schemaSync.onStartup, false),
-  'schema_sync.interval_secs': () => integer(0, (c) => c.schemaSync.intervalMs, 3_600_000, 60, 60_000),
+  'schema_sync.enabled': () => flag((c) => c.snapshotSync.enabled, false),
+  'schema_sync.sync_on_startup': () => flag((c) => c.snapshotSync.onStartup, false),
+  'schema_sync.interval_secs': () => integer(0, (c) => c.snapshotSync.intervalMs, 3_600_000, 60, 60_000),
   'probes.dir': () => ({
     ...{ seen: (c) => c.probes.dir, fallback: join(directory, 'state'), good: 'probes', means: join(directory, 'probes') },
     bad: [['', 'is empty']],

@@ -6,7 +6,7 @@ import { Interrupted } from '../../agent/drivers/faults.js';
 import { postgresErrors } from '../../agent/drivers/postgres/errors.js';
 import { createGatewayClient, type GatewayClient } from '../../agent/gateway-client.js';
 import { SnapshotTooLarge } from '../../agent/snapshot/no-snapshot.js';
-import { createSchemaSync } from '../../agent/snapshot-sync.js';
+import { createSnapshotSync } from '../../agent/snapshot-sync.js';
 import { defaultTimings } from '../../agent/timings.js';
 import type { SchemaSnapshot } from '../../domain/snapshot.js';
 import { sleep } from '../../lib/sleep.js';
@@ -43,14 +43,14 @@ function targetOf(look: Look, over: Partial<Target> = {}): Target {
   return { name: 'shop/staging', database: 'shop', environment: 'staging', degraded: false, driver, ...over } as Target;
 }
 
-function syncOf(targets: Target[], schemaSync: Partial<AgentConfig['schemaSync']> = {}) {
+function syncOf(targets: Target[], snapshotSync: Partial<AgentConfig['snapshotSync']> = {}) {
   const note =
     (level: string) =>
     (message: string, fields: object = {}) =>
       lines.push(`${level} ${message} ${JSON.stringify(fields)}`);
-  return createSchemaSync(
+  return createSnapshotSync(
     {
-      config: { schemaSync: { enabled: true, onStartup: true, intervalMs: 0, ...schemaSync } },
+      config: { snapshotSync: { enabled: true, onStartup: true, intervalMs: 0, ...snapshotSync } },
       client,
       databases: { all: targets } as unknown as Databases,
       timings: { ...defaultTimings, resultBackoffMs: [1] },

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
 import { createDatabases } from '../../agent/databases.js';
 import { createGatewayClient } from '../../agent/gateway-client.js';
-import { createSchemaSync } from '../../agent/snapshot-sync.js';
+import { createSnapshotSync } from '../../agent/snapshot-sync.js';
 import { defaultTimings } from '../../agent/timings.js';
 import type { TestApi } from '../support/api.js';
 import { table } from '../support/snapshots.js';
@@ -152,7 +152,7 @@ describe('what the agent itself sends', () => {
     });
     const config = loadAgentConfig(await agentFile(api.stateDir, api.database.url), {});
     const databases = createDatabases({ config, timings: defaultTimings, log: silent });
-    const sync = createSchemaSync(
+    const sync = createSnapshotSync(
       { config, client, databases, timings: defaultTimings, log: silent },
       new AbortController().signal,
     );

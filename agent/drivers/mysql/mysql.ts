@@ -1,6 +1,6 @@
 import type { AgentConfig, DatabaseConfig } from '../../config-values.js';
 import { migrateInPool } from '../../migrations/migrate.js';
-import { collectMysqlSchema } from '../../snapshot/mysql.js';
+import { collectMysqlSnapshot } from '../../snapshot/mysql.js';
 import type { Timings } from '../../timings.js';
 import type { Driver } from '../driver.js';
 import { explainInPool, runInPool, snapshotInPool } from '../pooled.js';
@@ -46,7 +46,8 @@ export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig,
       }),
     errorText: errors.errorText,
     // Not with the read account: MariaDB hides constraints from accounts that can only SELECT.
-    snapshot: (timeoutMs, signal) => snapshotInPool(writes, signal, (session) => collectMysqlSchema(session, timeoutMs, signal)),
+    snapshot: (timeoutMs, signal) =>
+      snapshotInPool(writes, signal, (session) => collectMysqlSnapshot(session, timeoutMs, signal)),
     deleteOldMarkers: () => deleteOldMarkers(kept),
     async close() {
       await Promise.all([reads.close(), writes.close()]);

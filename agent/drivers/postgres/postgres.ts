@@ -1,6 +1,6 @@
 import type { AgentConfig, DatabaseConfig } from '../../config-values.js';
 import { migrateInPool } from '../../migrations/migrate.js';
-import { collectPostgresSchema } from '../../snapshot/postgres.js';
+import { collectPostgresSnapshot } from '../../snapshot/postgres.js';
 import type { Timings } from '../../timings.js';
 import type { Driver } from '../driver.js';
 import { explainInPool, runInPool, snapshotInPool } from '../pooled.js';
@@ -45,7 +45,7 @@ export function createPostgresDriver(database: DatabaseConfig, config: AgentConf
       const limits = { timeoutMs, signal };
       // The configured path is one, but what `$user` means and which schemas are usable depends on the role.
       const writePath = database.readUrl === database.url ? null : await askSearchPath(writes, limits);
-      return snapshotInPool(reads, signal, (session) => collectPostgresSchema(session, writePath, limits));
+      return snapshotInPool(reads, signal, (session) => collectPostgresSnapshot(session, writePath, limits));
     },
     explain: (run) =>
       explainInPool(reads, run, errors, {
