@@ -90,7 +90,10 @@ export function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig
         if (isListedCall(name.split('.').at(-1) ?? ''))
           reading.report(`${key}.explain_functions.${at}`, 'is never planned before approval');
       return {
-        ...{ database, environment, url: url ?? '', readUrl: readUrl ?? '' },
+        database,
+        environment,
+        url: url ?? '',
+        readUrl: readUrl ?? '',
         searchPath: one.search_path ?? null,
         poolMax: one.pool_max ?? poolDefault,
         explainFunctions: one.explain_functions,

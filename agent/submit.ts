@@ -66,7 +66,10 @@ async function tryOnce(post: () => ReturnType<GatewayClient['post']>): Promise<T
 function bodyOf(submission: Submission): object | StreamedBody {
   const { outcome, fence, durationMs, strangers, attempts } = submission;
   const common = {
-    ...{ success: outcome.success, outcome: outcome.outcome, fence, duration_ms: Math.round(durationMs) },
+    success: outcome.success,
+    outcome: outcome.outcome,
+    fence,
+    duration_ms: Math.round(durationMs),
     ...(strangers.length === 0 ? {} : { marker_mismatches: strangers.map(mismatchOf) }),
   };
   if (!outcome.success) {

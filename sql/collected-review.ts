@@ -23,7 +23,13 @@ export interface ReviewedMigration {
 export const maxHits = 1000;
 
 export const noReview = (): ReviewedMigration => ({
-  ...{ statements: 0, hits: [], counts: {}, changesRows: false, ddl: false, bypassable: true, understood: true },
+  statements: 0,
+  hits: [],
+  counts: {},
+  changesRows: false,
+  ddl: false,
+  bypassable: true,
+  understood: true,
 });
 
 export function addReviewed(migration: ReviewedMigration, statement: ReviewedStatement): void {

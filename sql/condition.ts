@@ -34,7 +34,9 @@ export const anyOf = (parts: readonly Condition[]): Condition => ({ kind: 'or', 
 export const notOf = (part: Condition): Condition => ({ kind: 'not', part });
 export const compare = (operator: Comparison, left: Condition, right: Condition): Condition => ({
   kind: 'compare',
-  ...{ operator, left, right },
+  operator,
+  left,
+  right,
 });
 export const other = (name: string, parts: readonly Condition[]): Condition => ({ kind: 'other', name, parts });
 

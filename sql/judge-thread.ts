@@ -54,64 +54,79 @@ export function createJudgeThread(judges: ThreadFor, given: Partial<ThreadLimits
   // A text is redacted after it was judged, for a call that is already running. The judging limits therefore bound these too.
   const redacting = createFairQueue<Waiting>({ total: Number.POSITIVE_INFINITY, perCaller: Number.POSITIVE_INFINITY });
   const next = () => redacting.next() ?? judging.next();
-  let worker: Worker | null = null;
+  const thread = new ReplacedThread(judges, limits);
   let working = false;
-  let closed = false;
-
-  const stop = async (): Promise<void> => {
-    const stopping = worker;
-    worker = null;
-    await stopping?.terminate();
-  };
-  const start = async (): Promise<Worker | null> => {
-    const starting = startWorker(judges);
-    worker = starting;
-    starting.once('exit', () => {
-      if (worker === starting) worker = null;
-    });
-    return (await receive(starting, limits.startMs)) === null ? null : starting;
-  };
-  const runNow = async (task: Task): Promise<ThreadAnswer> => {
-    if (closed) return { ok: false, why: 'the judge is closed', busy: true };
-    const running = worker ?? (await start());
-    if (running === null) {
-      await stop();
-      return { ok: false, why: 'the judging thread does not start', busy: true };
-    }
-    // The thread keeps the process alive only while it works.
-    running.ref();
-    running.postMessage(task);
-    const report = await receive(running, task.kind === 'migrations' ? limits.bundleMs : limits.textMs);
-    if (report === null) {
-      await stop();
-      return { ok: false, why: 'judging took too long or too much memory' };
-    }
-    running.unref();
-    if (report.worn) await stop();
-    return { ok: true, answer: report.answer };
-  };
   const work = async (): Promise<void> => {
     if (working) return;
     working = true;
     for (let one = next(); one !== undefined; one = next()) {
       const late = performance.now() - one.since > limits.waitMs;
-      one.resolve(late ? busy : await runNow(one.task).catch(() => ({ ok: false, why: 'the judging thread failed' })));
+      one.resolve(late ? busy : await thread.run(one.task).catch(() => ({ ok: false, why: 'the judging thread failed' })));
     }
     working = false;
   };
-  const run = (task: Task, caller: string): Promise<ThreadAnswer> =>
-    new Promise((resolve) => {
-      const queue = task.kind === 'redact' ? redacting : judging;
-      queue.add(caller, { task, since: performance.now(), resolve })?.resolve(busy);
-      void work();
-    });
   return {
-    run,
-    close: async () => {
-      closed = true;
-      await stop();
-    },
+    run: (task, caller) =>
+      new Promise((resolve) => {
+        const queue = task.kind === 'redact' ? redacting : judging;
+        queue.add(caller, { task, since: performance.now(), resolve })?.resolve(busy);
+        void work();
+      }),
+    close: () => thread.close(),
   };
+}
+
+/** One thread after another: the next one starts with the first task after the last one failed or was worn. */
+class ReplacedThread {
+  readonly #judges: ThreadFor;
+  readonly #limits: ThreadLimits;
+  #worker: Worker | null = null;
+  #closed = false;
+
+  constructor(judges: ThreadFor, limits: ThreadLimits) {
+    this.#judges = judges;
+    this.#limits = limits;
+  }
+
+  async run(task: Task): Promise<ThreadAnswer> {
+    if (this.#closed) return { ok: false, why: 'the judge is closed', busy: true };
+    const running = this.#worker ?? (await this.#start());
+    if (running === null) {
+      await this.#stop();
+      return { ok: false, why: 'the judging thread does not start', busy: true };
+    }
+    // The thread keeps the process alive only while it works.
+    running.ref();
+    running.postMessage(task);
+    const report = await receive(running, task.kind === 'migrations' ? this.#limits.bundleMs : this.#limits.textMs);
+    if (report === null) {
+      await this.#stop();
+      return { ok: false, why: 'judging took too long or too much memory' };
+    }
+    running.unref();
+    if (report.worn) await this.#stop();
+    return { ok: true, answer: report.answer };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#stop();
+  }
+
+  async #start(): Promise<Worker | null> {
+    const starting = startWorker(this.#judges);
+    this.#worker = starting;
+    starting.once('exit', () => {
+      if (this.#worker === starting) this.#worker = null;
+    });
+    return (await receive(starting, this.#limits.startMs)) === null ? null : starting;
+  }
+
+  async #stop(): Promise<void> {
+    const stopping = this.#worker;
+    this.#worker = null;
+    await stopping?.terminate();
+  }
 }
 
 /** The next message, or null if the thread ends or is silent for too long. */

@@ -1,7 +1,7 @@
 import type { Dialect } from '../domain/statement.js';
 import { type Answer, createEngine, type Task } from './engine.js';
 import { maxTextBytes } from './judge-text.js';
-import { createJudgeThread, type ThreadAnswer } from './judge-thread.js';
+import { createJudgeThread, type JudgeThread, type ThreadAnswer } from './judge-thread.js';
 import type { MigrationText, MigrationVerdict, ReviewedVerdict } from './migration-text.js';
 import { unparsable } from './redact-text.js';
 import type { ReservedNames } from './reserved-table.js';
@@ -45,48 +45,59 @@ const mysqlRoom = { total: 512, perCaller: 128 };
  * whoever the caller is; the default limits suit a server with many callers.
  */
 export async function createSqlJudge(room?: number): Promise<SqlJudge> {
-  const engine = await createEngine();
   const given = room === undefined ? null : { total: room, perCaller: room };
-  const long = createJudgeThread('postgresql', given ?? {});
-  const mysql = createJudgeThread('mysql', given ?? mysqlRoom);
-  const ask = async (task: Task, caller: string): Promise<ThreadAnswer> => {
-    try {
-      if (isForMysql(task)) return await mysql.run(task, caller);
-      const bytes = task.kind === 'migrations' ? bytesOf(task.texts) : Buffer.byteLength(task.text);
-      // A text above the limit is refused before it is parsed.
-      if (bytes > maxLocalBytes && bytes <= maxTextBytes) return await long.run(task, caller);
-      return { ok: true, answer: await engine(task) };
-    } catch {
-      return { ok: false, why: 'the parser failed' };
-    }
-  };
-  const askBundle = async (task: Task, caller: string): Promise<MigrationVerdict | ReviewedVerdict> => {
-    const asked = await ask(task, caller);
-    if (!asked.ok) return { ...noVerdict, reason: asked.why, ...(asked.busy ? { busy: true } : {}) };
-    return isMigrationVerdict(asked.answer) ? asked.answer : noVerdict;
+  const threads: Threads = {
+    own: await createEngine(),
+    long: createJudgeThread('postgresql', given ?? {}),
+    mysql: createJudgeThread('mysql', given ?? mysqlRoom),
   };
   return {
     judge: async (text, options, caller = '') => {
-      const asked = await ask({ kind: 'judge', text, options }, caller);
+      const asked = await ask(threads, { kind: 'judge', text, options }, caller);
       if (!asked.ok) return asked.busy ? { ...notUnderstood(asked.why), busy: true } : notUnderstood(asked.why);
       return isVerdict(asked.answer) ? asked.answer : notUnderstood('no verdict');
     },
     judgeMigrations: async (texts, dialect, caller = '', names = {}) => {
-      const verdict = await askBundle({ kind: 'migrations', texts, dialect, names, review: false }, caller);
+      const verdict = await askBundle(threads, { kind: 'migrations', texts, dialect, names, review: false }, caller);
       return verdict.ok && 'reviewed' in verdict ? noVerdict : verdict;
     },
     reviewMigrations: async (texts, dialect, caller = '') => {
-      const verdict = await askBundle({ kind: 'migrations', texts, dialect, names: {}, review: true }, caller);
+      const verdict = await askBundle(threads, { kind: 'migrations', texts, dialect, names: {}, review: true }, caller);
       return verdict.ok && 'migrations' in verdict ? noVerdict : verdict;
     },
     redact: async (text, dialect, caller = '') => {
-      const asked = await ask({ kind: 'redact', text, dialect }, caller);
+      const asked = await ask(threads, { kind: 'redact', text, dialect }, caller);
       return asked.ok && typeof asked.answer === 'string' ? asked.answer : unparsable;
     },
     close: async () => {
-      await Promise.all([long.close(), mysql.close()]);
+      await Promise.all([threads.long.close(), threads.mysql.close()]);
     },
   };
+}
+
+/** Who may judge a text: the caller's own thread, or one of two others. */
+interface Threads {
+  own: (task: Task) => Promise<Answer>;
+  long: JudgeThread;
+  mysql: JudgeThread;
+}
+
+async function ask({ own, long, mysql }: Threads, task: Task, caller: string): Promise<ThreadAnswer> {
+  try {
+    if (isForMysql(task)) return await mysql.run(task, caller);
+    const bytes = task.kind === 'migrations' ? bytesOf(task.texts) : Buffer.byteLength(task.text);
+    // A text above the limit is refused before it is parsed.
+    if (bytes > maxLocalBytes && bytes <= maxTextBytes) return await long.run(task, caller);
+    return { ok: true, answer: await own(task) };
+  } catch {
+    return { ok: false, why: 'the parser failed' };
+  }
+}
+
+async function askBundle(threads: Threads, task: Task, caller: string): Promise<MigrationVerdict | ReviewedVerdict> {
+  const asked = await ask(threads, task, caller);
+  if (!asked.ok) return { ...noVerdict, reason: asked.why, ...(asked.busy ? { busy: true } : {}) };
+  return isMigrationVerdict(asked.answer) ? asked.answer : noVerdict;
 }
 
 const noVerdict = { ok: false, at: 0, key: 'sql', reason: 'no verdict' } as const;

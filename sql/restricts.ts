@@ -49,8 +49,14 @@ function plain({ part, negated }: Choice): Condition {
 }
 
 const opposites: Readonly<Record<Comparison, Comparison>> = {
-  ...({ '=': '<>', '<>': '=', '<': '>=', '>=': '<', '>': '<=', '<=': '>' } as const),
-  ...{ same: 'distinct', distinct: 'same' },
+  '=': '<>',
+  '<>': '=',
+  '<': '>=',
+  '>=': '<',
+  '>': '<=',
+  '<=': '>',
+  same: 'distinct',
+  distinct: 'same',
 };
 
 function restrictsAlone(condition: Condition, negated: boolean): boolean {

@@ -37,7 +37,11 @@ export function reviewMigrations(
   const blocking = counted.filter(([code]) => effective[code] === 'block');
   const rulesBypassable = blocking.length > 0 && blocking.every(([code]) => !isFirm(code));
   return {
-    ...{ findings: findings.slice(0, maxHits), found, parseFailed, blocked: blocking.length > 0, rulesBypassable },
+    findings: findings.slice(0, maxHits),
+    found,
+    parseFailed,
+    blocked: blocking.length > 0,
+    rulesBypassable,
     bypassable: rulesBypassable && reviewed.every(({ bypassable }) => bypassable),
   };
 }

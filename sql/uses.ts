@@ -3,8 +3,13 @@ import { builtInOfMysql } from './mysql/built-ins.js';
 import { builtInOfPostgres } from './postgres/built-ins.js';
 
 export const noUses = (): Uses => ({
-  ...{ functions: [], operators: [], types: [], fields: [], columns: [] },
-  ...{ valueQuery: false, lookup: false },
+  functions: [],
+  operators: [],
+  types: [],
+  fields: [],
+  columns: [],
+  valueQuery: false,
+  lookup: false,
 });
 
 /**
@@ -40,7 +45,9 @@ export function shownName(kind: 'functions' | 'operators' | 'types', { schema, n
 export function distinctUses({ functions, operators, types, fields, columns, ...rest }: Uses): Uses {
   return {
     ...rest,
-    ...{ functions: distinct(functions), operators: distinct(operators), types: distinct(types) },
+    functions: distinct(functions),
+    operators: distinct(operators),
+    types: distinct(types),
     fields: [...new Set(fields)],
     columns: columns && [...new Set(columns)],
   };

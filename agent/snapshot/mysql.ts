@@ -95,8 +95,11 @@ function columnOf([name, type, nullable, fallback, generated]: Row): SnapshotTab
 type Action = NonNullable<SnapshotConstraint['on_delete']>;
 
 const actions: Record<string, Action> = {
-  ...{ CASCADE: 'CASCADE', RESTRICT: 'RESTRICT', 'NO ACTION': 'NO_ACTION' },
-  ...{ 'SET NULL': 'SET_NULL', 'SET DEFAULT': 'SET_DEFAULT' },
+  CASCADE: 'CASCADE',
+  RESTRICT: 'RESTRICT',
+  'NO ACTION': 'NO_ACTION',
+  'SET NULL': 'SET_NULL',
+  'SET DEFAULT': 'SET_DEFAULT',
 };
 
 function keyOf([name, columns, schema, table, referenced]: Row, rules: ReadonlyMap<string, Row>): SnapshotConstraint {

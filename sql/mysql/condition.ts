@@ -181,13 +181,18 @@ function insideOf({ from, to }: Range, { statement }: MysqlScope): Range | null 
 const isQuery = ({ from }: Range, { statement }: MysqlScope): boolean =>
   /^(SELECT|WITH|TABLE|VALUES)$/.test(upperAt(statement, from));
 
-function listOf(range: Range, scope: MysqlScope): Range[] {
-  return split(range, scope, new Set([',']));
-}
+const listOf = (range: Range, scope: MysqlScope): Range[] => split(range, scope, new Set([',']));
 
 const comparing = new Set(['=', '<', '>', '!']);
 const comparisons: Readonly<Record<string, Comparison>> = {
-  ...({ '=': '=', '<>': '<>', '!=': '<>', '<': '<', '>': '>', '<=': '<=', '>=': '>=', '<=>': 'same' } as const),
+  '=': '=',
+  '<>': '<>',
+  '!=': '<>',
+  '<': '<',
+  '>': '>',
+  '<=': '<=',
+  '>=': '>=',
+  '<=>': 'same',
 };
 const tested = new Set(['TRUE', 'FALSE', 'NULL', 'UNKNOWN']);
 const caseWords = new Set(['WHEN', 'THEN', 'ELSE']);

@@ -1,14 +1,15 @@
 import type { Answer, Task } from '../engine.js';
-import { judgeText } from '../judge-text.js';
+import { type CutText, judgeText } from '../judge-text.js';
 import { judgeMigrations } from '../migration-text.js';
 import { refuseFor } from '../reasons.js';
 import type { JudgeOptions, Verdict } from '../verdict.js';
-import { cutMysql } from './cut.js';
+import { judgeMysqlStatement } from './judge-statement.js';
 import { lexMysql } from './lexer.js';
 import { cutMysqlMigration } from './migration.js';
 import { seesMore } from './second-opinion.js';
 import { loadSecondParser, type SecondParser } from './second-parser.js';
 import { isWithinReach } from './second-reach.js';
+import { cutStatements } from './statement.js';
 
 export interface MysqlEngine {
   /** The verdict of a MySQL text. Rejects when the text broke the second parser, which breaks the thread too. */
@@ -38,4 +39,20 @@ function judgeMysql(second: SecondParser, text: string, options: JudgeOptions): 
   const trees = lexed.ok && isWithinReach(text, lexed.tokens) ? second.parse(text) : null;
   const more = trees === null ? null : seesMore(verdict, trees);
   return more === null ? verdict : refuseFor('not understood', `it can be read in two ways, a second parser sees ${more}`);
+}
+
+/** Splits a MySQL text with our own lexer. A slice runs from a statement's first token to its last. */
+export function cutMysql(text: string): CutText {
+  const lexed = lexMysql(text);
+  if (!lexed.ok) return lexed;
+  const statements = cutStatements(lexed.tokens);
+  if (typeof statements === 'string') return { ok: false, message: statements };
+  return {
+    ok: true,
+    statements: statements.map((statement) => {
+      const [first, last] = [statement.tokens[0], statement.tokens.at(-1)];
+      const slice = text.slice(first?.start, last?.end);
+      return (limits) => judgeMysqlStatement(statement, slice, limits);
+    }),
+  };
 }

@@ -39,7 +39,11 @@ export function fixedIn(statement: MysqlStatement, write: MysqlWrite): FixedColu
 }
 
 const scopeIn = (statement: MysqlStatement, { main, references }: MysqlWrite, isCopy: MysqlScope['isCopy']): MysqlScope => ({
-  ...{ statement, references, inner: false, isCopy, read: readMysqlCondition },
+  statement,
+  references,
+  inner: false,
+  isCopy,
+  read: readMysqlCondition,
   work: { depth: 0, tokens: 4_000 + maxReads * statement.tokens.length },
   targets: new Set(main.map(shownAs)),
 });

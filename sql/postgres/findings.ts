@@ -20,8 +20,13 @@ interface Notes extends Findings {
 /** Visits every node, whatever field holds it and whether or not it is tagged (SQ-5). */
 export function findIn(tag: string, body: Tree): Findings {
   const found: Notes = {
-    ...{ changesRows: false, locksRows: false, listedCall: false, intoTable: false, stranger: null },
-    ...{ functionInFrom: false, listedColumn: false },
+    changesRows: false,
+    locksRows: false,
+    listedCall: false,
+    intoTable: false,
+    stranger: null,
+    functionInFrom: false,
+    listedColumn: false,
   };
   note(found, tag, body);
   found.stranger = null;

@@ -26,7 +26,9 @@ export function reviewedOf(tag: string, body: TreeNode): ReviewedStatement {
 
 /** A statement that is refused elsewhere is taken to run nothing of its inside. */
 const assumedForm = (tag: string): Form => ({
-  ...{ kind: 'ddl', type: 'DDL', inside: 'defined' },
+  kind: 'ddl',
+  type: 'DDL',
+  inside: 'defined',
   class: tag === 'VariableSetStmt' ? 'setting' : 'ddl',
 });
 

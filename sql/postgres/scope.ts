@@ -37,16 +37,14 @@ export interface Written {
 export function conditionOf(written: Written, where: Tree | undefined, read: Scope['read']): Condition {
   const table = tableOf(written.relation) ?? { schema: null, name: '' };
   const plain: Scope = {
-    ...{
-      table,
-      read,
-      met: { copy: false },
-      looks: { left: maxLooks },
-      queries: written.queries,
-      target: aliasOf(nodeOf(written.relation)),
-      inner: false,
-      joined: false,
-    },
+    table,
+    read,
+    met: { copy: false },
+    looks: { left: maxLooks },
+    queries: written.queries,
+    target: aliasOf(nodeOf(written.relation)),
+    inner: false,
+    joined: false,
     copies: new Map(),
   };
   const scope = { ...plain, copies: copiesIn(written.sources, plain) };

@@ -39,7 +39,13 @@ export async function connectMysql(address: MysqlAddress, maxRowBytes: number, c
   const { host, port, user, password, database } = address;
   const ssl = await tlsOptions(address);
   const options: ConnectionOptions = {
-    ...{ host, port, user, password, multipleStatements: false, disableEval: true, trace: false },
+    host,
+    port,
+    user,
+    password,
+    multipleStatements: false,
+    disableEval: true,
+    trace: false,
     ...(database === null ? {} : { database }),
     ...(ssl === null ? {} : { ssl }),
     charset: 'UTF8MB4_GENERAL_CI',

@@ -24,7 +24,8 @@ export function fixedSettings(
     ...(isMariadb ? [['check_constraint_checks', '1'] as const, ['sql_if_exists', '0'] as const] : []),
   ] as const;
   const values = [
-    ...[['time_zone', '+00:00'] as const, ['autocommit', '1'] as const],
+    ['time_zone', '+00:00'] as const,
+    ['autocommit', '1'] as const,
     ...meaning,
     ...(readOnly ? [[readOnlyVariable, '1'] as const] : []),
   ] as const;

@@ -2,8 +2,17 @@ import type { MysqlSession } from './session.js';
 
 /** Privileges that change no data. */
 const harmless = new Set([
-  ...['USAGE', 'SELECT', 'SHOW VIEW', 'SHOW DATABASES', 'PROCESS', 'REPLICATION CLIENT', 'BINLOG MONITOR', 'SLAVE MONITOR'],
-  ...['REPLICA MONITOR', 'SHOW_ROUTINE', 'SHOW CREATE ROUTINE'],
+  'USAGE',
+  'SELECT',
+  'SHOW VIEW',
+  'SHOW DATABASES',
+  'PROCESS',
+  'REPLICATION CLIENT',
+  'BINLOG MONITOR',
+  'SLAVE MONITOR',
+  'REPLICA MONITOR',
+  'SHOW_ROUTINE',
+  'SHOW CREATE ROUTINE',
 ]);
 
 /** The privileges beyond reading in a line of SHOW GRANTS; a granted role's privileges are not listed there. */

@@ -1,6 +1,6 @@
+import { connect } from 'node:net';
 import { requestLockKey } from '../../marker.js';
 import type { Attempt, Engine, WriteTarget } from '../engine.js';
-import { sendCancelRequest } from './cancel.js';
 import { postgresErrors } from './errors.js';
 import type { PostgresMarker } from './marker.js';
 import { SEARCHED } from './search-path.js';
@@ -33,4 +33,21 @@ export const postgresEngine: Engine<PostgresSession> = {
 function ask(admin: PostgresSession, { backend }: PostgresSession, expression: string): Promise<unknown[]> {
   const text = `select ${expression} from pg_catalog.pg_stat_activity where pid = $1::int and backend_start::text = $2`;
   return admin.query(text, [backend.pid, backend.since]);
+}
+
+const CANCEL_REQUEST_CODE = 80_877_102;
+
+/** Sends the protocol's cancel request: 16 bytes on a new connection, which the server closes without an answer. */
+function sendCancelRequest(target: PostgresSession['cancelTarget'], timeoutMs: number): void {
+  const { host, port, processId, secretKey } = target;
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+  const message = new DataView(new ArrayBuffer(16));
+  message.setInt32(0, 16);
+  message.setInt32(4, CANCEL_REQUEST_CODE);
+  message.setInt32(8, processId);
+  message.setInt32(12, secretKey);
+  socket.setTimeout(timeoutMs, () => socket.destroy());
+  socket.on('error', () => {});
+  socket.on('connect', () => socket.end(new Uint8Array(message.buffer)));
+  socket.resume();
 }

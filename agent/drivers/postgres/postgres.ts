@@ -11,10 +11,9 @@ import { connectFailure, postgresErrors as errors } from './errors.js';
 import { planStatement } from './explain.js';
 import { createPostgresMarker } from './marker.js';
 import { createPostgresMigrations } from './migrations.js';
-import { ownPathProblem } from './own-path.js';
 import { createPostgresPool } from './pool.js';
 import { refusePooler } from './pooler.js';
-import { askSearchPath } from './search-path.js';
+import { askSearchPath, ownPathProblem } from './search-path.js';
 import { runSelect } from './select.js';
 import { DEFAULT_SEARCH_PATH } from './settings.js';
 

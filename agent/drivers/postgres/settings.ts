@@ -38,17 +38,27 @@ export interface OwnSettings {
 const reading = { standard_conforming_strings: 'on', backslash_quote: 'safe_encoding' };
 /** What its words and names mean. */
 const meaning = {
-  ...{ transform_null_equals: 'off', array_nulls: 'on', xmloption: 'content', row_security: 'on' },
+  transform_null_equals: 'off',
+  array_nulls: 'on',
+  xmloption: 'content',
+  row_security: 'on',
   IntervalStyle: 'postgres',
 };
 /** What a text may set (SQ-50), and how values are written (section 10). */
 const forms = {
-  ...{ DateStyle: 'ISO, MDY', TimeZone: 'UTC', extra_float_digits: '1', bytea_output: 'hex', quote_all_identifiers: 'off' },
+  DateStyle: 'ISO, MDY',
+  TimeZone: 'UTC',
+  extra_float_digits: '1',
+  bytea_output: 'hex',
+  quote_all_identifiers: 'off',
 };
 
 export function fixedSettings(searchPath: string, readOnly: boolean): FixedSettings {
   const started: Record<string, string> = {
-    ...{ ...reading, ...meaning, ...forms, search_path: searchPath },
+    ...reading,
+    ...meaning,
+    ...forms,
+    search_path: searchPath,
     ...(readOnly ? { default_transaction_read_only: 'on' } : {}),
   };
   // Only a superuser may set this, even to its current value.

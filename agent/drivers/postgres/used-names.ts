@@ -23,7 +23,8 @@ export async function findNames(session: PostgresSession, facts: StatementFacts)
     operators: pairs(operators),
     types: pairs(types),
     tables: pairs(facts.named),
-    ...{ fields, columns },
+    fields,
+    columns,
   });
   const rows = await session.query(query, [asked]);
   return rows.map(([kind, schema, name, by]) => ({

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlJudge, type SqlJudge, type Verdict } from '../../../sql/judge.js';
 import { judgeText } from '../../../sql/judge-text.js';
-import { cutMysql } from '../../../sql/mysql/cut.js';
+import { cutMysql } from '../../../sql/mysql/engine.js';
 import { seesMore } from '../../../sql/mysql/second-opinion.js';
 import type { Tree } from '../../../sql/tree.js';
 import type { Accepted } from '../../../sql/verdict.js';

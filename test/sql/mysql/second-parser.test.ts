@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { findMariadbSuite } from '../../../dev/mariadb/suite.js';
 import { judgeText } from '../../../sql/judge-text.js';
-import { cutMysql } from '../../../sql/mysql/cut.js';
+import { cutMysql } from '../../../sql/mysql/engine.js';
 import { seesMore } from '../../../sql/mysql/second-opinion.js';
 import type { Tree } from '../../../sql/tree.js';
 import type { Verdict } from '../../../sql/verdict.js';
