@@ -19,7 +19,7 @@ export interface ExecuteDependencies {
   judge: SqlJudge;
   keys: KeyRing;
   started: StartedAttempts;
-  /** Called with a target whose schema may have changed. */
+  /** Called with a target whose tables may have changed. */
   onSchemaChanged: (target: Target) => void;
 }
 

@@ -11,7 +11,7 @@ export interface Gated {
   statements: readonly JudgedStatement[];
   /** Tables as named in the text. */
   changed: readonly TableName[];
-  /** Whether the schema may change. */
+  /** Whether the tables may change. */
   changesSchema: boolean;
   carryOut(run: Run): Promise<RunReport>;
 }

@@ -79,7 +79,7 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
   return {
     get: (path, callOptions) => call('GET', path, null, callOptions),
     post: (path, body, callOptions) =>
-      call('POST', path, body === null || isStreamed(body) ? body : Buffered.of(body), callOptions),
+      call('POST', path, body === null || isStreamed(body) ? body : new Buffered(body), callOptions),
     close: () => agent.destroy(),
   };
 }
@@ -91,9 +91,6 @@ class Buffered {
   readonly bytes: Buffer;
   constructor(value: object) {
     this.bytes = Buffer.from(JSON.stringify(value));
-  }
-  static of(value: object): Buffered {
-    return new Buffered(value);
   }
 }
 

@@ -32,7 +32,7 @@ export const pollAnswer = z.object({
   jobs: z.array(offeredJob).max(20),
   dry_run_jobs: z.array(dryRunJob).max(10),
   preflight_jobs: z.array(preflightJob).max(10),
-  /** Schemas that the gateway wants again; absent from older gateways. */
+  /** Databases whose snapshot the gateway wants again; absent from older gateways. */
   schema_sync: z
     .array(z.object({ database: z.string(), environment: z.string() }))
     .max(1000)

@@ -41,7 +41,6 @@ export class ResultText {
   }
 }
 
-/** A complete text. */
 export function resultText(json: string): ResultText {
   const text = new ResultText();
   text.append(json);

@@ -30,9 +30,8 @@ export interface ThreadLimits {
   startMs: number;
   /** Tasks that waited longer are dropped. */
   waitMs: number;
-  /** Number of waiting tasks. */
+  /** How many tasks may wait, of all callers and of one. */
   total: number;
-  /** Number of waiting tasks of one caller. */
   perCaller: number;
 }
 

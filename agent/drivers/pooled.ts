@@ -91,7 +91,7 @@ function failed(text: string, connectivity: boolean): ExplainReport {
 }
 
 /**
- * Collects a schema on a pooled session (AP-61); throws what `collect` throws, or Interrupted when the signal aborts before a
+ * Collects a snapshot on a pooled session (AP-61); throws what `collect` throws, or Interrupted when the signal aborts before a
  * session is free.
  */
 export async function snapshotInPool<S extends Session>(

@@ -4,7 +4,6 @@ import type { MysqlMarker } from './marker.js';
 import type { MysqlSession } from './session.js';
 
 export type MysqlWriteTarget = WriteTarget<MysqlSession, MysqlMarker>;
-/** A read at work; a write knows its marker table too. */
 export type MysqlRead = Attempt<MysqlSession>;
 export type MysqlAttempt = Attempt<MysqlSession, MysqlWriteTarget>;
 

@@ -78,5 +78,4 @@ export function createNameCase(): NameCase {
   };
 }
 
-/** A name quoted as an identifier. */
 export const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``;

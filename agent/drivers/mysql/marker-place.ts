@@ -21,7 +21,7 @@ export interface MarkerNames {
 export interface MarkerPlace {
   /** Quoted, with its database. */
   table: string;
-  /** The databases that would have come next. */
+  /** The databases after it, in which an older agent version may have found its place. */
   next: readonly string[];
   older: readonly string[];
 }

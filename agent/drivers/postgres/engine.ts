@@ -7,7 +7,6 @@ import { SEARCHED } from './search-path.js';
 import type { PostgresSession } from './session.js';
 
 export type PostgresWriteTarget = WriteTarget<PostgresSession, PostgresMarker>;
-/** A read at work; a write knows its marker table too. */
 export type PostgresRead = Attempt<PostgresSession>;
 export type PostgresAttempt = Attempt<PostgresSession, PostgresWriteTarget>;
 
