@@ -1,21 +1,24 @@
 import { BlockList, isIP } from 'node:net';
 
-/** NT-41: what is not public. IPv4-mapped forms are matched by their IPv4 address. */
+/** Addresses that are not public (NT-41). A mapped IPv6 form is matched by the IPv4 address inside it. */
 const PRIVATE = blockList([
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16',
   '198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4',
   '::/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 2002::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8',
 ]);
 
-/** NT-44: link-local and metadata addresses, refused always. */
+/** Link-local and metadata addresses: refused always (NT-44). */
 const NEVER = blockList(['169.254.0.0/16 fe80::/10 fd00:ec2::254/128']);
 
-/** Hosts that stay on the machine or the local network by their spelling alone: no name is looked up. */
+/** Whether a host is on this machine or the local network. Only its spelling decides: no name is looked up. */
 export function isPrivateHost(host: string): boolean {
   return isLocalName(host) || matches(PRIVATE, host);
 }
 
-/** What a host is by its spelling, so that no delivery goes there (NT-41, NT-44), null when one may; names are looked up at each attempt (NT-43). */
+/**
+ * Why no delivery may go to a host, judged by its spelling alone (NT-41, NT-44); null if one may. Each delivery looks the name up
+ * (NT-43).
+ */
 export function refusedHost(host: string, allowPrivateNetworks: boolean): 'never' | 'private' | null {
   if (matches(NEVER, host)) return 'never';
   return !allowPrivateNetworks && isPrivateHost(host) ? 'private' : null;

@@ -15,7 +15,7 @@ const NOT_AVAILABLE: readonly Path[] = [
   ['retention', 'audit_ttl_days'],
 ];
 
-/** One warning for each of them in the file that has no effect in this version. */
+/** Warns of each of them that the file sets and that has no effect in this version. */
 export function warnNotAvailable(file: unknown, findings: Findings): void {
   for (const path of NOT_AVAILABLE) {
     if (valueAt(file, path) !== undefined) findings.warning({ path, message: 'not available in this version', at: 'key' });

@@ -6,7 +6,10 @@ import type { Config, OidcConfig } from './types.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The configuration of a file without errors, frozen at every depth; `file` is absolute, and relative paths are relative to its directory (CF-2). */
+/**
+ * The configuration of a file without errors, frozen at every depth. `file` is absolute; relative paths start in its folder
+ * (CF-2).
+ */
 export function buildConfig({ sections, lists }: CompleteDraft, file: string, environment: Variables): Config {
   const path = (name: string) => resolve(dirname(file), name);
   const optionalPath = (name: string | null) => (name === null ? null : path(name));
@@ -57,7 +60,6 @@ export const isComplete = (draft: Draft, errors: number): draft is CompleteDraft
 
 const oneOf = <T extends string>(values: readonly T[], text: string | undefined) => values.find((value) => value === text);
 
-/** Freezes an object and all it holds. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null) {
     for (const item of Object.values(value)) deepFreeze(item);

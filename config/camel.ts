@@ -6,7 +6,7 @@ export type CamelKeys<T> = T extends readonly (infer Item)[]
     ? { [K in keyof T as Camel<K & string>]: CamelKeys<T[K]> }
     : T;
 
-/** A copy of plain tables and lists with snake_case keys in camelCase, at every depth. */
+/** A copy with snake_case keys in camelCase, at every depth; for plain tables and lists only. */
 export function camelKeys<T>(value: T): CamelKeys<T> {
   return convert(value) as CamelKeys<T>;
 }
@@ -17,5 +17,4 @@ function convert(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [toCamel(key), convert(item)]));
 }
 
-/** `some_key` as `someKey`. */
 export const toCamel = (key: string) => key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

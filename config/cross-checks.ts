@@ -8,7 +8,7 @@ import { checkDefinedNames } from './name-checks.js';
 import type { Findings } from './problems.js';
 import { checkWorkflows } from './workflow-checks.js';
 
-/** CF-10 and the duplicates of CF-5: what entries say about each other, as far as they could be read. */
+/** Checks what entries say about each other, as far as they could be read: references (CF-10) and repeats (CF-5). */
 export function checkReferences(draft: Draft, findings: Findings): void {
   checkDuplicates(draft, findings);
   checkDefinedNames(draft, findings);
@@ -33,7 +33,7 @@ function checkDuplicates({ lists }: Draft, findings: Findings): void {
   }
 }
 
-/** NT-41 and NT-44 as far as the address is spelt out; names are looked up when a delivery is sent (NT-43). */
+/** Checks addresses as they are written (NT-41, NT-44). Names are looked up when a delivery is sent (NT-43). */
 function checkWebhooks({ sections, lists }: Draft, findings: Findings): void {
   for (const { path, value } of lists.webhooks) {
     if (value.url === UNREAD) continue;
@@ -51,7 +51,7 @@ function checkWebhooks({ sections, lists }: Draft, findings: Findings): void {
 }
 
 function checkPairs({ sections, lists }: Draft, findings: Findings): void {
-  // A workflow whose pair has an error may be meant for any.
+  // A name that could not be read may be meant as any.
   const orAny = (name: string) => (name === UNREAD ? '*' : name);
   const workflows = lists.workflows.map(({ value }) => ({
     database: orAny(value.database),

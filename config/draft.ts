@@ -21,15 +21,15 @@ export interface Entry<T> {
 }
 
 /**
- * What of a file could be read. Keys with errors have stand-ins (null, a default, an empty text), and what is no table at all is missing, so
- * that everything else is checked all the same.
+ * What could be read of a file. A key with an error has a stand-in (null, a default, an empty text), and what is no table at all
+ * is missing, so that everything else is still checked.
  */
 export interface Draft {
   sections: Partial<Sections>;
-  /** Sections with an error: what they say about themselves cannot be judged. */
+  /** Sections with an error. Rules over several of their keys are not judged. */
   broken: ReadonlySet<keyof Sections>;
   lists: Entries;
-  /** `id` or `name` of every entry, readable or not: what other entries may refer to. */
+  /** The `id` or `name` of every entry, readable or not: other entries may refer to it. */
   names: Record<ListPath, Set<string>>;
 }
 
@@ -48,7 +48,7 @@ export const fileSchema = z.strictObject({
   ...mapValues(topLists, (schema) => z.array(schema)),
 });
 
-/** Reads each section and each list entry on its own; every error is reported. */
+/** Reads each section and each list entry on its own, so that every error is reported. */
 export function readDraft(file: Record<string, unknown>, findings: Findings): Draft {
   const known = dropUnknownKeys(file, fileSchema, findings) as Record<string, unknown>;
   const { roles, groups, ...auth } = isTable(known.auth) ? known.auth : {};
@@ -72,7 +72,7 @@ export function readDraft(file: Record<string, unknown>, findings: Findings): Dr
     lists[name] = readEntries(schema, value, name.split('.'), findings);
     names[name] = readNames(value, name.split('.'), findings);
   }
-  // The loops above cannot carry the type of each name; the tables `sections` and `listEntries` are the same ones the types come from.
+  // The loops cannot carry the type of each name. `sections` and `listEntries` are the tables that the types come from.
   return { sections: read, broken, lists, names } as unknown as Draft;
 }
 
@@ -102,7 +102,10 @@ function describe(issue: z.core.$ZodIssue): string {
   return issue.expected === 'object' ? 'must be a table' : 'must be a list';
 }
 
-/** Names are read apart from their entries, so that an error elsewhere in one hides no repeat and makes no reference to it wrong. */
+/**
+ * Reads names apart from their entries: an error elsewhere in an entry must neither hide a repeat nor make a reference to it
+ * wrong.
+ */
 function readNames(value: unknown, path: Path, findings: Findings): Set<string> {
   const names = new Set<string>();
   for (const [index, entry] of Array.isArray(value) ? value.entries() : []) {

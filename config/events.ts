@@ -26,7 +26,7 @@ const EVENTS = [
   'webhook.test',
 ] as const;
 
-/** NT-10: whether a subscription entry (a name, `*` or `prefix.*`) matches any event at all. */
+/** Whether a subscription entry (a name, `*` or `prefix.*`) matches any event (NT-10). */
 export function matchesEvent(entry: string): boolean {
   if (entry === '*') return true;
   const prefix = entry.endsWith('.*') ? entry.slice(0, -1) : null;

@@ -3,21 +3,27 @@ import { expandText, type Variables } from '../lib/expansion.js';
 import { MAX_DEPTH, type Path } from './positions.js';
 
 /**
- * First character of a string that holds an expanded variable: such a string may be converted to an integer or a boolean (CF-3). NUL cannot be
- * mistaken for content, since values that contain it are refused.
+ * Begins a string that holds an expanded variable: only such a string may become an integer or a boolean (CF-3). NUL cannot be
+ * content, because values that contain it are refused.
  */
 const EXPANDED = '\0';
 
-/** Stands for a value that no key takes: a date, or one whose expansion failed and was reported (a second error for one path is dropped). */
+/**
+ * Stands for a value that no key takes: a date, or one whose expansion failed. The failure was reported, and a second error for
+ * one path is dropped.
+ */
 const UNUSABLE = Symbol('unusable');
 
-/** The text of a string value, and whether a variable was expanded in it; null for any other value. */
+/** The text of a string value, and whether a variable was expanded in it; null for another kind of value. */
 export function readText(value: unknown): { text: string; expanded: boolean } | null {
   if (typeof value !== 'string') return null;
   return value.startsWith(EXPANDED) ? { text: value.slice(1), expanded: true } : { text: value, expanded: false };
 }
 
-/** CF-3: a copy of the parsed file in which the variables of string values are expanded; the structure stays. Values that fail are reported. Too deep a nesting is refused. */
+/**
+ * A copy of the parsed file in which the variables in strings are expanded; the structure stays (CF-3). Reports values that fail,
+ * and refuses too deep a nesting.
+ */
 export function expandTree(
   value: unknown,
   variables: Variables,

@@ -23,7 +23,10 @@ const count: Record<GuardedSection, (shared: SharedConfig) => number> = {
   notification_policies: (shared) => shared.notificationPolicies.length,
 };
 
-/** CF-50: the sections that the generation in force fills and the file leaves empty without `allow_empty`; any one refuses start and reload. */
+/**
+ * The sections that the generation in force fills and the file leaves empty without `allow_empty`. One is enough to refuse start
+ * and reload (CF-50).
+ */
 export function findLostSections(inForce: SharedConfig, next: SharedConfig, allowEmpty: readonly string[]): LostSection[] {
   return (Object.keys(count) as GuardedSection[]).flatMap((section) => {
     const entries = count[section](inForce);

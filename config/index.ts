@@ -20,8 +20,9 @@ export type * from './types.js';
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads and checks `server.toml` (CF-1 to CF-10): the frozen configuration, or all errors in file order, at most 50; never throws for what a file or the
- * environment holds. Reads the file, the key files it names, and no network.
+ * Reads and checks `server.toml` (CF-1 to CF-10). Returns the frozen configuration, or all errors in file order, at most 50.
+ * Never throws for what a file or the environment holds. Reads the file and the key files that it names, and nothing from the
+ * network.
  */
 export function loadConfig(file: string, environment: Variables): LoadedConfig {
   const source = readSource(file);
@@ -40,7 +41,7 @@ export function loadConfig(file: string, environment: Variables): LoadedConfig {
   return { ok: true, config: buildConfig(draft, path, environment), warnings };
 }
 
-/** The file's tree with variables expanded and retired keys removed, and with the two addresses that `svc dev` gives its own processes (OP-53). */
+/** Expands variables, removes retired keys, and puts in the two addresses that `svc dev` gives its own processes (OP-53). */
 function prepare(table: Record<string, unknown>, environment: Variables, findings: Findings): Record<string, unknown> {
   const expanded = expandTree(table, environment, (path, message) => findings.error({ path, message }));
   const file = expanded as Record<string, unknown>;

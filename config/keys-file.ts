@@ -5,13 +5,13 @@ import { type KnownKey, listKeys } from './known-keys.js';
 import type { KeyAbout } from './leaf.js';
 import { RESTART_KEYS } from './reload.js';
 
-/** The page with the table of keys: `npx tsx config/keys-file.ts` writes the table again after a change of the schema. */
+/** The page with the table of keys. After a change of the schema, `npx tsx config/keys-file.ts` writes the table again. */
 export const keysFile = new URL('../docs/configuration.md', import.meta.url);
 
 const begin = '<!-- keys -->\n';
 const end = '<!-- end of keys -->';
 
-/** The page with the table as the schema is now. */
+/** The page with the table of the current schema. */
 export function withCurrentKeys(page: string): string {
   const [before = '', rest = ''] = page.split(begin);
   const after = rest.slice(rest.indexOf(end));
@@ -43,7 +43,7 @@ function table(section: string, keys: readonly KnownKey[]): string {
   return `| Key | Type | Default | R | Rule |\n|---|---|---|---|---|\n${rows.join('\n')}\n`;
 }
 
-/** Stars and underscores outside of code would be markup. */
+/** Outside of code, stars and underscores would be markup. */
 const escaped = (text: string) => (text.includes('`') ? text : text.replace(/[*_]/g, '\\$&'));
 
 function fallbackOf({ fallback, isRequired }: KeyAbout): string {
@@ -51,7 +51,10 @@ function fallbackOf({ fallback, isRequired }: KeyAbout): string {
   return fallback === undefined ? 'none' : `\`${JSON.stringify(fallback)}\``;
 }
 
-/** Keys of entries of lists are shared, but for addresses and secrets (CF-31) and what only the identity provider's part has. */
+/**
+ * Keys of list entries are shared by all processes, except addresses, secrets (CF-31) and what only the identity provider's part
+ * has.
+ */
 function reloadOf(path: string): string {
   if (RESTART_KEYS.some((key) => key === path)) return '–';
   const isShared = path === 'auth.default_role' || (path.includes('[]') && !path.startsWith('auth.oidc.'));

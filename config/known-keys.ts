@@ -3,7 +3,7 @@ import type { KeyAbout } from './leaf.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
-/** CF-4: a copy without the keys that the schema does not know; each is reported with the nearest known name as hint. */
+/** A copy without unknown keys. Each is reported, with the nearest known name as hint (CF-4). */
 export function dropUnknownKeys(value: unknown, schema: unknown, findings: Findings, path: Path = []): unknown {
   const inner = unwrap(schema);
   if (inner.def.type === 'array' && Array.isArray(value))
@@ -30,7 +30,6 @@ export interface KnownKey {
   about: KeyAbout;
 }
 
-/** Every key of a schema, in its order. */
 export function listKeys(schema: unknown, prefix = ''): KnownKey[] {
   const inner = unwrap(schema);
   if (inner.def.type === 'array') return listKeys(inner.def.element, `${prefix}[]`);
@@ -42,7 +41,7 @@ export function listKeys(schema: unknown, prefix = ''): KnownKey[] {
   return [{ path: prefix, about }];
 }
 
-/** The candidate with the fewest edits, the first of equals. */
+/** The candidate with the fewest edits; of several, the first. */
 export function nearest(text: string, candidates: readonly string[]): string {
   const ranked = candidates.map((candidate) => ({ candidate, edits: distance(text.slice(0, 64), candidate) }));
   return ranked.reduce((best, next) => (next.edits < best.edits ? next : best), {
@@ -51,7 +50,7 @@ export function nearest(text: string, candidates: readonly string[]): string {
   }).candidate;
 }
 
-/** Levenshtein's number of insertions, deletions and replacements. */
+/** Levenshtein distance. */
 function distance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
@@ -70,7 +69,7 @@ interface SchemaNode {
   def: { type: z.core.$ZodTypeDef['type']; innerType?: unknown; element?: unknown; shape?: Record<string, unknown> };
 }
 
-/** Looks through defaults and the like at the table, list or leaf below. */
+/** Looks through defaults and other wrappers at the table, list or leaf below. */
 function unwrap(schema: unknown): SchemaNode {
   const node = schema as SchemaNode;
   return node.def.innerType === undefined ? node : unwrap(node.def.innerType);

@@ -2,10 +2,10 @@ import { z } from 'zod';
 import { readText } from './expansion.js';
 import type { Path } from './positions.js';
 
-/** Says what is wrong with a text, null when nothing is; `about` is its rule for the table of keys. */
+/** Returns what is wrong with a text, or null. `about` is its rule in the table of keys. */
 export type Check = ((text: string) => string | null) & { about?: string };
 
-/** What the table of keys tells of a leaf; no default = none, and `required` when one must be given. */
+/** What the table of keys says of a leaf. Without `fallback` it says that there is no default, or that the key is required. */
 export interface KeyAbout {
   type: 'string' | 'integer' | 'number' | 'boolean' | 'list of strings';
   fallback?: string | number | boolean | readonly string[];
@@ -15,12 +15,12 @@ export interface KeyAbout {
 
 export const MISSING = 'is required';
 
-/** Stands for a text with an error; no valid name is empty. */
+/** Stands for a text with an error. No valid name is empty. */
 export const UNREAD = '';
 
 export type Tell = (message: string, path?: Path) => void;
 
-/** Reports issues of our own. */
+/** Adds issues of our own, which `custom` tells apart from those about the shape. */
 export const tellOf =
   (context: z.RefinementCtx): Tell =>
   (message, path = []) =>
@@ -31,8 +31,8 @@ type Fail = (message: string) => never;
 class Failure extends Error {}
 
 /**
- * Every leaf is read by hand, so that each message is ours and none holds the value (CF-I5). A leaf with an error is `standIn`, so that rules
- * about other keys can be asked all the same.
+ * Reads every leaf by hand, so that each message is ours and none holds the value (CF-I5). A leaf with an error becomes
+ * `standIn`, so that rules about other keys are still asked.
  */
 export function field<T>(about: KeyAbout, standIn: T, read: (value: unknown, fail: Fail, tell: Tell) => T) {
   return z
@@ -70,7 +70,7 @@ export function texts(value: unknown, check: Check, fail: Fail, tell: Tell): str
   });
 }
 
-/** `requiredText` that tells instead of failing. */
+/** Like `requiredText`, but reports instead of failing. */
 function textOf(value: unknown, check: Check, tell: (message: string) => void): string {
   try {
     return requiredText(value, check, (message) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { verifySignature } from '../crypto/ed25519.js';
 
-/** OP-40: what a plan allows; null = no limit. The one table of limits. */
+/** What a plan allows; null = no limit (OP-40). There is no other table of limits. */
 export const PLANS = {
   free: { maxUsers: 20, maxDatabases: 3, oidc: false },
   team: { maxUsers: 50, maxDatabases: 20, oidc: true },
@@ -12,7 +12,7 @@ export interface License {
   plan: keyof typeof PLANS;
   issuedTo: string;
   issuedAt: Date;
-  /** From this instant on the effective plan is `free` (OP-45). */
+  /** From this instant the plan in effect is `free` (OP-45). */
   expiresAt: Date;
   limits: { maxUsers: number | null; maxDatabases: number | null; oidc: boolean };
 }
@@ -27,7 +27,7 @@ const payloadSchema = z.object({
   limits: z.object({ max_users: limit, max_databases: limit }).optional(),
 });
 
-/** OP-43: the content of a licence key whose signature fits the public key (64 hex), or one sentence about why it is refused. */
+/** The content of a licence key whose signature fits the public key (64 hex), or one sentence why it is refused (OP-43). */
 export function readLicense(key: string, publicKeyHex: string): License | string {
   const text = key.trim();
   const dot = text.lastIndexOf('.');
@@ -58,7 +58,7 @@ function toLicense({ plan, limits, ...payload }: z.output<typeof payloadSchema>)
   };
 }
 
-/** Standard base64 with padding, nothing else. */
+/** Only standard base64 with padding. */
 function decode(text: string): Uint8Array<ArrayBuffer> | null {
   const bytes = Buffer.from(text, 'base64');
   return text !== '' && bytes.toString('base64') === text ? new Uint8Array(bytes) : null;

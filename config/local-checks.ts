@@ -8,7 +8,10 @@ import type { Findings } from './problems.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** What the keys of one process say about its files, its environment and the licence; paths are relative to `directory` (CF-2). */
+/**
+ * Checks the keys that concern the files, the environment and the licence of this process. Relative paths start in `directory`
+ * (CF-2).
+ */
 export function checkLocal(draft: Draft, directory: string, environment: Variables, findings: Findings): void {
   checkFiles(draft, directory, findings);
   checkSecretKey(draft, directory, environment, findings);
@@ -30,7 +33,7 @@ function checkFiles({ sections: { database, temporal } }: Draft, directory: stri
   }
 }
 
-/** ET-21, ET-21a, ET-22: without `SVC_SECRET_KEY` a named file must be there, and no key file may be readable by others. */
+/** Without `SVC_SECRET_KEY` a file that is named must exist, and no key file may be readable by others (ET-21, ET-21a, ET-22). */
 function checkSecretKey(
   { sections: { root, security }, broken }: Draft,
   directory: string,
@@ -73,7 +76,7 @@ function checkLicense({ sections, broken, names }: Draft, environment: Variables
     });
 }
 
-/** OP-93: the two variables override the file. */
+/** The two variables override the file (OP-93). */
 function checkLogging(environment: Variables, findings: Findings): void {
   const allowed = { SVC_LOG_LEVEL: ['error', 'warn', 'info', 'debug'], SVC_LOG_FORMAT: ['text', 'json'] };
   for (const [name, values] of Object.entries(allowed)) {
@@ -96,7 +99,7 @@ function warn({ sections: { audit, auth, slack }, broken }: Draft, findings: Fin
     findings.warning({ path: ['slack'], message: 'is off: bot_token and signing_secret must both be set' });
 }
 
-/** The permission bits of a file, null when there is none. */
+/** The permission bits of a file, or null if there is none. */
 function modeOf(file: string): number | null {
   try {
     return statSync(file).mode;

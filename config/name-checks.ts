@@ -5,7 +5,7 @@ import { UNREAD } from './leaf.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
-/** CF-10: roles, groups and webhooks that anything but a workflow names must be defined. */
+/** Roles, groups and webhooks that anything but a workflow names must be defined (CF-10). */
 export function checkDefinedNames(draft: Draft, findings: Findings): void {
   checkAuth(draft, findings);
   checkOnboarding(draft, findings);
@@ -31,7 +31,7 @@ export function requireRole(role: string, path: Path, { names }: Draft, findings
   findings.error({ path, message: `role ${role} is not defined`, hint: 'define it in [[auth.roles]]' });
 }
 
-/** Reports a group that is not in `[[auth.groups]]`; with an identity provider, which may know it, as a warning. */
+/** Reports a group that is not in `[[auth.groups]]`; only as a warning if there is an identity provider, which may know it. */
 export function requireGroup(group: string, path: Path, { names, sections }: Draft, findings: Findings): void {
   if (group === UNREAD || names['auth.groups'].has(group)) return;
   const message = `group ${group} is not defined`;

@@ -103,7 +103,7 @@ const executionPolicy = timeouts.reduce(
 
 const reviewAction = (fallback: 'block' | 'warn' | 'off') => choice(['block', 'warn', 'off'], fallback);
 
-/** The review rules with their defaults: what an entry leaves out, and the built-in policy. */
+/** The review rules with their defaults, for what an entry leaves out and for the built-in policy. */
 export const reviewRules = {
   no_where_delete: reviewAction('block'),
   no_where_update: reviewAction('block'),

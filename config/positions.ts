@@ -2,9 +2,9 @@
 export type Path = readonly (string | number)[];
 
 export interface Positions {
-  /** Where the value of a path stands, else the nearest table around it, else 1:1 (CF-60). */
+  /** Where the value of a path stands; else the nearest table around it, else 1:1 (CF-60). */
   value(path: Path): Position;
-  /** Where the last name of a path is written; for tables and what is not there as `value`. */
+  /** Where the last name of a path is written; for a table, and for what is not there, the same as `value`. */
   key(path: Path): Position;
 }
 
@@ -14,10 +14,12 @@ export interface Position {
   column: number;
 }
 
-/** Nesting that is followed: of inline tables and arrays, and of names in one key. The reader refuses deeper files. */
+/** How deep inline tables, arrays and the names in one key are followed. The reader refuses deeper files. */
 export const MAX_DEPTH = 32;
 
-/** Maps the paths of a valid TOML 1.0 text to their places, in one pass over the text; text that is not valid TOML gives fewer places, never an error. */
+/**
+ * Maps the paths of a TOML 1.0 text to their places, in one pass. A text that is not valid gives fewer places, never an error.
+ */
 export function locate(text: string): Positions {
   const marks = scan(text);
   const lines = lineStarts(text);
@@ -57,7 +59,7 @@ function scan(text: string): Map<string, Mark> {
   return scanner.marks;
 }
 
-/** A header names each array of tables without its index: the last entry so far is meant. */
+/** A header names an array of tables without an index and means its last entry so far. */
 function readHeader(scanner: Scanner, counts: Map<string, number>): Path {
   const isArray = scanner.text[scanner.at + 1] === '[';
   const start = scanner.at;
@@ -140,7 +142,7 @@ function readString(scanner: Scanner): void {
   scanner.at++;
 }
 
-/** Basic names use the escapes of JSON, but for `\U` and `\e`, which no known key needs. */
+/** Reads basic names with the escapes of JSON, which lack `\U` and `\e`; no known key needs those. */
 function unquote(quoted: string): string {
   if (quoted.startsWith("'")) return quoted.slice(1, -1);
   try {
@@ -164,7 +166,7 @@ const skipSpaces = (scanner: Scanner) => {
   scanner.at = endOf(/[ \t]*/y, scanner);
 };
 
-/** Skips white space, line ends and comments; whether anything follows. */
+/** Skips white space, line ends and comments. Returns whether anything follows. */
 function hasMore(scanner: Scanner): boolean {
   scanner.at = endOf(/(?:[\s\uFEFF]|#[^\n]*)*/y, scanner);
   return scanner.at < scanner.text.length;
@@ -176,7 +178,7 @@ function lineStarts(text: string): number[] {
   return starts;
 }
 
-/** Finds the last line that starts at or before the offset, by halving. */
+/** Finds by halving the last line that starts at or before the offset. */
 function toPosition(starts: readonly number[], offset: number): Position {
   let low = 0;
   let high = starts.length - 1;

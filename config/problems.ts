@@ -1,19 +1,19 @@
 import type { Path, Positions } from './positions.js';
 import type { ConfigProblem } from './types.js';
 
-/** CF-5: how many errors of one file are told. */
+/** How many errors of one file are told (CF-5). */
 const MAX_ERRORS = 50;
 
 export interface Finding {
   path: Path;
   message: string;
-  /** A function is asked only for findings that are told. */
+  /** A function is called only for findings that are told. */
   hint?: string | (() => string) | null;
-  /** `key` points at the name, for keys that should not be there; the default points at the value. */
+  /** `key` points at the name, for keys that should not be there; without it the place is that of the value. */
   at?: 'key' | 'value';
 }
 
-/** Collects what is wrong with one file; a second error for one path is dropped, since the first explains it. */
+/** Collects what is wrong with one file. A second error for one path is dropped, because the first explains it. */
 export interface Findings {
   error(finding: Finding): void;
   warning(finding: Finding): void;
@@ -33,7 +33,7 @@ export function createFindings(): Findings {
   return { error, warning: (finding) => warnings.push(finding), errors, warnings };
 }
 
-/** CF-60: findings with their places, in file order; `raw` is the parsed file, which gives entries their ids. */
+/** The findings with their places, in file order (CF-60). `raw` is the parsed file, which holds the ids of entries. */
 export function toProblems(findings: readonly Finding[], file: string, positions: Positions, raw: unknown): ConfigProblem[] {
   const placed = findings.map((finding) => ({ finding, position: positions[finding.at ?? 'value'](finding.path) }));
   placed.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column);
@@ -63,7 +63,7 @@ function formatKey(path: Path, raw: unknown): string {
   return text;
 }
 
-/** The id or name of an entry, as the file spells it: variables stay unexpanded, so that no secret can show. */
+/** The id or name of an entry as the file spells it. Variables stay unexpanded, so that no secret shows. */
 function entryId(entry: unknown): string {
   if (typeof entry !== 'object' || entry === null) return '';
   const { id, name } = entry as Record<string, unknown>;

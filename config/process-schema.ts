@@ -4,7 +4,7 @@ import { bool, choice, int, list, optionalText, ratio, text, textOr, textOrEmpty
 import { optionalSection, withRule } from './table-rules.js';
 import * as rules from './text-rules.js';
 
-/** The sections that CF-50 guards, as they are named in `allow_empty`. */
+/** The sections that CF-50 guards, by their names in `allow_empty`. */
 export const GUARDED_SECTIONS = [
   'databases',
   'auth.roles',

@@ -2,7 +2,7 @@ import { deepFreeze } from './build.js';
 import { toCamel } from './camel.js';
 import type { Config } from './types.js';
 
-/** The `–` keys of the key tables: read at the start only (CF-42). */
+/** The `–` keys of the key tables, which are read at the start only (CF-42). */
 export const RESTART_KEYS = [
   'state_dir',
   'server.listen',
@@ -45,14 +45,14 @@ export const RESTART_KEYS = [
   'result_storage.path_style',
 ] as const;
 
-/** CF-42: the `–` keys that differ between what a process runs with and its file; each is a warning `needs a restart: <key>`. */
+/** The `–` keys in which the file differs from what the process runs with. Each is a warning `needs a restart: <key>` (CF-42). */
 export function listRestartKeys(running: Config, file: Config): string[] {
   return RESTART_KEYS.filter(
     (key) => JSON.stringify(at(running, ...key.split('.'))) !== JSON.stringify(at(file, ...key.split('.'))),
   );
 }
 
-/** The file's configuration with the `–` keys that the process runs with, so that nothing takes over half of a change (CF-42). */
+/** The file's configuration with the `–` keys that the process runs with, so that no change takes effect by half (CF-42). */
 export function keepRestartKeys(running: Config, file: Config): Config {
   const next = structuredClone(file);
   for (const key of RESTART_KEYS) {
@@ -63,6 +63,6 @@ export function keepRestartKeys(running: Config, file: Config): Config {
   return deepFreeze({ ...next, security: running.security });
 }
 
-/** What was made of a key or table of the file. */
+/** The value of a key or table of the file in the configuration. */
 const at = (config: Config, ...path: string[]): unknown =>
   path.map(toCamel).reduce<unknown>((value, part) => (value as Record<string, unknown>)[part], config);

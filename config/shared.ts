@@ -9,13 +9,15 @@ import type { CompleteDraft } from './draft.js';
 import { reviewRules } from './policy-schema.js';
 import { selectorOf } from './workflow-checks.js';
 
-/** CF-30: what a generation stores (canonical JSON: keys sorted, no white space) and the SHA-256 by which two are compared. */
+/**
+ * What a generation stores, as canonical JSON (sorted keys, no white space), and the SHA-256 by which two are compared (CF-30).
+ */
 export function sharedContent(shared: SharedConfig): { content: string; digest: string } {
   const content = canonicalJson(JSON.stringify(shared));
   return { content, digest: sha256Hex(content) };
 }
 
-/** The sections, named as in the file, in which two shared parts differ. */
+/** The sections in which two shared parts differ, by their names in the file. */
 export function changedSections(before: SharedConfig, after: SharedConfig): string[] {
   const parts = (shared: SharedConfig) =>
     Object.entries(SECTION_NAMES).map(([name, read]) => ({ name, text: canonicalJson(JSON.stringify(read(shared))) }));

@@ -3,7 +3,7 @@ import { parse, TomlError } from 'smol-toml';
 import { MAX_DEPTH } from './positions.js';
 import type { ConfigProblem } from './types.js';
 
-/** A configuration is a few kilobytes; more is another file given by mistake. */
+/** A configuration takes a few kilobytes. A larger file was given by mistake. */
 const MAX_BYTES = 1_048_576;
 
 type Problem = { problem: ConfigProblem };
@@ -20,7 +20,7 @@ export function readSource(file: string): { text: string } | Problem {
   }
 }
 
-/** CF-62; only the first line of the parser's message is told, the rest quotes the file, secrets included. */
+/** Tells only the first line of the parser's message (CF-62): the rest quotes the file, secrets included. */
 export function parseToml(file: string, text: string): { table: Record<string, unknown> } | Problem {
   try {
     return { table: parse(text, { integersAsBigInt: true, maxDepth: MAX_DEPTH }) };

@@ -4,7 +4,10 @@ import { parseToml, readSource } from './source.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** `state_dir` of a file whose other keys may be wrong or need variables that only the server has; else one line in the form of CF-60. */
+/**
+ * Reads `state_dir` of a file whose other keys may be wrong, or may need variables that only the server has. A problem is one
+ * line in the form of CF-60.
+ */
 export function readStateDir(file: string, environment: Variables): { stateDir: string } | { problem: string } {
   const source = readSource(file);
   if ('problem' in source) return { problem: formatProblem(source.problem) };

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import { type Tell, tellOf } from './leaf.js';
 
-/** A section that may be left out: its keys then have their defaults. */
+/** A section that may be left out; its keys then have their defaults. */
 export const optionalSection = <T extends z.ZodObject>(schema: T) => schema.prefault({} as never);
 
 /**
- * A rule over several keys of a table, told beside the errors of its other keys (CF-5); it is asked only when the keys it looks at, dotted
- * paths, could be read.
+ * Adds a rule over several keys of a table, reported together with the errors of its other keys (CF-5). The rule is asked only if
+ * the keys that it looks at (dotted paths) could be read.
  */
 export function withRule<T extends z.ZodObject>(schema: T, keys: string[], rule: (table: z.output<T>, tell: Tell) => void): T {
   const looksAt = keys.map((key) => key.split('.'));
@@ -17,7 +17,7 @@ export function withRule<T extends z.ZodObject>(schema: T, keys: string[], rule:
   });
 }
 
-/** What of a table could be read: stand-ins are where single keys have errors, undefined when tables or lists are missing in it. */
+/** What could be read of a table, with stand-ins for keys that have errors; undefined if tables or lists are missing in it. */
 export function readPartly<T extends z.ZodType>(
   schema: T,
   value: unknown,
@@ -30,5 +30,5 @@ export function readPartly<T extends z.ZodType>(
   return { issues: parsed.error?.issues ?? [], ...(partial === undefined ? {} : { partial }) };
 }
 
-/** Errors of our own are about single keys; the others are about the shape of tables and lists. */
+/** Issues of our own concern single keys; all others concern the shape of tables and lists. */
 const isShaped = (issues: readonly { code?: string }[]) => issues.every(({ code }) => code === 'custom');

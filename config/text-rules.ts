@@ -5,11 +5,11 @@ import { isAddressOrCidr, isPrivateHost } from './addresses.js';
 import { matchesEvent } from './events.js';
 import type { Check } from './leaf.js';
 
-/** The problem, without its first words, is what the table of keys says. */
+/** The table of keys shows the problem without its first words. */
 const rule = (accepts: (text: string) => boolean, problem: string): Check =>
   told((text) => (accepts(text) ? null : problem), problem.replace(/^must be /, ''));
 
-/** A check with its rule for the table of keys. */
+/** A check, with its rule for the table of keys. */
 export const told = (check: (text: string) => string | null, about: string): Check => Object.assign(check, { about });
 
 const matching = (pattern: RegExp, problem: string) => rule((text) => pattern.test(text), problem);
@@ -69,13 +69,13 @@ export const guardedUrl = told((text) => {
   return url.protocol === 'https:' || isPrivateHost(url.hostname) ? null : 'must be https, except for loopback and private hosts';
 }, 'an https address; http for loopback and private hosts');
 
-/** Scheme, host and port and nothing after. */
+/** Scheme, host and port, and nothing after them. */
 export const origin = rule(
   (text) => parseHttp(text) !== null && /^https?:\/\/[^/?#@\s*]+$/i.test(text),
   'must be scheme://host[:port] and nothing after',
 );
 
-/** NT-40; private addresses are looked at with `allow_private_networks` in hand. */
+/** NT-40. Private addresses are judged where `allow_private_networks` is known. */
 export const webhookUrl = told((text) => {
   const url = parseHttp(text);
   if (url === null) return 'must be an http or https address';

@@ -1,6 +1,9 @@
 import type { SharedConfig, SharedWebhook } from '../domain/policies.js';
 
-/** One finding about a configuration file, in the form of CF-60; line and column count from 1, key is the key path ('' for the file as a whole). */
+/**
+ * A finding about a configuration file, in the form of CF-60. Line and column count from 1; `key` is the key path, '' for the
+ * whole file.
+ */
 export interface ConfigProblem {
   file: string;
   line: number;
@@ -29,8 +32,9 @@ export interface OidcConfig {
 }
 
 /**
- * `server.toml` and the environment of CF-7 as one frozen object: the tree of the file in camelCase, defaults applied, paths absolute, an absent
- * optional value null. The `S` part is only in `shared`; webhooks stand in both places, with URL and secret only here (CF-31).
+ * `server.toml` and the environment of CF-7 as one frozen object: the tree of the file in camelCase, with defaults, absolute
+ * paths, and null for absent optional values. The `S` part is only in `shared`. Webhooks are in both places, with URL and secret
+ * only here (CF-31).
  */
 export interface Config {
   /** Absolute path of the file that was read. */
@@ -64,10 +68,10 @@ export interface Config {
     uiUrl: string | null;
   };
   security: {
-    /** `SVC_SECRET_KEY`, 64 hex; before the file (ET-21). */
+    /** `SVC_SECRET_KEY`, 64 hex; takes precedence over the file (ET-21). */
     secretKey: string | null;
     secretKeyFile: string;
-    /** True when the configuration names the file: then a missing one is an error (ET-21a). */
+    /** Whether the configuration names the file: a missing one is then an error (ET-21a). */
     secretKeyFileNamed: boolean;
     auditPublicKeys: string[];
   };

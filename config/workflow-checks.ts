@@ -32,7 +32,7 @@ function checkOverlaps(workflows: Entry<Workflow>[], findings: Findings): void {
     if (isUnread(value)) continue;
     const pair = `${value.database} ${value.environment}`;
     const earlier = operationsOf.get(pair);
-    // An empty set is an entry for all operations.
+    // An empty set means all operations.
     if (earlier !== undefined && (value.operations.length === 0 || earlier.size === 0))
       findings.error({ path, message: 'a workflow for all operations next to another one of the same pair' });
     for (const [at, operation] of value.operations.entries()) {

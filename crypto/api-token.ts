@@ -8,8 +8,7 @@ export interface ApiToken {
   hash: string;
 }
 
-/** A new random token. */
 export const newApiToken = (): ApiToken => apiToken(`svc_${randomUUID().replaceAll('-', '')}`);
 
-/** What is stored of a given token. */
+/** The token with what is stored of it. */
 export const apiToken = (token: string): ApiToken => ({ token, prefix: token.slice(4, 12), hash: sha256Hex(token) });

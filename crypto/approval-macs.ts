@@ -1,13 +1,13 @@
 import { createHmac, createSecretKey, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { vouchedText } from '../domain/vouched-text.js';
 
-/** Makes and checks authentication codes of rows of the gateway's database (HD-50); the key cannot be read back from it. */
+/** Makes and checks authentication codes of rows of the gateway's database (HD-50). The key cannot be read back from it. */
 export interface ApprovalMacs {
-  /** Says which secret key this is, and nothing of it: stored, so that a process with another key is noticed. */
+  /** Identifies the secret key without revealing it. It is stored, so that a process with another key is noticed. */
   readonly keyCheck: string;
   /** HMAC-SHA-256 as 64 lowercase hex characters. */
   mac(text: string): string;
-  /** Whether a stored code fits; one that is missing or empty never does. */
+  /** Whether a stored code fits. A missing or empty one never does. */
   holds(text: string, mac: string | null): boolean;
 }
 

@@ -9,13 +9,13 @@ export interface SigningKey {
   sign(message: Uint8Array): string;
 }
 
-// DER headers of RFC 8410; Node has no import of raw Ed25519 keys on every version we support.
+// DER headers of RFC 8410: not every Node version that we support can import raw Ed25519 keys.
 const PKCS8_HEADER = '302e020100300506032b657004220420';
 const SPKI_HEADER = '302a300506032b6570032100';
 const KEY_HEX = /^[0-9a-f]{64}$/;
 const SIGNATURE_HEX = /^[0-9a-f]{128}$/;
 
-/** The signing key of a 32-byte seed; throws a RangeError for another length. The seed cannot be read back from the key. */
+/** The signing key of a 32-byte seed; throws a RangeError for another length. The seed cannot be read back from it. */
 export function signingKeyFromSeed(seed: Uint8Array): SigningKey {
   if (seed.length !== 32) throw new RangeError('an Ed25519 seed has 32 bytes');
   const privateKey = createPrivateKey({ key: Buffer.concat([hexBytes(PKCS8_HEADER), seed]), format: 'der', type: 'pkcs8' });
@@ -28,7 +28,7 @@ export function signingKeyFromSeed(seed: Uint8Array): SigningKey {
   };
 }
 
-/** Whether the signature (128 lowercase hex) fits; false, never an error, for malformed keys and signatures. */
+/** Whether the signature (128 lowercase hex) fits. Malformed keys and signatures do not fit; they are no error. */
 export function verifySignature(publicKeyHex: string, message: Uint8Array, signatureHex: string): boolean {
   if (!isPublicKeyHex(publicKeyHex) || !SIGNATURE_HEX.test(signatureHex)) return false;
   try {
@@ -52,7 +52,7 @@ function hexBytes(hex: string): Uint8Array {
   return Uint8Array.from(Buffer.from(hex, 'hex'));
 }
 
-/** Reading a key takes OpenSSL 0.3 ms, more than a verification; a process knows a handful. */
+/** OpenSSL takes 0.3 ms to read a key, longer than to verify with it. A process knows few keys. */
 const readKeys = new Map<string, KeyObject>();
 const MAX_READ_KEYS = 64;
 

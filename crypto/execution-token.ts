@@ -27,18 +27,18 @@ export interface ClaimTerms {
   executionId: string;
   fence: number;
   unresolvedFences: readonly number[];
-  /** Their executions; absent from a gateway or for an agent that knows none (HD-41). */
+  /** Their executions (HD-41). Absent if the gateway or the agent does not know them. */
   unresolvedExecutions?: readonly ClaimedAttempt[] | undefined;
   approvalDigest: string;
   policyRevision: string;
-  /** Null when the claim answer brought none; a token that has one then does not fit. */
+  /** Null if the claim answer had none; a token that has one then does not fit. */
   statementTimeoutSecs: number | null;
   maxRows: number | null;
   maxResultBytes: number;
   marker: 'required' | 'none';
-  /** Rows that a write may change that passed by risk, null for all others; absent from claims of an older gateway. */
+  /** How many rows a write may change that passed by risk; null for all others. Absent from claims of an older gateway. */
   maxAffectedRows?: number | null | undefined;
-  /** By which names were resolved, null where that is not known (HD-31); absent from claims of an older gateway. */
+  /** The schemas by which names were resolved; null if that is not known (HD-31). Absent from claims of an older gateway. */
   searchPath?: readonly string[] | null | undefined;
 }
 
@@ -61,7 +61,7 @@ export function detailHash(operation: string, detail: string): string {
   return sha256Hex(detailMessage(operation, detail));
 }
 
-/** The token text with both signatures, valid for 300 s from `issuedAt`; throws when a value cannot be signed (ET-07). */
+/** The token text with both signatures, valid for 300 s from `issuedAt`. Throws if a value cannot be signed (ET-07). */
 export function signExecutionToken(claims: TokenClaims, key: SigningKey): string {
   const first: FirstFields = {
     requestId: claims.requestId,
@@ -111,7 +111,7 @@ export function repeatedTerms(claim: ClaimTerms): [string, TokenValue][] {
   ];
 }
 
-/** Terms that came later: one that the token has and the claim does not, or the other way round, does not fit. */
+/** Terms that came later. One that only the token or only the claim has does not fit. */
 export function addedTerms({ unresolvedExecutions, searchPath }: ClaimTerms): [string, TokenValue | undefined][] {
   return [
     ['unresolved_executions', unresolvedExecutions?.map(({ fence, executionId }) => `${fence}:${executionId}`).join(',')],

@@ -4,20 +4,20 @@ import { type SigningKey, verifySignature } from './ed25519.js';
 import { equalText, sha256Hex } from './hash.js';
 import { CLOCK_TOLERANCE_MS } from './verify-execution-token.js';
 
-/** A job as the server gives it and as the agent has it. */
+/** A job as the server gives it out and the agent receives it. */
 export interface ExplainTerms {
   jobId: string;
   kind: ExplainKind;
   database: string;
   environment: string;
   sql: string;
-  /** To whom the job is given: the `agent_id` of the poll answers. */
+  /** The `agent_id` of the poll answers: the token is for this agent alone. */
   agentId: string;
 }
 
 const LIFE_MS = 60_000;
 
-/** The token text of a job that is given away now (HD-81). */
+/** The token text of a job that is given out now (HD-81). */
 export function signExplainToken(terms: ExplainTerms, key: SigningKey, now: Date): string {
   const fields = new Map<string, TokenValue>([
     ...explainMembers({ ...terms, sqlHash: sha256Hex(terms.sql) }),
@@ -28,7 +28,7 @@ export function signExplainToken(terms: ExplainTerms, key: SigningKey, now: Date
   return JSON.stringify(Object.fromEntries(fields));
 }
 
-/** Why the job must not be planned with this token, or null when it may; never throws. */
+/** Why the job must not be planned with this token, or null if it may be. Never throws. */
 export function explainTokenProblem(
   tokenText: string,
   terms: ExplainTerms,

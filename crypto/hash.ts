@@ -5,7 +5,7 @@ export function sha256Hex(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex');
 }
 
-/** Whether two texts are the same; the time taken does not depend on where they differ (ET-43). */
+/** Compares two texts in a time that does not depend on where they differ (ET-43). */
 export function equalText(a: string, b: string): boolean {
   const left = new TextEncoder().encode(a);
   const right = new TextEncoder().encode(b);

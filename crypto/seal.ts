@@ -14,14 +14,14 @@ export function sealSeed(seed: Uint8Array, key: { keyId: string; purpose: string
   return form + Buffer.concat([nonce, Uint8Array.from(cipher.getAuthTag()), sealed]).toString('base64');
 }
 
-/** The seed, or null when it was sealed under another secret key, for another key or purpose, or was changed. */
+/** The seed, or null if it was sealed under another secret key, for another key or purpose, or was changed. */
 export function openSeed(sealedText: string, key: { keyId: string; purpose: string }, secretKey: Uint8Array): Uint8Array | null {
   return sealedText.startsWith(form) ? open(sealedText.slice(form.length), boundTo(key), secretKey) : null;
 }
 
 /**
- * The same of a seal as versions before authentication codes made it. It says that the database was last left by such a version, and nobody
- * without the secret key can make one: it must be taken for nothing else (HD-50).
+ * Opens a seal made by a version without authentication codes. Nobody without the secret key can make one, so it proves that such
+ * a version was the last to use the database. It must be taken for nothing else (HD-50).
  */
 export function openFormerSeed(sealedText: string, keyId: string, secretKey: Uint8Array): Uint8Array | null {
   return open(sealedText, new TextEncoder().encode(keyId), secretKey);

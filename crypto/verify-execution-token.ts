@@ -22,13 +22,13 @@ export interface TokenVerifier {
 
 export type TokenVerdict =
   | { ok: true; expiresAt: number }
-  /** `unresolvedFences`: those of the token where it carries its signatures, else those that the claim answer names. */
+  /** `unresolvedFences` come from the token if its signatures fit, else from the claim answer. */
   | { ok: false; why: string; unresolvedFences: readonly number[] };
 
 /** Clocks of server and agent may differ by this much (ET-33, ET-42). */
 export const CLOCK_TOLERANCE_MS = 30_000;
 
-/** Checks a token against its claim in the order ET-28 to ET-38 and stops at the first failure; never throws. */
+/** Checks a token against its claim in the order of ET-28 to ET-38 and stops at the first failure. Never throws. */
 export function verifyExecutionToken(tokenText: string, claim: ClaimTerms, verifier: TokenVerifier): TokenVerdict {
   const refused = (why: string, unresolvedFences = claim.unresolvedFences): TokenVerdict => ({
     ok: false,
@@ -84,7 +84,7 @@ function mismatch(fields: TokenFields, claim: ClaimTerms, agentId: string): stri
     ['database', claim.database],
     ['environment', claim.environment],
     ...repeatedTerms(claim),
-    // A claim that leaves it out fits only a token that has none.
+    // A claim without it fits only a token without it.
     ['max_affected_rows', claim.maxAffectedRows],
     ...addedTerms(claim),
     ['agent_id', agentId],
@@ -93,7 +93,7 @@ function mismatch(fields: TokenFields, claim: ClaimTerms, agentId: string): stri
   return wrong ? `${wrong[0]} mismatch` : null;
 }
 
-/** Digests are among the values, so the time taken does not depend on where two texts differ (ET-43). */
+/** Some values are digests, so the time must not depend on where two texts differ (ET-43). */
 function isSame(signed: TokenValue | undefined, claimed: TokenValue | undefined): boolean {
   return typeof signed === 'string' && typeof claimed === 'string' ? equalText(signed, claimed) : signed === claimed;
 }

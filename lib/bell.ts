@@ -1,9 +1,9 @@
 import { longestTimerMs } from './sleep.js';
 
-/** Wakes one waiter; a ring while nobody waits is kept for the next wait. */
+/** Wakes one waiter. A ring while nobody waits is kept for the next wait. */
 export interface Bell {
   ring(): void;
-  /** Resolves with true at a ring, with false when `ms` are over or the signal aborts first. */
+  /** Resolves with true at a ring; with false after `ms`, or if the signal aborts first. */
   wait(ms: number, signal?: AbortSignal): Promise<boolean>;
 }
 

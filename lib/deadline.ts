@@ -1,6 +1,6 @@
 import { longestTimerMs, sleep } from './sleep.js';
 
-/** Resolves with the value, or with `fallback` when the signal aborts or the time is over first. */
+/** Resolves with the value, or with `fallback` if the time is over or the signal aborts first. */
 export async function within<T, F>(promise: Promise<T>, ms: number, fallback: F, signal?: AbortSignal): Promise<T | F> {
   const over = new AbortController();
   const stop = () => over.abort();
@@ -8,7 +8,7 @@ export async function within<T, F>(promise: Promise<T>, ms: number, fallback: F,
   return await stopAfter(Number.POSITIVE_INFINITY, stop, waiting, signal).finally(stop);
 }
 
-/** The promise, or after `ms` the error of `late`; a value that comes too late goes to `onLate`. */
+/** The promise; after `ms` it rejects with the error of `late`, and a value that comes later goes to `onLate`. */
 export function beforeDeadline<T>(
   promise: Promise<T>,
   ms: number,
@@ -37,10 +37,10 @@ export function beforeDeadline<T>(
   });
 }
 
-/** Runs `work`, and calls `stop` when `ms` are over before its end or the signal aborts, at once if it has; at the most once each. */
+/** Runs `work`. Calls `stop` if `ms` pass before its end, and if the signal aborts or already has: at most once for each. */
 export async function stopAfter<T>(ms: number, stop: () => void, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   const timer = ms <= longestTimerMs ? setTimeout(stop, ms) : undefined;
-  // Not AbortSignal.any: each of its signals leaves an entry in the one it follows for as long as that lives.
+  // Not AbortSignal.any: its signals stay registered with the one that they follow for as long as that lives.
   signal?.addEventListener('abort', stop, { once: true });
   try {
     if (signal?.aborted) stop();
@@ -51,7 +51,7 @@ export async function stopAfter<T>(ms: number, stop: () => void, work: () => Pro
   }
 }
 
-/** Whether `isTrue` becomes true within `ms`; it is asked every `everyMs`. Throws the signal's reason when that aborts first. */
+/** Whether `isTrue` becomes true within `ms`, asked every `everyMs`. Throws the signal's reason if that aborts first. */
 export async function waitUntil(
   isTrue: () => boolean | Promise<boolean>,
   { ms, everyMs, signal }: { ms: number; everyMs: number; signal?: AbortSignal | undefined },

@@ -1,9 +1,9 @@
-/** The environment, or what stands for it. */
+/** The environment, or a stand-in for it. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * A text with `${NAME}` (undefined: a problem) and `${NAME:-default}` (an empty variable is defined) replaced, and `$${` made a literal `${`
- * (CF-3, AP-01, CL-04). What a variable holds is never expanded again. `isExpanded`: a variable or a default took part.
+ * Replaces `${NAME}` (an undefined one is a problem, an empty one is defined) and `${NAME:-default}`, and makes `$${` a literal
+ * `${` (CF-3, AP-01, CL-04). The content of a variable is never expanded again. `isExpanded`: a variable or a default was used.
  */
 export function expandText(source: string, variables: Variables): { text: string; isExpanded: boolean } | { problem: string } {
   if (source.includes('\0')) return { problem: 'contains a NUL character' };
@@ -19,17 +19,16 @@ export function expandText(source: string, variables: Variables): { text: string
   return { text: parts.join(''), isExpanded };
 }
 
-/** The variables that a text names. */
 export function variablesIn(source: string): string[] {
   return source.split(special).flatMap((part) => reference.exec(part)?.[1] ?? []);
 }
 
-/** The value of a variable that is set. */
+/** Own members only: `constructor` is no variable. */
 export function findVariable(name: string, variables: Variables): string | undefined {
   return Object.hasOwn(variables, name) ? variables[name] : undefined;
 }
 
-/** What is not literal: as a splitter it leaves the literals at even places. */
+/** Everything that is not literal. Splitting by it leaves the literals at even places. */
 const special = /(\$\$\{|\$\{[^}]*\}?)/;
 const reference = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}$/;
 

@@ -1,6 +1,6 @@
-/** A fixed number of permits; whoever finds none waits in order. */
+/** A fixed number of permits. Those who find none wait in order. */
 export interface Permits {
-  /** Resolves with true and a permit taken, or with false when the signal aborts first. */
+  /** Resolves with true once a permit is taken, or with false if the signal aborts first. */
   take(signal?: AbortSignal): Promise<boolean>;
   give(): void;
 }

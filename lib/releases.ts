@@ -1,7 +1,7 @@
 /** What was opened and must be closed. */
 export interface Releases {
   add(close: () => unknown): void;
-  /** Closes what was opened, the last first and one at a time; one that fails is told and stops no other. */
+  /** Closes everything, the last opened first, one at a time. A failure is reported and stops no other. */
   all(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A signal that aborts with the reason of the first of the given ones that does. `release` lets go of them: AbortSignal.any would leave an
- * entry in each for as long as that lives.
+ * A signal that aborts with the reason of the first given signal that does. `release` lets go of them: AbortSignal.any would stay
+ * registered with each for as long as that lives.
  */
 export function anySignal(signals: readonly AbortSignal[]): { signal: AbortSignal; release(): void } {
   const controller = new AbortController();

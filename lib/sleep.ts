@@ -1,7 +1,7 @@
-/** What a timer can wait at the most, 24 days; set for longer it would ring at once. */
+/** The longest wait of a timer, 24 days. A timer set for longer rings at once. */
 export const longestTimerMs = 2_147_483_647;
 
-/** Resolves after `ms`, or at once when the signal is or becomes aborted; never rejects. */
+/** Resolves after `ms`, or at once if the signal is or becomes aborted. Never rejects. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

@@ -1,4 +1,4 @@
-/** The longest beginning of the text that has at most `limit` bytes in UTF-8, cut between characters. */
+/** The longest start of the text with at most `limit` bytes in UTF-8, cut between characters. */
 export function cutBytes(text: string, limit: number): string {
   if (text.length * 3 <= limit) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(limit));

@@ -3,5 +3,5 @@ export const uuidPattern = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9
 
 const whole = new RegExp(`^${uuidPattern}$`);
 
-/** Whether the text can be an id at all; any other names nothing (HT-61). */
+/** Whether the text can be an id. Any other text names nothing (HT-61). */
 export const isUuid = (text: string): boolean => whole.test(text);

@@ -1,12 +1,12 @@
 const quote = 0x22;
 const backslash = 0x5c;
 const bracket = 0x5b;
-/** Either bracket is closed by the character two further on. */
+/** Each bracket is closed by the character two further on. */
 const brace = 0x7b;
 
 /**
- * Whether a JSON text in UTF-8 nests deeper than `maxDepth`, found without building anything. Of bytes that are no JSON at least the part that a parser
- * would read before it stops is counted, so that nothing is ever built deeper.
+ * Whether a JSON text in UTF-8 nests deeper than `maxDepth`, found without building anything. If the bytes are no JSON, at least
+ * the part that a parser reads before it stops is counted, so that nothing deeper is ever built.
  */
 export function isNestedDeeper(bytes: Uint8Array, maxDepth: number): boolean {
   let depth = 0;

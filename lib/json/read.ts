@@ -11,11 +11,11 @@ export interface JsonText {
   items(): JsonText[];
   /** The last member of that name, as HT-49 counts. */
   get(key: string): JsonText | undefined;
-  /** The decoded string, or null when the value is no string. */
+  /** The decoded string, or null for another kind. */
   string(): string | null;
 }
 
-/** Reads one JSON text (RFC 8259) without changing it; throws SyntaxError when it is none. Depth is limited by memory only. */
+/** Reads one JSON text (RFC 8259) without changing it. Throws SyntaxError if it is none. Only memory limits the depth. */
 export function readJson(text: string): JsonText {
   JSON.parse(text);
   const start = skipBlanks(text, 0);
@@ -43,7 +43,7 @@ export function compactJson(text: string): string {
 
 const blanks = /[ \t\r\n]+/g;
 
-/** Looks only at the levels asked for, so that depth costs no stack; the text has been checked by `readJson`. */
+/** Looks only at the levels that are asked for, so that depth costs no stack. `readJson` has checked the text. */
 class Span implements JsonText {
   private readonly source: string;
   private readonly start: number;

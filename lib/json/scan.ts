@@ -7,8 +7,8 @@ export interface Span {
 }
 
 /**
- * Where the value of a top-level member stands in a JSON object in UTF-8; of the last one of that name, as HT-49 counts. `key` is ASCII without
- * quotes and backslashes. Null when there is none; in bytes that are no JSON it is at most a part that is.
+ * Where the value of a top-level member stands in a JSON object in UTF-8; of several, the last (HT-49). `key` is ASCII without
+ * quotes and backslashes. Null if there is none. In bytes that are no JSON it is at most a part that is.
  */
 export function memberSpan(bytes: Uint8Array, key: string): Span | null {
   const open = openBrackets();
@@ -28,7 +28,7 @@ export function memberSpan(bytes: Uint8Array, key: string): Span | null {
   return found;
 }
 
-/** Whether the bytes, which are UTF-8, are one JSON text (RFC 8259); builds nothing, so that a large one costs no memory. */
+/** Whether the bytes (UTF-8) are one JSON text (RFC 8259). Builds nothing, so that a large text costs no memory. */
 export function isJsonText(bytes: Uint8Array): boolean {
   const end = skipValue(bytes, skipBlank(bytes, 0), openBrackets());
   return end >= 0 && skipBlank(bytes, end) === bytes.length;
@@ -40,7 +40,7 @@ const colon = 0x3a;
 const bracket = 0x5b;
 const backslash = 0x5c;
 const letterU = 0x75;
-/** Either bracket is closed by the character two further on. */
+/** Each bracket is closed by the character two further on. */
 const brace = 0x7b;
 const asBytes = (text: string) => new TextEncoder().encode(text);
 /** By first letter. */
@@ -58,7 +58,9 @@ function isKey(bytes: Uint8Array, from: number, name: string): boolean {
   return bytes[at] === quote;
 }
 
-/** The place after the value that begins at `from`, -1 when there is none, as all below; `open` is empty before and after. */
+/**
+ * The place after the value that begins at `from`, or -1 if there is none, as for all below. `open` is empty before and after.
+ */
 function skipValue(bytes: Uint8Array, from: number, open: ReturnType<typeof openBrackets>): number {
   let at = from;
   for (;;) {
@@ -94,7 +96,7 @@ function skipValue(bytes: Uint8Array, from: number, open: ReturnType<typeof open
   }
 }
 
-/** One byte for each bracket that is open: nesting is bounded by the text alone. */
+/** One byte for each open bracket: only the text limits the nesting. */
 function openBrackets() {
   let held = new Uint8Array(64);
   let depth = 0;

@@ -1,6 +1,7 @@
 /**
- * The text of a JSON string as UTF-8, written over the string's own bytes, which are never fewer: a large one is not held twice. Between
- * `from` and `to` stands what is inside the quotes of a valid string in UTF-8. U+0000 and unpaired surrogates become U+FFFD (AG-50a).
+ * The text of a JSON string as UTF-8, written over the string's own bytes, which are never fewer, so that a large one is not held
+ * twice. Between `from` and `to` stands the inside of a valid string in UTF-8. U+0000 and unpaired surrogates become U+FFFD
+ * (AG-50a).
  */
 export function unescapeInPlace(bytes: Uint8Array, from: number, to: number): Uint8Array {
   let end = from;
@@ -30,10 +31,10 @@ export function unescapeInPlace(bytes: Uint8Array, from: number, to: number): Ui
 
 const backslash = 0x5c;
 const letterU = 0x75;
-/** What the ten lower bits leave of a UTF-16 unit. */
+/** A high surrogate without its ten lower bits. */
 const highSurrogate = 0xd800 >> 10;
 const lowSurrogate = 0xdc00 >> 10;
-/** What an escape of one letter means: all but five stand for themselves. */
+/** The meaning of an escape of one letter; all but five stand for themselves. */
 const meant = Uint8Array.from({ length: 128 }, (_, letter) => letter);
 for (const [letter, character] of ['b\b', 'f\f', 'n\n', 'r\r', 't\t']) meant[letter!.charCodeAt(0)] = character!.charCodeAt(0);
 
@@ -47,7 +48,7 @@ export function unitAt(bytes: Uint8Array, at: number): number {
   return unit;
 }
 
-/** The place after the character, which takes up to four bytes. */
+/** Returns the place after the character, which takes up to four bytes. */
 function writeCharacter(bytes: Uint8Array, at: number, character: number): number {
   const bare = character === 0 || (character >= 0xd800 && character <= 0xdfff);
   const code = bare ? 0xfffd : character;
