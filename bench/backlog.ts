@@ -3,7 +3,7 @@ import type { BenchSystem } from './system.js';
 
 const drainLimitMs = 300_000;
 
-/** Requests with news that Temporal has not got yet. */
+/** Requests with news that Temporal does not have yet. */
 export async function countBacklog({ database }: BenchSystem): Promise<number> {
   const { rows } = await database.query('select count(distinct request_id)::int as count from outbox');
   return rows[0].count;

@@ -30,7 +30,10 @@ const texts: readonly [Dialect, readonly string[]][] = [
 ];
 const largest = `SELECT * FROM orders WHERE id IN (1${',1'.repeat(49_982)})`;
 
-/** Classifications on one core, of both dialects in turn (MySQL by both of its parsers), and the time of a text as long as creation allows. */
+/**
+ * Measures classifications on one core, of both dialects in turn (MySQL by both of its parsers), and of a text of the greatest
+ * length.
+ */
 export async function classification({ count = 40_000, warmup = 4000, largeCount = 20 }: BenchOptions) {
   const [postgresql, mysql] = [await createEngine(), await createMysqlEngine()];
   const judge = (text: string, options: JudgeOptions) =>

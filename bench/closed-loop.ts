@@ -3,7 +3,10 @@ import { runSelect } from './requests.js';
 import { hundredths, percentiles, timed } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
-/** Callers that each submit the next `SELECT 1` when they hold the result of the last one; then the time until no news waits for Temporal. */
+/**
+ * Each caller submits the next `SELECT 1` once it has the result of the last one. Then measures the time until Temporal has all
+ * news.
+ */
 export async function closedLoop(system: BenchSystem, { callers = 8, seconds = 60, warmup = 300 }: BenchOptions) {
   for (let left = warmup; left > 0; left -= 1) await runSelect(system.alice);
   await untilNoBacklog(system);

@@ -37,7 +37,7 @@ export async function completion({ count = 60, warmup = 3 }: BenchOptions) {
   }
 }
 
-/** What of it is Node itself. */
+/** The part of it that Node itself takes. */
 function nodeStartMs(count: number): number {
   const durations = Array.from({ length: count }, () => {
     const startedAt = performance.now();

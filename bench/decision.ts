@@ -5,7 +5,7 @@ import type { BenchOptions, BenchSystem } from './system.js';
 
 const detail = 'select extract(epoch from clock_timestamp())::text as at';
 
-/** Approval and resumption of one request at a time, and how long after the resume was sent its statement runs in the target. */
+/** Approves and resumes one request at a time, and measures how long after the resume its statement runs in the target. */
 export async function decision({ alice, bob, measure }: BenchSystem, { count = 500, warmup = 100 }: BenchOptions) {
   const approve: number[] = [];
   const resume: number[] = [];

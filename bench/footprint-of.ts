@@ -5,11 +5,11 @@ const ticksPerSecond = 100;
 
 export interface Footprint {
   cpuSeconds: number;
-  /** Memory that is the process's own plus its share of what several map, with all its children. */
+  /** Memory of its own, and its share of what several processes map, with all its children. */
   memoryMib: number;
 }
 
-/** CPU time and memory of a process with its children, living and ended (Linux). */
+/** CPU time and memory of a process with its children, running and ended (Linux). */
 export function footprintOf(pid: number): Footprint {
   const children = childrenOf(pid).map(footprintOf);
   const own = statOf(pid);
@@ -24,7 +24,7 @@ export function footprintOf(pid: number): Footprint {
 export const residentKib = (pid: number, field: 'VmRSS' | 'VmHWM') =>
   processesOf(pid).reduce((total, one) => total + statusKib(one, field), 0);
 
-/** The peak is counted from here on (Linux). */
+/** Starts to count the peak from here (Linux). */
 export function forgetPeak(pid: number): void {
   for (const one of processesOf(pid)) writeFileSync(`/proc/${one}/clear_refs`, '5');
 }

@@ -4,7 +4,10 @@ import { runSelect } from './requests.js';
 import { hundredths } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
-/** Memory and CPU of each process: idle for a while, then `count` requests by `callers` callers and the backlog they leave. */
+/**
+ * Memory and CPU of each process: idle for a while, then during `count` requests by `callers` callers, until their backlog is
+ * gone.
+ */
 export async function footprint(system: BenchSystem, { count = 2000, callers = 4, idle = 20, settle = 30 }: BenchOptions) {
   await runSelect(system.alice);
   await sleep(2000);

@@ -4,7 +4,10 @@ import { runSelect } from './requests.js';
 import { hundredths, percentiles, timed } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
-/** An auto-approved `SELECT 1`, one at a time with `pause` ms between, from submit until its result is in the caller's hand; CPU of each process beside it. */
+/**
+ * An auto-approved `SELECT 1`, one at a time with `pause` ms between, from submit until the caller has its result; also the CPU
+ * time of each process.
+ */
 export async function lifecycle(
   { alice, measure, processes }: BenchSystem,
   { count = 1000, warmup = 1000, pause = 0 }: BenchOptions,

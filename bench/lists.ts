@@ -3,9 +3,11 @@ import { hundredths, percentiles, timed } from './statistics.js';
 import { storeRequests } from './stored-requests.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
-/** A page of 50 of the list, the first and one at half depth, by an owner, an approver and an administrator; then lists with a status. */
+/**
+ * Lists of 50: the first page and one at half depth, for an owner, an approver and an administrator; then lists of one status.
+ */
 export async function lists(system: BenchSystem, { stored = 10_000, count = 200, warmup = 20 }: BenchOptions) {
-  // The stored requests have no workflows: the worker would make them while the bench measures.
+  // The stored requests have no workflows. The worker would make them during the measurement.
   const workers = system.processes.filter(({ name }) => name.includes('worker'));
   for (const { pid } of workers) process.kill(pid, 'SIGSTOP');
   try {

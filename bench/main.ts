@@ -36,16 +36,16 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   rows,
 };
 
-/** Those that start agents of their own. */
+/** These start agents of their own. */
 const withOwnAgents = new Set(['slots', 'rows']);
 
-/** Benches of code alone, which need no system. */
+/** Benches of code alone: they need no system. */
 const alone: Record<string, (options: BenchOptions) => Promise<Record<string, unknown>>> = { classification, codes, completion };
 
 /**
- * `node bench/run.mjs <name> [key=number ...]`: runs one bench on a system of its own and prints one JSON line. `quiet=0.7` waits first until
- * the machine's load is below that; `profile=1` writes the CPU profile of each process and the statements of PostgreSQL to a folder that is
- * named on stderr.
+ * `node bench/run.mjs <name> [key=number ...]`: runs one bench on a system of its own and prints one JSON line. `quiet=0.7` first
+ * waits until the load of the machine is below that. `profile=1` writes the CPU profile of each process and the statements of
+ * PostgreSQL to a folder, which is named on stderr.
  */
 export async function main([name = '', ...settings]: string[]): Promise<number> {
   const bench = benches[name];

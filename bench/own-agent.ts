@@ -7,7 +7,7 @@ import { waitFor } from '../dev/wait-for.js';
 
 const startWaitMs = 60_000;
 
-/** Starts an agent with the configuration of `npm start`, further lines before its tables and further tables. */
+/** Starts an agent with the configuration of `npm start`, and with further lines before its tables and further tables. */
 export type StartAgent = (head: string, tables?: string) => Promise<OwnAgent>;
 
 export interface OwnAgent {
@@ -26,7 +26,7 @@ database = "orders"
 auto_approve = { mode = "always" }
 `;
 
-/** The plan without an agent, and with a pair more, on which everything passes. */
+/** The plan without an agent, with one more pair, on which everything passes. */
 export function withOrders(plan: GatewayPlan, folder: string): GatewayPlan {
   const serverConfig = join(folder, 'server.toml');
   writeFileSync(serverConfig, readFileSync(plan.serverConfig, 'utf8') + ordersToml);

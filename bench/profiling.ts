@@ -7,7 +7,10 @@ import { sleep } from '../lib/sleep.js';
 
 const writeWaitMs = 3000;
 
-/** Profiles what `measure` runs: CPU of the three programs, and every statement of PostgreSQL with its duration. Null profiles nothing. */
+/**
+ * Profiles what `measure` runs: the CPU of the three programs, and every statement of PostgreSQL with its duration. Without a
+ * folder nothing is profiled.
+ */
 export function createProfiling(
   folder: string | null,
   processes: readonly Child[],

@@ -1,6 +1,6 @@
 import { type Caller, expectStatus } from './caller.js';
 
-/** Creates a request for `SELECT 1` (or another text) and answers its id. */
+/** Creates a request for `SELECT 1` (or another text) and returns its id. */
 export async function create(
   caller: Caller,
   environment: 'staging' | 'production',
@@ -17,7 +17,7 @@ export async function awaitResult(caller: Caller, id: string) {
   return envelope;
 }
 
-/** Submit to result in the caller's hand. */
+/** From submit until the caller has the result. */
 export async function runSelect(caller: Caller): Promise<void> {
   await awaitResult(caller, await create(caller, 'staging'));
 }

@@ -6,8 +6,8 @@ import type { BenchOptions, BenchSystem } from './system.js';
 const rowBytes = 1040;
 
 /**
- * Results of `mib` MiB, one after the other through agent, server and back to `readers` callers: how long each takes and by how much each process's
- * memory rises at its peak; with `relay=1` they are not stored but relayed.
+ * Sends results of `mib` MiB, one after the other, through agent and server to `readers` callers. Measures how long each takes
+ * and how much the peak memory of each process rises. With `relay=1` results are relayed instead of stored.
  */
 export async function resultSize(
   system: BenchSystem,

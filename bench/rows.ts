@@ -10,7 +10,10 @@ import { awaitResult } from './requests.js';
 import { hundredths } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
-/** Reads of `rows` narrow rows from PostgreSQL and from MariaDB: how many the agent takes per second, and by how much its memory rises at its peak. */
+/**
+ * Reads `rows` narrow rows from PostgreSQL and from MariaDB. Measures how many the agent takes per second, and how much its peak
+ * memory rises.
+ */
 export async function rows(system: BenchSystem, { rows: count = 1_000_000, runs = 5 }: BenchOptions) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-mariadb-'));
   chmodSync(folder, 0o755);
@@ -63,7 +66,7 @@ async function measureReads(
   }
 }
 
-/** Creates the request and waits until its caller has all rows; answers its id. */
+/** Creates the request and waits until its caller has all rows; returns its id. */
 async function run(alice: Caller, { database, detail }: Read, count: number): Promise<string> {
   const { id } = await expectStatus(201, alice.call('POST', '/api/requests', { database, environment: 'staging', detail }));
   const { result_data } = await awaitResult(alice, id);
@@ -71,7 +74,7 @@ async function run(alice: Caller, { database, detail }: Read, count: number): Pr
   return id;
 }
 
-/** How long the agent took, as it says itself. */
+/** How long the agent took, as it reports it. */
 async function secondsOf({ database }: BenchSystem, id: string): Promise<number> {
   const sql = 'select duration_ms from executions where request_id = $1';
   return Number((await database.query(sql, [id])).rows[0].duration_ms) / 1000;

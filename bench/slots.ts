@@ -5,7 +5,10 @@ import type { BenchOptions, BenchSystem } from './system.js';
 
 const creators = 8;
 
-/** `count` reads that wait when the agent begins, run with 1, 8 and 32 slots: how many it ends per second, and how long each takes from claim to result. */
+/**
+ * Runs `count` reads that wait when the agent starts, with 1, 8 and 32 slots. Measures how many end per second, and how long each
+ * takes from claim to result.
+ */
 export async function slots(system: BenchSystem, { count = 1000, warmup = 300 }: BenchOptions) {
   const measured: Record<string, object> = {};
   for (const size of [1, 8, 32]) measured[`slots_${size}`] = await runWith(size, system, { count, warmup });
@@ -17,7 +20,7 @@ async function runWith(size: number, system: BenchSystem, { count, warmup }: { c
   const agent = await startAgent(`max_concurrent_tasks = ${size}`);
   try {
     for (let left = warmup; left > 0; left -= 1) await runSelect(alice);
-    // Warm, and without a part in how the requests are made.
+    // It is warm then, and takes no part in the creation of the requests.
     process.kill(agent.pid, 'SIGSTOP');
     const ids: string[] = [];
     const fill = async () => {

@@ -6,10 +6,9 @@ export function percentiles(durations: readonly number[]): { p50: number; p90: n
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) };
 }
 
-/** Rounded to two digits after the point. */
 export const hundredths = (value: number) => Math.round(value * 100) / 100;
 
-/** Runs `work` and answers how long it took, in milliseconds. */
+/** Runs `work` and returns how long it took, in milliseconds. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();

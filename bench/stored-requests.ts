@@ -3,8 +3,8 @@ import type pg from 'pg';
 const perStatement = 100_000;
 
 /**
- * Stores requests of the last 80 days as if they had been made: three in ten by alice, one in twenty by bob, the rest by 200 others; of the newest
- * 2 %, which is more than a day, one in four waits for the DBA team, all others have ended.
+ * Stores requests as if they had been made in the last 80 days: three in ten by alice, one in twenty by bob, the rest by 200
+ * others. Of the newest 2 % (more than a day) one in four waits for the DBA team; all others have ended.
  */
 export async function storeRequests(database: pg.Pool, count: number): Promise<void> {
   for (let from = 0; from < count; from += perStatement)

@@ -27,19 +27,19 @@ export interface BenchSystem {
   bob: Caller;
   admin: Caller;
   serverUrl: string;
-  /** The gateway's own database, for looks that no caller has. */
+  /** The gateway's own database, to read what no caller can. */
   database: pg.Pool;
   processes: readonly Child[];
-  /** Runs `work`, under profilers when asked to. */
+  /** Runs `work`, with profilers if they are asked for. */
   measure<T>(work: () => Promise<T>): Promise<T>;
-  /** Starts an agent of the bench's own, where the system has none. */
+  /** Starts an agent for a bench that brings its own. */
   startAgent: StartAgent;
   stop(): Promise<void>;
 }
 
 /**
- * Starts the system of `npm start` without its play; `profileFolder` receives profiles. For a bench that brings its own agents it has none,
- * and serves `orders`, a pair of dialect mysql.
+ * Starts the system of `npm start` without its play; `profileFolder` receives profiles. For a bench with its own agents it starts
+ * none, and serves `orders`, a pair of dialect mysql.
  */
 export async function startSystem(folder: string, profileFolder: string | null, ownAgents: boolean): Promise<BenchSystem> {
   chmodSync(folder, 0o755);

@@ -6,7 +6,10 @@ import type { BenchOptions, BenchSystem } from './system.js';
 
 const lookMs = 50;
 
-/** Reads while Temporal stands still; then how soon the first of their workflows is told after its return, and how many per second. */
+/**
+ * Runs reads while Temporal stands still. Then measures how soon after its return the first of their workflows is told, and how
+ * many per second.
+ */
 export async function temporalOutage(system: BenchSystem, { count = 1500, callers = 8, warmup = 100 }: BenchOptions) {
   for (let left = warmup; left > 0; left -= 1) await runSelect(system.alice);
   await untilNoBacklog(system);

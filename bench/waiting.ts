@@ -9,8 +9,8 @@ import type { BenchOptions, BenchSystem } from './system.js';
 const waitSecs = 100;
 
 /**
- * `pollers` callers that each wait for a request of their own to change and `agents` agents that wait for jobs: what the server takes for them, how many
- * connections to PostgreSQL it holds, and how long after a rejection its waiter is answered.
+ * `pollers` callers each wait for a change of a request of their own, and `agents` agents wait for jobs. Measures what that costs
+ * the server, how many connections to PostgreSQL it holds, and how long after a rejection the waiter has its answer.
  */
 export async function waiting(system: BenchSystem, { pollers = 2000, agents = 200, seconds = 60, woken = 100 }: BenchOptions) {
   const { alice, bob, admin, database } = system;
@@ -68,13 +68,13 @@ async function connectAgents(system: BenchSystem, admin: Caller, count: number):
   return callers;
 }
 
-/** Plans that nobody has made yet are dropped and all workflows are told, so that what is measured is waiting alone. */
+/** Drops plans that nobody has made yet and waits until all workflows are told, so that only waiting is measured. */
 async function untilSettled(system: BenchSystem): Promise<void> {
   await system.database.query("delete from dry_run_jobs where state = 'pending'");
   await untilNoBacklog(system);
 }
 
-/** Asks for jobs of a pair that nobody asks anything of. */
+/** Asks for jobs of a pair without requests. */
 async function pollUntil(agent: Caller, isOver: { value: boolean }): Promise<void> {
   const capabilities = {
     scopes: [{ database: 'shop', environment: 'staging' }],
@@ -86,7 +86,7 @@ async function pollUntil(agent: Caller, isOver: { value: boolean }): Promise<voi
 }
 
 async function waitFor(alice: Caller, id: string, isOver: { value: boolean }, answeredAt: Map<string, number>): Promise<void> {
-  // The first wait is of any length, so that callers ask again evenly.
+  // The first wait has a random length, so that the callers ask again evenly.
   for (let secs = Math.ceil(Math.random() * waitSecs); !isOver.value; secs = waitSecs) {
     const { status } = await expectStatus(200, alice.call('GET', `/api/requests/${id}?wait=${secs}`));
     if (status === 'pending') continue;

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { eventually } from './processes.js';
 
-/** The sessions of this database that wait for a lock; other test files use the server too. */
+/** The sessions of this database that wait for a lock; other test files use the same server. */
 export const lockWaits = `select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
 
-/** Cancels what other sessions of the same database run whose text contains it, or ends those sessions. */
+/** Cancels statements of other sessions of the same database that contain the text, or ends those sessions. */
 export async function endActive(client: pg.Client, how: 'cancel' | 'terminate', text: string): Promise<void> {
   await client.query(
     `select pg_${how}_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()

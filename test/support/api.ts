@@ -11,16 +11,16 @@ import { createTestDatabase, type TestDatabase } from './postgres.js';
 import { databaseToml, dbaTeamToml, needsDbaToml, passesToml } from './toml.js';
 
 export interface TestApiOptions {
-  /** Everything of `server.toml` beside `state_dir`, `[server]` `listen` and `drain_secs`, and `[database]` `url`. */
+  /** Everything in `server.toml` but `state_dir`, `[server]` `listen` and `drain_secs`, and `[database]` `url`. */
   toml?: string;
   times?: Partial<RouteTimes>;
-  /** A database that is already there, for a second server on it; it is then not dropped. */
+  /** An existing database, for a second server on it; it is not dropped then. */
   database?: TestDatabase;
   /** Where the server finds that database, if not at its own address. */
   databaseUrl?: string;
   /** How long the server drains before it stops; 0 if absent. */
   drainSecs?: number;
-  /** A state directory that is already there; it is then not removed. */
+  /** An existing state directory; it is not removed then. */
   stateDir?: string;
   forceBootstrap?: boolean;
   /** 64 hex characters; the same for all tests if absent. */
@@ -44,14 +44,14 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
-/** What JSON says; tests look into it freely. */
+/** Parsed JSON, which tests may look into freely. */
 export type Loose = ReturnType<typeof JSON.parse>;
 
 export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  /** The parsed body; null without one or when it is not JSON. */
+  /** The parsed body; null if there is none or it is not JSON. */
   body: Loose;
 }
 
@@ -61,15 +61,18 @@ export interface TestApi {
   stateDir: string;
   config: Config;
   services: RunningServer['services'];
-  /** Lines the server logged, as JSON text. */
+  /** Lines that the server logged, as JSON text. */
   logged: string[];
   tokens: { admin: string; requester: string; agent: string };
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
-  /** Makes a user over HTTP and answers the initial token. */
+  /** Makes a user over HTTP and returns the initial token. */
   createUser(id: string, person?: Person): Promise<string>;
-  /** The same for several. */
+  /** Makes several users. */
   createUsers<Id extends string>(people: Record<Id, Person>): Promise<Record<Id, string>>;
-  /** Starts another server on the same database and state directory, with the same configuration unless `options` has one; close it first. */
+  /**
+   * Starts another server on the same database and state directory, with the same configuration unless `options` has one. Close
+   * it first.
+   */
   another(options?: TestApiOptions): Promise<TestApi>;
   /** Reads `server.toml` of `stateDir` again, as SIGHUP does. */
   reload(): void;

@@ -20,8 +20,8 @@ export interface BasicAnswer {
 }
 
 /**
- * An agent that knows only the basic protocol, written without any of our code: polls without features, claims without a body, checks the
- * first signature with the one key it read at its start, and reports results without fence or outcome.
+ * An agent that knows only the basic protocol, written without any of our code. It polls without features, claims without a body,
+ * checks the first signature with the one key that it read at its start, and reports results without fence or outcome.
  */
 export interface BasicAgent {
   keyId: string;
@@ -32,9 +32,9 @@ export interface BasicAgent {
   submit(executionId: string, result: object): Promise<BasicAnswer>;
   /** What is wrong with the token of a claim, or null. */
   tokenProblem(claim: BasicClaim): string | null;
-  /** Verifies and runs a claimed job under heartbeats, cancelling it when one says so, and submits what it came to. */
+  /** Verifies and runs a claimed job with heartbeats, cancels it when one says so, and submits the outcome. */
   run(claim: BasicClaim): Promise<BasicAnswer>;
-  /** One round: polls, and runs all that it gets to claim; answers the ids it ran. */
+  /** One round: polls, and runs all jobs that it can claim; returns their ids. */
   work(): Promise<string[]>;
 }
 
@@ -117,7 +117,7 @@ export async function startBasicAgent({
   };
 }
 
-/** The checks of the compatible layout, in their order. */
+/** The checks of the compatible layout, in order. */
 function problemOf(claim: BasicClaim, key: KeyObject): string | null {
   const token = JSON.parse(claim.execution_token);
   if (!(Date.parse(token.expires_at) >= Date.now())) return 'token expired';

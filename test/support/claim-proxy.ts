@@ -3,16 +3,16 @@ import type { AddressInfo } from 'node:net';
 
 export type ClaimBody = Record<string, unknown> & { execution_token: string; request_id: string; detail: string };
 
-/** Stands between an agent and a real gateway, passes everything on, and can change what a claim is answered. */
+/** Stands between an agent and a real gateway, passes everything on, and can change the answer to a claim. */
 export interface ClaimProxy {
   url: string;
   /** Every claim answer as the gateway gave it, oldest first. */
   claims: ClaimBody[];
   /** Paths of all calls, oldest first. */
   paths: string[];
-  /** What the agent gets instead; null passes the gateway's own bytes on. */
+  /** What the agent gets instead; null passes the bytes of the gateway on. */
   onClaim: ((claim: ClaimBody) => unknown) | null;
-  /** The same for every other answer of 200: of a poll, a claim of an EXPLAIN job, the public keys. */
+  /** The same for every other answer with status 200: to a poll, to the claim of an EXPLAIN job, the public keys. */
   onAnswer: ((path: string, body: Record<string, unknown>) => unknown) | null;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { eventually } from './processes.js';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 export const demoWaitMs = 120_000;
 
-/** The demo as `npm run demo -- --keep` runs it, ready; whoever starts it kills it. */
+/** The demo as `npm run demo -- --keep` runs it, once it is ready. The caller has to kill it. */
 export async function startDemo(): Promise<{ child: ChildProcess; output(): string }> {
   const child = spawn(process.execPath, ['dev/demo.mjs', '--keep'], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';

@@ -11,7 +11,7 @@ import { findTemporalProgram } from '../../dev/temporal/program.js';
 import { startTemporal, type TemporalServer } from '../../dev/temporal/server.js';
 import { startS3 } from './versitygw.js';
 
-/** Addresses that test files ask for; a server starts with the first question for it. */
+/** Addresses that test files ask for. A server starts when first asked for. */
 export interface EngineAnswers {
   '/postgres': { url: string };
   '/template': { database: string };
@@ -26,8 +26,8 @@ interface Missing {
 }
 
 /**
- * Serves the run's engines, which keep their files in `folder`: the tests run in processes of their own and ask over HTTP, so that
- * a run of unit tests starts nothing and any number of files share one server each.
+ * Serves the engines of the run, which keep their files in `folder`. Tests run in processes of their own and ask over HTTP, so
+ * that a run of unit tests starts nothing and any number of files share one server.
  */
 export async function openEngines(folder: string): Promise<{ address: string; close: () => Promise<void> }> {
   const giveUp = new AbortController();
@@ -74,7 +74,7 @@ async function openTemporal(folder: string, signal: AbortSignal): Promise<Tempor
   return startTemporal({ program: file, dbFile: null, uiPort: null, logFile, yields: false, signal });
 }
 
-/** The server of SVC_TEST_MYSQL_URL, else a MariaDB of the run's own, else why there is none (DV-12). */
+/** The server of SVC_TEST_MYSQL_URL, else a MariaDB of this run, else why there is none (DV-12). */
 async function openMysql(folder: string, signal: AbortSignal) {
   const given = process.env.SVC_TEST_MYSQL_URL;
   if (given) return { answer: { url: given }, stop: async () => {} };
@@ -87,7 +87,7 @@ async function openMysql(folder: string, signal: AbortSignal) {
   return { answer: { url: server.url() }, stop: server.stop };
 }
 
-/** Migrated once; each test file copies it. Owned by the role that the gateway uses, which is no superuser. */
+/** Migrated once and copied by each test file. Its owner is the role that the gateway uses, which is no superuser. */
 async function makeTemplate(postgres: PostgresServer): Promise<string> {
   const { migrate } = await import('../../db/migrate.js');
   const client = new pg.Client({ connectionString: postgres.url('postgres') });

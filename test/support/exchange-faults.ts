@@ -1,9 +1,12 @@
 import { type SwallowingProxy, startSwallowingProxy } from './swallowing-proxy.js';
 
-/** Whether a message begins an exchange of a session with PostgreSQL: Parse. */
+/** Whether a message begins an exchange of a session with PostgreSQL: a Parse. */
 const beginsWithParse = (data: Buffer) => data[0] === 'P'.charCodeAt(0);
 
-/** Whether a message is a statement for MySQL: the first packet of an exchange, with the command QUERY behind its header of four bytes. */
+/**
+ * Whether a message is a statement for MySQL: the first packet of an exchange, with the command QUERY after its header of four
+ * bytes.
+ */
 export const isMysqlStatement = (data: Buffer) => data[3] === 0 && data[4] === 3;
 
 export interface ExchangeFaults {
@@ -11,15 +14,15 @@ export interface ExchangeFaults {
   url: string;
   proxy: SwallowingProxy;
   /**
-   * From now on counts what is sent to the server, and lets `fault` happen at the nth exchange: before the server gets it, or once it has it and
-   * its answer comes.
+   * Counts from now on what is sent to the server, and calls `fault` at the nth exchange: before the server gets it, or when its
+   * answer comes.
    */
   arm(nth: number, when: 'before' | 'after', fault?: () => void): void;
   /** Exchanges since then. */
   readonly count: number;
 }
 
-/** A proxy in front of a database that breaks a run at any of its steps. */
+/** A proxy in front of a database that can break a run at any of its steps. */
 export async function startExchangeFaults(url: string, begins = beginsWithParse): Promise<ExchangeFaults> {
   const proxy = await startSwallowingProxy(Number(new URL(url).port));
   const faults = {

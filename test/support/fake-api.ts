@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net';
 
 export interface FakeReply {
   status?: number;
-  /** Sent as it is when it is a string, else as JSON. */
+  /** A string is sent as it is, anything else as JSON. */
   body?: unknown;
   headers?: Record<string, string>;
-  /** The connection is closed instead of an answer. */
+  /** Closes the connection instead of an answer. */
   drop?: boolean;
-  /** No answer until the caller goes away or the server closes. */
+  /** Gives no answer until the caller goes away or the server closes. */
   hang?: boolean;
 }
 
@@ -23,14 +23,14 @@ export interface FakeCall {
 export interface FakeApi {
   url: string;
   calls: FakeCall[];
-  /** Answers `METHOD /path` with these replies in turn; the last one stays. A function makes one reply for a call. */
+  /** Answers `METHOD /path` with these replies in turn; the last one stays. A function makes the reply to each call. */
   on(route: string, ...replies: (FakeReply | ((call: FakeCall) => FakeReply))[]): FakeApi;
   /** The bodies sent to a route, parsed. */
   bodies(route: string): Record<string, unknown>[];
   close(): Promise<void>;
 }
 
-/** An HTTP server with canned answers on a free port of 127.0.0.1; what is not canned is 404 `route.not_found`. */
+/** An HTTP server with canned answers on a free port of 127.0.0.1. Anything else is 404 `route.not_found`. */
 export async function startFakeApi(version = '0.1.0'): Promise<FakeApi> {
   const routes = new Map<string, (FakeReply | ((call: FakeCall) => FakeReply))[]>();
   const calls: FakeCall[] = [];

@@ -12,7 +12,7 @@ export interface JobInput {
   database?: string;
   requestId?: string;
   fence?: number;
-  /** Their executions are those of `attemptId`, unless the gateway is one that does not tell them. */
+  /** Their executions are those of `attemptId`, unless the gateway does not tell them. */
   unresolvedFences?: number[];
   tellsExecutions?: boolean;
   /** A later attempt exists: heartbeats answer 410. */
@@ -20,7 +20,7 @@ export interface JobInput {
   statementTimeoutSecs?: number;
   maxRows?: number | null;
   maxResultBytes?: number;
-  /** Left out as an older gateway does, if absent. */
+  /** If absent, the claim has none, as from an older gateway. */
   maxAffectedRows?: number | null;
   marker?: 'required' | 'none';
   /** Changes the claim answer after the token was signed. */
@@ -34,12 +34,12 @@ export interface FakeJob {
   claims: Record<string, unknown>[];
   heartbeats: number;
   submissions: Record<string, unknown>[];
-  /** Answers of coming heartbeats. */
+  /** The answer to coming heartbeats. */
   heartbeat: { status: number; cancelled: boolean };
   /** Statuses of the coming answers to submissions and claims, then 200. */
   resultStatuses: number[];
   claimStatuses: number[];
-  /** The submission that was answered with a final status. */
+  /** The submission that got a final status as its answer. */
   result: Promise<Record<string, unknown>>;
   claimed: Promise<void>;
 }
@@ -63,10 +63,13 @@ export interface FakeGateway {
   /** Bodies of schema syncs, and the statuses of the coming answers to them, then 200. */
   schemaSyncs: Record<string, unknown>[];
   schemaStatuses: number[];
-  /** Awaited before a claim is answered: what a test has left in a target gets the digest of what is approved. */
+  /** Awaited before a claim is answered. What a test has left in a target gets the approved digest there. */
   onClaim: (claim: { requestId: string; fence: number; approvalDigest: string }) => Promise<unknown>;
   offer(input: JobInput): FakeJob;
-  /** Puts EXPLAIN jobs, with their tokens, into the next poll's answer; what the agent then posts for them is in `explainCalls`, answered by `explainStatuses`, then 200. */
+  /**
+   * Puts EXPLAIN jobs with their tokens into the answer to the next poll. `explainCalls` holds what the agent posts for them; the
+   * answers are those of `explainStatuses`, then 200.
+   */
   offerExplains(jobs: { dry_run_jobs?: object[]; preflight_jobs?: object[] }): void;
   explainCalls: { path: string; body: Record<string, unknown> }[];
   explainStatuses: number[];
@@ -76,13 +79,13 @@ export interface FakeGateway {
 
 const AGENT_ID = 'agent-test';
 
-/** Executions by request and fence, of whatever gateway of this process gave the attempt. */
+/** Executions by request and fence, whichever gateway of this process gave them. */
 const given = new Map<string, string>();
 
-/** The execution of an earlier attempt that was never given. */
+/** The execution of an earlier attempt that no gateway gave. */
 export const attemptId = (fence: number) => `00000000-0000-4000-8000-${String(fence).padStart(12, '0')}`;
 
-/** A gateway over real HTTP that offers, claims and collects jobs as the agent protocol says; it stores nothing. */
+/** A gateway over real HTTP that offers, claims and collects jobs by the agent protocol. It stores nothing. */
 export async function startFakeGateway(): Promise<FakeGateway> {
   const key = signingKeyFromSeed(new Uint8Array(32).fill(3));
   const jobs = new Map<string, Entry>();

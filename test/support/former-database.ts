@@ -2,7 +2,7 @@ import { createCipheriv, randomBytes } from 'node:crypto';
 import { openSeed } from '../../crypto/seal.js';
 import type { Database } from '../../db/client.js';
 
-/** A seal as versions before authentication codes made it. */
+/** A seal as versions without authentication codes made it. */
 function formerSeal(seed: Uint8Array, keyId: string, secretKey: Uint8Array): string {
   const nonce = new Uint8Array(randomBytes(12));
   const cipher = createCipheriv('aes-256-gcm', secretKey, nonce);
@@ -11,7 +11,7 @@ function formerSeal(seed: Uint8Array, keyId: string, secretKey: Uint8Array): str
   return Buffer.concat([nonce, Uint8Array.from(cipher.getAuthTag()), Uint8Array.from(sealed)]).toString('base64');
 }
 
-/** Takes every code away: what anybody who can write the database can do. */
+/** Removes every code, which anybody can do who can write to the database. */
 export async function dropCodes(database: Database): Promise<void> {
   await database.query('update requests set request_mac = null, state_mac = null, passed_by = null');
   await database.query('update decisions set mac = null');
@@ -19,7 +19,7 @@ export async function dropCodes(database: Database): Promise<void> {
   await database.query('delete from secret_key');
 }
 
-/** Makes the database as a version without codes left it, which needs the secret key. */
+/** Leaves the database as a version without codes would; this needs the secret key. */
 export async function makeFormer(database: Database, secretKey: Uint8Array): Promise<void> {
   await dropCodes(database);
   const rows = await database.query<{ keyId: string; purpose: string; sealedSeed: string }>(

@@ -4,7 +4,7 @@ import { findVersitygw } from './versitygw.js';
 
 const waitMs = 20 * 60_000;
 
-/** Gets the programs of the engines before a test run: a build takes minutes on all cores, and would slow the tests beside it. */
+/** Gets the programs of the engines before a test run. A build takes minutes on all cores, and would slow the tests beside it. */
 const options = {
   environment: process.env,
   report: (line: string) => console.log(line),

@@ -12,8 +12,8 @@ declare module 'vitest' {
 }
 
 /**
- * Opens the shared engines for the whole run and stops at its end those that were used. All temporary files of the run, those of
- * test files included, lie in one folder, which goes with it.
+ * Opens the shared engines for the whole run, and stops at its end those that were used. All temporary files of the run, those of
+ * test files included, are in one folder, which is removed then.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));

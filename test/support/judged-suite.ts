@@ -6,16 +6,16 @@ import { cutScript, type ScriptStatement } from './psql-script.js';
 import type { Trace, Watched, WatchedSession } from './watched-session.js';
 
 export interface SuiteReport {
-  /** Statements by verdict; refusals by their reason. */
+  /** Statements by verdict; refused ones by their reason. */
   verdicts: Record<string, number>;
-  /** Reads that ran to their end, and those that the server refused for reasons of its own. */
+  /** Reads that ran to their end, and those that the server refused for its own reasons. */
   ran: number;
   failed: number;
   /** Reads that wrote or locked through functions and views that somebody had put into the database (SQ-45). */
   byOwnCode: number;
   /** Reads that left something behind: `file: what: statement`. */
   holes: string[];
-  /** Reads that ended the server: the suite of a newer release knows faults that this one still has. */
+  /** Reads that crashed the server: the suite of a newer release tests faults that this one still has. */
   crashes: number;
 }
 
@@ -28,8 +28,9 @@ export interface Suite {
 }
 
 /**
- * Runs the first `files` of the suite in their order on one session: reads are watched, everything else sets the stage for them. Statements that control
- * transactions are passed over, because each read has its own; so are settings that change how text is read, which the agent fixes.
+ * Runs the first `files` of the suite in their order on one session. Reads are watched; everything else prepares for them.
+ * Statements that control transactions are left out, because each read has its own. So are settings that change how text is read,
+ * because the agent fixes them.
  */
 export async function runSuite(
   { folder, environment, files }: Suite,
@@ -79,7 +80,10 @@ function scheduleOf(folder: string): string[] {
   return lines.filter((line) => line.startsWith('test:')).flatMap((line) => line.slice('test:'.length).trim().split(/\s+/));
 }
 
-/** Of so many reads one begins a look at the state, which costs as much as ten reads; it ends with the next statement that is none. */
+/**
+ * One read in so many begins with a look at the state, which costs as much as ten reads; the next statement that is no read ends
+ * with another.
+ */
 const stateEvery = 5;
 const passedOver = /^transaction control/;
 const changesReading = /standard_conforming_strings|client_encoding/i;
@@ -97,7 +101,7 @@ function classOf({ read, write, ddl }: { read: boolean; write: boolean; ddl: boo
   return write && ddl ? 'write+ddl' : write ? 'write' : 'ddl';
 }
 
-/** The one query of a read, as the judge cut it out; null for everything else. */
+/** The single query of a read, as the judge cut it out; null for everything else. */
 function readOf(verdict: Verdict): Read | null {
   if (verdict.verdict !== 'accepted' || !verdict.read) return null;
   const [only, ...more] = verdict.statements;
@@ -126,7 +130,7 @@ export async function holesOf(session: WatchedSession, read: Read, report: Suite
   return [];
 }
 
-/** Whether the statement calls functions or reads views that do not belong to PostgreSQL; functions put in line are not seen. */
+/** Whether the statement calls functions or reads views that are not of PostgreSQL itself. Inlined functions are not seen. */
 async function runsOwnCode(session: WatchedSession, { text, tables }: Read): Promise<boolean> {
   const called = await session.run(`begin;\n${text}\n;select count(*) from pg_catalog.pg_stat_xact_user_functions
     where schemaname <> 'pg_catalog'`);
@@ -142,20 +146,20 @@ function tracesOf({ writable, readOnly, reader }: Watched): [string, Trace][] {
   return Object.entries(all).flatMap(([where, trace]) => (trace === undefined ? [] : [[where, trace]]));
 }
 
-/** A plan takes the locks of the statement that it is of. */
+/** A plan takes the same locks as its statement. */
 function locksToo({ locks }: Trace, { kind }: Read): boolean {
   if (locks === null) return false;
   return kind !== 'explain' || locks.split(', ').some((lock) => !/^relation Row(Share|Exclusive)Lock$/.test(lock));
 }
 
-/** Other processes write to the log at times, and a page that is read may be tidied once; a statement that writes does so each time. */
+/** Other processes write to the log now and then, and a read may tidy a page once. A statement that writes does so each time. */
 async function movesLogAgain(session: WatchedSession, text: string): Promise<boolean> {
   for (let again = 0; again < 3; again += 1)
     if (!tracesOf(await session.watch(text)).some(([, { movedLog }]) => movedLog)) return false;
   return true;
 }
 
-/** What a session keeps behind its transactions: settings, sequences, prepared statements, cursors, advisory locks. */
+/** What a session keeps outside of transactions: settings, sequences, prepared statements, cursors, advisory locks. */
 async function stateOf(session: WatchedSession): Promise<string> {
   const { firstRows, error } =
     await session.run(`select (select pg_catalog.md5(pg_catalog.string_agg(name || setting, ',' order by name))

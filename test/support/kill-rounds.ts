@@ -10,16 +10,16 @@ const launcher = new URL('../../bin/svc-agent', import.meta.url).pathname;
 
 export interface KillTarget {
   url: string;
-  /** Adds one to a counter that begins at 0, and then takes a moment. */
+  /** Adds one to a counter that begins at 0, then waits for a moment. */
   detail: string;
   counter(): Promise<number>;
-  /** Fences of the request's marker rows that are done. */
+  /** Fences of the marker rows of the request that are done. */
   doneFences(requestId: string): Promise<number[]>;
 }
 
 /**
- * Kills real agents at five points of a run and lets another one take the request over: the change must be there exactly once each time,
- * and the one marker row that is done must be that of the attempt that did it (AP-I3, AP-I4).
+ * Kills real agents at five points of a run and lets another agent take the request over. Each time the change must be there
+ * exactly once, and the single marker row that is done must be that of the attempt that made it (AP-I3, AP-I4).
  */
 export async function expectNeverTwice(target: KillTarget): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'svc-agent-kill-'));

@@ -10,14 +10,15 @@ const preload = fileURLToPath(new URL('./killing-preload.mjs', import.meta.url))
 export interface Script {
   file: string;
   args: readonly string[];
-  /** Its changes below these folders are the steps. */
+  /** Changes below these folders are the steps. */
   below: readonly string[];
   environment?: NodeJS.ProcessEnv;
 }
 
 /**
- * Runs a script killed before its first change to files, then before its second, and so on until it comes to its end by itself; a change that has parts
- * is also killed in its midst. `prepare` makes the state that it begins with, `check` looks at what the kill has left; what it throws names the step.
+ * Runs a script and kills it before its first change to files, then before its second, and so on until it ends by itself. A
+ * change with parts is also killed in the middle. `prepare` makes the state that each run starts with. `check` judges what the
+ * kill left behind; its errors name the step.
  */
 export async function killAtEachStep(prepare: () => Script | Promise<Script>, check: () => unknown): Promise<string[]> {
   for (let at = 1; ; at += 1) {

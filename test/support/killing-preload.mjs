@@ -1,6 +1,7 @@
 /**
- * Given with --import: kills this process with SIGKILL at the nth change that its code makes to files below a folder, a program started for them
- * included. SVC_KILL is JSON of `{ below, at, torn, log }`; `torn` kills in the midst of a change that has parts. Each change is noted in `log`.
+ * Loaded with --import. Kills this process with SIGKILL at the nth change that its code, or a program that it starts for them,
+ * makes to files below a folder. SVC_KILL is JSON of `{ below, at, torn, log }`; `torn` kills in the middle of a change that has
+ * parts. Each change is noted in `log`.
  */
 import childProcess from 'node:child_process';
 import fs from 'node:fs';
@@ -21,7 +22,7 @@ function die() {
 
 const isBelow = (value) => (Array.isArray(value) ? value.some(isBelow) : below.some((folder) => String(value).includes(folder)));
 
-/** Those whose beginning differs from all of it. */
+/** Changes that can be left half done, and how each is. */
 const tornParts = {
   writeFileSync: (file, data, options) => real.writeFileSync(file, String(data).slice(0, String(data).length / 2), options),
   cpSync(from, to, options) {

@@ -27,7 +27,7 @@ export function bundleOf(direction: 'up' | 'down', files: readonly MigrationFile
   return JSON.stringify({ format: 'v2', direction, versions, migrations, dir_sha256: 'ab', max_count: cap });
 }
 
-/** Files whose migrations make and drop the tables t1, t2 and so on; their versions are v1, v2. */
+/** Migrations that create and drop the tables t1, t2 and so on; their versions are v1, v2 and so on. */
 export function tableFiles(count: number): MigrationFile[] {
   return Array.from({ length: count }, (_, index) => {
     const table = `t${index + 1}`;
@@ -35,12 +35,11 @@ export function tableFiles(count: number): MigrationFile[] {
   });
 }
 
-/** What a submission says in `result_data`. */
 export function dataOf(result: Record<string, unknown>): unknown {
   return JSON.parse((result.result_data as string | undefined) ?? 'null');
 }
 
-/** An agent in this process with one empty PostgreSQL target, behind a gateway that only passes jobs. */
+/** An agent in this process with one empty PostgreSQL target, behind a gateway that only passes jobs on. */
 export interface MigrationBench {
   url: string;
   /** The test's own connection, with all rights. */
@@ -49,12 +48,12 @@ export interface MigrationBench {
   agent: TestAgent;
   offer(operation: Operation, detail: string, input?: Partial<JobInput>): FakeJob;
   run(operation: Operation, detail: string, input?: Partial<JobInput>): Promise<Result>;
-  /** Applies the files; `max_count` at most. */
+  /** Applies the files, or at most `max_count` of them. */
   up(files: readonly MigrationFile[], maxCount?: number | null, input?: Partial<JobInput>): Promise<Result>;
   down(files: readonly MigrationFile[], maxCount: number, input?: Partial<JobInput>): Promise<Result>;
   /** The version rows, ascending; empty when there is no table. */
   versions(): Promise<string[]>;
-  /** Names of the tables of schema public, but for the marker table. */
+  /** Names of the tables of schema public, without the marker table. */
   tables(): Promise<string[]>;
   /** Step, mode and state of the request's marker rows. */
   markers(requestId: string): Promise<string[]>;
@@ -73,7 +72,7 @@ type Options = Partial<Omit<TestAgentOptions, 'gateway' | 'url'>> & {
   fenceWaitSecs?: number;
 };
 
-/** Starts all of it, in a new database if none is given; `through` may put a proxy in front of the address. */
+/** Starts all of it, in a new database unless one is given. `through` may put a proxy in front of the address. */
 export async function startMigrationBench(options: Options = {}): Promise<MigrationBench> {
   const database = options.database ?? (await createEmptyDatabase());
   const target = new pg.Client({ connectionString: database.url });

@@ -6,7 +6,7 @@ import type { MysqlDatabase, MysqlServer } from './mysql.js';
 import { eventually } from './processes.js';
 import { startTestAgent, type TestAgent, type TestAgentOptions } from './test-agent.js';
 
-/** An agent in this process with one MySQL target, behind a gateway that only passes jobs. */
+/** An agent in this process with one MySQL target, behind a gateway that only passes jobs on. */
 export interface MysqlBench {
   database: MysqlDatabase;
   gateway: FakeGateway;
@@ -15,7 +15,7 @@ export interface MysqlBench {
   root: Connection;
   offer(operation: string, detail: string, input?: Partial<JobInput>): FakeJob;
   run(operation: string, detail: string, input?: Partial<JobInput>): Promise<Record<string, unknown>>;
-  /** One row's first column. */
+  /** The first column of one row. */
   value(sql: string, values?: string[]): Promise<unknown>;
   /** Waits until another connection runs a statement that contains the text. */
   untilActive(text: string): Promise<unknown>;
@@ -24,7 +24,7 @@ export interface MysqlBench {
 
 type Options = Partial<Omit<TestAgentOptions, 'gateway'>>;
 
-/** Starts all of it; `through` may put a proxy in front of the address of writes. */
+/** Starts all of it. `through` may put a proxy in front of the address for writes. */
 export async function startMysqlBench(
   server: MysqlServer,
   options: Options & { through?: (url: string) => string } = {},

@@ -10,7 +10,7 @@ export interface MysqlMigrationBench extends MysqlBench {
   repair(action: 'mark_applied' | 'remove', version: string): Promise<Result>;
   /** The version rows, ascending by bytes; empty when there is no table. */
   versions(): Promise<string[]>;
-  /** Names of the tables, but for those of the gateway. */
+  /** Names of the tables, without those of the gateway. */
   tables(): Promise<string[]>;
   /** Step, mode, state and fence of the request's marker rows. */
   markers(requestId: string): Promise<string[]>;
@@ -24,7 +24,7 @@ const head = `operations = ["execute_select", "execute_dml", "migrate_up", "migr
 fence_wait_secs = 20
 `;
 
-/** Starts all of it; the agent waits so long for the lock of other migrations. */
+/** Starts all of it. `lockWaitSecs`: how long the agent waits for the lock of other migrations. */
 export async function startMysqlMigrationBench(server: MysqlServer, lockWaitSecs = 20): Promise<MysqlMigrationBench> {
   const bench = await startMysqlBench(server, { head: `${head}migration_lock_wait_secs = ${lockWaitSecs}\n` });
   const column: MysqlMigrationBench['column'] = async (sql, values = []) =>

@@ -3,13 +3,13 @@ import { bundleOf, type MigrationFile, type Result } from './migration-bench.js'
 import type { MysqlBench } from './mysql-agent.js';
 import { startTestAgent, type TestAgent } from './test-agent.js';
 
-/** One more agent for the database of a bench, behind a gateway of its own. */
+/** Another agent for the database of a bench, behind a gateway of its own. */
 export interface OtherAgent {
   gateway: FakeGateway;
   agent: TestAgent;
   up(files: readonly MigrationFile[], input?: Partial<JobInput>): Promise<Result>;
   offer(files: readonly MigrationFile[], input?: Partial<JobInput>): FakeJob;
-  /** Ends the agent, if the test has not, and its gateway. */
+  /** Ends the agent, if the test has not done so, and its gateway. */
   close(): Promise<void>;
 }
 

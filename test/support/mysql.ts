@@ -6,7 +6,7 @@ import { noteNotRun } from './not-run.js';
 export interface MysqlServer {
   /** Address of the server for its superuser. */
   url: string;
-  /** A new database and a login with all rights in it and one that can only SELECT; `drop` them after the test file. */
+  /** Makes a new database, a login with all rights in it and one that can only SELECT. `drop` them after the test file. */
   createDatabase(): Promise<MysqlDatabase>;
 }
 
@@ -19,8 +19,8 @@ export interface MysqlDatabase {
 }
 
 /**
- * The run's MySQL or MariaDB (DV-12), started by the first question. Null where there is none: give the file's `import.meta.url` and
- * skip its tests, which the run names at its end.
+ * The MySQL or MariaDB of the run (DV-12), which starts when first asked for. Null if there is none: give the file's
+ * `import.meta.url` and skip its tests, which the run names at its end.
  */
 export async function findMysql(testFile: string): Promise<MysqlServer | null> {
   const answer = await askEngines('/mysql');
@@ -39,7 +39,7 @@ export async function withMysql<T>(url: string, work: (connection: Connection) =
   }
 }
 
-/** The same on a server of one's own, given its superuser's address. */
+/** The same on a given server, by the address of its superuser. */
 export async function createMysqlDatabase(url: string): Promise<MysqlDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
   const [writer, reader] = [`${name}_w`, `${name}_r`];

@@ -4,26 +4,26 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { clone } from '../../dev/layout.js';
 
-/** In the folder of the run, which global-setup makes and every test process sees as its own for temporary files. */
+/** In the folder that global-setup makes for the run and that every test process has as its folder for temporary files. */
 const file = () => join(tmpdir(), 'not-run.txt');
 
 /**
- * Notes that the tests of a file (its `import.meta.url`) do not run because an engine is missing, so that the run says so at its end;
- * with CI=true it throws, which fails the file (DV-12).
+ * Notes that the tests of a file (its `import.meta.url`) do not run because an engine is missing, so that the run says so at its
+ * end. With CI=true it throws, which fails the file (DV-12).
  */
 export function noteNotRun(testFile: string, why: string): void {
   if (process.env.CI === 'true') throw new Error(lineOf(testFile, why));
   noteLeftOut(testFile, why);
 }
 
-/** The same where the product does not depend on what is missing: it fails nowhere. */
+/** The same if the product does not depend on what is missing; fails nowhere. */
 export function noteLeftOut(testFile: string, why: string): void {
   appendFileSync(file(), `${lineOf(testFile, why)}\n`);
 }
 
 const lineOf = (testFile: string, why: string) => `not run: ${relative(clone, fileURLToPath(testFile))}: ${why}`;
 
-/** Prints what was noted, and leaves it where `npm test` looks for its last lines. */
+/** Prints what was noted, and leaves it for `npm test`, which repeats it in its last lines. */
 export function tellNotRun(): void {
   if (!existsSync(file())) return;
   const lines = readFileSync(file(), 'utf8');

@@ -5,12 +5,12 @@ import { findMariadb } from '../../dev/mariadb/program.js';
 import { type MariadbServer, startMariadb } from '../../dev/mariadb/server.js';
 import { noteNotRun } from './not-run.js';
 
-/** Further settings: what it has committed survives its kill. */
+/** With these settings a commit survives a kill of the server. */
 export const durable = ['default-storage-engine=InnoDB', 'innodb-flush-log-at-trx-commit=1', 'innodb-doublewrite=1'];
 
 /**
- * A MariaDB of one test file's own with its binary log on and `more` settings, for tests that count what the whole server does; `stop` it after the file.
- * Null where there is no program (DV-12): skip the tests of the file, whose `import.meta.url` is noted.
+ * A MariaDB for one test file alone, with its binary log on and `more` settings, for tests that count what the whole server does.
+ * `stop` it after the file. Null if there is no program (DV-12): skip the tests of the file, whose `import.meta.url` is noted.
  */
 export async function openOwnMariadb(testFile: string, more: readonly string[] = []): Promise<MariadbServer | null> {
   const signal = AbortSignal.timeout(10 * 60_000);

@@ -9,7 +9,7 @@ import { startPostgres } from '../../dev/postgres.js';
 import { placePostgres } from '../../dev/postgres-programs.js';
 import { eventually } from './processes.js';
 
-/** A PostgreSQL of one test's own, durable, that can be stopped, killed and started again on its port. */
+/** A durable PostgreSQL for one test alone, which can be stopped, killed and started again on its port. */
 export async function openOwnPostgres() {
   const folder = mkdtempSync(join(tmpdir(), 'svc-own-postgres-'));
   chmodSync(folder, 0o755);
@@ -28,26 +28,25 @@ export async function openOwnPostgres() {
     signalAll('SIGSTOP');
   };
   const kill = async () => {
-    // Else a backend says farewell to its client when it sees the server gone.
+    // Otherwise a backend says goodbye to its client when it notices that the server is gone.
     freeze();
     signalAll('SIGKILL');
     stopped = [];
     await child.stop('SIGKILL', 5000);
   };
   return {
-    /** Where its files are. */
     dataDir: place.dataDir,
     /** Address of a database for the superuser. */
     url: (database: string) => first.url(database),
-    /** Nothing of it runs any more, and no connection breaks. */
+    /** Stops all of its processes without breaking a connection. */
     freeze,
     thaw() {
       signalAll('SIGCONT');
       stopped = [];
     },
-    /** kill -9 of the server and all that it started. */
+    /** kill -9 of the server and all its processes. */
     kill,
-    /** Starts it on the same port and data, with further settings for good; what a crash left behind is recovered. */
+    /** Starts it on the same port and data, with further settings from now on. It recovers from a crash. */
     async start(...settings: string[]) {
       const args = [...formerArguments(place.dataDir), ...settings.flatMap((each) => ['-c', each])];
       await eventually(() => {
@@ -71,7 +70,7 @@ export async function openOwnPostgres() {
   };
 }
 
-/** What PostgreSQL notes of its own command line at each start. */
+/** What PostgreSQL notes about its command line at each start. */
 function formerArguments(dataDir: string): string[] {
   const line = readFileSync(join(dataDir, 'postmaster.opts'), 'utf8');
   return [...line.matchAll(/"([^"]*)"/g)].map(([, argument]) => argument!);

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { TestApi } from './api.js';
 import { eventually } from './processes.js';
 
-/** What people without an approval get to see of a statement's plan, through both ways in. */
+/** What people without an approval see of the plan of a statement, both ways. */
 export interface Seen {
   /** The only entry of `context.explain`. */
   entry: { sql: string; plan?: unknown; error?: string; hint?: string | null };
@@ -10,7 +10,7 @@ export interface Seen {
   impact: { status: string; estimated_rows?: number | null; explain_plan?: unknown };
 }
 
-/** Creates a request of `shop/staging` and asks for a preflight of the same text, and waits for both plans. */
+/** Creates a request on `shop/staging`, asks for a preflight of the same text, and waits for both plans. */
 export async function seePlans(api: TestApi, token: string, sql: string): Promise<Seen> {
   const pair = { database: 'shop', environment: 'staging' };
   const asked = api.call('POST', '/api/preflight', { token, body: { ...pair, sql, explain_timeout_ms: 9000 } });

@@ -4,15 +4,15 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { withLock } from '../../dev/with-lock.js';
 
-/** The archive that keeps the sources of our PostgreSQL's major version, and the package there. */
+/** The release of Debian with the sources of our PostgreSQL's major version, and the package in it. */
 const source = { suite: 'forky', name: 'postgresql-18' };
 const mirrors = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 const wanted = ['parallel_schedule', 'sql/*', 'data/*'].map((name) => `*/src/test/regress/${name}`);
 const fetchMs = 300_000;
 
 /**
- * The folder of PostgreSQL's own regression suite, with `parallel_schedule`, `sql/` and `data/` (DV-12): SVC_TEST_POSTGRES_SUITE, our cache, else out of
- * Debian's source package. Answers why there is none.
+ * The folder of PostgreSQL's own regression suite, with `parallel_schedule`, `sql/` and `data/` (DV-12): that of
+ * SVC_TEST_POSTGRES_SUITE, else our cache, else from Debian's source package. Or why there is none.
  */
 export async function findPostgresSuite(): Promise<{ folder: string } | { why: string }> {
   const named = process.env.SVC_TEST_POSTGRES_SUITE;
@@ -28,7 +28,7 @@ export async function findPostgresSuite(): Promise<{ folder: string } | { why: s
 
 const isSuite = (folder: string) => existsSync(join(folder, 'parallel_schedule'));
 
-/** Null when the suite is in `folder`, complete; apt checks the signature and the sums of what it fetches. */
+/** Null if the suite is in `folder`, complete; else why not. apt checks the signature and the sums of what it fetches. */
 function fetchSuite(folder: string): string | null {
   const from = mirror();
   if (from === null) return 'apt is set to no mirror';
@@ -54,7 +54,7 @@ function fetchSuite(folder: string): string | null {
   }
 }
 
-/** The mirror that this machine's apt is set to. */
+/** The mirror in the settings of this machine's apt. */
 function mirror(): string | null {
   const { stdout } = spawnSync('grep', ['-hoPs', '^(URIs:|deb)\\s+(\\[.*?\\]\\s+)?\\K\\S+', ...mirrors], { encoding: 'utf8' });
   return stdout?.split('\n')[0] || null;

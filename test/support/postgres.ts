@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../db/client.js';
 import { askEngines } from './ask-engines.js';
 
 export interface TestDatabase {
-  /** Address for a role of its own kind: `svc` of a migrated database, the superuser of an empty one. */
+  /** The address for a role: `svc` for a migrated database, the superuser for an empty one. */
   url: string;
   /** Address of the same database for the superuser. */
   adminUrl: string;
@@ -18,7 +18,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return create(`template ${template} owner svc strategy file_copy`, { username: 'svc', password: 'svc' });
 }
 
-/** A new database without tables, for the superuser: a target, or a test of migrations. */
+/** A new database without tables, as the superuser: a target, or a test of migrations. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
   return create('', {});
 }
@@ -31,10 +31,10 @@ export async function connectEmptyDatabase(): Promise<{ database: TestDatabase; 
   return { database, client };
 }
 
-/** Of the secret key that servers of tests have (test/support/api.ts). */
+/** Under the secret key that servers of tests have (test/support/api.ts). */
 export const testMacs = approvalMacs(new Uint8Array(32).fill(0x5e));
 
-/** The gateway's own way to a database that `createTestDatabase` made. */
+/** Opens a database of `createTestDatabase` as the gateway does. */
 export function openTestDatabase(url: string, poolMax = 10): Database {
   return openDatabase({
     url,

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 
-/** A folder that everybody may enter, removed after the test. */
+/** A folder that every user may enter; it is removed after the test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-folder-'));
   await chmod(folder, 0o755);
@@ -16,7 +16,7 @@ export async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** Runs a TypeScript file in a process of its own, killed after the test, and answers its first line of output. */
+/** Runs a TypeScript file in a process of its own and returns its first line of output. The process is killed after the test. */
 export async function runScript(
   file: string,
   args: string[],
@@ -34,7 +34,7 @@ export async function runScript(
   return { process: child, line };
 }
 
-/** Whether a process lives; one that has ended but was not reaped yet does not count. */
+/** Whether a process is running. One that has ended but was not reaped yet is not. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -44,7 +44,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Asks again until the answer is there, at most `waitMs`. */
+/** Asks again until there is an answer, for at most `waitMs`. */
 export async function eventually<T>(ask: () => T | Promise<T>, waitMs = 15_000): Promise<Exclude<T, false | null | undefined>> {
   const deadline = Date.now() + waitMs;
   for (;;) {

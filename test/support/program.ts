@@ -10,12 +10,12 @@ export interface ProgramOptions {
   args: string[];
   logFile: string;
   environment: NodeJS.ProcessEnv;
-  /** Whether it does its work; a file of an earlier life that says so is removed before each start. */
+  /** Whether it does its work. A file that said so in an earlier life is removed before each start. */
   isReady: () => Promise<boolean>;
   readyFile?: string;
 }
 
-/** One process of the gateway as an operator runs it; it may die and be started again any number of times. */
+/** One process of the gateway, run as an operator runs it. It may die and be started again any number of times. */
 export interface Program {
   readonly pid: number;
   /** Starts it and waits until it is ready. */
@@ -31,7 +31,7 @@ export interface Program {
   log(): string;
 }
 
-// A loaded machine needs long for the build that the first start may make.
+// The first start may build the programs, which takes long on a loaded machine.
 const startWaitMs = 120_000;
 
 export function createProgram(options: ProgramOptions): Program {

@@ -5,8 +5,9 @@ export interface ScriptStatement {
 }
 
 /**
- * Cuts a script into statements by psql's rules: semicolons outside quotes, comments, parentheses and BEGIN ATOMIC; backslash commands
- * outside of them; data behind COPY. Variables of `\set` and `\getenv` are filled in; conditions and all other commands are passed over.
+ * Cuts a script into statements by psql's rules: semicolons outside of quotes, comments, parentheses and BEGIN ATOMIC; backslash
+ * commands outside of these; data after COPY. Fills in the variables of `\set` and `\getenv`. Ignores conditions and all other
+ * commands.
  */
 export function cutScript(script: string, environment: Readonly<Record<string, string>>): ScriptStatement[] {
   const variables = new Map<string, string>();
@@ -78,7 +79,7 @@ function blockComment(script: string, start: number): string {
   return script.slice(start);
 }
 
-/** Bodies in standard SQL hold semicolons; the words that open and close them mean that only there. */
+/** Bodies in standard SQL hold semicolons. The words that open and close them mean that only here. */
 function isInBody(text: string, word: string): boolean {
   return /^atomic$/i.test(word) ? /\bbegin\s+$/i.test(text) : /\bbegin\s+atomic\b/i.test(text);
 }

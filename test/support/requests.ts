@@ -11,7 +11,7 @@ import { type Creation, createdRequest } from '../../domain/request/creation.js'
 import { judge } from '../../domain/request/judge.js';
 import type { DispatchFacts, Move, Submission } from '../../domain/request/moves.js';
 
-/** Texts of users and targets: none of them may ever reach Temporal. */
+/** Texts of users and targets. None of them may ever reach Temporal. */
 export const secretTexts = {
   detail: "update customers set name = 'marker-detail' where id = 1",
   reason: 'marker-reason',
@@ -30,7 +30,7 @@ export interface StoredRequestOptions {
   dispatchMs?: number;
 }
 
-/** Stores a request of alice on shop/production as the API does, with its news; answers its id. */
+/** Stores a request of alice on shop/production as the API does, with its news; returns its id. */
 export async function storeRequest(database: Database, options: StoredRequestOptions = {}): Promise<string> {
   const creation = creationOf(options);
   await database.transaction(async (tx) => {
@@ -68,7 +68,7 @@ export const resume = (database: Database, id: string, dispatchMs = 300_000) =>
     dispatchMs,
   });
 
-/** An agent's claim; answers the id of the execution. */
+/** An agent's claim; returns the id of the execution. */
 export async function claim(database: Database, id: string, leaseMs = 60_000): Promise<string> {
   const executionId = randomUUID();
   const agent = { id: 'agent-1', inScope: true, fences: true, marker: true, bounds: true, markerForm: 2 } as const;
@@ -82,7 +82,7 @@ export async function claim(database: Database, id: string, leaseMs = 60_000): P
   return executionId;
 }
 
-/** The agent's result of its newest execution. */
+/** The agent's result for its execution. */
 export async function finish(database: Database, id: string, executionId: string, success = true): Promise<Moved> {
   const outcome = success ? 'committed' : 'rolled_back';
   const decide: Decide = (request, now) => {

@@ -7,8 +7,8 @@ import { noteNotRun } from './not-run.js';
 export type S3Config = Config['resultStorage'];
 
 /**
- * A new bucket on the run's S3 server (DV-12) as `[result_storage]` names it. Null where there is none: give the file's `import.meta.url` and
- * skip its tests, which the run names at its end.
+ * A new bucket on the S3 server of the run (DV-12), in the form of `[result_storage]`. Null if there is none: give the file's
+ * `import.meta.url` and skip its tests, which the run names at its end.
  */
 export async function s3Storage(testFile: string): Promise<S3Config | null> {
   const server = await askEngines('/s3');
@@ -33,7 +33,7 @@ export async function s3Storage(testFile: string): Promise<S3Config | null> {
   return config;
 }
 
-/** A client of its own for looks behind the gateway's back. */
+/** A client that looks past the gateway. */
 export const s3Client = ({ endpoint, region, accessKeyId, secretAccessKey }: S3Config) =>
   new S3Client({
     endpoint: endpoint!,

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Loaded into a program with `--import`: its wall clock differs from the machine's by the milliseconds that stand in the file
- * `SVC_TEST_CLOCK_FILE`, from the moment they stand there. Timers and `performance.now()` go on as they are, as they do when somebody sets a clock.
+ * Loaded into a program with `--import`. The wall clock of the program differs from that of the machine by the milliseconds in
+ * the file `SVC_TEST_CLOCK_FILE`, as soon as they are there. Timers and `performance.now()` go on unchanged, as they do when
+ * somebody sets a clock.
  */
 const file = process.env.SVC_TEST_CLOCK_FILE;
 const Real = Date;

@@ -28,5 +28,5 @@ export function table(name: string, over: Partial<SnapshotTable> = {}): Snapshot
   };
 }
 
-/** Of a database in which nobody made a function, an operator or a cast. */
+/** The code of users in a database where nobody made a function, an operator or a cast. */
 export const noUserCode: UserCode = { functions: [], fields: [], operators: [], casts: [] };

@@ -13,10 +13,10 @@ import {
 } from '../../domain/request/types.js';
 import type { PolicySnapshot } from '../../domain/workflow-policy.js';
 
-/** "Now" of rule tests; requests of this file were created one minute before it, and no clock of theirs is reached at it. */
+/** "Now" of rule tests. The requests of this file were created one minute before it, and none of their clocks is reached. */
 export const now = Date.UTC(2026, 4, 1, 9, 15, 30);
 
-/** A workflow snapshot with one step, one approval by group `reviewers`; nobody approves their own. */
+/** A workflow snapshot with one step, which needs one approval by group `reviewers`. Nobody may approve their own. */
 export function workflowSnapshot(over: Partial<PolicySnapshot> = {}): PolicySnapshot {
   return {
     id: 'wf:app:production:e3b0c44298fc',
@@ -35,11 +35,11 @@ export function workflowSnapshot(over: Partial<PolicySnapshot> = {}): PolicySnap
   };
 }
 
-/** Steps of one selector each: `steps('group:a', 'group:b')` is a path of two approvals. */
+/** Steps with one selector each: `steps('group:a', 'group:b')` needs two approvals in turn. */
 export const steps = (...selectors: string[]): PolicySnapshot['steps'] =>
   selectors.map((selector) => ({ mode: 'all', approvers: [{ selector, min: 1 }] }));
 
-/** An attempt whose outcome nobody knows; the first one has the id of `storedExecution`. */
+/** An attempt whose outcome nobody knows. The first one has the id of `storedExecution`. */
 export const unresolvedAttempt = (fence: number, provable: boolean): UnresolvedAttempt => ({
   fence,
   provable,
@@ -47,7 +47,7 @@ export const unresolvedAttempt = (fence: number, provable: boolean): UnresolvedA
   executionId: `c0ffee00-0000-4000-8000-${String(fence).padStart(12, '0')}`,
 });
 
-/** A running execution of fence 1 by agent `agent-1` with a lease of another minute. */
+/** A running execution of fence 1 by `agent-1`, whose lease has another minute. */
 export function storedExecution(over: Partial<Execution> = {}): Execution {
   return {
     id: 'c0ffee00-0000-4000-8000-000000000001',
@@ -118,7 +118,7 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
   };
 }
 
-/** A request in the given status with the fields and rows that a real one would have; every step is approved from `approved` on. */
+/** A request in the given status, with the fields and rows that a real one has. From `approved` on every step is approved. */
 export function requestIn(status: Status, over: Partial<StoredRequest> = {}): StoredRequest {
   const base = storedRequest(over);
   const approvedAt = now - 30_000;
@@ -178,7 +178,7 @@ export const approval = (step: number, userId: string, selector: string): Decisi
 
 type Granted = Permission | `${Permission}:${Ownership}` | '*';
 
-/** A custom role; a permission without suffix is `own`, no limit of databases and environments unless given. */
+/** A custom role. A permission without suffix is `own`; databases and environments have no limit unless one is given. */
 export function role(
   name: string,
   granted: readonly Granted[],

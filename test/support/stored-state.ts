@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/client.js';
 
-/** A number for all that the gateway's database holds, `except` these tables apart: equal numbers mean that nothing was changed. */
+/** A hash of all that the gateway's database holds, `except` these tables. The same hash means that nothing has changed. */
 export async function storedState(db: Queryable, except: readonly string[] = []): Promise<string> {
   const tables = await db.query<{ name: string }>(
     `select c.oid::regclass::text as name from pg_class c

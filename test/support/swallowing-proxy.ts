@@ -4,14 +4,17 @@ export interface SwallowingProxy {
   port: number;
   /** While false, new connections are reset. */
   up: boolean;
-  /** Asked about all that a client sends; after `drop` the server's answer ends both sides and is not passed on; `hold` keeps it from the server. */
+  /**
+   * Asked about all that a client sends. After `drop` the answer of the server ends both sides and is not passed on. `hold` keeps
+   * the message from the server.
+   */
   onClientData: ((data: Buffer) => 'pass' | 'drop' | 'hold') | null;
-  /** Ends the connections there are. */
+  /** Ends the present connections. */
   cut(): void;
   close(): Promise<void>;
 }
 
-/** A proxy on loopback in front of a port of this machine; it can refuse, cut, and lose the answer to one message. */
+/** A proxy on loopback in front of a port of this machine. It can refuse, cut, and lose the answer to one message. */
 export async function startSwallowingProxy(targetPort: number): Promise<SwallowingProxy> {
   const sockets = new Set<Socket>();
   const track = (socket: Socket) => {

@@ -17,27 +17,33 @@ export interface SystemOptions {
   /** Of the gateway's own database. */
   databaseUrl: string;
   temporalAddress: string;
-  /** How many of each; the agent is one, and calls the first server. */
+  /** How many of each. There is one agent, which calls the first server. */
   servers?: number;
   workers?: number;
   /** Databases, groups and policies of `server.toml`; those of `shop` with `hasty` if absent. */
   toml?: string;
-  /** Whether no agent is started: the test speaks as one. */
+  /** Starts no agent: the test acts as one. */
   withoutAgent?: boolean;
-  /** Where programs find the gateway's database, and the agent the first server and its targets; given the true address, which it is if absent. */
+  /**
+   * Where programs find the gateway's database, and where the agent finds the first server and its targets, made from the true
+   * address; that address if absent.
+   */
   through?: { database?: Detour; server?: Detour; target?: Detour; store?: Detour };
-  /** A PostgreSQL database to be the target `shop`; a new one if absent. */
+  /** A PostgreSQL database as the target `shop`; a new one if absent. */
   targetUrl?: string;
-  /** A MySQL or MariaDB database to be the target `store`, on staging only; none if absent. */
+  /** A MySQL or MariaDB database as the target `store`, on staging only; none if absent. */
   store?: { url: string; readUrl: string } | null;
-  /** Lines before the tables of `agent.toml`, and what is added to the agent's environment. */
+  /** Lines before the tables of `agent.toml`, and additions to the environment of the agent. */
   agentHead?: string;
   agentEnvironment?: NodeJS.ProcessEnv;
 }
 
 type Detour = (url: string) => Promise<string>;
 
-/** A gateway of separate processes with a target database of its own; everything is ready. A server or worker names its sessions `server-0`, `worker-0` and so on. */
+/**
+ * A gateway of separate processes with a target database of its own, all ready. Servers and workers name their sessions
+ * `server-0`, `worker-0` and so on.
+ */
 export interface System {
   servers: (Program & { url: string })[];
   workers: (Program & { url: string })[];
@@ -45,11 +51,11 @@ export interface System {
   /** The `server.toml` of every server and worker. */
   configFile: string;
   tokens: Record<'admin' | 'alice' | 'bob' | 'agent', string>;
-  /** Looks into the gateway's database, past every program. */
+  /** The gateway's database, past every program. */
   database: pg.Pool;
-  /** Under the secret key of the servers: for a test that makes moves of its own. */
+  /** Under the secret key of the servers, for a test that makes moves itself. */
   macs: ApprovalMacs;
-  /** The target `shop`, the same for each environment: a table `entries (word text)`, and the markers. */
+  /** The target `shop`, the same for each environment. It has a table `entries (word text)` and the markers. */
   target: pg.Pool;
   targetUrl: string;
   close(): Promise<void>;
@@ -65,7 +71,7 @@ pending_ttl_secs = 1
 group = "dba-team"
 `;
 
-/** Starts servers, workers and an agent through their launchers; `close` kills what still runs. */
+/** Starts servers, workers and an agent through their launchers. `close` kills those that still run. */
 export async function startSystem(options: SystemOptions): Promise<System> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-system-'));
   chmodSync(folder, 0o755);
@@ -86,7 +92,7 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     store: store && { ...store, url: await detour(store.url, through.store) },
   });
   const database = new pg.Pool({ connectionString: options.databaseUrl, max: 2 });
-  // Tests take the servers away.
+  // Tests take the servers of these pools away.
   for (const pool of [database, target]) pool.on('error', () => {});
   const close = async () => {
     await Promise.all([agent, ...servers, ...workers].map((program) => program.kill()));

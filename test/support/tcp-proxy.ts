@@ -7,9 +7,9 @@ export interface TcpProxy {
   cut(): void;
   /** Keeps connections open and passes nothing on. */
   freeze(): void;
-  /** Passes nothing on any more over the connections there are, as a router that has forgotten them; new ones work. */
+  /** Passes nothing on over the present connections any more, like a router that has forgotten them. New ones work. */
   strand(): void;
-  /** Works as at first; frozen connections stay dead. */
+  /** Works as at first. Frozen connections stay dead. */
   heal(): void;
   close(): Promise<void>;
 }

@@ -1,6 +1,9 @@
 import { askEngines } from './ask-engines.js';
 
-/** Address of the run's Temporal dev server (in memory, namespace `default`); use a task queue of your own per test file. */
+/**
+ * The address of the Temporal dev server of the run (in memory, namespace `default`). Use a task queue of your own in each test
+ * file.
+ */
 export async function temporalAddress(): Promise<string> {
   return (await askEngines('/temporal')).address;
 }

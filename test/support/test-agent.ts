@@ -45,7 +45,7 @@ const quick: Partial<Timings> = {
   deadlineGraceMs: 500,
 };
 
-/** Runs an agent in this process with short durations; `stop()` and await `exit` before its gateway closes. */
+/** Runs an agent in this process with short durations. Call `stop()` and await `exit` before its gateway closes. */
 export function startTestAgent(options: TestAgentOptions): TestAgent {
   const directory = mkdtempSync(join(tmpdir(), 'svc-agent-'));
   const file = join(directory, 'agent.toml');

@@ -1,4 +1,4 @@
-/** Parts of a `server.toml` that tests put together; each ends with an empty line. */
+/** Parts of a `server.toml` that tests put together. Each ends with an empty line. */
 
 const quoted = (names: readonly string[]) => `[${names.map((name) => `"${name}"`).join(', ')}]`;
 const lines = (...parts: (string | false | undefined)[]) => `${parts.filter(Boolean).join('\n')}\n\n`;
@@ -23,7 +23,7 @@ export const roleToml = (name: string, permissions: string[], scope: { databases
     scope.environments && `environments = ${quoted(scope.environments)}`,
   );
 
-/** The group that approves, in nearly every test. */
+/** The group that approves in nearly every test. */
 export const dbaTeamToml = groupToml('dba-team', ['approver']);
 
 type Approver = ({ group: string } | { role: string } | { user: string }) & { min?: number };

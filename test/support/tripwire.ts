@@ -1,31 +1,31 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A message of a client that has not gone on to its server. */
+/** A message of a client that was not passed on to its server yet. */
 export interface Held {
   /** It goes on. */
   pass(): void;
-  /** It goes on, and its connection ends with the server's answer unread. */
+  /** Passes it on; its connection ends before the client reads the server's answer. */
   passUnanswered(): void;
-  /** It never arrives: its connection ends. */
+  /** Loses it: its connection ends. */
   lose(): void;
 }
 
 /** What a client writes at once, between two reads: one await of the program that sent it. */
 export interface Message {
-  /** Name of the front it came through. */
+  /** Name of the front that it came through. */
   front: string;
   bytes: Buffer;
 }
 
 type Wanted = (message: Message) => boolean;
 
-/** Proxies that count the messages of clients and hold one of them, so that something can happen at exactly that instant. */
+/** Proxies that count the messages of clients and hold one of them, so that something can happen at exactly that moment. */
 export interface Tripwire {
   /** Messages so far, by front. */
   readonly seen: Readonly<Record<string, number>>;
   /** Stands in front of a server: the given address with the proxy in its place. */
   front(name: string, target: string): Promise<string>;
-  /** Holds the next message that is wanted; null when the signal aborts before there is one. */
+  /** Holds the next message that is wanted; null if the signal aborts first. */
   next(wanted: Wanted, signal?: AbortSignal): Promise<Held | null>;
   close(): Promise<void>;
 }
@@ -86,7 +86,10 @@ export function createTripwire(): Tripwire {
 
 type Verdict = 'pass' | 'unanswered' | 'lose';
 
-/** Carries messages in their order; a client that has gone leaves what it had sent. While one is held, the end of the server is not seen. */
+/**
+ * Carries messages in order. A client that has gone leaves behind what it had sent. While a message is held, the end of the
+ * server is not noticed.
+ */
 async function carry(client: Socket, upstream: Socket, meet: (bytes: Buffer) => Promise<Verdict> | Verdict): Promise<void> {
   let answers = true;
   let holding = false;

@@ -3,15 +3,18 @@ import type { openOwnPostgres } from './own-postgres.js';
 
 type OwnPostgres = Awaited<ReturnType<typeof openOwnPostgres>>;
 
-/** Nobody puts what is not committed on disk early: a crash takes it back, ids of transactions included. */
+/** Nothing uncommitted gets to disk early, so a crash undoes it, transaction ids included. */
 export async function saveNothingEarly({ url }: OwnPostgres): Promise<void> {
   for (const setting of ['autovacuum = off', "wal_writer_delay = '10s'"]) await askOwn(url, `alter system set ${setting}`);
   await askOwn(url, 'select pg_reload_conf()');
 }
 
-/** Kills the server while one transaction that has written is open, starts it, and gives the id of that transaction to another one that commits. */
+/**
+ * Kills the server while one transaction that has written is open, starts it again, and gives the id of that transaction to
+ * another one, which commits.
+ */
 export async function reuseOpenId({ url, kill, start }: OwnPostgres): Promise<void> {
-  // Asked without writing anything, since that would save the id.
+  // Asks without writing, because a write would save the id.
   const open = await askOwn(
     url,
     "select backend_xid::text as id from pg_stat_activity where backend_type = 'client backend' and backend_xid is not null",
@@ -30,7 +33,7 @@ async function nextId(url: OwnPostgres['url']): Promise<bigint> {
   return BigInt(row!.id as string);
 }
 
-/** Runs a text as the superuser on a connection of its own; answers the rows of a single statement. */
+/** Runs a text as the superuser on a connection of its own; returns the rows of a single statement. */
 export async function askOwn(url: OwnPostgres['url'], sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: url('postgres') });
   client.on('error', () => {});

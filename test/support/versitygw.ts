@@ -8,7 +8,7 @@ import { runGo } from '../../dev/go-run.js';
 import { freePort } from '../../dev/ports.js';
 import { withLock } from '../../dev/with-lock.js';
 
-/** A real S3 server: address with credentials, `http://<key id>:<secret>@<host>:<port>`. */
+/** A real S3 server; the address holds the credentials: `http://<key id>:<secret>@<host>:<port>`. */
 export interface S3Server {
   url: string;
   stop(): Promise<void>;
@@ -16,7 +16,7 @@ export interface S3Server {
 
 export interface S3Options {
   environment: Record<string, string | undefined>;
-  /** Keeps the buckets and the log. */
+  /** For the buckets and the log. */
   folder: string;
   report: (line: string) => void;
   signal: AbortSignal;
@@ -26,14 +26,14 @@ const version = 'v1.8.0';
 const startWaitMs = 30_000;
 const buildWaitMs = 10 * 60_000;
 
-/** The server of SVC_TEST_S3_URL, else one of our own (DV-12); throws one sentence when there is no program for it. */
+/** The server of SVC_TEST_S3_URL, else one of our own (DV-12). Throws one sentence if there is no program for it. */
 export async function startS3(options: S3Options): Promise<S3Server> {
   const given = options.environment.SVC_TEST_S3_URL;
   if (given) return { url: given, stop: async () => {} };
   return startVersitygw(await findVersitygw(options), options);
 }
 
-/** The path, our cache, a build with Go: first hit wins. */
+/** From the path, else from our cache, else a build with Go. */
 export async function findVersitygw(options: Omit<S3Options, 'folder'>): Promise<string> {
   const onPath = spawnSync('versitygw', ['--version'], { timeout: 10_000, env: options.environment });
   if (onPath.status === 0) return 'versitygw';

@@ -2,12 +2,12 @@ import type { Database, Transaction } from '../../db/client.js';
 import { lockCoded } from '../../db/request-state.js';
 import { codesOf, writeCodes } from '../../db/stored-codes.js';
 
-/** Makes what a test has written into stored requests as good as written by the gateway (HD-50): all of them, or one. */
+/** Gives what a test has written into stored requests the codes of the gateway (HD-50), for all of them or for one. */
 export function vouch(database: Database, id?: string): Promise<void> {
   return database.transaction((tx) => vouchIn(tx, id));
 }
 
-/** The same in a transaction, so that nobody sees what was written without its codes. */
+/** The same in a transaction, so that nobody sees rows without their codes. */
 export async function vouchIn(tx: Transaction, id?: string): Promise<void> {
   if (id !== undefined) await tx.query('update requests set request_mac = null where id = $1', [id]);
   const stored = await lockCoded(tx, null, 100_000, id !== undefined);

@@ -1,17 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Connection, type Submittable } from 'pg';
 
-/** What a statement had done to its transaction at its end, before that was rolled back. */
+/** What a statement had done to its transaction at its end, before the rollback. */
 export interface Trace {
-  /** Null when it took no transaction id: no row, logged sequence, catalog entry or lock of a row was written. */
+  /** Null if it took no transaction id: it wrote no row, logged sequence, catalog entry or row lock. */
   transactionId: string | null;
-  /** Locks stronger than those of a read, and advisory ones, unless they were held before; `currval` locks its sequence like a writer. */
+  /**
+   * Locks stronger than those of a read, and advisory locks, unless they were held before. `currval` locks its sequence like a
+   * writer.
+   */
   locks: string | null;
-  /** Somebody wrote to the log of the server meanwhile. */
+  /** Somebody wrote to the log of the server in the meantime. */
   movedLog: boolean;
 }
 
-/** A statement run in three transactions, one after the other; those from the first error on are missing. */
+/** A statement run in three transactions, one after the other. Those from the first error on are missing. */
 export interface Watched {
   error: ServerError | null;
   /** With all rights, in a transaction that may write. */
@@ -29,7 +32,7 @@ const probe = `select pg_catalog.pg_current_xact_id_if_assigned()::text, pg_cata
    where l.pid = pg_catalog.pg_backend_pid() and (l.locktype = 'advisory' or l.mode not in ('AccessShareLock', 'ExclusiveLock'))
    and not exists (select from pg_catalog.pg_class c where c.oid = l.relation and c.relkind = 'S' and l.mode = 'RowExclusiveLock'))`;
 
-/** Waits for a server that comes back after a crash. */
+/** Waits for a server that is coming back after a crash. */
 async function connect(url: string): Promise<pg.Client> {
   for (let left = 100; ; left -= 1) {
     const client = new pg.Client({ connectionString: url });
@@ -46,13 +49,16 @@ async function connect(url: string): Promise<pg.Client> {
 
 export type WatchedSession = Awaited<ReturnType<typeof openWatchedSession>>;
 
-/** One connection that runs statements as they stand: to set things up, or watched, in transactions that are rolled back. */
+/** One connection that runs statements as they are: to prepare things, or watched, in transactions that are rolled back. */
 export async function openWatchedSession(url: string) {
   let client = await connect(url);
   const send = (text: string, data = '') => new Promise<Answer>((resolve) => void client.query(new Message(text, data, resolve)));
   let watching = false;
   return {
-    /** Runs a text outside the watched transactions; answers the first row of each of its statements and the error that ended it. */
+    /**
+     * Runs a text outside of the watched transactions. Returns the first row of each of its statements and the error that ended
+     * it.
+     */
     async run(text: string, data?: string): Promise<Answer> {
       if (watching) await send('rollback');
       watching = false;
@@ -67,7 +73,7 @@ export async function openWatchedSession(url: string) {
       );
       return { error, writable, readOnly, reader };
     },
-    /** Connects anew when a statement ended the connection or the server; answers whether it did. */
+    /** Connects again if a statement ended the connection or the server. Returns whether it did. */
     async reconnect(): Promise<boolean> {
       const probed = await send('select 1');
       if (probed.error === null || probed.error.code !== undefined) return false;
@@ -79,10 +85,10 @@ export async function openWatchedSession(url: string) {
   };
 }
 
-/** A role that a server of these tests must have. */
+/** A role that a server for these tests must have. */
 export const readerRole = 'svc_reader';
 const limit = 'set local statement_timeout = 250';
-/** As many statements in each, so that the answers can be told apart. */
+/** All have as many statements, so that the answers can be told apart. */
 const begins = [
   `begin; ${limit}; set local lock_timeout = 500`,
   `begin read only; ${limit}; set local lock_timeout = 500`,
@@ -103,7 +109,7 @@ export interface Answer {
   error: ServerError | null;
 }
 
-/** A message of the simple protocol; of the rows of each statement only the first is kept. */
+/** A message of the simple protocol. Keeps only the first row of each statement. */
 class Message implements Submittable {
   readonly #rows: (Row | null)[] = [];
   #row: Row | null = null;
@@ -132,7 +138,7 @@ class Message implements Submittable {
     wire.endCopyFrom();
   }
   handleCopyData(): void {}
-  /** The client tells no more of a message after its error. */
+  /** After its error the client reports nothing more of a message. */
   handleError(error: ServerError): void {
     this.done({ firstRows: this.#rows, error });
   }

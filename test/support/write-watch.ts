@@ -1,12 +1,12 @@
 import mysql, { type Connection, type RowDataPacket } from 'mysql2/promise';
 
-/** What statements left behind; rows and locks are zero for reads. */
+/** What statements left behind. Reads leave no rows and no locks. */
 export interface Effects {
-  /** Rows that the whole server wrote, changed or deleted; temporary tables do not count. */
+  /** Rows that the whole server wrote, changed or deleted, without those of temporary tables. */
   rows: number;
-  /** Named locks that they took; they are released again. */
+  /** Named locks that they took. They are released afterwards. */
   locks: number;
-  /** The server's error for each statement, null for those that ran to their end. */
+  /** The server's error for each statement; null if it ran to its end. */
   errors: readonly (ServerError | null)[];
 }
 
@@ -17,14 +17,17 @@ export interface ServerError {
   fatal: boolean;
 }
 
-/** With `userstat` on, the server counts changed rows of each table, temporary ones apart. */
+/** With `userstat` on, the server counts changed rows of each table but the temporary ones. */
 const counters = `select release_all_locks() locks,
   (select coalesce(sum(rows_changed), 0) from information_schema.table_statistics) row_count`;
 const stoppedByTime = 1969;
 /** A statement that the server itself cannot stop. */
 const hangMs = 10_000;
 
-/** A connection as the agent makes it (sql_mode and character set fixed, one statement at a time), with a limit in time and rows. */
+/**
+ * A connection like those of the agent (fixed sql_mode and character set, one statement at a time), with a limit of time and
+ * rows.
+ */
 export async function openWatched(url: string, limitMs: number): Promise<Connection> {
   const connection = await mysql.createConnection({ uri: url, charset: 'utf8mb4', connectTimeout: 10_000 });
   connection.on('error', () => {});
@@ -33,7 +36,7 @@ export async function openWatched(url: string, limitMs: number): Promise<Connect
   return connection;
 }
 
-/** Runs statements one after the other and tells what the server counted meanwhile. */
+/** Runs statements one after the other, and returns what the server counted in the meantime. */
 export async function runWatched(connection: Connection, statements: readonly string[]): Promise<Effects> {
   const before = await count(connection);
   const errors: (ServerError | null)[] = [];
@@ -46,13 +49,13 @@ export async function runWatched(connection: Connection, statements: readonly st
   return { rows: after.rows - before.rows, locks: after.locks, errors };
 }
 
-/** Whether a statement of these waited, or took too long. */
+/** Whether one of these statements waited or took too long. */
 export const wasStopped = ({ errors }: Effects): boolean => errors.some((error) => error?.errno === stoppedByTime);
 
-/** Whether these wrote or locked, or broke their connection. */
+/** Whether these statements wrote or locked, or broke their connection. */
 export const didHarm = ({ rows, locks, errors }: Effects): boolean => rows > 0 || locks > 0 || errors.some((each) => each?.fatal);
 
-/** Where the binary log ends, which any change moves. */
+/** Where the binary log ends. Any change moves that. */
 export async function binlogEnd(connection: Connection): Promise<string> {
   const [rows] = await connection.query<RowDataPacket[]>('show master status');
   return `${rows[0]?.File} ${rows[0]?.Position}`;
