@@ -2,7 +2,7 @@ import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import type { AuditSubject } from '../domain/audit.js';
 import { type GatewayError, notFound } from '../domain/errors.js';
 import { currentSelectors, openSelectors } from '../domain/request/approval.js';
-import type { Attempt, Decision, Execution, StoredRequest } from '../domain/request/types.js';
+import type { Decision, Execution, StoredRequest } from '../domain/request/types.js';
 import type { Change, Verdict } from '../domain/request/verdict.js';
 import { type View, viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
@@ -13,7 +13,7 @@ import { dispatchBusy, endsRun, lockPairOf, pairUpdate } from './migration-pairs
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
 import { type Parameters, parameters } from './parameters.js';
-import { lockRunningExecution, lockState, readState } from './request-state.js';
+import { lockState } from './request-state.js';
 import { at } from './row-types.js';
 import { decisionCode, stateCode } from './vouching.js';
 
@@ -36,6 +36,7 @@ export type Decide<Facts = undefined> = (request: StoredRequest, now: number, fa
 interface HowToMove<Facts> {
   /** What the decision needs besides the request. Its statements are sent before the request is locked, so it may lock a user (IM-65). */
   read?: (tx: Transaction) => Promise<Facts>;
+  /** Also locks the running execution, so that no heartbeat extends the lease that is being judged. */
   lockExecution?: boolean;
   /** The move may dispatch, start or end a migration: its pair is locked before its row. */
   pair?: boolean;
@@ -54,15 +55,10 @@ export async function move<Facts = undefined>(
   // All of it travels together, in the order of locks: user, pair, request.
   const reading = how.read?.(tx);
   const pair = how.pair ? lockPairOf(tx, id) : undefined;
-  const [locked, read] = await Promise.all([lockState(tx, id), reading, pair]);
+  const [locked, read] = await Promise.all([lockState(tx, id, how), reading, pair]);
+  if (locked === undefined) throw notFound('request');
+  const { request: before, now } = locked;
   const facts = read as Facts;
-  let loaded = locked;
-  if (loaded === undefined) throw notFound('request');
-  if (how.lockExecution) {
-    await lockRunningExecution(tx, id);
-    loaded = (await readState(tx, id)) ?? loaded;
-  }
-  const { request: before, now } = loaded;
   const { change, refusal, claim } = decide(before, now, facts);
   if (change === null && refusal !== null) throw refusal;
   const after = change === null ? before : apply(before, change, now);
@@ -81,16 +77,13 @@ export function apply(before: StoredRequest, change: Change, now: number): Store
 }
 
 /** The attempts as the rows of executions will say them. */
-function attemptsAfter({ attempts }: StoredRequest, { state, execution, settled }: Change): Attempt[] {
-  const claimed = state.execution ?? null;
+function attemptsAfter({ attempts }: StoredRequest, { state, execution, settled }: Change): Execution[] {
   const known = attempts.map((attempt) => {
-    if (attempt.id !== execution?.id) return settled.includes(attempt.fence) ? { ...attempt, unresolved: false } : attempt;
-    const { status = attempt.status, lost = attempt.lost, unresolved = attempt.unresolved } = execution.set;
-    return { ...attempt, status, lost, unresolved };
+    if (attempt.id === execution?.id) return { ...attempt, ...execution.set };
+    return settled.includes(attempt.fence) ? { ...attempt, unresolved: false } : attempt;
   });
-  if (claimed === null || known.some(({ id }) => id === claimed.id)) return known;
-  const { id, fence, mutating, marker, status, lost, unresolved } = claimed;
-  return [...known, { id, fence, mutating, marker, status, lost, unresolved }];
+  const claimed = state.execution ?? null;
+  return claimed === null || known.some(({ id }) => id === claimed.id) ? known : [...known, claimed];
 }
 
 /** Everything a move writes, in one statement: one round trip under the lock. */

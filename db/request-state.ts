@@ -10,7 +10,7 @@ type Row = Omit<StoredRequest, 'decisions' | 'execution' | 'finishedExecutions' 
   requestMac: string | null;
   stateMac: string | null;
   decisions: (Decision & { id: string; mac: string | null })[];
-  executions: (Execution & { finished: boolean })[];
+  executions: Execution[];
 };
 
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
@@ -51,7 +51,7 @@ export async function listStates(tx: Transaction, ids: readonly string[]): Promi
 }
 
 /** A locked request, including which part of it was changed outside the gateway. */
-export async function readState(tx: Transaction, id: string): Promise<{ request: StoredRequest; now: number } | undefined> {
+async function readState(tx: Transaction, id: string): Promise<{ request: StoredRequest; now: number } | undefined> {
   const [row] = await tx.query<Row>(`${texts('')} where r.id = $1`, [id]);
   return row && { request: lookedAt(row, tx.macs), now: row.now };
 }
@@ -65,13 +65,20 @@ export function lockOpenOf(tx: Transaction, owner: string): Promise<{ id: string
   );
 }
 
-/** Locks the row, then reads it: `now` is taken after any wait for the lock (architecture section 3). */
-export async function lockState(tx: Transaction, id: string): Promise<{ request: StoredRequest; now: number } | undefined> {
-  // Sent together. Postgres starts the second once the first holds the lock.
-  const [, found] = await Promise.all([
-    tx.query('select 1 from requests where id = $1 for no key update', [id]),
-    readState(tx, id),
-  ]);
+/**
+ * Locks the row, with `lockExecution` also its running execution, then reads them: all that is read, `now` included, is from after any wait for a lock
+ * (architecture section 3).
+ */
+export async function lockState(
+  tx: Transaction,
+  id: string,
+  { lockExecution = false }: { lockExecution?: boolean } = {},
+): Promise<{ request: StoredRequest; now: number } | undefined> {
+  // Sent together. Postgres starts each once the one before it holds its lock.
+  const locks = [tx.query('select 1 from requests where id = $1 for no key update', [id])];
+  if (lockExecution)
+    locks.push(tx.query(`select 1 from executions where request_id = $1 and status = 'running' for no key update`, [id]));
+  const [found] = await Promise.all([readState(tx, id), ...locks]);
   return found;
 }
 
@@ -109,11 +116,6 @@ export async function lockCoded(
   }));
 }
 
-/** Locks the running execution of a locked request, so no heartbeat can extend a lease that is being judged. */
-export async function lockRunningExecution(tx: Transaction, requestId: string): Promise<void> {
-  await tx.query(`select 1 from executions where request_id = $1 and status = 'running' for no key update`, [requestId]);
-}
-
 function lookedAt(row: Row, macs: ApprovalMacs): StoredRequest {
   requireCurrentKey(row.keyCheck, macs);
   const request = assemble(row);
@@ -131,9 +133,7 @@ function assemble({ now: _, keyCheck: __, requestMac: ___, stateMac: ____, execu
     ...row,
     decisions: decisions.map(({ id: _, mac: __, ...decision }) => decision),
     broken: null,
-    attempts: executions.map(({ id, fence, mutating, marker, status, lost, unresolved }) => ({
-      ...{ id, fence, mutating, marker, status, lost, unresolved },
-    })),
+    attempts: executions,
     execution: executions.at(-1) ?? null,
     finishedExecutions: executions.filter((execution) => execution.status !== 'running' && !execution.lost).length,
     unresolved: executions

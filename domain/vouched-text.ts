@@ -1,5 +1,5 @@
 import { canonicalJson } from './canonical-json.js';
-import type { Attempt, Decision, StoredRequest } from './request/types.js';
+import type { Decision, Execution, StoredRequest } from './request/types.js';
 
 /**
  * The texts that authentication codes are computed over (HD-50). The first line names the kind of text and its version; each value is preceded by its
@@ -60,8 +60,10 @@ type State = Pick<
   | 'dispatchBy'
   | 'cancelledWhileLost'
   | 'failureReason'
-  | 'attempts'
->;
+> & { attempts: readonly Attempt[] };
+
+/** The fields of an attempt that decide whether the request may run again. */
+export type Attempt = Pick<Execution, 'id' | 'fence' | 'mutating' | 'marker' | 'status' | 'lost' | 'unresolved'>;
 
 export function stateText(r: State): string {
   return vouchedText('svc-state-mac-v1', [

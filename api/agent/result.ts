@@ -7,7 +7,6 @@ import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import type { Submission } from '../../domain/request/moves.js';
 import type { StoredRequest } from '../../domain/request/types.js';
-import { nothing } from '../../domain/request/verdict.js';
 import { isJsonText } from '../../lib/json/scan.js';
 import { isUuid } from '../../lib/uuid.js';
 import { type PutObject, reachResults } from '../../runtime/result-store.js';
@@ -102,24 +101,19 @@ async function keepAndMove(
   return moved;
 }
 
-/** Only of the newest execution does `move` load what is stored; of an older one it is read again under the lock, or two late results could both be noted (AG-44). */
-async function moveByResult(
+/** The execution is judged as it is under the lock, or two late results could both be noted (AG-44). */
+function moveByResult(
   tx: Transaction,
   { actor, caller }: Omit<ResultCall, 'body'>,
   execution: FoundExecution,
   submission: Submission,
 ): Promise<Moved> {
-  const by = (reported: FoundExecution, request: StoredRequest, now: number) =>
-    judge(request, { kind: 'result', actor, agentId: caller.id, executionId: reported.id, reported, submission }, now);
-  let older = false;
   const decide = (request: StoredRequest, now: number) => {
-    older = request.execution?.id !== execution.id;
-    return older ? nothing : by(execution, request, now);
+    const reported = request.attempts.find(({ id }) => id === execution.id);
+    if (reported === undefined) throw notFound('execution');
+    return judge(request, { kind: 'result', actor, agentId: caller.id, reported, submission }, now);
   };
-  const moved = await move(tx, execution.requestId, decide, { pair: execution.operation.startsWith('migrate_') });
-  if (!older) return moved;
-  const reported = (await findExecution(tx, execution.id)) ?? execution;
-  return move(tx, execution.requestId, (request, now) => by(reported, request, now));
+  return move(tx, execution.requestId, decide, { pair: execution.operation.startsWith('migrate_') });
 }
 
 /** The agent repeats its submission, and the object is written anew. */

@@ -16,12 +16,10 @@ export function judgeResult(request: StoredRequest, move: Result, now: Instant):
   const { reported, submission } = move;
   if (reported.agentId !== move.agentId) return refuse(forbidden());
   if (submission.fence !== null && submission.fence !== reported.fence) return refuse(otherFence());
+  if (reported.submission === submission.text) return nothing;
+  if (reported.fence < request.fence) return lateResult(move);
   const newest = request.execution;
-  // The stored row may be newer than what the endpoint read before the lock: the same submission may have arrived twice at the same time.
-  const known = newest?.id === reported.id ? newest.submission : reported.submission;
-  if (known !== null && known === submission.text) return nothing;
-  if (reported.fence < request.fence) return lateResult(move, known !== null);
-  if (newest === null || newest.id !== reported.id || newest.submission !== null)
+  if (newest === null || newest.id !== reported.id || reported.submission !== null)
     return refuse(refusal('execution.conflict', 'execution has its result already'));
   if (!accepts(request)) return refuse(refusal('execution.conflict', `request is ${request.status}`));
   return accepted(request, newest, { ...move, submission: proven(request, newest, submission) }, now);
@@ -35,9 +33,9 @@ const accepts = ({ status, cancelledWhileLost }: StoredRequest) =>
   status === 'running' || status === 'execution_lost' || (status === 'cancelled' && cancelledWhileLost);
 
 /** AG-44: a result with an older fence updates only its own execution. */
-function lateResult({ actor, reported, submission }: Result, hasResult: boolean): Verdict {
+function lateResult({ actor, reported, submission }: Result): Verdict {
   const gone = refusal('execution.gone', 'a newer dispatch of this request exists', 'roll back');
-  if (hasResult) return refuse(gone);
+  if (reported.submission !== null) return refuse(gone);
   const settles = submission.outcome === 'rolled_back' || submission.outcome === 'not_started';
   const verdict = changed({}, [lateEvent(actor, reported, submission), ...mismatchEvent(actor, reported, submission)], null, {
     execution: {

@@ -1,6 +1,6 @@
 import type { Actor } from '../audit.js';
 import type { Caller } from '../caller.js';
-import type { CancelCause, MarkerForm, Outcome } from './types.js';
+import type { CancelCause, Execution, MarkerForm, Outcome } from './types.js';
 import type { ExecutionEnd } from './verdict.js';
 import type { ClockKind } from './view.js';
 
@@ -78,14 +78,7 @@ export type Move =
       facts: DispatchFacts;
       execution: { id: string; claimId: string | null; leaseMs: number; windowSecs: number };
     }
-  | { kind: 'result'; actor: Actor; agentId: string; executionId: string; reported: ReportedExecution; submission: Submission };
+  | { kind: 'result'; actor: Actor; agentId: string; reported: ReportedExecution; submission: Submission };
 
-/** The execution that a result names, newest or older. */
-export interface ReportedExecution {
-  id: string;
-  agentId: string;
-  fence: number;
-  submission: string | null;
-  status: 'running' | 'completed' | 'failed';
-  lost: boolean;
-}
+/** The execution that a result names, newest or older, as it is under the lock. */
+export type ReportedExecution = Pick<Execution, 'id' | 'agentId' | 'fence' | 'submission'>;

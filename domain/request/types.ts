@@ -66,9 +66,6 @@ export interface Execution {
   submission: string | null;
 }
 
-/** The fields of an attempt that decide whether the request may run again. */
-export type Attempt = Pick<Execution, 'id' | 'fence' | 'mutating' | 'marker' | 'status' | 'lost' | 'unresolved'>;
-
 /** A part of a stored request whose authentication code does not match (HD-50). */
 export type BrokenPart = 'request' | 'state' | 'decision';
 
@@ -121,8 +118,8 @@ export interface StoredRequest {
   finishedExecutions: number;
   /** Fences of mutating attempts whose outcome is unknown (AG-57), ascending. */
   unresolved: UnresolvedAttempt[];
-  /** All attempts, by fence. */
-  attempts: Attempt[];
+  /** All executions, by fence. */
+  attempts: Execution[];
   /** Checked only under the lock of a move. */
   broken: BrokenPart | null;
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { approvalMacs } from '../../crypto/approval-macs.js';
-import type { Attempt, StoredRequest } from '../../domain/request/types.js';
-import { decisionText, generationText, requestText, stateText, vouchedText } from '../../domain/vouched-text.js';
+import type { StoredRequest } from '../../domain/request/types.js';
+import { type Attempt, decisionText, generationText, requestText, stateText, vouchedText } from '../../domain/vouched-text.js';
 import { approval, now, requestIn, storedRequest } from '../support/stored-request.js';
 
 const macs = approvalMacs(Uint8Array.from({ length: 32 }, (_, index) => index));
@@ -131,7 +131,7 @@ describe('the texts that codes are made over (HD-50)', () => {
     expect(requestText({ ...approved, [key]: other[key as keyof StoredRequest] })).not.toBe(requestText(approved));
   });
 
-  const moved: { [K in keyof StoredRequest]?: StoredRequest[K] } = {
+  const moved: Partial<Parameters<typeof stateText>[0]> = {
     ...{
       id: 'x',
       approvalDigest: 'x',
@@ -145,7 +145,7 @@ describe('the texts that codes are made over (HD-50)', () => {
     ...{ dispatchBy: now, cancelledWhileLost: true, failureReason: 'x', attempts: [attempt] },
   };
   it.each(Object.keys(moved))('cover %s of where it stands', (key) => {
-    expect(stateText({ ...approved, [key]: moved[key as keyof StoredRequest] })).not.toBe(stateText(approved));
+    expect(stateText({ ...approved, [key]: moved[key as keyof typeof moved] })).not.toBe(stateText(approved));
   });
 
   it.each(Object.keys(attempt))('cover %s of an attempt', (key) => {

@@ -86,26 +86,31 @@ export async function claim(database: Database, id: string, leaseMs = 60_000): P
 export async function finish(database: Database, id: string, executionId: string, success = true): Promise<Moved> {
   const outcome = success ? 'committed' : 'rolled_back';
   const decide: Decide = (request, now) => {
-    const reported = request.execution!;
-    const submission: Submission = {
-      fence: reported.fence,
-      outcome,
-      cancelled: null,
-      text: outcome,
-      success,
-      appliedFence: null,
-      appliedExecutionId: null,
-      rowsAffected: '1',
-      durationMs: 3,
-      truncated: false,
-      kept: 'empty',
-      errorMessage: success ? null : secretTexts.error,
+    const reported = request.attempts.find((attempt) => attempt.id === executionId)!;
+    const submission = {
+      ...({
+        fence: reported.fence,
+        outcome,
+        cancelled: null,
+        text: `${outcome}`,
+        success,
+        appliedFence: null,
+        appliedExecutionId: null,
+      } as const),
+      ...{
+        rowsAffected: '1',
+        durationMs: 3,
+        truncated: false,
+        kept: 'empty' as const,
+        errorMessage: success ? null : secretTexts.error,
+      },
+      kept: 'empty' as const,
       auditError: { errorClass: 'sql', errorMessage: null },
       markerMismatches: [],
       steps: {},
     };
     const actor = { ...actorOf('agent-1'), type: 'agent' as const };
-    return judge(request, { kind: 'result', actor, agentId: 'agent-1', executionId, reported, submission }, now);
+    return judge(request, { kind: 'result', actor, agentId: 'agent-1', reported, submission }, now);
   };
   return database.transaction((tx) => move(tx, id, decide, { pair: true }));
 }

@@ -83,7 +83,6 @@ export function result(
     kind: 'result',
     actor: actorOf(agent(agentId)),
     agentId,
-    executionId: reported.id,
     reported,
     submission: submission(outcome, over),
   };

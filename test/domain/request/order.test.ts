@@ -188,7 +188,7 @@ describe('of two checks that fail the earlier one answers', () => {
       { rule: 'AG-44', fails: (s) => reported({ fence: 1 })(change<'result'>({ fence: 2 })(s)), code: 'execution.gone' },
       {
         rule: 'finished',
-        fails: change({ execution: { ...running.execution!, submission: 'another' } }),
+        fails: reported({ submission: 'another' }),
         code: 'execution.conflict',
       },
       { rule: 'AG-45', fails: change({ status: 'cancelled' }), code: 'execution.conflict' },
