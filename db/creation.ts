@@ -136,7 +136,7 @@ function fixedColumns(
     require_approval: input.requireApproval,
     share_with: input.shareWith,
     share_selectors: input.shareSelectors,
-    workflow: JSON.stringify(request.workflow),
+    workflow: JSON.stringify(request.policy),
     policy_revision: request.policyRevision,
     approval_digest: request.approvalDigest,
     decision_trace: JSON.stringify(decisionTrace(creation)),

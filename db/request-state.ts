@@ -18,7 +18,7 @@ const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 const requestColumns = (
   detail: string,
 ) => `r.id, r.version, r.status, r.requester, r.requester_role as "requesterRole", r.database, r.environment, r.operation, r.dialect, ${detail} as detail,
-  r.emergency, r.passed_by as "passedBy", r.request_mac as "requestMac", r.state_mac as "stateMac", r.no_result_store as "noResultStore", r.max_affected_rows as "maxAffectedRows", r.search_path as "searchPath", r.share_selectors as "shareSelectors", r.workflow, r.policy_revision as "policyRevision",
+  r.emergency, r.passed_by as "passedBy", r.request_mac as "requestMac", r.state_mac as "stateMac", r.no_result_store as "noResultStore", r.max_affected_rows as "maxAffectedRows", r.search_path as "searchPath", r.share_selectors as "shareSelectors", r.workflow as policy, r.policy_revision as "policyRevision",
   r.approval_digest as "approvalDigest", r.current_step as "currentStep", r.fence, r.created_at as "createdAt", r.updated_at as "updatedAt",
   r.expires_at as "expiresAt", r.approved_at as "approvedAt", r.dispatch_by as "dispatchBy", r.dispatched_at as "dispatchedAt",
   ${dispatchEnd} as "dispatchDeadline", r.resolved_at as "resolvedAt", r.claimed_by as "claimedBy", r.cancel_requested_at as "cancelRequestedAt",

@@ -22,7 +22,7 @@ type Content = Pick<
   | 'maxAffectedRows'
   | 'createdAt'
   | 'shareSelectors'
-  | 'workflow'
+  | 'policy'
   | 'searchPath'
 >;
 
@@ -38,7 +38,7 @@ export function requestText(r: Content): string {
     r.noResultStore,
     r.maxAffectedRows,
     r.createdAt,
-    r.workflow === null ? null : canonicalJson(JSON.stringify(r.workflow)),
+    r.policy === null ? null : canonicalJson(JSON.stringify(r.policy)),
     r.shareSelectors.length,
     ...r.shareSelectors,
     // Requests without a path must keep the codes they had before paths existed.

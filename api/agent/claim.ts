@@ -120,7 +120,7 @@ type Terms = ReturnType<typeof claimTerms>;
 /** Timeouts, rows and lease of a run by the policy in force now (AG-37, AG-38). */
 function claimTerms(generation: Generation, request: StoredRequest, leaseFloorMs: number) {
   const policy = executionPolicy(generation, request);
-  const { statementTimeoutSecs, leaseSecs } = runLimits(request.operation, policy, request.workflow);
+  const { statementTimeoutSecs, leaseSecs } = runLimits(request.operation, policy, request.policy);
   // The shortest lease is 60 s of the rule.
   const leaseMs = leaseSecs * (leaseFloorMs / 60);
   return { statementTimeoutSecs, leaseMs, windowSecs: policy.executionWindowSecs, maxRows: policy.maxRows };

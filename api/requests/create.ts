@@ -108,7 +108,7 @@ async function judgeCreation(
     dialect,
     // AG-65: the statements that agents are asked to explain.
     explain: workflow?.explain === true && !input.noResultStore ? explainable : [],
-    workflow,
+    policy: workflow,
     approval: decideAutoApproval(workflow?.autoApprove ?? null, content.risk.level, { ...input, bounded }),
     policyRevision,
     approvalDigest: approvalDigest({ ...input, operation: content.operation, policyRevision }),

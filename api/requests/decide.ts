@@ -41,7 +41,7 @@ export async function approveRequest(call: ById<{ comment: string | null; select
     matched_selector: after.decisions.at(-1)!.selector,
     step_completed: after.currentStep,
     current_step: after.currentStep,
-    total_steps: after.workflow?.steps.length ?? 0,
+    total_steps: after.policy?.steps.length ?? 0,
   };
 }
 

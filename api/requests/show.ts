@@ -102,8 +102,8 @@ async function shownRequest(
 
 /** RQ-41. */
 function approvalProgress(request: StoredRequest) {
-  if (request.workflow === null) return null;
-  const steps = stepProgress(request.workflow, request.decisions);
+  if (request.policy === null) return null;
+  const steps = stepProgress(request.policy, request.decisions);
   return {
     current_step: firstOpenStep(steps),
     total_steps: steps.length,

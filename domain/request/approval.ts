@@ -9,8 +9,8 @@ export interface StepProgress {
 }
 
 /** The progress of each step (AV-10): an entry needs `min` users, a step needs every entry (`all`) or one (`any`). */
-export function stepProgress(workflow: PolicySnapshot, decisions: readonly Decision[]): StepProgress[] {
-  return workflow.steps.map((step, index) => {
+export function stepProgress(policy: PolicySnapshot, decisions: readonly Decision[]): StepProgress[] {
+  return policy.steps.map((step, index) => {
     const approvals = decisions.filter((decision) => decision.action === 'approve' && decision.step === index);
     const entries = step.approvers.map(({ selector, min }) => {
       const users = new Set(approvals.filter((approval) => approval.selector === selector).map(({ userId }) => userId));
@@ -27,7 +27,7 @@ export function firstOpenStep(steps: readonly StepProgress[]): number {
   return open === -1 ? steps.length : open;
 }
 
-type Approvable = Pick<StoredRequest, 'status' | 'workflow' | 'decisions'>;
+type Approvable = Pick<StoredRequest, 'status' | 'policy' | 'decisions'>;
 
 /** All selectors of the current step of a pending request, satisfied ones included; they decide who sees it (RQ-8). */
 export function currentSelectors(request: Approvable): string[] {
@@ -42,7 +42,7 @@ export function openSelectors(request: Approvable): string[] {
 }
 
 function currentEntries(request: Approvable): StepProgress['entries'] {
-  if (request.status !== 'pending' || request.workflow === null) return [];
-  const steps = stepProgress(request.workflow, request.decisions);
+  if (request.status !== 'pending' || request.policy === null) return [];
+  const steps = stepProgress(request.policy, request.decisions);
   return steps[firstOpenStep(steps)]?.entries ?? [];
 }

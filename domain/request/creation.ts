@@ -48,7 +48,7 @@ export interface Creation {
   context: CollectedContext;
   /** The statements that agents are asked to explain (AG-65), and those they are not asked about, with the reason. */
   explain: readonly Explainable[];
-  workflow: PolicySnapshot | null;
+  policy: PolicySnapshot | null;
   approval: AutoApproval;
   policyRevision: string;
   approvalDigest: string;
@@ -59,7 +59,7 @@ export interface Creation {
 
 /** ST-1 to ST-3: the request as it is first stored, at Postgres's instant `now`, and its creation events (RQ-26). */
 export function createdRequest(creation: Creation, actor: Actor, now: Instant): { request: StoredRequest; events: AuditDraft[] } {
-  const { input, workflow } = creation;
+  const { input, policy } = creation;
   const dispatched = creation.approval.outcome === 'auto_approved';
   const pending: StoredRequest = {
     id: creation.id,
@@ -78,14 +78,14 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
     maxAffectedRows: rowBound(creation),
     searchPath: creation.searchPath,
     shareSelectors: input.shareSelectors,
-    workflow,
+    policy,
     policyRevision: creation.policyRevision,
     approvalDigest: creation.approvalDigest,
     currentStep: 0,
     fence: 0,
     createdAt: now,
     updatedAt: now,
-    expiresAt: dispatched || workflow === null ? null : now + workflow.pendingTtlSecs * 1000,
+    expiresAt: dispatched || policy === null ? null : now + policy.pendingTtlSecs * 1000,
     approvedAt: null,
     dispatchBy: null,
     dispatchedAt: null,
@@ -106,7 +106,7 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
     attempts: [],
     broken: null,
   };
-  const ttlSecs = workflow?.approvalTtlSecs ?? creation.approvalTtlSecs;
+  const ttlSecs = policy?.approvalTtlSecs ?? creation.approvalTtlSecs;
   const request = dispatched
     ? { ...pending, ...dispatchedState(1, now, creation.dispatchMs), approvedAt: now, dispatchBy: now + ttlSecs * 1000 }
     : pending;
@@ -116,9 +116,9 @@ export function createdRequest(creation: Creation, actor: Actor, now: Instant): 
 /**
  * HD-25: a person who approves sees the text, so no bound is needed. A write that passed by risk may change as many rows as its risk was judged on.
  */
-function rowBound({ approval, operation, workflow }: Creation): number | null {
+function rowBound({ approval, operation, policy }: Creation): number | null {
   const passed = approval.reason === 'risk_below_threshold' && isMutating(operation);
-  return passed ? (workflow?.autoApprove?.maxEstimatedRows ?? 0) : null;
+  return passed ? (policy?.autoApprove?.maxEstimatedRows ?? 0) : null;
 }
 
 function creationEvents({ id, input, bypass, dirSha256, explain }: Creation, actor: Actor, dispatched: boolean): AuditDraft[] {
@@ -150,7 +150,7 @@ function bypassMetadata({ statementCount }: { statementCount: number }) {
 
 /** RQ-44: written once and never changed. */
 export function decisionTrace(creation: Creation) {
-  const { risk, review, workflow, approval } = creation;
+  const { risk, review, policy, approval } = creation;
   return {
     version: 1,
     classification: { resolved_operation: creation.operation },
@@ -158,13 +158,13 @@ export function decisionTrace(creation: Creation) {
     risk: { level: risk.level, factors: risk.factors, schema_status: risk.schemaStatus },
     workflow: {
       matched:
-        workflow === null
+        policy === null
           ? null
           : {
-              id: workflow.id,
-              database: workflow.database,
-              environment: workflow.environment,
-              step_count: workflow.steps.length,
+              id: policy.id,
+              database: policy.database,
+              environment: policy.environment,
+              step_count: policy.steps.length,
             },
     },
     decision: { outcome: approval.outcome, reasons: [approval.reason], auto_approve_threshold: approval.threshold },

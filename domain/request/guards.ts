@@ -32,9 +32,9 @@ export function unfitToRun(request: StoredRequest, facts: Pick<DispatchFacts, 'd
   return unfitForApproval(request, facts) ?? (mayPass(request) ? null : 'steps');
 }
 
-function mayPass({ passedBy, workflow, decisions }: StoredRequest): boolean {
+function mayPass({ passedBy, policy, decisions }: StoredRequest): boolean {
   if (passedBy !== null) return true;
-  return workflow !== null && workflow.steps.length > 0 && stepProgress(workflow, decisions).every(({ satisfied }) => satisfied);
+  return policy !== null && policy.steps.length > 0 && stepProgress(policy, decisions).every(({ satisfied }) => satisfied);
 }
 
 /** ET-13, ST-23: the stored request was altered. The call is refused, and a waiting request ends `failed`. */

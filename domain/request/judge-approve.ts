@@ -15,7 +15,7 @@ type Approve = Extract<Move, { kind: 'approve' }>;
 export function judgeApprove(request: StoredRequest, move: Approve, now: Instant): Verdict {
   const early = commonRefusal(request, move.caller, now) ?? notPending(request) ?? notAllowed(request, move);
   if (early !== null) return refuse(early);
-  const step = stepProgress(request.workflow!, request.decisions)[request.currentStep]!;
+  const step = stepProgress(request.policy!, request.decisions)[request.currentStep]!;
   const selector = chooseSelector(request, move, step);
   if (typeof selector !== 'string') return refuse(selector);
   const unfit = unfitForApproval(request, move);
@@ -33,7 +33,7 @@ export function judgeApprove(request: StoredRequest, move: Approve, now: Instant
 }
 
 function notPending(request: StoredRequest): GatewayError | null {
-  if (request.status === 'pending' && request.workflow !== null) return null;
+  if (request.status === 'pending' && request.policy !== null) return null;
   if (request.status === 'approved') return conflict('already_approved', 'request is already approved');
   if (request.status === 'dispatched' || request.status === 'running')
     return conflict('already_dispatched', 'request is already dispatched');
@@ -42,15 +42,15 @@ function notPending(request: StoredRequest): GatewayError | null {
 
 /** RQ-51 to RQ-53, HD-70. */
 function notAllowed(request: StoredRequest, { caller }: Approve): GatewayError | null {
-  const workflow = request.workflow!;
-  if (isOwner(caller, request) && !workflow.allowSelfApprove) return forbidden();
-  const tie = workflow.allowSelfApprove || caller.kind === 'agent' ? null : tieToRequester(caller, request.requester);
+  const policy = request.policy!;
+  if (isOwner(caller, request) && !policy.allowSelfApprove) return forbidden();
+  const tie = policy.allowSelfApprove || caller.kind === 'agent' ? null : tieToRequester(caller, request.requester);
   if (tie !== null) return forbidden(tie);
   const own = request.decisions.filter((decision) => decision.action === 'approve' && decision.userId === caller.id);
   const here = own.some((decision) => decision.step === request.currentStep);
-  if (here || (own.length > 0 && !workflow.allowSameApproverAcrossSteps))
+  if (here || (own.length > 0 && !policy.allowSameApproverAcrossSteps))
     return conflict('already_approved', 'you have already approved this request');
-  const matching = (workflow.steps[request.currentStep]?.approvers ?? [])
+  const matching = (policy.steps[request.currentStep]?.approvers ?? [])
     .map(({ selector }) => selector)
     .filter((selector) => matchesSelector(caller, selector, request));
   if (matching.some((selector) => counts(request, caller, selector))) return null;
@@ -59,8 +59,8 @@ function notAllowed(request: StoredRequest, { caller }: Approve): GatewayError |
 }
 
 /** HD-70: a selector that the requester granted does not count for the requester's own requests. */
-const counts = ({ workflow, requester }: StoredRequest, caller: Caller, selector: string) =>
-  workflow!.allowSelfApprove || caller.kind === 'agent' || countsFor(caller, selector, requester);
+const counts = ({ policy, requester }: StoredRequest, caller: Caller, selector: string) =>
+  policy!.allowSelfApprove || caller.kind === 'agent' || countsFor(caller, selector, requester);
 
 const grantedByRequester = (selector: string) =>
   forbidden(`the requester granted you ${selector}, directly or through others: somebody else must`);
@@ -83,7 +83,7 @@ function chooseSelector(request: StoredRequest, { caller, selector }: Approve, s
 }
 
 function approved(request: StoredRequest, { actor, comment }: Approve, decision: Decision, now: Instant): Verdict {
-  const steps = stepProgress(request.workflow!, [...request.decisions, decision]);
+  const steps = stepProgress(request.policy!, [...request.decisions, decision]);
   const currentStep = firstOpenStep(steps);
   const done = currentStep === steps.length;
   const approval = { matched_selector: decision.selector, ...(comment === null ? {} : { approval_comment: comment }) };
@@ -99,7 +99,7 @@ function approved(request: StoredRequest, { actor, comment }: Approve, decision:
         currentStep,
         approvedAt: now,
         resolvedAt: now,
-        dispatchBy: now + request.workflow!.approvalTtlSecs * 1000,
+        dispatchBy: now + request.policy!.approvalTtlSecs * 1000,
       }
     : { currentStep };
   const events = done ? [{ ...event, type: 'request.approved', metadata: approval } as const] : [stepApproved];

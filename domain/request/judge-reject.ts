@@ -36,7 +36,7 @@ export function judgeReject(request: StoredRequest, move: Reject, now: Instant):
         reason: move.comment,
         metadata: {
           step_number: request.currentStep + 1,
-          total_steps: request.workflow?.steps.length ?? 0,
+          total_steps: request.policy?.steps.length ?? 0,
           matched_selector: selector,
         },
       },
@@ -49,6 +49,6 @@ export function judgeReject(request: StoredRequest, move: Reject, now: Instant):
 /** The owner may always reject. Anybody else needs a selector of the current step; the first match in workflow order is recorded. */
 function rejectingSelector(request: StoredRequest, { caller }: Reject): string | null {
   if (isOwner(caller, request)) return 'requester';
-  const approvers = request.workflow?.steps[request.currentStep]?.approvers ?? [];
+  const approvers = request.policy?.steps[request.currentStep]?.approvers ?? [];
   return approvers.find(({ selector }) => matchesSelector(caller, selector, request))?.selector ?? null;
 }

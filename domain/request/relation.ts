@@ -6,7 +6,7 @@ import type { StoredRequest } from './types.js';
 
 type Related = Pick<
   StoredRequest,
-  'requester' | 'database' | 'environment' | 'workflow' | 'shareSelectors' | 'status' | 'decisions'
+  'requester' | 'database' | 'environment' | 'policy' | 'shareSelectors' | 'status' | 'decisions'
 >;
 
 export const isOwner = (caller: Caller, request: Pick<StoredRequest, 'requester'>) =>
@@ -19,7 +19,7 @@ const isShared = (caller: Caller, request: Related) =>
 
 /** Who may get an answer other than 403 to approve, reject, cancel or resume (requests.md section 6, first sentence). */
 export function mayMove(caller: Caller, request: Related): boolean {
-  const anyStep = request.workflow?.steps.flatMap((step) => step.approvers.map(({ selector }) => selector)) ?? [];
+  const anyStep = request.policy?.steps.flatMap((step) => step.approvers.map(({ selector }) => selector)) ?? [];
   return (
     isOwner(caller, request) ||
     can(caller, 'request.view', request, 'any') ||

@@ -90,7 +90,8 @@ export interface StoredRequest {
   /** The schemas used to resolve the names of its tables (HD-31); null where unknown. */
   searchPath: readonly string[] | null;
   shareSelectors: string[];
-  workflow: PolicySnapshot | null;
+  /** The workflow policy that the request was made under; null when an emergency matched none. */
+  policy: PolicySnapshot | null;
   policyRevision: string;
   approvalDigest: string;
   currentStep: number;

@@ -79,7 +79,7 @@ it('pending_for_me lists exactly what the approve call takes, whoever granted wh
   await fc.assert(
     fc.asyncProperty(callers, async (caller) => {
       const takes = states.filter(({ request, now }) =>
-        request.workflow!.steps[0]!.approvers.some(({ selector }) => {
+        request.policy!.steps[0]!.approvers.some(({ selector }) => {
           const how = { kind: 'approve', caller, actor: actorOf(caller), selector, comment: null } as const;
           return judge(request, { ...how, digestIntact: true, foundDigest: '' }, now).refusal === null;
         }),

@@ -58,14 +58,14 @@ const callers = {
 
 type Row = Pick<
   StoredRequest,
-  'id' | 'requester' | 'database' | 'environment' | 'operation' | 'status' | 'workflow' | 'shareSelectors'
+  'id' | 'requester' | 'database' | 'environment' | 'operation' | 'status' | 'policy' | 'shareSelectors'
 > & {
   createdAt: Date;
 };
 
 async function allRows(): Promise<Row[]> {
   const { rows } = await pool.query<Row>(
-    `select id, requester, database, environment, operation, status, workflow, share_selectors as "shareSelectors", created_at as "createdAt" from requests`,
+    `select id, requester, database, environment, operation, status, workflow as policy, share_selectors as "shareSelectors", created_at as "createdAt" from requests`,
   );
   return rows.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? 1 : -1));
 }

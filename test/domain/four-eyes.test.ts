@@ -15,7 +15,7 @@ describe('what an approval goes back to (HD-70)', () => {
     const workflow = workflowSnapshot({ steps: steps('group:reviewers'), ...over });
     const digest = { digestIntact: true, foundDigest: '' };
     return judge(
-      storedRequest({ workflow }),
+      storedRequest({ policy: workflow }),
       { kind: 'approve', caller, actor: actorOf(caller), selector, comment: null, ...digest },
       now,
     );

@@ -109,8 +109,8 @@ describe('the texts that codes are made over (HD-50)', () => {
   });
 
   it('do not depend on the order of keys that the database gives', () => {
-    const turned = Object.fromEntries(Object.entries(request.workflow!).reverse()) as NonNullable<StoredRequest['workflow']>;
-    expect(requestText({ ...request, workflow: turned })).toBe(requestText(request));
+    const turned = Object.fromEntries(Object.entries(request.policy!).reverse()) as NonNullable<StoredRequest['policy']>;
+    expect(requestText({ ...request, policy: turned })).toBe(requestText(request));
     expect(generationText({ ...generation, content: { a: { zu: 'groß' }, b: [1, null] } })).toBe(generationText(generation));
   });
 
@@ -124,7 +124,7 @@ describe('the texts that codes are made over (HD-50)', () => {
       searchPath: [],
       createdAt: now,
       shareSelectors: ['user:x'],
-      workflow: null,
+      policy: null,
     },
   };
   it.each(Object.keys(other))('cover %s of a request', (key) => {

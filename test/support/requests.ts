@@ -161,12 +161,14 @@ function creationOf(options: StoredRequestOptions): Creation {
     dirSha256: null,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     explain: [],
-    workflow: {
-      id: 'wf:shop:production:000000000000',
-      database: 'shop',
-      environment: 'production',
-      explain: false,
-      autoApprove: null,
+    policy: {
+      ...{
+        id: 'wf:shop:production:000000000000',
+        database: 'shop',
+        environment: 'production',
+        explain: false,
+        autoApprove: null,
+      },
       steps: [{ mode: 'all', approvers: [{ selector: 'group:dba-team', min: 1 }] }],
       requireReason: false,
       allowSelfApprove: false,

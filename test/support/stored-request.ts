@@ -87,7 +87,7 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
     maxAffectedRows: null,
     searchPath: null,
     shareSelectors: [],
-    workflow: workflowSnapshot(),
+    policy: workflowSnapshot(),
     policyRevision: 'r1',
     approvalDigest: 'a'.repeat(64),
     currentStep: 0,
@@ -124,8 +124,8 @@ export function requestIn(status: Status, over: Partial<StoredRequest> = {}): St
   const approvedAt = now - 30_000;
   const approved = {
     status,
-    currentStep: base.workflow?.steps.length ?? 0,
-    decisions: (base.workflow?.steps ?? []).map((step, index) =>
+    currentStep: base.policy?.steps.length ?? 0,
+    decisions: (base.policy?.steps ?? []).map((step, index) =>
       approval(index, `approver-${index}`, step.approvers[0]!.selector),
     ),
     approvedAt,

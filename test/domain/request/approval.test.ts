@@ -144,7 +144,7 @@ describe('how far a step is', () => {
 
 describe('the selectors of the current step', () => {
   const workflow = workflowSnapshot({ steps: [entries('all', [dba, 1], [leads, 2]), entries('all', ['user:root', 1])] });
-  const request = storedRequest({ workflow, decisions: [approval(0, 'bob', dba), approval(0, 'eve', leads)] });
+  const request = storedRequest({ policy: workflow, decisions: [approval(0, 'bob', dba), approval(0, 'eve', leads)] });
 
   it('are all of them for who sees the request, satisfied ones too (RQ-8)', () => {
     expect(currentSelectors(request)).toEqual([dba, leads]);
@@ -156,11 +156,11 @@ describe('the selectors of the current step', () => {
   });
 
   it.each(STATUSES.filter((status) => status !== 'pending'))('are none in %s', (status) => {
-    const other = requestIn(status, { workflow });
+    const other = requestIn(status, { policy: workflow });
     expect([currentSelectors(other), openSelectors(other)]).toEqual([[], []]);
   });
 
   it('are none without a workflow snapshot', () => {
-    expect(openSelectors(storedRequest({ workflow: null }))).toEqual([]);
+    expect(openSelectors(storedRequest({ policy: null }))).toEqual([]);
   });
 });

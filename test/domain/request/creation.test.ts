@@ -40,7 +40,7 @@ const creation = (over: Partial<Creation> = {}): Creation => ({
     searchPath: null,
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     explain: [],
-    workflow: workflowSnapshot(),
+    policy: workflowSnapshot(),
   },
   ...{
     approval: decideAutoApproval(null, 'unknown', usual),
@@ -105,8 +105,8 @@ describe('a new request', () => {
   );
 
   it('in an emergency needs no workflow and then takes the clock of the configuration (BG-1, TT-2)', () => {
-    const { request } = create({ ...emergency, workflow: null });
-    expect(request).toMatchObject({ status: 'dispatched', workflow: null, dispatchBy: now + 99_000 });
+    const { request } = create({ ...emergency, policy: null });
+    expect(request).toMatchObject({ status: 'dispatched', policy: null, dispatchBy: now + 99_000 });
   });
 
   it('is dispatched only by an auto-approval in its trace or an emergency, whatever its workflow says (RQ-I2)', () => {
@@ -157,7 +157,7 @@ describe('the decision trace (RQ-44)', () => {
   });
 
   it('says null without a workflow, and parse_failed where a statement was not understood (HD-95)', () => {
-    expect(decisionTrace(creation({ ...emergency, workflow: null }))).toMatchObject({
+    expect(decisionTrace(creation({ ...emergency, policy: null }))).toMatchObject({
       workflow: { matched: null },
       decision: { reasons: ['break_glass'] },
     });

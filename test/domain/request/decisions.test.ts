@@ -4,7 +4,7 @@ import { actorOf, approval, now, requestIn, steps, storedRequest, user, workflow
 import { approve, ask, cancel, reject } from './moves.js';
 
 const workflow = workflowSnapshot({ steps: steps('group:first', 'group:second') });
-const pending = storedRequest({ workflow });
+const pending = storedRequest({ policy: workflow });
 const bob = user('bob', { groups: ['first', 'second'] });
 const alice = user('alice');
 
@@ -30,7 +30,7 @@ describe('an approval', () => {
   });
 
   it('that is the last one approves and starts the clock of TT-2, and never dispatches (ST-5)', () => {
-    const last = storedRequest({ workflow, currentStep: 1, decisions: [approval(0, 'dora', 'group:first')] });
+    const last = storedRequest({ policy: workflow, currentStep: 1, decisions: [approval(0, 'dora', 'group:first')] });
     const { change } = judge(last, approve(bob), now);
     expect(change?.state).toEqual({
       status: 'approved',
@@ -56,14 +56,12 @@ describe('an approval', () => {
         },
       ],
     };
-    const request = storedRequest({ workflow: both, decisions: [approval(0, 'dora', 'group:first')] });
+    const request = storedRequest({ policy: both, decisions: [approval(0, 'dora', 'group:first')] });
     expect(judge(request, approve(bob), now).change?.decision?.selector).toBe('group:second');
     expect(
-      judge(storedRequest({ workflow: both }), approve(bob, { selector: 'group:second' }), now).change?.decision?.selector,
+      judge(storedRequest({ policy: both }), approve(bob, { selector: 'group:second' }), now).change?.decision?.selector,
     ).toBe('group:second');
-    expect(judge(storedRequest({ workflow: both }), approve(bob), now).refusal?.hint).toBe(
-      'say which: group:first, group:second',
-    );
+    expect(judge(storedRequest({ policy: both }), approve(bob), now).refusal?.hint).toBe('say which: group:first, group:second');
     expect(ask(request, approve(user('sue', { groups: ['first'] })))).toBe('409');
     expect(ask(request, approve(bob, { selector: 'group:first' }))).toBe('409');
   });
@@ -72,20 +70,20 @@ describe('an approval', () => {
     const own = user('alice', { groups: ['first'] });
     const second = { currentStep: 1, decisions: [approval(0, 'bob', 'group:first')] };
     expect(ask(pending, approve(own))).toBe('403');
-    expect(ask({ ...pending, workflow: { ...workflow, allowSelfApprove: true } }, approve(own))).toBe('pending');
-    expect(ask({ ...pending, workflow: { ...workflow, allowSelfApprove: true } }, approve(alice))).toBe('403');
+    expect(ask({ ...pending, policy: { ...workflow, allowSelfApprove: true } }, approve(own))).toBe('pending');
+    expect(ask({ ...pending, policy: { ...workflow, allowSelfApprove: true } }, approve(alice))).toBe('403');
     expect(ask({ ...pending, ...second }, approve(bob))).toBe('409');
-    expect(ask({ ...pending, ...second, workflow: { ...workflow, allowSameApproverAcrossSteps: true } }, approve(bob))).toBe(
+    expect(ask({ ...pending, ...second, policy: { ...workflow, allowSameApproverAcrossSteps: true } }, approve(bob))).toBe(
       'approved',
     );
     const gone = user('bob', { groups: ['first'] });
-    expect(ask({ ...pending, ...second, workflow: { ...workflow, allowSameApproverAcrossSteps: true } }, approve(gone))).toBe(
+    expect(ask({ ...pending, ...second, policy: { ...workflow, allowSameApproverAcrossSteps: true } }, approve(gone))).toBe(
       '409',
     );
   });
 
   it('stays valid when its giver has lost the group (AV-14)', () => {
-    const request = storedRequest({ workflow, currentStep: 1, decisions: [approval(0, 'left', 'group:first')] });
+    const request = storedRequest({ policy: workflow, currentStep: 1, decisions: [approval(0, 'left', 'group:first')] });
     expect(ask(request, approve(bob))).toBe('approved');
   });
 });
@@ -100,7 +98,7 @@ describe('a rejection', () => {
         { selector: 'group:first', min: 1 },
       ],
     };
-    const { change } = judge(storedRequest({ workflow: { ...workflow, steps: [any] } }), reject(bob, 'no'), now);
+    const { change } = judge(storedRequest({ policy: { ...workflow, steps: [any] } }), reject(bob, 'no'), now);
     expect(change?.state).toEqual({ status: 'rejected', resolvedAt: now });
     expect(change?.decision).toMatchObject({ step: 0, action: 'reject', selector: 'group:second', comment: 'no' });
     const metadata = { step_number: 1, total_steps: 1, matched_selector: 'group:second' };

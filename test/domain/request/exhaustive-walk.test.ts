@@ -90,7 +90,7 @@ interface Walk {
 /** Visits every state that can be reached within two dispatches, by every move at every instant that matters. */
 function walk(operation: Operation): Walk {
   const found: Walk = { seen: new Set(), edges: new Set(), kept: [] };
-  const start = storedRequest({ operation, workflow: workflowSnapshot({ steps: steps('group:first', 'group:second') }) });
+  const start = storedRequest({ operation, policy: workflowSnapshot({ steps: steps('group:first', 'group:second') }) });
   const queue: { world: World; at: number }[] = [{ world: { request: start, executions: [], events: [] }, at: now }];
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
     const { world, at: since } = next;
@@ -128,8 +128,8 @@ describe('every move on every request that can be reached', () => {
 describe('every move on every status, also on rows that no path leads to', () => {
   const strange: Partial<StoredRequest>[] = [
     {},
-    { workflow: null },
-    { workflow: workflowSnapshot({ steps: [] }) },
+    { policy: null },
+    { policy: workflowSnapshot({ steps: [] }) },
     { currentStep: 9 },
     { execution: null },
     { execution: storedExecution({ fence: 4 }), fence: 4 },

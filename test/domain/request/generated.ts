@@ -40,7 +40,7 @@ export const workflows: fc.Arbitrary<PolicySnapshot> = fc
 
 /** A pending request of alice under such a workflow, reading or writing. */
 export const requests = fc
-  .record({ workflow: workflows, operation: fc.constantFrom<Operation>('execute_select', 'execute_dml', 'migrate_up') })
+  .record({ policy: workflows, operation: fc.constantFrom<Operation>('execute_select', 'execute_dml', 'migrate_up') })
   .map(storedRequest);
 
 /** One attempt by somebody: what kind, by whom with which groups just now, after which wait, and what else it may say. */
@@ -103,7 +103,7 @@ export function madeOn({ request }: World, attempt: Attempt): Attempt {
   if (request.status === 'running') return { ...soon, kind: 'result', older: false };
   if (request.status === 'dispatched') return { ...soon, kind: 'claim' };
   if (request.status !== 'pending') return { ...soon, kind: 'resume', who: 'alice' };
-  const entries = request.workflow?.steps[request.currentStep]?.approvers ?? [];
+  const entries = request.policy?.steps[request.currentStep]?.approvers ?? [];
   const selector = (attempt.selector ?? 0) % Math.max(entries.length, 1);
   const [kind, name = ''] = (entries[selector]?.selector ?? '').split(':');
   return { ...soon, kind: 'approve', selector, ...(kind === 'user' ? { who: name } : { groups }) };
@@ -124,7 +124,7 @@ export function callerOf({ who, groups: memberships }: Attempt): UserCaller {
 export function moveOf({ request, executions }: World, attempt: Attempt): Move {
   const caller = callerOf(attempt);
   const checked = attempt.intact ? facts : { ...facts, ...tampered };
-  const entries = request.workflow?.steps[request.currentStep]?.approvers ?? [];
+  const entries = request.policy?.steps[request.currentStep]?.approvers ?? [];
   const selector = attempt.selector === null ? null : (entries[attempt.selector]?.selector ?? 'group:nobody');
   const named = (attempt.older ? executions.at(-2) : undefined) ?? executions.at(-1) ?? storedExecution();
   const started = claim({

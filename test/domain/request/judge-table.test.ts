@@ -32,7 +32,7 @@ const callers: Record<string, Caller> = {
 };
 
 const common = {
-  workflow: workflowSnapshot({ steps: steps('group:first', 'group:second', 'group:third') }),
+  policy: workflowSnapshot({ steps: steps('group:first', 'group:second', 'group:third') }),
   shareSelectors: ['user:sam'],
 };
 const halfway = { ...common, currentStep: 1, decisions: [approval(0, 'dora', 'group:first')] };
@@ -43,7 +43,7 @@ const stored: Record<string, StoredRequest> = {
   'pending,overdue': requestIn('pending', { ...halfway, expiresAt: now }),
   'pending,last': requestIn('pending', {
     ...halfway,
-    workflow: workflowSnapshot({ steps: steps('group:first', 'group:second') }),
+    policy: workflowSnapshot({ steps: steps('group:first', 'group:second') }),
   }),
   'approved,overdue': requestIn('approved', { ...common, dispatchBy: now }),
   'executed,overdue': requestIn('executed', { ...common, dispatchBy: now }),

@@ -65,7 +65,7 @@ describe('of two checks that fail the earlier one answers', () => {
         },
       ],
     });
-    const request = storedRequest({ workflow, currentStep: 1, decisions: [approval(0, 'dora', 'group:first')] });
+    const request = storedRequest({ policy: workflow, currentStep: 1, decisions: [approval(0, 'dora', 'group:first')] });
     const checks: Check<Situation<'approve'>>[] = [
       { rule: 'relation', fails: callerIs({ groups: [] }), code: 'auth.forbidden', never: ['RQ-51', 'RQ-53'] },
       { rule: 'TT-6', fails: change({ expiresAt: now }), code: 'request.gone' },

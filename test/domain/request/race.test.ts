@@ -53,7 +53,7 @@ describe('one pending request that many decide about at once', () => {
     fc.assert(
       fc.property(workflows, fc.shuffledSubarray([...approvers, ...approvers]), (workflow, order) => {
         const steps = [{ mode: 'all' as const, approvers: [{ selector: 'group:reviewers', min: 3 }] }];
-        let world: World = { request: storedRequest({ workflow: { ...workflow, steps } }), executions: [], events: [] };
+        let world: World = { request: storedRequest({ policy: { ...workflow, steps } }), executions: [], events: [] };
         for (const who of order) world = make(world, approve(who), start).world;
         const distinct = new Set(order.map(({ id }) => id)).size;
         expect(world.request.decisions.length).toBe(Math.min(distinct, 3));

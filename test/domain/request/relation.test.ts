@@ -16,12 +16,12 @@ import {
 const shared = ['group:team', 'role:auditor', 'user:sam'];
 const workflow = workflowSnapshot({ steps: steps('group:first', 'role:lead', 'user:last') });
 const pending = storedRequest({
-  workflow,
+  policy: workflow,
   currentStep: 1,
   decisions: [approval(0, 'dora', 'group:first')],
   shareSelectors: shared,
 });
-const approved = requestIn('approved', { workflow, shareSelectors: shared });
+const approved = requestIn('approved', { policy: workflow, shareSelectors: shared });
 const access = ['group:analysts', 'role:reader', 'requester'];
 
 const elsewhere = { databases: ['other'] };

@@ -57,7 +57,7 @@ export const rules: Record<string, (step: Step) => void> = {
   },
 
   'RQ-I2: dispatched and later only with every step satisfied by users who matched': ({ after: { request }, given }) => {
-    if (request.fence > 0 || request.status === 'approved') expect(first(request.workflow!, given)).toBe(-1);
+    if (request.fence > 0 || request.status === 'approved') expect(first(request.policy!, given)).toBe(-1);
   },
 
   'RQ-I4, AV-11: one approval per user and step': ({ given }) =>
@@ -69,13 +69,13 @@ export const rules: Record<string, (step: Step) => void> = {
     verdict,
   }) => {
     if (verdict.change?.decision?.action !== 'approve') return;
-    expect(given.at(-1)).toMatchObject({ matched: true, step: first(before.request.workflow!, given.slice(0, -1)) });
+    expect(given.at(-1)).toMatchObject({ matched: true, step: first(before.request.policy!, given.slice(0, -1)) });
   },
 
   'AV-12, AV-13: neither the owner nor one person twice, unless the workflow allows it': ({ after: { request }, given }) => {
     const users = given.map(({ userId }) => userId);
-    if (!request.workflow!.allowSelfApprove) expect(users).not.toContain('alice');
-    if (!request.workflow!.allowSameApproverAcrossSteps) expect(new Set(users).size).toBe(users.length);
+    if (!request.policy!.allowSelfApprove) expect(users).not.toContain('alice');
+    if (!request.policy!.allowSameApproverAcrossSteps) expect(new Set(users).size).toBe(users.length);
   },
 
   'RQ-I12: nothing overdue is approved, rejected, dispatched or claimed': ({ before: { request }, after, at }) => {

@@ -53,7 +53,7 @@ describe('the clock of a request (TT-1 to TT-4, AG-51)', () => {
 
 describe('the view that a workflow has of a request', () => {
   it.each(STATUSES)('of one in %s says whose turn it is and whether anything is left to happen', (status) => {
-    expect(viewOf(requestIn(status, { workflow }), now)).toMatchObject({
+    expect(viewOf(requestIn(status, { policy: workflow }), now)).toMatchObject({
       status,
       turn: table[status].turn,
       final: table[status].final,
@@ -71,7 +71,7 @@ describe('the view that a workflow has of a request', () => {
     const secret = 'secret text';
     const request = requestIn('running', {
       ...{
-        workflow: workflowSnapshot({ steps: steps('group:a') }),
+        policy: workflowSnapshot({ steps: steps('group:a') }),
         detail: secret,
         cancelReason: secret,
         lostReason: secret,
