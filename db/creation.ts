@@ -37,24 +37,14 @@ export async function findByKey(
   return row;
 }
 
-/** Locks a user's row against suspension for this transaction; `now` is Postgres's instant, undefined when the user is unknown (IM-65). */
-export async function lockOwner(tx: Transaction, userId: string): Promise<{ active: boolean; now: number } | undefined> {
-  const [row] = await tx.query<{ active: boolean; now: number; keyCheck: string | null }>(
-    `select status = 'active' as active, ${keyCheckColumn}, (extract(epoch from date_trunc('milliseconds', clock_timestamp())) * 1000)::bigint as now
-     from users where id = $1 for key share`,
-    [userId],
+/** Postgres's instant, after any wait for the locks asked for before; 503 if the database now uses another secret key. */
+export async function creationInstant(tx: Transaction): Promise<number> {
+  const [row] = await tx.query<{ now: number; keyCheck: string | null }>(
+    `select ${keyCheckColumn}, (extract(epoch from date_trunc('milliseconds', clock_timestamp())) * 1000)::bigint as now`,
   );
-  if (row !== undefined) requireCurrentKey(row.keyCheck, tx.macs);
-  return row;
-}
-
-/** The same for the owner of a request that is not locked yet; undefined also when the request is not stored. */
-export async function lockOwnerOf(tx: Transaction, requestId: string): Promise<{ active: boolean } | undefined> {
-  const [row] = await tx.query<{ active: boolean }>(
-    `select status = 'active' as active from users where id = (select requester from requests where id = $1) for key share`,
-    [requestId],
-  );
-  return row;
+  if (row === undefined) throw new Error('select without a row');
+  requireCurrentKey(row.keyCheck, tx.macs);
+  return row.now;
 }
 
 /** RQ-27, RQ-29: request, snapshot, digest, trace, first dispatch, audit events, news, context and EXPLAIN jobs in one statement; a taken key is a unique violation of `requests_by_key`. `pairBusyMs` is what the locked pair of a migration has been busy for. */

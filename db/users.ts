@@ -33,11 +33,14 @@ export async function findUser(db: Queryable, id: string): Promise<UserRow | und
   return row;
 }
 
-/** Prevents a user's suspension and deletion until the transaction ends; false if the user is not active. First in the lock order. */
-export async function lockActive(tx: Transaction, id: string): Promise<boolean> {
-  const [row] = await tx.query<{ active: boolean }>(`select status = 'active' as active from users where id = $1 for key share`, [
-    id,
-  ]);
+/**
+ * Whether a user is active: one by id, or the owner of a request that is not locked yet. Prevents their suspension and deletion until the transaction
+ * ends (IM-65). First in the lock order.
+ */
+export async function lockActive(tx: Transaction, who: { id: string } | { ownerOf: string }): Promise<boolean> {
+  const [id, value] = 'id' in who ? ['$1', who.id] : ['(select requester from requests where id = $1)', who.ownerOf];
+  const text = `select status = 'active' as active from users where id = ${id} for key share`;
+  const [row] = await tx.query<{ active: boolean }>(text, [value]);
   return row?.active ?? false;
 }
 
@@ -47,9 +50,9 @@ export async function lockUser(
   id: string,
   actingId: string,
 ): Promise<{ user: UserRow | undefined; actingActive: boolean }> {
-  const early = actingId < id ? await lockActive(tx, actingId) : undefined;
+  const early = actingId < id ? await lockActive(tx, { id: actingId }) : undefined;
   await tx.query('select id from users where id = $1 for update', [id]);
-  const actingActive = early ?? (await lockActive(tx, actingId));
+  const actingActive = early ?? (await lockActive(tx, { id: actingId }));
   return { user: await findUser(tx, id), actingActive };
 }
 

@@ -3,10 +3,10 @@ import type { SigningKey } from '../../crypto/ed25519.js';
 import { signExecutionToken } from '../../crypto/execution-token.js';
 import { type ClaimContext, findClaimContext, findScopes, markerFormOf } from '../../db/agents.js';
 import type { Transaction } from '../../db/client.js';
-import { lockOwnerOf } from '../../db/creation.js';
 import { violates } from '../../db/errors.js';
 import { move } from '../../db/move.js';
 import { iso } from '../../db/row-types.js';
+import { lockActive } from '../../db/users.js';
 import { forbidden, GatewayError, invalid, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
@@ -63,13 +63,13 @@ async function commitClaim(
   times: { leaseFloorMs: number },
 ): Promise<string> {
   const read = async (tx: Transaction) => {
-    const [owner, context] = await Promise.all([
-      lockOwnerOf(tx, call.params.id),
+    const [ownerActive, context] = await Promise.all([
+      lockActive(tx, { ownerOf: call.params.id }),
       findClaimContext(tx, call.caller.id, call.params.id, claimId),
     ]);
     checkContext(call, context);
     const signer = await services.signingKeys.signer(context.signingKeyId, tx);
-    return { context, signer, ownerActive: owner?.active ?? false };
+    return { context, signer, ownerActive };
   };
   const executionId = randomUUID();
   const decide = (request: StoredRequest, now: number, { context, signer, ownerActive }: Awaited<ReturnType<typeof read>>) => {

@@ -28,7 +28,7 @@ export async function lockTarget(tx: Transaction, call: { caller: Caller }, id: 
 
 /** The same for a call that names no stored user. */
 export async function keepCaller(tx: Transaction, call: { caller: Caller }): Promise<void> {
-  if (!(await lockActive(tx, call.caller.id))) throw suspended();
+  if (!(await lockActive(tx, { id: call.caller.id }))) throw suspended();
 }
 
 /** Roles of a user as stored (IM-51), without what a JWT adds. */

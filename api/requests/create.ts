@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { approvalDigest } from '../../crypto/execution-token.js';
-import { insertRequest, lockOwner } from '../../db/creation.js';
+import { creationInstant, insertRequest } from '../../db/creation.js';
 import { isWriteRefused, violates } from '../../db/errors.js';
 import { lockPair } from '../../db/migration-pairs.js';
 import { isoOrNull } from '../../db/row-types.js';
+import { lockActive } from '../../db/users.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
 import { requesterRole } from '../../domain/execution-token.js';
 import type { Permission } from '../../domain/permission-table.js';
@@ -133,9 +134,9 @@ async function store(call: CreateCall, services: Services, creation: Creation, f
   const redacted = await redactedTexts(services, { ...creation, detail: creation.input.detail }, call.caller);
   try {
     const request = await services.database.transaction(async (tx) => {
-      const owner = await lockOwner(tx, creation.requester);
-      if (!owner?.active) throw refusal('auth.user_suspended', 'user suspended');
-      const created = createdRequest(creation, call.actor, owner.now);
+      const [active, now] = await Promise.all([lockActive(tx, { id: creation.requester }), creationInstant(tx)]);
+      if (!active) throw refusal('auth.user_suspended', 'user suspended');
+      const created = createdRequest(creation, call.actor, now);
       const busyMs = isMutatingMigration(creation.operation) ? await lockPair(tx, creation.input) : 0;
       insertRequest(tx, creation, { ...redacted, fingerprint }, created, busyMs);
       return created.request;

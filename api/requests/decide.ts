@@ -1,10 +1,10 @@
 import type { Transaction } from '../../db/client.js';
-import { lockOwnerOf } from '../../db/creation.js';
 import { type Moved, move } from '../../db/move.js';
 import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
 import { deleteRelay } from '../../db/results.js';
 import { findLearntDialectOf } from '../../db/snapshots.js';
+import { lockActive } from '../../db/users.js';
 import { notFound } from '../../domain/errors.js';
 import { conflict } from '../../domain/request/guards.js';
 import { judge } from '../../domain/request/judge.js';
@@ -61,12 +61,11 @@ export async function resumeRequest(call: ById<{ reason: string | null }>, servi
   const { caller, actor, body, generation } = call;
   const id = requestId(call.params.id);
   const read = async (tx: Transaction) => {
-    const [owner, dialect] = await Promise.all([lockOwnerOf(tx, id), findLearntDialectOf(tx, id)]);
-    return { owner, dialect };
+    const [ownerActive, dialect] = await Promise.all([lockActive(tx, { ownerOf: id }), findLearntDialectOf(tx, id)]);
+    return { ownerActive, dialect };
   };
   const { after } = await commitMove(services, async (tx) => {
-    const decide = (request: StoredRequest, now: number, { owner, dialect }: Awaited<ReturnType<typeof read>>) => {
-      const ownerActive = owner?.active ?? false;
+    const decide = (request: StoredRequest, now: number, { ownerActive, dialect }: Awaited<ReturnType<typeof read>>) => {
       const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation, dialect) };
       const policy = executionPolicy(generation, request);
       return judge(
