@@ -1,10 +1,12 @@
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
-import { type Creation, type createdRequest, decisionTrace } from '../domain/request/creation.js';
-import type { StoredRequest } from '../domain/request/types.js';
+import { createdRequest, decisionTrace } from '../domain/request/creation.js';
+import type { NewRequest } from '../domain/request/new-request.js';
+import { isMutatingMigration, type StoredRequest } from '../domain/request/types.js';
 import { viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
 import type { Queryable, Transaction } from './client.js';
 import { dryRunInsert } from './dry-run-jobs.js';
+import { lockPair } from './migration-pairs.js';
 import { stateColumns } from './move.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
@@ -12,14 +14,6 @@ import { type Parameters, parameters } from './parameters.js';
 import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
 import { keyCheckColumn, requestCode, requireCurrentKey } from './vouching.js';
-
-/** Texts that are stored beside the request and never change. */
-export interface CreationTexts {
-  fingerprint: string;
-  redactedDetail: string;
-  detailFingerprint: string | null;
-  detailRaw: string | null;
-}
 
 // A read is claimed within milliseconds, within half a second under load: its creation's news is then overtaken and costs no workflow task.
 const dispatchedLingerMs = 1000;
@@ -47,92 +41,92 @@ export async function creationInstant(tx: Transaction): Promise<number> {
   return row.now;
 }
 
-/** RQ-27, RQ-29: request, snapshot, digest, trace, first dispatch, audit events, news, context and EXPLAIN jobs in one statement; a taken key is a unique violation of `requests_by_key`. `pairBusyMs` is what the locked pair of a migration has been busy for. */
-export function insertRequest(
-  tx: Transaction,
-  creation: Creation,
-  texts: CreationTexts,
-  { request, events }: ReturnType<typeof createdRequest>,
-  pairBusyMs = 0,
-): void {
-  const { id, operation, database, environment } = request;
-  const { detailFingerprint, detailRaw } = texts;
-  const dispatched = request.status === 'dispatched';
-  const explained = creation.explain.length > 0;
+/**
+ * RQ-27, RQ-29: request, snapshot, digest, trace, first dispatch, audit events, news, context and EXPLAIN jobs in one statement; a taken key
+ * is a unique violation of `requests_by_key`. `now` is the instant of its creation.
+ */
+export async function insertRequest(tx: Transaction, request: NewRequest, now: number): Promise<StoredRequest> {
+  const { request: stored, events } = createdRequest(request, now);
+  const pairBusyMs = isMutatingMigration(stored.operation) ? await lockPair(tx, stored) : 0;
+  const { operation, database, environment } = stored;
+  const { detailFingerprint, detailRaw } = request;
+  const subject = { requestId: stored.id, operation, database, environment, detailFingerprint, detailRaw };
   const p = parameters();
-  const columns = {
-    ...fixedColumns(creation, texts, request, tx.macs),
-    ...stateColumns(request, tx.macs),
-    dispatch_busy_ms: pairBusyMs,
-  };
-  const values = Object.values(columns).map(p.add);
-  const news = {
-    ...{ request: p.add(id), version: '1', signal: "'change'", actor: p.add(request.requester), step: 'null', starts: 'true' },
-    view: p.add(JSON.stringify(viewOf(request, request.createdAt))),
-    lingerMs: p.add(dispatched ? dispatchedLingerMs : 0),
-  };
-  const subject = { requestId: id, operation, database, environment, detailFingerprint, detailRaw };
+  const id = p.add(stored.id);
+  const columns = { ...requestColumns(request, stored, tx.macs), dispatch_busy_ms: pairBusyMs };
+  const values = Object.values(columns).map(p.add).join(', ');
   const inserts = [
-    `created as (insert into requests (${Object.keys(columns).join(', ')}) values (${values.join(', ')}))`,
+    `created as (insert into requests (${Object.keys(columns).join(', ')}) values (${values}))`,
     auditInsert(p.add(auditRows(events, subject))),
-    outboxInsert(news),
-    contextInsert({ request: news.request, context: p.add(contextValue(creation.context)) }),
-    ...(explained ? [explainInsert(p, creation, request)] : []),
+    newsInsert(p, id, stored),
+    contextInsert({ request: id, context: p.add(contextValue(request.context)) }),
   ];
+  const explained = request.explain.length > 0;
+  if (explained) inserts.push(explainInsert(p, id, request, stored));
   tx.send(`with ${inserts.join(', ')} select 1`, p.values);
   tx.wake(topic.outbox);
-  if (dispatched || explained) tx.wake(topic.jobs(database, environment));
+  if (stored.status === 'dispatched' || explained) tx.wake(topic.jobs(database, environment));
+  return stored;
 }
 
-function explainInsert(p: Parameters, { explain }: Creation, request: StoredRequest): string {
-  return dryRunInsert({
-    request: p.add(request.id),
-    database: p.add(request.database),
-    environment: p.add(request.environment),
-    statements: p.add(explain.map(({ sql }) => sql)),
-    errors: p.add(explain.map(({ error }) => error)),
-    now: p.add(at(request.createdAt)),
+function newsInsert(p: Parameters, id: string, stored: StoredRequest): string {
+  return outboxInsert({
+    request: id,
+    version: '1',
+    signal: "'change'",
+    actor: p.add(stored.requester),
+    step: 'null',
+    starts: 'true',
+    view: p.add(JSON.stringify(viewOf(stored, stored.createdAt))),
+    lingerMs: p.add(stored.status === 'dispatched' ? dispatchedLingerMs : 0),
   });
 }
 
-/** The columns that no move changes. */
-function fixedColumns(
-  creation: Creation,
-  texts: CreationTexts,
-  request: StoredRequest,
-  macs: ApprovalMacs,
-): Record<string, unknown> {
-  const { input } = creation;
+function explainInsert(p: Parameters, id: string, { explain }: NewRequest, stored: StoredRequest): string {
+  return dryRunInsert({
+    request: id,
+    database: p.add(stored.database),
+    environment: p.add(stored.environment),
+    statements: p.add(explain.map(({ sql }) => sql)),
+    errors: p.add(explain.map(({ error }) => error)),
+    now: p.add(at(stored.createdAt)),
+  });
+}
+
+/** What no move changes, and its first state. */
+function requestColumns(request: NewRequest, stored: StoredRequest, macs: ApprovalMacs): Record<string, unknown> {
+  const { input } = request;
   return {
-    id: request.id,
-    requester: request.requester,
-    requester_role: request.requesterRole,
-    database: request.database,
-    environment: request.environment,
-    operation: request.operation,
-    dialect: request.dialect,
-    detail: request.detail,
-    statement_type: creation.statementType,
-    risk_level: creation.risk.level,
+    id: stored.id,
+    requester: stored.requester,
+    requester_role: stored.requesterRole,
+    database: stored.database,
+    environment: stored.environment,
+    operation: stored.operation,
+    dialect: stored.dialect,
+    detail: stored.detail,
+    redacted_detail: request.redactedDetail,
+    statement_type: request.statementType,
+    risk_level: request.risk.level,
     reason: input.reason,
     idempotency_key: input.idempotencyKey,
-    fingerprint: texts.fingerprint,
+    fingerprint: request.fingerprint,
     metadata: input.metadata,
     emergency: input.emergency,
     allow_ddl: input.allowDdl,
     no_result_store: input.noResultStore,
-    max_affected_rows: request.maxAffectedRows,
-    search_path: request.searchPath,
+    max_affected_rows: stored.maxAffectedRows,
+    search_path: stored.searchPath,
     require_approval: input.requireApproval,
     share_with: input.shareWith,
     share_selectors: input.shareSelectors,
-    workflow: JSON.stringify(request.policy),
-    policy_revision: request.policyRevision,
-    approval_digest: request.approvalDigest,
-    decision_trace: JSON.stringify(decisionTrace(creation)),
-    redacted_detail: texts.redactedDetail,
-    created_at: at(request.createdAt),
-    passed_by: request.passedBy,
-    request_mac: requestCode(request, macs),
+    workflow: JSON.stringify(stored.policy),
+    policy_revision: stored.policyRevision,
+    approval_digest: stored.approvalDigest,
+    decision_trace: JSON.stringify(decisionTrace(request)),
+    created_at: at(stored.createdAt),
+    passed_by: stored.passedBy,
+    request_mac: requestCode(stored, macs),
+    ...stateColumns(stored, macs),
   };
 }

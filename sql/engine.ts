@@ -39,6 +39,6 @@ export async function createEngine(): Promise<(task: Task) => Promise<Answer>> {
     const dialect = task.kind === 'judge' ? task.options.dialect : task.dialect;
     if (dialect === 'mysql') throw new Error('no MySQL text is judged here');
     if (task.kind === 'migrations') return judgeMigrations(cutPostgresMigration(parser, dialect, task.names), task, true);
-    return judgeText((text) => cutPostgresql(parser, text), task.text, task.options);
+    return judgeText((text) => cutPostgresql(parser, text, dialect), task.text, task.options);
   };
 }

@@ -1,9 +1,18 @@
-import type { JudgedStatement } from '../domain/statement.js';
+import type { Dialect, JudgedStatement } from '../domain/statement.js';
 import type { FormLimits } from './form.js';
 import { findAmbiguity } from './lexical-check.js';
 import { judgeStatement } from './postgres/judge-statement.js';
 import type { ParsedStatement, Parser } from './postgres/parser.js';
-import { type JudgeOptions, notUnderstood, type Refused, refused, type StatementVerdict, type Verdict } from './verdict.js';
+import { redactPostgresql } from './postgres/redact.js';
+import {
+  type JudgeOptions,
+  notUnderstood,
+  type Refused,
+  refused,
+  type StatementVerdict,
+  unparsable,
+  type Verdict,
+} from './verdict.js';
 
 /** In bytes of UTF-8 (SQ-10). */
 export const maxTextBytes = 1_048_576;
@@ -11,7 +20,12 @@ const maxStatements = 100;
 
 /** The statements of a text, each ready to be judged, or the reason why the text is not understood. */
 export type CutText =
-  | { readonly ok: true; readonly statements: readonly ((limits: FormLimits) => StatementVerdict | Refused)[] }
+  | {
+      readonly ok: true;
+      readonly statements: readonly ((limits: FormLimits) => StatementVerdict | Refused)[];
+      /** The literal-free text; null if there is none. */
+      readonly redact: () => string | null;
+    }
   | { readonly ok: false; readonly message: string };
 
 /** The verdict of section 2 for a text that `cut` splits, by the checks SQ-8 to SQ-15 in order. Pure, except for the health of a parser. */
@@ -30,18 +44,19 @@ export function judgeText(cut: (text: string) => CutText, text: string, options:
     if ('verdict' in one) return pieces.statements.length > 1 ? atStatement(one, judged.length + 1) : one;
     judged.push(one);
   }
-  return judgeBatch(judged);
+  const verdict = judgeBatch(judged);
+  return options.redact && verdict.verdict === 'accepted' ? { ...verdict, redacted: pieces.redact() ?? unparsable } : verdict;
 }
 
 /** Splits a PostgreSQL text with the server's own grammar. */
-export function cutPostgresql(parser: Parser, text: string): CutText {
+export function cutPostgresql(parser: Parser, text: string, dialect: Dialect | null): CutText {
   const parsed = parser.parse(text);
   if (!parsed.ok) return parsed;
   const bytes = Buffer.from(text);
   const statements = parsed.statements.map(
     (statement) => (limits: FormLimits) => judgeStatement(statement, sliceOf(bytes, statement), limits),
   );
-  return { ok: true, statements };
+  return { ok: true, statements, redact: () => redactPostgresql(parser, parsed.statements, text, dialect) };
 }
 
 /** Whether a text holds half of a surrogate pair. Such a text has no bytes that could run. */

@@ -3,9 +3,8 @@ import { type Answer, createEngine, type Task } from './engine.js';
 import { maxTextBytes } from './judge-text.js';
 import { createJudgeThread, type JudgeThread, type ThreadAnswer } from './judge-thread.js';
 import type { MigrationText, MigrationVerdict, ReviewedVerdict } from './migration-text.js';
-import { unparsable } from './redact-text.js';
 import type { ReservedNames } from './reserved-table.js';
-import { type JudgeOptions, notUnderstood, type Verdict } from './verdict.js';
+import { type JudgeOptions, notUnderstood, unparsable, type Verdict } from './verdict.js';
 
 export type { MigrationText, MigrationVerdict } from './migration-text.js';
 export type { JudgeOptions, Verdict } from './verdict.js';
@@ -102,7 +101,7 @@ async function askBundle(threads: Threads, task: Task, caller: string): Promise<
 
 const noVerdict = { ok: false, at: 0, key: 'sql', reason: 'no verdict' } as const;
 
-/** Whether the thread with the second parser judges the task; it redacts nothing. */
+/** Whether the thread with the second parser judges the task. */
 const isForMysql = (task: Task): boolean =>
   (task.kind === 'judge' && task.options.dialect === 'mysql') || (task.kind === 'migrations' && task.dialect === 'mysql');
 

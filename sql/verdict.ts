@@ -22,6 +22,8 @@ export interface Accepted {
   statements: JudgedStatement[];
   /** For review and risk, one per statement. */
   facts: StatementFacts[];
+  /** The literal-free text of AU-51, if the options ask for it: from the same parse, so that a text is parsed once. */
+  redacted?: string;
 }
 
 export type Verdict = { verdict: 'empty' } | Refused | Accepted;
@@ -31,7 +33,12 @@ export interface JudgeOptions extends ReservedNames {
   dialect: Dialect | null;
   /** The effective statement timeout that a SET may not exceed (SQ-51); 0 = none. */
   statementTimeoutSecs: number;
+  /** The verdict of an accepted text also carries it redacted. */
+  redact?: boolean;
 }
+
+/** Stands for a text that cannot be redacted (AU-51). */
+export const unparsable = '[unparsable SQL removed]';
 
 export function refused(reason: string, hint: string | null = null): Refused {
   return { verdict: 'refused', reason, hint };

@@ -3,7 +3,7 @@ import type { AuditDraft } from '../../domain/audit.js';
 import type { PreflightAnswer } from '../../domain/preflight.js';
 import type { Services } from '../context.js';
 import { pairDialect } from '../requests/facts.js';
-import { redactedTexts } from '../requests/redaction.js';
+import { auditTexts, redactDetail } from '../requests/redaction.js';
 import type { PreflightCall } from './schemas.js';
 
 /** PF-12, AU-11: records an answer that is sent; nothing if the caller has gone. A failed write does not change the answer. */
@@ -17,11 +17,8 @@ export async function auditPreflight(
   const { database, environment } = call.body;
   try {
     const dialect = await pairDialect(services.database, call.generation, call.body);
-    const { detailFingerprint, detailRaw } = await redactedTexts(
-      services,
-      { operation: migrationOf(call), detail: call.body.sql, dialect },
-      call.caller,
-    );
+    const text = { operation: migrationOf(call), detail: call.body.sql, dialect };
+    const redactedDetail = await redactDetail(services, text, call.caller);
     const { operation } = found.classification;
     const subject = {
       requestId: null,
@@ -30,7 +27,7 @@ export async function auditPreflight(
       environment,
     };
     await services.database.transaction((tx) =>
-      insertAuditEvents(tx, [draftOf(call, found, impact)], { ...subject, detailFingerprint, detailRaw }),
+      insertAuditEvents(tx, [draftOf(call, found, impact)], { ...subject, ...auditTexts(services, { ...text, redactedDetail }) }),
     );
   } catch (error) {
     services.metrics.auditWriteFailures.inc();

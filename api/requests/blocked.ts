@@ -1,27 +1,21 @@
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Actor, AuditDraft } from '../../domain/audit.js';
-import type { Caller } from '../../domain/caller.js';
 import { invalid } from '../../domain/errors.js';
 import type { Operation } from '../../domain/policies.js';
-import type { CreationInput } from '../../domain/request/creation.js';
-import type { Dialect } from '../../domain/statement.js';
+import type { CreationInput } from '../../domain/request/new-request.js';
 import type { Review, ReviewFinding } from '../../sql/review.js';
 import type { Services } from '../context.js';
-import { redactedTexts } from './redaction.js';
+import { auditTexts } from './redaction.js';
 
 interface Reviewed {
   input: CreationInput;
-  dialect: Dialect | null;
   operation: Operation;
+  redactedDetail: string;
   review: Review;
 }
 
 /** If the review blocks a creation and `allow_ddl` does not lift it, audits the refusal and throws 400 (RQ-20, SQ-76, BG-2, BG-3). */
-export async function refuseBlocked(
-  call: { actor: Actor; caller: Caller },
-  services: Services,
-  reviewed: Reviewed,
-): Promise<void> {
+export async function refuseBlocked(call: { actor: Actor }, services: Services, reviewed: Reviewed): Promise<void> {
   const { input, review } = reviewed;
   if (!review.blocked || (input.allowDdl && review.bypassable)) return;
   const blocking = review.findings.filter(({ action }) => action === 'block');
@@ -40,9 +34,9 @@ const bypassHint = 'in an emergency, allow_ddl lifts this when every statement c
 
 /** AU-11: uses its own transaction. A failed write does not change the answer. */
 async function auditBlocked(
-  { actor, caller }: { actor: Actor; caller: Caller },
+  { actor }: { actor: Actor },
   services: Services,
-  { input, dialect, operation }: Reviewed,
+  { input, operation, redactedDetail }: Reviewed,
   blocking: ReviewFinding[],
 ): Promise<void> {
   const { database, environment } = input;
@@ -59,8 +53,8 @@ async function auditBlocked(
     },
   };
   try {
-    const { detailFingerprint, detailRaw } = await redactedTexts(services, { operation, detail: input.detail, dialect }, caller);
-    const subject = { requestId: null, operation, database, environment, detailFingerprint, detailRaw };
+    const texts = auditTexts(services, { operation, detail: input.detail, redactedDetail });
+    const subject = { requestId: null, operation, database, environment, ...texts };
     await services.database.transaction((tx) => insertAuditEvents(tx, [draft], subject));
   } catch (error) {
     services.metrics.auditWriteFailures.inc();

@@ -3,19 +3,16 @@ import type { z } from 'zod';
 import { approvalDigest } from '../../crypto/execution-token.js';
 import { creationInstant, insertRequest } from '../../db/creation.js';
 import { isWriteRefused, violates } from '../../db/errors.js';
-import { lockPair } from '../../db/migration-pairs.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { lockActive } from '../../db/users.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
 import { requesterRole } from '../../domain/execution-token.js';
 import type { Permission } from '../../domain/permission-table.js';
 import { can } from '../../domain/permissions.js';
-import type { Operation } from '../../domain/policies.js';
 import { currentSelectors } from '../../domain/request/approval.js';
-import { type Creation, type CreationInput, createdRequest } from '../../domain/request/creation.js';
 import { conflict } from '../../domain/request/guards.js';
-import { isMutatingMigration, type StoredRequest } from '../../domain/request/types.js';
-import { decideAutoApproval, snapshotWorkflow } from '../../domain/workflow-policy.js';
+import type { CreationInput, NewRequest } from '../../domain/request/new-request.js';
+import type { StoredRequest } from '../../domain/request/types.js';
 import { planLimits } from '../../runtime/license-limits.js';
 import type { Generation, Services } from '../context.js';
 import { type Reply, reply } from '../http/reply.js';
@@ -24,11 +21,11 @@ import { refuseAboveBacklog } from './backlog.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
 import { pairDialect, registered } from './facts.js';
 import { type Existing, findExisting } from './key-lines.js';
-import { judgeMigrationContent } from './migration-content.js';
+import { judgeMigrationDetail } from './migration-detail.js';
 import { countBreakGlassDdl, countCreated } from './moved.js';
 import { notRegistered } from './not-registered.js';
-import { redactedTexts } from './redaction.js';
-import { judgeSqlContent } from './sql-content.js';
+import { auditTexts } from './redaction.js';
+import { judgeSqlDetail } from './sql-detail.js';
 
 type CreateCall = Call<undefined, undefined, z.output<typeof creationBody>>;
 
@@ -52,20 +49,15 @@ export async function createRequest(call: CreateCall, services: Services, times:
   if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
   checkFlags(input);
   if (!creationPermissions.some((permission) => can(call.caller, permission, input))) throw forbidden();
-  const fingerprint = creationFingerprint(input);
-  const accept = async () => store(call, services, await judgeCreation(call, services, input, times), fingerprint);
-  const make = async () => {
-    await refuseAboveBacklog(services);
-    return input.allowDdl ? countBreakGlassDdl(services.metrics, accept) : accept();
-  };
+  const make = () => makeRequest(call, services, input, times);
   const { idempotencyKey: key } = input;
   if (key === null) return make();
   const look = () => findExisting(services.database, call.caller.id, key);
   const taken = await services.keyLines.take(`${call.caller.id} ${key}`, call.signal, { look, make });
-  return 'made' in taken ? taken.made : replay(taken.found, fingerprint);
+  return 'made' in taken ? taken.made : replay(taken.found, creationFingerprint(input));
 }
 
-function checkFlags(input: CreationInput & { asked: Operation }): void {
+function checkFlags(input: CreationInput): void {
   if (input.allowDdl && !input.emergency) throw invalid('allow_ddl needs emergency', 'body.allow_ddl');
   if (input.asked === 'migrate_repair' && !input.emergency) throw invalid('migrate_repair needs emergency', 'body.emergency');
   if (input.requireApproval && input.emergency) throw invalid('an emergency takes no approval steps', 'body.require_approval');
@@ -79,41 +71,40 @@ function replay({ fingerprint, request }: Existing, asked: string): Reply {
   throw conflict('idempotency_key_taken', 'the idempotency key belongs to another request', `request ${request.id}`);
 }
 
+async function makeRequest(call: CreateCall, services: Services, input: CreationInput, times: CreationTimes): Promise<Reply> {
+  await refuseAboveBacklog(services);
+  const accept = async () => store(services, await judgeCreation(call, services, input, times));
+  return input.allowDdl ? countBreakGlassDdl(services.metrics, accept) : accept();
+}
+
 async function judgeCreation(
   call: CreateCall,
   services: Services,
-  input: CreationInput & { asked: Operation },
+  input: CreationInput,
   times: CreationTimes,
-): Promise<Creation> {
-  const { generation, caller } = call;
+): Promise<NewRequest> {
+  const { generation, caller, actor } = call;
   if (registered(generation, input) === undefined) throw notRegistered(generation, caller, input);
   const dialect = await pairDialect(services.database, generation, input);
-  const judge = input.asked.startsWith('migrate_') ? judgeMigrationContent : judgeSqlContent;
-  const { matched, permitted, bounded, explainable, ...content } = await judge(call, services, { input, dialect });
-  if (!permitted) throw forbidden();
+  const judge = input.asked.startsWith('migrate_') ? judgeMigrationDetail : judgeSqlDetail;
+  const judged = await judge(call, services, input, dialect);
   refuseBeyondPlan(services, generation, input);
-  if (matched === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
-  if (matched?.requireReason && input.reason === null)
-    throw invalid('a reason is required by the workflow', 'body.reason', 'reason_required');
-  if (input.requireApproval && matched?.steps.length === 0)
-    throw invalid('the workflow has no approval steps', 'body.require_approval');
-  const { approvalTtlSecs } = services.config().retention;
-  const workflow = matched === null ? null : snapshotWorkflow(matched, approvalTtlSecs);
-  const policyRevision = generation.revision;
+  checkPolicy(input, judged.policy);
+  const { operation } = judged;
+  const { revision: policyRevision } = generation;
   return {
-    ...content,
+    ...judged,
+    ...auditTexts(services, { ...judged, detail: input.detail }),
     id: randomUUID(),
     input,
+    actor,
     requester: caller.id,
     requesterRole: requesterRole(caller.kind === 'user' ? caller.roles : []),
     dialect,
-    // AG-65: the statements that agents are asked to explain.
-    explain: workflow?.explain === true && !input.noResultStore ? explainable : [],
-    policy: workflow,
-    approval: decideAutoApproval(workflow?.autoApprove ?? null, content.risk.level, { ...input, bounded }),
+    fingerprint: creationFingerprint(input),
     policyRevision,
-    approvalDigest: approvalDigest({ ...input, operation: content.operation, policyRevision }),
-    approvalTtlSecs,
+    approvalDigest: approvalDigest({ ...input, operation, policyRevision }),
+    approvalTtlSecs: services.config().retention.approvalTtlSecs,
     dispatchMs: times.dispatchMs,
   };
 }
@@ -130,25 +121,29 @@ function refuseBeyondPlan(services: Services, generation: Generation, input: Cre
   );
 }
 
-async function store(call: CreateCall, services: Services, creation: Creation, fingerprint: string): Promise<Reply> {
-  const redacted = await redactedTexts(services, { ...creation, detail: creation.input.detail }, call.caller);
+function checkPolicy(input: CreationInput, policy: NewRequest['policy']): void {
+  if (policy === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
+  if (policy?.requireReason && input.reason === null)
+    throw invalid('a reason is required by the workflow', 'body.reason', 'reason_required');
+  if (input.requireApproval && policy?.steps.length === 0)
+    throw invalid('the workflow has no approval steps', 'body.require_approval');
+}
+
+async function store(services: Services, request: NewRequest): Promise<Reply> {
   try {
-    const request = await services.database.transaction(async (tx) => {
-      const [active, now] = await Promise.all([lockActive(tx, { id: creation.requester }), creationInstant(tx)]);
+    const stored = await services.database.transaction(async (tx) => {
+      const [active, now] = await Promise.all([lockActive(tx, { id: request.requester }), creationInstant(tx)]);
       if (!active) throw refusal('auth.user_suspended', 'user suspended');
-      const created = createdRequest(creation, call.actor, now);
-      const busyMs = isMutatingMigration(creation.operation) ? await lockPair(tx, creation.input) : 0;
-      insertRequest(tx, creation, { ...redacted, fingerprint }, created, busyMs);
-      return created.request;
+      return insertRequest(tx, request, now);
     });
-    countCreated(services.metrics, request);
-    return reply(201, answer(request, false));
+    countCreated(services.metrics, stored);
+    return reply(201, answer(stored, false));
   } catch (error) {
-    if (creation.input.allowDdl && isWriteRefused(error)) services.metrics.breakGlassDdl.auditFailure.inc();
+    if (request.input.allowDdl && isWriteRefused(error)) services.metrics.breakGlassDdl.auditFailure.inc();
     if (!violates(error, 'requests_by_key')) throw error;
-    const existing = await findExisting(services.database, creation.requester, creation.input.idempotencyKey ?? '');
+    const existing = await findExisting(services.database, request.requester, request.input.idempotencyKey ?? '');
     if (existing === null) throw refusal('service.unavailable', 'the request is being created by another call');
-    return replay(existing, fingerprint);
+    return replay(existing, request.fingerprint);
   }
 }
 

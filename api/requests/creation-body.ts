@@ -3,8 +3,7 @@ import { sha256Hex } from '../../crypto/hash.js';
 import { canonicalJson } from '../../domain/canonical-json.js';
 import { invalid } from '../../domain/errors.js';
 import { maxBundleBytes } from '../../domain/migration/bundle.js';
-import type { Operation } from '../../domain/policies.js';
-import type { CreationInput } from '../../domain/request/creation.js';
+import type { CreationInput } from '../../domain/request/new-request.js';
 import { normaliseShareWith } from '../../domain/selectors.js';
 import { memberText } from '../../lib/json/member.js';
 import { objectText } from '../../lib/json/write.js';
@@ -44,7 +43,7 @@ export const creationBody = z.object({
 export type CreationBody = z.output<typeof creationBody>;
 
 /** Applies defaults and aliases, checks sizes and selectors (RQ-12). Reads `metadata` from the raw body, so no digit is lost. */
-export function creationInput(body: CreationBody, bodyBytes: Uint8Array): CreationInput & { asked: Operation } {
+export function creationInput(body: CreationBody, bodyBytes: Uint8Array): CreationInput {
   const asked = body.operation;
   const limit = asked === 'migrate_up' || asked === 'migrate_down' ? maxBundleBytes : detailBytes;
   if (bytes(body.detail) > limit) throw invalid(`detail must be at most ${limit} bytes`, 'body.detail');
@@ -75,7 +74,7 @@ export function creationFingerprint({
   metadata,
   requireApproval,
   ...input
-}: CreationInput & { asked: Operation }): string {
+}: CreationInput): string {
   // Members added later count only if set, so existing keys keep their fingerprints through an upgrade.
   const content = { ...input, ...(requireApproval ? { requireApproval } : {}), operation: asked };
   return sha256Hex(canonicalJson(objectText(content, { metadata })));

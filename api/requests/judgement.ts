@@ -35,11 +35,14 @@ export interface Judgement {
   schemaSnapshotCollectedAt: string | null;
 }
 
+/** `redact`: the verdict of an accepted text also carries it redacted. */
+type JudgedText = Pair & { sql: string; dialect: Dialect | null; redact?: boolean };
+
 /** Judges the text and reads its pair's good snapshot at the same time. */
 export async function judgeText(
   services: Services,
   generation: Generation,
-  text: Pair & { sql: string; dialect: Dialect | null },
+  text: JudgedText,
   caller: Caller,
 ): Promise<{ verdict: Verdict; known: KnownSnapshot | null }> {
   const [verdict, known] = await Promise.all([
@@ -53,19 +56,14 @@ export async function judgeText(
  * Judges under the effective statement timeout (SQ-51). That timeout depends on the operation, which the verdict decides: a text that
  * passes under the longer timeout is judged again under its own. A text that found no free judge is 503, never a verdict.
  */
-async function classify(
-  services: Services,
-  generation: Generation,
-  text: Pair & { sql: string; dialect: Dialect | null },
-  caller: Caller,
-): Promise<Verdict> {
+async function classify(services: Services, generation: Generation, text: JudgedText, caller: Caller): Promise<Verdict> {
   const timeoutOf = (operation: Operation) =>
     effectiveStatementTimeoutSecs(
       executionPolicy(generation, text),
       matchWorkflow(generation.shared.workflows, { ...text, operation }),
     );
   const judge = async (statementTimeoutSecs: number) => {
-    const options = { dialect: text.dialect, statementTimeoutSecs };
+    const options = { dialect: text.dialect, statementTimeoutSecs, redact: text.redact ?? false };
     const verdict = await outsideDatabaseWork(() => services.judge.judge(text.sql, options, caller.id));
     if ('busy' in verdict) throw refusal('service.unavailable', 'SQL texts cannot be judged at the moment', 'try again later');
     return verdict;

@@ -9,27 +9,30 @@ import type { Services } from '../context.js';
 
 const fingerprintBytes = 1024;
 
-/** A detail as audit events may show it, by `[audit] redaction` (AU-50). A migration's SQL is never shown (AU-52). */
-export async function redactedTexts(services: Services, { operation, detail, dialect }: RedactedContent, caller: Caller) {
-  const isMigration = operation?.startsWith('migrate_') ?? false;
-  const redactedDetail =
-    operation !== null && isMigration
-      ? migrationSummary(operation, detail)
-      : await outsideDatabaseWork(() => services.judge.redact(detail, dialect, caller.id));
-  const literals = { redactedDetail, detailFingerprint: cutBytes(redactedDetail, fingerprintBytes), detailRaw: redactedDetail };
-  const byMode = {
-    literals: () => literals,
-    full: () => ({ redactedDetail, detailFingerprint: `sha256:${sha256Hex(detail)}`, detailRaw: null }),
-    none: () => ({ ...literals, detailRaw: isMigration ? redactedDetail : detail }),
-  } as const;
-  return byMode[services.config().audit.redaction]();
+const isMigration = (operation: Operation | null) => operation?.startsWith('migrate_') ?? false;
+
+/** The redacted form of a text that no verdict carries (AU-51). A migration's SQL is never shown (AU-52). */
+export async function redactDetail(
+  services: Services,
+  { operation, detail, dialect }: { operation: Operation | null; detail: string; dialect: Dialect | null },
+  caller: Caller,
+): Promise<string> {
+  if (operation !== null && isMigration(operation)) return migrationSummary(operation, detail);
+  return outsideDatabaseWork(() => services.judge.redact(detail, dialect, caller.id));
 }
 
-interface RedactedContent {
-  /** Null for a text without a request. */
-  operation: Operation | null;
-  detail: string;
-  dialect: Dialect | null;
+/** A detail as audit events may show it, by `[audit] redaction` (AU-50). */
+export function auditTexts(
+  services: Services,
+  { operation, detail, redactedDetail }: { operation: Operation | null; detail: string; redactedDetail: string },
+): { detailFingerprint: string; detailRaw: string | null } {
+  const literals = { detailFingerprint: cutBytes(redactedDetail, fingerprintBytes), detailRaw: redactedDetail };
+  const byMode = {
+    literals: () => literals,
+    full: () => ({ detailFingerprint: `sha256:${sha256Hex(detail)}`, detailRaw: null }),
+    none: () => ({ ...literals, detailRaw: isMigration(operation) ? redactedDetail : detail }),
+  } as const;
+  return byMode[services.config().audit.redaction]();
 }
 
 /** A database's error text as audit events may show it (AU-53). */

@@ -6,6 +6,7 @@ import type { JudgeOptions, Verdict } from '../verdict.js';
 import { judgeMysqlStatement } from './judge-statement.js';
 import { lexMysql } from './lexer.js';
 import { cutMysqlMigration } from './migration.js';
+import { redactStatements } from './redact.js';
 import { seesMore } from './second-opinion.js';
 import { loadSecondParser, type SecondParser } from './second-parser.js';
 import { isWithinReach } from './second-reach.js';
@@ -54,5 +55,6 @@ export function cutMysql(text: string): CutText {
       const slice = text.slice(first?.start, last?.end);
       return (limits) => judgeMysqlStatement(statement, slice, limits);
     }),
+    redact: () => redactStatements(statements),
   };
 }

@@ -6,8 +6,12 @@ import { cutStatements, type MysqlStatement, upperAt } from './statement.js';
 export function redactMysql(text: string): string | null {
   const lexed = lexMysql(text);
   const statements = lexed.ok ? cutStatements(lexed.tokens) : null;
-  if (statements === null || typeof statements === 'string' || !statements.every(isStatementStart)) return null;
-  return statements.map(redactStatement).join('; ');
+  return statements === null || typeof statements === 'string' ? null : redactStatements(statements);
+}
+
+/** The same for statements that were cut. */
+export function redactStatements(statements: readonly MysqlStatement[]): string | null {
+  return statements.every(isStatementStart) ? statements.map(redactStatement).join('; ') : null;
 }
 
 function redactStatement(statement: MysqlStatement): string {

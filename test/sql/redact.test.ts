@@ -33,6 +33,16 @@ describe('literal-free text (AU-51)', () => {
     expect(await sql.redact(text, 'postgresql')).toBe(redacted);
   });
 
+  it.each([
+    ['postgresql', "SELECT a FROM t WHERE b = 'x' AND c = 12"],
+    ['mysql', "SELECT a FROM t WHERE b = 'x' AND c = 12"],
+    [null, 'SELECT a FROM t WHERE c = 12'],
+  ] as const)('comes with the verdict of an accepted %s text where that is asked for', async (dialect, text) => {
+    const options = { dialect, statementTimeoutSecs: 30 };
+    expect(await sql.judge(text, { ...options, redact: true })).toHaveProperty('redacted', await sql.redact(text, dialect));
+    expect(await sql.judge(text, options)).not.toHaveProperty('redacted');
+  });
+
   it('removes text that cannot be parsed', async () => {
     for (const text of ["SELECT 'open", 'nonsense', 'SELECT 1\0', "SELECT '\ud800'"])
       expect(await sql.redact(text, 'postgresql')).toBe(unparsable);

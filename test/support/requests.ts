@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../db/client.js';
 import { insertRequest } from '../../db/creation.js';
-import { lockPair } from '../../db/migration-pairs.js';
 import { type Decide, type Moved, move } from '../../db/move.js';
 import { type Actor, systemActor } from '../../domain/audit.js';
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
 import type { Caller } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';
-import { type Creation, createdRequest } from '../../domain/request/creation.js';
 import { judge } from '../../domain/request/judge.js';
-import type { DispatchFacts, Move, Submission } from '../../domain/request/moves.js';
+import type { DispatchFacts, Move } from '../../domain/request/moves.js';
+import type { NewRequest } from '../../domain/request/new-request.js';
 
 /** Texts of users and targets. None of them may ever reach Temporal. */
 export const secretTexts = {
@@ -35,15 +34,7 @@ export async function storeRequest(database: Database, options: StoredRequestOpt
   const creation = creationOf(options);
   await database.transaction(async (tx) => {
     const [clock] = await tx.query<{ now: number }>(`select (extract(epoch from clock_timestamp()) * 1000)::bigint as now`);
-    const { request, events } = createdRequest(creation, actorOf('alice'), clock!.now);
-    const texts = {
-      fingerprint: 'f'.repeat(64),
-      redactedDetail: 'update customers set name = $1 where id = $2',
-      detailFingerprint: null,
-      detailRaw: null,
-    };
-    const busyMs = creation.operation === 'migrate_up' ? await lockPair(tx, request) : 0;
-    insertRequest(tx, creation, texts, { request, events }, busyMs);
+    await insertRequest(tx, creation, clock!.now);
   });
   return creation.id;
 }
@@ -131,13 +122,14 @@ function by(id: string): { actor: Actor; caller: Caller } {
   };
 }
 
-function creationOf(options: StoredRequestOptions): Creation {
+function creationOf(options: StoredRequestOptions): NewRequest {
   const operation = options.operation ?? 'execute_dml';
   return {
     id: options.id ?? randomUUID(),
     input: {
       database: 'shop',
       environment: 'production',
+      asked: operation,
       detail: secretTexts.detail,
       reason: secretTexts.reason,
       idempotencyKey: null,
@@ -149,6 +141,7 @@ function creationOf(options: StoredRequestOptions): Creation {
       shareWith: [],
       shareSelectors: [],
     },
+    actor: actorOf('alice'),
     requester: 'alice',
     requesterRole: 'requester',
     operation,
@@ -178,6 +171,10 @@ function creationOf(options: StoredRequestOptions): Creation {
       approvalTtlSecs: options.approvalSecs ?? 86_400,
     },
     approval: { outcome: options.dispatched ? 'auto_approved' : 'needs_approval', reason: 'explicit_always', threshold: null },
+    fingerprint: 'f'.repeat(64),
+    redactedDetail: 'update customers set name = $1 where id = $2',
+    detailFingerprint: null,
+    detailRaw: null,
     policyRevision: 'r1',
     approvalDigest: 'd'.repeat(64),
     approvalTtlSecs: 86_400,

@@ -125,9 +125,7 @@ export function requestIn(status: Status, over: Partial<StoredRequest> = {}): St
   const approved = {
     status,
     currentStep: base.policy?.steps.length ?? 0,
-    decisions: (base.policy?.steps ?? []).map((step, index) =>
-      approval(index, `approver-${index}`, step.approvers[0]!.selector),
-    ),
+    decisions: (base.policy?.steps ?? []).map((step, index) => approval(index, `approver-${index}`, step.approvers[0]!.selector)),
     approvedAt,
     resolvedAt: approvedAt,
     dispatchBy: now + 7_170_000,

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { type Creation, createdRequest, decisionTrace } from '../../../domain/request/creation.js';
+import { createdRequest, decisionTrace } from '../../../domain/request/creation.js';
+import type { NewRequest } from '../../../domain/request/new-request.js';
 import { decideAutoApproval } from '../../../domain/workflow-policy.js';
 import { actorOf, now, storedRequest, user, workflowSnapshot } from '../../support/stored-request.js';
 
 const usual = { emergency: false, requireApproval: false, bounded: true };
-const input: Creation['input'] = {
+const input: NewRequest['input'] = {
   ...{
+    asked: 'execute_select',
     database: 'app',
     environment: 'production',
     detail: ' select 1 ;\n',
@@ -22,10 +24,12 @@ const input: Creation['input'] = {
     shareSelectors: ['user:bob'],
   },
 };
-const creation = (over: Partial<Creation> = {}): Creation => ({
+const actor = actorOf(user('alice'));
+const creation = (over: Partial<NewRequest> = {}): NewRequest => ({
   ...{
     id: storedRequest().id,
     input,
+    actor,
     requester: 'alice',
     requesterRole: 'requester',
     operation: 'execute_select',
@@ -44,6 +48,9 @@ const creation = (over: Partial<Creation> = {}): Creation => ({
   },
   ...{
     approval: decideAutoApproval(null, 'unknown', usual),
+    redactedDetail: 'select ?',
+    fingerprint: 'f'.repeat(64),
+    ...{ detailFingerprint: null, detailRaw: null },
     policyRevision: 'r7',
     approvalDigest: 'd'.repeat(64),
     approvalTtlSecs: 99,
@@ -57,8 +64,7 @@ const emergency = {
   input: { ...input, emergency: true },
   approval: decideAutoApproval(null, 'unknown', { ...usual, emergency: true }),
 };
-const actor = actorOf(user('alice'));
-const create = (over?: Partial<Creation>) => createdRequest(creation(over), actor, now);
+const create = (over?: Partial<NewRequest>) => createdRequest(creation(over), now);
 
 describe('a new request', () => {
   it('that needs approval is pending until its clock ends (ST-1, TT-1)', () => {

@@ -1,46 +1,52 @@
-import { invalid } from '../../domain/errors.js';
+import { forbidden, invalid } from '../../domain/errors.js';
 import { notPlanned } from '../../domain/plan-error.js';
 import { collectedContext } from '../../domain/request/context.js';
-import type { Explainable } from '../../domain/request/creation.js';
+import type { CreationInput, Explainable, JudgedDetail } from '../../domain/request/new-request.js';
 import type { Dialect } from '../../domain/statement.js';
 import type { Verdict } from '../../sql/judge.js';
 import { neverPlanned } from '../../sql/never-planned.js';
+import { unparsable } from '../../sql/verdict.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { refuseBlocked } from './blocked.js';
-import type { Asked, Content } from './content.js';
 import { type Accepted, judgeAccepted, judgeText, maySubmit } from './judgement.js';
 import { parserWords } from './parser-words.js';
+import { passage } from './passage.js';
 
-/** The content of `execute_*`. Empty, refused, unparsable or blocked SQL is 400 (RQ-20). */
-export async function judgeSqlContent(
+/** The detail of `execute_*`. Empty, refused, unparsable or blocked SQL is 400 (RQ-20). */
+export async function judgeSqlDetail(
   call: Pick<Call<unknown, unknown, unknown>, 'generation' | 'caller' | 'actor'>,
   services: Services,
-  { input, dialect }: Asked,
-): Promise<Content> {
+  input: CreationInput,
+  dialect: Dialect | null,
+): Promise<JudgedDetail> {
   const { generation, caller } = call;
-  const judgedText = await judgeText(services, generation, { ...input, sql: input.detail, dialect }, caller);
+  const text = { ...input, sql: input.detail, dialect, redact: true };
+  const judgedText = await judgeText(services, generation, text, caller);
   const verdict = accepted(judgedText.verdict);
+  const { operation, statementType, statements, redacted: redactedDetail = unparsable } = verdict;
   const judged = judgeAccepted(generation, { ...input, dialect }, verdict, judgedText.known);
-  const { matched, risk, review } = judged;
-  await refuseBlocked(call, services, { input, dialect, operation: verdict.operation, review });
+  const { risk, review } = judged;
+  await refuseBlocked(call, services, { input, operation, redactedDetail, review });
+  if (!maySubmit(caller, input, verdict, input)) throw forbidden();
+  const { policy, approval } = passage(services, input, judged.matched, { level: risk.level, bounded: judged.bounded });
   return {
-    operation: verdict.operation,
-    statementType: verdict.statementType,
+    operation,
+    statementType,
     risk: { ...risk, factors: risk.factors.map(({ name }) => name) },
     review: { policyId: review.policyId, findingsCount: review.findings.length, parseFailed: false },
+    bypass: review.blocked ? { statementCount: statements.length } : null,
     dirSha256: null,
-    bypass: review.blocked ? { statementCount: verdict.statements.length } : null,
     searchPath: judged.searchPath,
     context: collectedContext(judged),
-    matched,
-    bounded: judged.bounded,
-    permitted: maySubmit(caller, input, verdict, input),
-    explainable: explainables(verdict, dialect),
+    explain: policy?.explain === true && !input.noResultStore ? explainables(verdict, dialect) : [],
+    redactedDetail,
+    policy,
+    approval,
   };
 }
 
-/** A statement that no agent may plan before approval gets its reason immediately (HD-1). */
+/** AG-65. A statement that no agent may plan before approval gets its reason immediately (HD-1). */
 function explainables({ statements, facts }: Accepted, dialect: Dialect | null): Explainable[] {
   return statements.flatMap(({ explainable, text }, index) => {
     const why = neverPlanned(dialect, facts[index]!);
