@@ -2,7 +2,7 @@ import type { AgentScopes } from '../domain/caller.js';
 import type { Execution } from '../domain/request/types.js';
 import type { Change } from '../domain/request/verdict.js';
 import type { Queryable } from './client.js';
-import type { Parameters } from './parameters.js';
+import type { MoveStatement } from './move-statement.js';
 import { at } from './row-types.js';
 import { servesPairOf } from './tokens.js';
 
@@ -15,7 +15,7 @@ export interface NewClaim {
 }
 
 /** Part of a claim's one writing statement: the execution row. */
-export function claimInsert(p: Parameters, request: string, execution: Execution, claim: NewClaim, now: number): string {
+export function claimInsert({ p, request, now }: MoveStatement, execution: Execution, claim: NewClaim): string {
   const columns: Record<string, unknown> = {
     id: execution.id,
     fence: execution.fence,
@@ -38,12 +38,11 @@ export function claimInsert(p: Parameters, request: string, execution: Execution
 
 /** Part of a move's one writing statement: the changes to one execution, and the earlier fences that it settles (AG-57, AG-59). */
 export function executionUpdate(
-  p: Parameters,
+  statement: MoveStatement,
   { id, set, end }: NonNullable<Change['execution']>,
   settled: readonly number[],
-  request: string,
-  now: number,
 ): string {
+  const { p, now } = statement;
   const columns: Record<string, unknown> = { ...set };
   if (end !== null) {
     Object.assign(columns, {
@@ -60,12 +59,12 @@ export function executionUpdate(
   // A late result does not change when the execution was lost.
   if (end !== null) sets.push(`finished_at = coalesce(finished_at, ${p.add(at(now))})`);
   const own = `ended as (update executions set ${sets.join(', ')} where id = ${p.add(id)})`;
-  const earlier = settled.length === 0 ? [] : [settledUpdate(p, settled, id, request)];
+  const earlier = settled.length === 0 ? [] : [settledUpdate(statement, settled, id)];
   return [own, ...earlier].join(', ');
 }
 
 /** A statement must not update a row twice, so the execution that ends sets its own `unresolved`. */
-function settledUpdate(p: Parameters, fences: readonly number[], id: string, request: string): string {
+function settledUpdate({ p, request }: MoveStatement, fences: readonly number[], id: string): string {
   return `settled as (update executions set unresolved = false where request_id = ${request} and fence = any(${p.add(fences)}::int[]) and id <> ${p.add(id)})`;
 }
 
@@ -92,8 +91,8 @@ export async function extendLease(
 /** The execution of a result or heartbeat, with what its endpoint checks before any lock; undefined if it does not exist. */
 export async function findExecution(db: Queryable, id: string) {
   const [row] = await db.query<FoundExecution>(
-    `select e.id, e.request_id as "requestId", e.agent_id as "agentId", e.token_id as "tokenId", e.fence, r.fence as "newestFence", e.status, e.lost, e.submission, e.mutating,
-       r.status as "requestStatus", r.operation, r.database, r.environment, r.no_result_store as "noResultStore", e.created_at as "createdAt"
+    `select e.id, e.request_id as "requestId", e.agent_id as "agentId", e.token_id as "tokenId", e.fence, r.fence as "newestFence", e.submission, e.mutating,
+       r.operation, r.database, r.environment, r.no_result_store as "noResultStore"
      from executions e join requests r on r.id = e.request_id where e.id = $1`,
     [id],
   );
@@ -108,16 +107,12 @@ export interface FoundExecution {
   tokenId: string | null;
   fence: number;
   newestFence: number;
-  status: Execution['status'];
-  lost: boolean;
   submission: string | null;
   mutating: boolean;
-  requestStatus: string;
   operation: string;
   database: string;
   environment: string;
   noResultStore: boolean;
-  createdAt: number;
 }
 
 /** Every attempt of a request, including the current one. */

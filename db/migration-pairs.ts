@@ -1,7 +1,7 @@
 import type { Pair } from '../domain/caller.js';
 import { isMutatingMigration, type StoredRequest } from '../domain/request/types.js';
 import type { Queryable, Transaction } from './client.js';
-import type { Parameters } from './parameters.js';
+import type { MoveStatement } from './move-statement.js';
 import { at } from './row-types.js';
 
 /** The operations of `isMutatingMigration`. The literal must equal that of the index `requests_in_line`. */
@@ -39,7 +39,7 @@ export async function lockPairOf(tx: Transaction, requestId: string): Promise<vo
 }
 
 /** Part of a move's one writing statement: a mutating migration starts or stops running on its pair. Stopping notifies the migrations in line. */
-export function pairUpdate(p: Parameters, request: string, before: StoredRequest, after: StoredRequest, now: number): string[] {
+export function pairUpdate({ p, request, before, after, now }: MoveStatement): string[] {
   if (!startsOrEnds(before, after)) return [];
   const pair = `database = ${p.add(after.database)} and environment = ${p.add(after.environment)}`;
   const instant = `${p.add(at(now))}::timestamptz`;

@@ -10,6 +10,7 @@ import type { Transaction } from './client.js';
 import { dryRunEnd } from './dry-run-jobs.js';
 import { claimInsert, executionUpdate, type NewClaim } from './executions.js';
 import { dispatchBusy, endsRun, lockPairOf, pairUpdate } from './migration-pairs.js';
+import type { MoveStatement } from './move-statement.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
 import { type Parameters, parameters } from './parameters.js';
@@ -59,11 +60,11 @@ export async function move<Facts = undefined>(
   if (locked === undefined) throw notFound('request');
   const { request: before, now } = locked;
   const facts = read as Facts;
-  const { change, refusal, claim } = decide(before, now, facts);
+  const { change, refusal, claim = null } = decide(before, now, facts);
   if (change === null && refusal !== null) throw refusal;
   const after = change === null ? before : apply(before, change, now);
-  if (change !== null) write(tx, { before, after }, change, now, claim);
-  return { before, after, now, view: viewOf(after, now), changed: change !== null, refusal, facts, claim: claim ?? null };
+  if (change !== null) write(tx, { before, after }, { change, claim, now });
+  return { before, after, now, view: viewOf(after, now), changed: change !== null, refusal, facts, claim };
 }
 
 /** The request as the change leaves it; a change without news (a late result) leaves version and `updated_at` alone. */
@@ -87,27 +88,33 @@ function attemptsAfter({ attempts }: StoredRequest, { state, execution, settled 
 }
 
 /** Everything a move writes, in one statement: one round trip under the lock. */
-function write(
-  tx: Transaction,
-  { before, after }: Pick<Moved, 'before' | 'after'>,
-  change: Change,
-  now: number,
-  claim?: NewClaim,
-): void {
+function write(tx: Transaction, { before, after }: Pick<Moved, 'before' | 'after'>, written: Written): void {
   const p = parameters();
-  const id = p.add(after.id);
-  const texts = [stateUpdate(p, id, before, after, tx.macs), auditInsert(p.add(auditRows(change.events, subjectOf(after))))];
-  if (claim !== undefined && after.execution !== null) texts.push(claimInsert(p, id, after.execution, claim, now));
-  if (change.execution !== null) texts.push(executionUpdate(p, change.execution, change.settled, id, now));
-  if (change.signal !== null) texts.push(newsInsert(p, id, after, change.signal, change.lingerMs, now));
-  if (change.decision !== null) texts.push(decisionInsert(p, id, change.decision, decisionCode(after, change.decision, tx.macs)));
-  texts.push(...dryRunEnd(p, id, before.status, after.status), ...pairUpdate(p, id, before, after, now));
-  tx.send(`with ${texts.join(', ')} select 1`, p.values);
+  const statement: MoveStatement = { p, request: p.add(after.id), before, after, now: written.now };
+  tx.send(`with ${partsOf(statement, written, tx.macs).join(', ')} select 1`, p.values);
   wakeWaiters(tx, after);
+  const { signal, lingerMs } = written.change;
   // Lingering news is found by the publisher's own look; most of it is overtaken before.
-  if (change.signal !== null && change.lingerMs === 0) tx.wake(topic.outbox);
+  if (signal !== null && lingerMs === 0) tx.wake(topic.outbox);
   if (after.status === 'dispatched' || endsRun(before, after)) tx.wake(topic.jobs(after.database, after.environment));
   if (endsRun(before, after)) tx.wake(topic.outbox);
+}
+
+interface Written {
+  change: Change;
+  claim: NewClaim | null;
+  now: number;
+}
+
+function partsOf(statement: MoveStatement, { change, claim }: Written, macs: ApprovalMacs): string[] {
+  const { p, request, before, after } = statement;
+  const { execution, settled, signal, decision } = change;
+  const parts = [stateUpdate(statement, macs), auditInsert(p.add(auditRows(change.events, subjectOf(after))))];
+  if (claim !== null && after.execution !== null) parts.push(claimInsert(statement, after.execution, claim));
+  if (execution !== null) parts.push(executionUpdate(statement, execution, settled));
+  if (signal !== null) parts.push(newsInsert(statement, signal, change.lingerMs));
+  if (decision !== null) parts.push(decisionInsert(p, request, decision, decisionCode(after, decision, macs)));
+  return [...parts, ...dryRunEnd(p, request, before.status, after.status), ...pairUpdate(statement)];
 }
 
 /** Wakes who waits for the request or its outcome. */
@@ -118,17 +125,15 @@ export function wakeWaiters(tx: Transaction, { id, status }: StoredRequest): voi
 
 /** What the events of a move are about. */
 export const subjectOf = ({ id, operation, database, environment }: StoredRequest): AuditSubject => ({
-  ...{ requestId: id, operation, database, environment, detailFingerprint: null, detailRaw: null },
+  requestId: id,
+  operation,
+  database,
+  environment,
+  detailFingerprint: null,
+  detailRaw: null,
 });
 
-function newsInsert(
-  p: Parameters,
-  request: string,
-  after: StoredRequest,
-  signal: NonNullable<Change['signal']>,
-  lingerMs: number,
-  now: number,
-): string {
+function newsInsert({ p, request, after, now }: MoveStatement, signal: NonNullable<Change['signal']>, lingerMs: number): string {
   return outboxInsert({
     request,
     version: p.add(after.version),
@@ -147,7 +152,7 @@ function decisionInsert(p: Parameters, request: string, decision: Decision, mac:
   return `decided as (insert into decisions (id, request_id, step, user_id, action, selector, comment, decided_at, token_id, mac) values (gen_random_uuid(), ${request}, ${values}))`;
 }
 
-function stateUpdate(p: Parameters, request: string, before: StoredRequest, after: StoredRequest, macs: ApprovalMacs): string {
+function stateUpdate({ p, request, before, after }: MoveStatement, macs: ApprovalMacs): string {
   const sets = Object.entries(stateColumns(after, macs)).map(([column, value]) => `${column} = ${p.add(value)}`);
   const busy = dispatchBusy(before, after);
   if (busy !== null) sets.push(`dispatch_busy_ms = ${busy}`);

@@ -62,7 +62,7 @@ async function listByCounting(db: Queryable, branches: Branches, page: Page): Pr
   const keys = unionOf(branches(p).map(selectKeys));
   const [counted] = await db.query<{ total: number }>(`select count(*) as total from (${keys}) as keys`, p.values);
   const total = counted?.total ?? 0;
-  return { total, rows: await readPage(db, branches, { ...page, total }, null) };
+  return { total, rows: await readPage(db, branches, { ...page, total }) };
 }
 
 /** How often a list restarts because requests were rewritten meanwhile. After that it counts in full. */
@@ -83,7 +83,10 @@ async function listByPlaces(db: Queryable, caller: User, filters: RequestFilters
     // count is final.
     if (found.rewrite === places.rewrite && (found.newer < step || attempt === maxAttempts)) {
       const total = places.count + found.newer + found.waiting;
-      return { total, rows: await readPage(db, all, { ...page, total }, markBefore(places, { ...page, ...found }), beyond) };
+      return {
+        total,
+        rows: await readPage(db, all, { ...page, total }, { mark: markBefore(places, { ...page, ...found }), beyond }),
+      };
     }
     places = await placesNow(db, set, places);
   }
@@ -127,13 +130,18 @@ function markBefore({ count, marks }: Places, { offset, newer, waiting: others }
   return mark === undefined ? null : { ...mark, newer: newer + count - (index + 1) * step };
 }
 
+/** Where a page is read from; without a mark, from the newest. `beyond` are requests that the marks do not count. */
+interface Start {
+  mark: Mark | null;
+  beyond: Condition;
+}
+
 /** Each branch returns no more keys than the page can reach. The table is read only for the page's rows. */
 async function readPage(
   db: Queryable,
   branches: Branches,
   { limit, offset, total }: Page & { total: number },
-  mark: Mark | null,
-  beyond: Condition = () => null,
+  { mark, beyond }: Start = { mark: null, beyond: () => null },
 ): Promise<ListedRequest[]> {
   if (limit === 0 || offset >= total) return [];
   const p = parameters();

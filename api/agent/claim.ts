@@ -1,24 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import type { SigningKey } from '../../crypto/ed25519.js';
-import { signExecutionToken } from '../../crypto/execution-token.js';
 import { type ClaimContext, findClaimContext, findScopes, markerFormOf } from '../../db/agents.js';
 import type { Transaction } from '../../db/client.js';
 import { violates } from '../../db/errors.js';
 import { move } from '../../db/move.js';
-import { iso } from '../../db/row-types.js';
 import { lockActive } from '../../db/users.js';
 import { forbidden, GatewayError, invalid, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
-import { runLimits } from '../../domain/request/lease.js';
-import { isMutating, type StoredRequest } from '../../domain/request/types.js';
+import type { StoredRequest } from '../../domain/request/types.js';
 import { nothing } from '../../domain/request/verdict.js';
-import type { Generation, Services } from '../context.js';
+import type { Services } from '../context.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { commitMove } from '../requests/decide.js';
-import { executionPolicy, integrity, isUuid, pairUnchanged } from '../requests/facts.js';
+import { integrity, isUuid, pairUnchanged } from '../requests/facts.js';
 import { agentOf, requireServed } from './caller.js';
+import { claimAnswer, claimTerms, leaseSecsOf } from './claim-answer.js';
 
 type ClaimCall = Call<{ id: string }, undefined, { claim_id?: string | undefined }>;
 
@@ -75,14 +72,15 @@ async function commitClaim(
   const decide = (request: StoredRequest, now: number, { context, signer, ownerActive }: Awaited<ReturnType<typeof read>>) => {
     if (repeatedAnswer(call, context) !== null) return nothing;
     const terms = claimTerms(call.generation, request, times.leaseFloorMs);
-    const { leaseMs, windowSecs } = terms;
     const agent = agentFacts(call.caller.id, context, request);
     const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, call.generation, context.dialect) };
-    const execution = { id: executionId, claimId, leaseMs, windowSecs };
+    const execution = { id: executionId, claimId, leaseMs: terms.leaseMs, windowSecs: terms.windowSecs };
     const verdict = judge(request, { kind: 'claim', actor: call.actor, agent, facts, execution }, now);
     if (verdict.change === null || verdict.refusal !== null) return verdict;
-    const answer = claimAnswer(services, signer, request, verdict.change.state.execution!, terms, now);
-    return { ...verdict, claim: { answer, leaseSecs: Math.ceil(leaseMs / 1000), tokenId: agentOf(call.caller).tokenId } };
+    const { maxPersistBytes: maxResultBytes } = services.config().resultStorage;
+    const run = { request, execution: verdict.change.state.execution!, terms, maxResultBytes, now };
+    const answer = claimAnswer(run, signer);
+    return { ...verdict, claim: { answer, leaseSecs: leaseSecsOf(terms), tokenId: agentOf(call.caller).tokenId } };
   };
   const moved = await commitMove(services, (tx) => move(tx, call.params.id, decide, { read, pair: true }));
   return moved.claim?.answer ?? repeatedAnswer(call, moved.facts.context) ?? '';
@@ -113,77 +111,4 @@ function checkContext(call: ClaimCall, context: ClaimContext): void {
   if (context.request === null) throw notFound('request');
   requireServed(call.caller, context.request);
   if (!agentFacts(call.caller.id, context, context.request).inScope) throw forbidden();
-}
-
-type Terms = ReturnType<typeof claimTerms>;
-
-/** Timeouts, rows and lease of a run by the policy in force now (AG-37, AG-38). */
-function claimTerms(generation: Generation, request: StoredRequest, leaseFloorMs: number) {
-  const policy = executionPolicy(generation, request);
-  const { statementTimeoutSecs, leaseSecs } = runLimits(request.operation, policy, request.policy);
-  // The shortest lease is 60 s of the rule.
-  const leaseMs = leaseSecs * (leaseFloorMs / 60);
-  return { statementTimeoutSecs, leaseMs, windowSecs: policy.executionWindowSecs, maxRows: policy.maxRows };
-}
-
-function claimAnswer(
-  services: Services,
-  signer: SigningKey,
-  request: StoredRequest,
-  execution: NonNullable<StoredRequest['execution']>,
-  terms: Terms,
-  now: number,
-): string {
-  const unresolved = isMutating(request.operation) ? request.unresolved : [];
-  const unresolvedFences = unresolved.map(({ fence }) => fence);
-  const shared = {
-    operation: request.operation,
-    database: request.database,
-    environment: request.environment,
-    detail: request.detail,
-    fence: request.fence,
-    marker: execution.marker,
-  };
-  const maxResultBytes = services.config().resultStorage.maxPersistBytes;
-  const executionToken = signExecutionToken(
-    {
-      ...shared,
-      requestId: request.id,
-      requesterRole: request.requesterRole,
-      requesterSubjectId: request.requester,
-      executionId: execution.id,
-      agentId: execution.agentId,
-      unresolvedFences,
-      unresolvedExecutions: unresolved,
-      approvalDigest: request.approvalDigest,
-      policyRevision: request.policyRevision,
-      statementTimeoutSecs: terms.statementTimeoutSecs,
-      maxRows: terms.maxRows,
-      maxResultBytes,
-      maxAffectedRows: request.maxAffectedRows,
-      searchPath: request.searchPath,
-      issuedAt: new Date(now),
-    },
-    signer,
-  );
-  return JSON.stringify({
-    execution_id: execution.id,
-    request_id: request.id,
-    ...shared,
-    execution_token: executionToken,
-    statement_timeout_secs: terms.statementTimeoutSecs,
-    max_rows: terms.maxRows,
-    lease_expires_at: iso(execution.leaseExpiresAt),
-    lease_secs: Math.ceil(terms.leaseMs / 1000),
-    execution_plan: null,
-    execution_plan_json: null,
-    unresolved_fences: unresolvedFences,
-    unresolved_executions: unresolved.map(({ fence, executionId }) => ({ fence, execution_id: executionId })),
-    policy_revision: request.policyRevision,
-    approval_digest: request.approvalDigest,
-    max_result_bytes: maxResultBytes,
-    max_affected_rows: request.maxAffectedRows,
-    search_path: request.searchPath,
-    server_time: iso(now),
-  });
 }

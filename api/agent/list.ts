@@ -62,6 +62,17 @@ function shownAgent({ id, unscoped, seen }: { id: string; unscoped: boolean; see
 
 const neverSecs = 9999;
 const neverSeen = {
-  ...{ lastSeenAt: null, seenMsAgo: null, inFlight: 0, maxConcurrent: 0, draining: false, uptimeSecs: 0 },
-  ...{ version: null, keyId: null, duplicated: false, activeJobs: [], scopes: [], operations: [], features: [] },
+  lastSeenAt: null,
+  seenMsAgo: null,
+  inFlight: 0,
+  maxConcurrent: 0,
+  draining: false,
+  uptimeSecs: 0,
+  version: null,
+  keyId: null,
+  duplicated: false,
+  activeJobs: [],
+  scopes: [],
+  operations: [],
+  features: [],
 };

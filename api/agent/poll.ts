@@ -32,7 +32,7 @@ export async function pollJobs(call: PollCall, services: Services, waiting: Wait
   const schemas = none ? [] : takeAsks(asks, stale, performance.now());
   // An agent that must send a schema gets its answer immediately.
   const waitMs = schemas.length > 0 ? 0 : Math.min(call.body.wait_ms, 30_000);
-  const { jobs, dryRuns, preflights } = none ? nothingOffered : await waitForOffer(call, services, report, waiting, waitMs);
+  const { jobs, dryRuns, preflights } = none ? nothingOffered : await waitForOffer(call, services, report, { waiting, waitMs });
   return {
     jobs,
     dry_run_jobs: dryRuns,
@@ -90,8 +90,7 @@ async function waitForOffer(
   call: PollCall,
   services: Services,
   report: AgentReport,
-  waiting: WaitingPolls,
-  waitMs: number,
+  { waiting, waitMs }: { waiting: WaitingPolls; waitMs: number },
 ): Promise<Offer> {
   const wanted = { jobs: Math.min(call.body.limit, 20), explains: Math.min(call.body.explain_limit, 10) };
   if (wanted.jobs + wanted.explains + waitMs === 0) return nothingOffered;

@@ -27,7 +27,10 @@ export async function syncSchema(call: SyncCall, services: Services): Promise<Re
   const ready = status === 'ready' && snapshot != null;
   await services.database.transaction(async (tx) => {
     const sync = {
-      ...{ database, environment, dialect, status },
+      database,
+      environment,
+      dialect,
+      status,
       agentId: call.caller.id,
       snapshot: ready ? inOrder(snapshot) : null,
       errorMessage: error == null ? null : cutBytes(error, maxErrorBytes),

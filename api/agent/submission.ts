@@ -63,60 +63,75 @@ export interface Submitted {
   tooLarge: boolean;
 }
 
+type Attempts = readonly { fence: number; id: string }[];
+
 /** Applies the size rule (AG-47, RS-55). The rules then judge the submission; `tooLarge` says that its data was over the limit. */
 export function readSubmission(
-  { body, bodyBytes, taken: sent }: Pick<ResultCall, 'body' | 'bodyBytes' | 'taken'>,
+  call: Pick<ResultCall, 'body' | 'bodyBytes' | 'taken'>,
   execution: FoundExecution,
   services: Services,
-  attempts: readonly { fence: number; id: string }[] = [],
+  attempts: Attempts = [],
 ): Submitted {
-  // A failure keeps only its report of applied migrations (RS-13). If part of the first one remains, the list is empty and names it.
+  const { body, taken: sent } = call;
   const steps = stepsOf(execution.operation, sent);
-  const isPartial = steps !== null && (steps.count > 0 || body.outcome === 'partial');
-  const data = body.success || isPartial ? sent : null;
-  const outcome = body.outcome ?? (body.success ? 'committed' : data === null ? 'rolled_back' : 'partial');
-  if (succeeded.has(outcome) !== body.success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
+  const data = dataOf(body, sent, steps);
+  const outcome = outcomeOf(body, data);
   // The move checks the fence again under the lock. Checking here keeps a refused call's data out of the store, which takes one text per
   // execution.
   if (body.fence != null && body.fence !== execution.fence) throw otherFence();
-  const errorMessage = body.error_message == null ? null : cutBytes(wellFormed(body.error_message), maxErrorBytes);
-  const rowsAffected = body.rows_affected == null ? null : exactDigits(body.rows_affected, bodyBytes);
+  const report = readReport(call);
   const submission: Submission = {
-    success: body.success,
+    ...report,
     outcome,
+    errorMessage: body.success ? null : (report.errorMessage ?? 'the agent gave no reason'),
+    markerMismatches: strangers(body.marker_mismatches ?? [], attempts),
+    kept: data === null ? 'empty' : 'object',
+    text: textOf(report, outcome, sent),
+    auditError: auditError(services, report.errorMessage),
+    steps: data === null ? {} : toldSteps(steps),
+  };
+  const bytes = sent?.length ?? 0;
+  const grace = execution.operation === 'execute_select' && body.truncated === true ? 1_048_576 : 0;
+  const limit = services.config().resultStorage.maxPersistBytes + grace;
+  return bytes <= limit ? { submission, data, tooLarge: false } : replaceTooLarge(services, execution, submission, bytes);
+}
+
+/** A failure keeps only its report of applied migrations (RS-13). If part of the first one remains, the list is empty and names it. */
+function dataOf({ success, outcome }: ResultBody, sent: Uint8Array | null, steps: Steps | null): Uint8Array | null {
+  const isPartial = steps !== null && (steps.count > 0 || outcome === 'partial');
+  return success || isPartial ? sent : null;
+}
+
+function outcomeOf({ success, outcome: told }: ResultBody, data: Uint8Array | null): Outcome {
+  const outcome = told ?? (success ? 'committed' : data === null ? 'rolled_back' : 'partial');
+  if (succeeded.has(outcome) !== success) throw invalid(`outcome ${outcome} contradicts success`, 'body.outcome');
+  return outcome;
+}
+
+/** What the agent says of its run, in the form in which it is stored. */
+function readReport({ body, bodyBytes }: Pick<ResultCall, 'body' | 'bodyBytes'>) {
+  return {
+    success: body.success,
     fence: body.fence ?? null,
     cancelled: body.cancelled ?? null,
     appliedFence: body.applied_fence ?? null,
     appliedExecutionId: body.applied_execution_id ?? null,
-    markerMismatches: strangers(body.marker_mismatches ?? [], attempts),
-    rowsAffected,
+    rowsAffected: body.rows_affected == null ? null : exactDigits(body.rows_affected, bodyBytes),
     durationMs: body.duration_ms == null ? null : Math.min(body.duration_ms, Number.MAX_SAFE_INTEGER),
     truncated: body.truncated ?? null,
-    errorMessage: body.success ? null : (errorMessage ?? 'the agent gave no reason'),
-    kept: data === null ? 'empty' : 'object',
-    // A hash stands for the data: an escaped copy would be the largest object in memory.
-    text: sha256Hex(
-      JSON.stringify([
-        body.success,
-        sent === null ? null : sha256Hex(sent),
-        errorMessage,
-        rowsAffected,
-        outcome,
-        body.cancelled ?? null,
-      ]),
-    ),
-    auditError: auditError(services, errorMessage),
-    steps: data === null ? {} : toldSteps(steps),
+    errorMessage: body.error_message == null ? null : cutBytes(wellFormed(body.error_message), maxErrorBytes),
   };
-  const bytes = sent?.length ?? 0;
-  const { maxPersistBytes } = services.config().resultStorage;
-  const grace = execution.operation === 'execute_select' && body.truncated === true ? 1_048_576 : 0;
-  if (bytes <= maxPersistBytes + grace) return { submission, data, tooLarge: false };
-  return replaceTooLarge(submission, execution.mutating, bytes, maxPersistBytes, services);
+}
+
+/** Equal for the same submission sent again (AG-43). A hash stands for the data: an escaped copy would be the largest object in memory. */
+function textOf(report: ReturnType<typeof readReport>, outcome: Outcome, sent: Uint8Array | null): string {
+  const { success, errorMessage, rowsAffected, cancelled } = report;
+  const data = sent === null ? null : sha256Hex(sent);
+  return sha256Hex(JSON.stringify([success, data, errorMessage, rowsAffected, outcome, cancelled]));
 }
 
 /** Rows that match no attempt of the request. The agent knows only the attempts whose outcome is open. */
-function strangers(rows: readonly MarkerMismatch[], attempts: readonly { fence: number; id: string }[]): MarkerMismatch[] {
+function strangers(rows: readonly MarkerMismatch[], attempts: Attempts): MarkerMismatch[] {
   const known = new Set(attempts.map(({ fence, id }) => `${fence}:${id}`));
   return rows
     .filter((row) => !known.has(`${row.fence}:${row.execution_id}`))
@@ -130,13 +145,12 @@ function strangers(rows: readonly MarkerMismatch[], attempts: readonly { fence: 
 
 /** AG-47: a read fails; a real change is kept with its row count. A failure keeps its own outcome and loses its data. */
 export function replaceTooLarge(
-  submission: Submission,
-  mutating: boolean,
-  bytes: number,
-  limit: number,
   services: Services,
+  { mutating }: Pick<FoundExecution, 'mutating'>,
+  submission: Submission,
+  bytes: number,
 ): Submitted {
-  const errorMessage = `result too large: ${bytes} bytes, limit ${limit}`;
+  const errorMessage = `result too large: ${bytes} bytes, limit ${services.config().resultStorage.maxPersistBytes}`;
   if (mutating && submission.success) {
     return {
       submission: { ...submission, errorMessage },

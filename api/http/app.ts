@@ -88,8 +88,9 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
   trace.template = templateOf(match);
   if (match.kind !== 'route') return refuseRoute(ctx, match, segments);
   trace.longPoll = match.route.longPoll ?? null;
-  return perform(services, authenticate, match.route, who, {
+  return perform(services, match.route, who, {
     ...sender,
+    authenticate,
     callId: trace.callId,
     search,
     params: match.params,

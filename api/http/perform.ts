@@ -20,6 +20,8 @@ export interface Incoming extends AdmittedSender {
   /** null = a bad percent escape. */
   params: Record<string, string | null>;
   generation: Generation;
+  /** Asked again after a wait. */
+  authenticate: Authenticate;
   signal: AbortSignal;
   /** Time left for database work. */
   databaseMs: number;
@@ -32,13 +34,7 @@ const defaultBodyLimitBytes = 2 * 1024 * 1024;
 const noBytes = new Uint8Array();
 
 /** Steps HT-9 to HT-12: permission, body, path, query, schemas, handler, schema of the answer. */
-export async function perform(
-  services: Services,
-  authenticate: Authenticate,
-  route: Route,
-  who: Authenticated,
-  incoming: Incoming,
-): Promise<Reply> {
+export async function perform(services: Services, route: Route, who: Authenticated, incoming: Incoming): Promise<Reply> {
   checkAccess(route, who.caller, incoming);
   checkScopes(services, route, who.caller);
   const readCall = () => ({
@@ -51,7 +47,7 @@ export async function perform(
     meter: incoming.meter,
     whileWaiting: incoming.whileWaiting,
     recheck: async () => {
-      const { caller } = await authenticate(incoming, services.generation());
+      const { caller } = await incoming.authenticate(incoming, services.generation());
       checkScopes(services, route, caller);
       return caller;
     },

@@ -36,10 +36,16 @@ export function createRouter(routes: readonly Route[], readOnlyPaths: readonly s
     routeOf.set(layer, route);
   }
   const readOnly = new Set(readOnlyPaths.map((path) => register(path, writing)));
-  return { find: (method, segments) => find(table, routeOf, readOnly, method, encodePath(segments)) };
+  return { find: (method, segments) => find({ table, routeOf, readOnly }, method, encodePath(segments)) };
 }
 
-function find(table: KoaRouter, routeOf: Map<Layer, Route>, readOnly: Set<Layer>, method: string, path: string): Match {
+interface Registered {
+  table: KoaRouter;
+  routeOf: ReadonlyMap<Layer, Route>;
+  readOnly: ReadonlySet<Layer>;
+}
+
+function find({ table, routeOf, readOnly }: Registered, method: string, path: string): Match {
   const { path: layers, pathAndMethod } = table.match(path, method);
   const named = pathAndMethod[0];
   const route = named && routeOf.get(named);

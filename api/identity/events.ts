@@ -17,7 +17,7 @@ export const shownScopes = ({ subjectType, agentScopes }: { subjectType: 'user' 
   subjectType === 'agent' ? { agent_scopes: agentScopes } : {};
 
 export function tokenCreated(actor: Actor, token: TokenFacts): AuditDraft {
-  return success('token.created', actor, 'token', token.id, {
+  return success('token.created', actor, tokenOf(token.id), {
     issued_by: actor.id,
     issued_for: token.subjectId,
     scope_ceiling: shownCeiling(token.scopeCeiling),
@@ -28,18 +28,18 @@ export function tokenCreated(actor: Actor, token: TokenFacts): AuditDraft {
 
 /** Recorded when a token without scopes gets some. */
 export const tokenScoped = (actor: Actor, token: { id: string; subjectId: string }, agentScopes: readonly string[]): AuditDraft =>
-  success('token.scoped', actor, 'token', token.id, { issued_for: token.subjectId, agent_scopes: agentScopes });
+  success('token.scoped', actor, tokenOf(token.id), { issued_for: token.subjectId, agent_scopes: agentScopes });
 
 export function tokenRevoked(
   actor: Actor,
   token: { id: string; subjectId: string },
   cause: 'revoked' | 'reissued' | 'user_suspended' | 'user_deleted' | 'force_bootstrap',
 ): AuditDraft {
-  return success('token.revoked', actor, 'token', token.id, { issued_for: token.subjectId, cause });
+  return success('token.revoked', actor, tokenOf(token.id), { issued_for: token.subjectId, cause });
 }
 
 export function tokenReissued(actor: Actor, userId: string, oldId: string | null, newId: string): AuditDraft {
-  return success('token.reissued_initial', actor, 'token', newId, {
+  return success('token.reissued_initial', actor, tokenOf(newId), {
     actor: actor.id,
     target_user: userId,
     old_token_id: oldId,
@@ -49,7 +49,7 @@ export function tokenReissued(actor: Actor, userId: string, oldId: string | null
 
 /** The answer itself carried the raw token: there is no other way to deliver it. */
 export function tokenReturned(actor: Actor, tokenId: string): AuditDraft {
-  return success('token.delivery', actor, 'token', tokenId, {
+  return success('token.delivery', actor, tokenOf(tokenId), {
     delivery_status: 'not_configured',
     delivery_channel: null,
     plaintext_returned: true,
@@ -63,7 +63,7 @@ export function userCreated(
 ): AuditDraft[] {
   const { id, source, roles, groups } = user;
   return [
-    success('user.created', actor, 'user', id, { source, roles, groups }),
+    success('user.created', actor, userOf(id), { source, roles, groups }),
     ...memberships('group.member_added', actor, id, groups),
   ];
 }
@@ -75,7 +75,7 @@ export function userUpdated(actor: Actor, userId: string, changes: UserChanges):
   const added = after.filter((group) => !before.includes(group));
   const removed = before.filter((group) => !after.includes(group));
   return [
-    success('user.updated', actor, 'user', userId, { changes }),
+    success('user.updated', actor, userOf(userId), { changes }),
     ...memberships('group.member_added', actor, userId, added),
     ...memberships('group.member_removed', actor, userId, removed),
   ];
@@ -88,7 +88,7 @@ export function userStatusChanged(
   type: 'user.suspended' | 'user.activated' | 'user.deleted',
   left: readonly string[] = [],
 ): AuditDraft[] {
-  return [success(type, actor, 'user', userId, {}), ...memberships('group.member_removed', actor, userId, left)];
+  return [success(type, actor, userOf(userId), {}), ...memberships('group.member_removed', actor, userId, left)];
 }
 
 const memberships = (
@@ -96,14 +96,13 @@ const memberships = (
   actor: Actor,
   userId: string,
   groups: readonly string[],
-): AuditDraft[] => groups.map((group) => success(type, actor, 'user', userId, { group }));
+): AuditDraft[] => groups.map((group) => success(type, actor, userOf(userId), { group }));
 
-function success(
-  type: AuditDraft['type'],
-  actor: Actor,
-  resourceType: 'user' | 'token',
-  resourceId: string,
-  metadata: Record<string, unknown>,
-): AuditDraft {
-  return { type, outcome: 'success', actor, resourceType, resourceId, reason: null, metadata };
+type Resource = Pick<AuditDraft, 'resourceType' | 'resourceId'>;
+
+const tokenOf = (id: string): Resource => ({ resourceType: 'token', resourceId: id });
+const userOf = (id: string): Resource => ({ resourceType: 'user', resourceId: id });
+
+function success(type: AuditDraft['type'], actor: Actor, resource: Resource, metadata: Record<string, unknown>): AuditDraft {
+  return { type, outcome: 'success', actor, ...resource, reason: null, metadata };
 }

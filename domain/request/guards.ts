@@ -37,14 +37,14 @@ function mayPass({ passedBy, policy, decisions }: StoredRequest): boolean {
   return policy !== null && policy.steps.length > 0 && stepProgress(policy, decisions).every(({ satisfied }) => satisfied);
 }
 
+interface Alteration {
+  noticedBy: 'approve' | 'resume' | 'claim';
+  part: Unfit;
+  foundDigest: string;
+}
+
 /** ET-13, ST-23: the stored request was altered. The call is refused, and a waiting request ends `failed`. */
-export function integrityFailed(
-  request: StoredRequest,
-  noticedBy: 'approve' | 'resume' | 'claim',
-  part: Unfit,
-  foundDigest: string,
-  now: Instant,
-): Verdict {
+export function integrityFailed(request: StoredRequest, { noticedBy, part, foundDigest }: Alteration, now: Instant): Verdict {
   const ends = request.status === 'pending' || request.status === 'approved' || request.status === 'dispatched';
   const verdict = changed(
     ends

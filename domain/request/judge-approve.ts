@@ -19,7 +19,8 @@ export function judgeApprove(request: StoredRequest, move: Approve, now: Instant
   const selector = chooseSelector(request, move, step);
   if (typeof selector !== 'string') return refuse(selector);
   const unfit = unfitForApproval(request, move);
-  if (unfit !== null) return integrityFailed(request, 'approve', unfit, move.foundDigest, now);
+  const { foundDigest } = move;
+  if (unfit !== null) return integrityFailed(request, { noticedBy: 'approve', part: unfit, foundDigest }, now);
   const decision: Decision = {
     step: request.currentStep,
     userId: move.caller.id,

@@ -1,8 +1,8 @@
 import { type AuditDraft, systemActor } from '../audit.js';
 import { reached } from './guards.js';
 import { cancelledEvent, cancelledState } from './judge-cancel.js';
-import type { Instant, StoredRequest } from './types.js';
-import { changed, nothing, type Verdict } from './verdict.js';
+import type { Execution, Instant, StoredRequest } from './types.js';
+import { type Change, changed, nothing, type Verdict } from './verdict.js';
 import type { ClockKind } from './view.js';
 
 const signal = { name: 'change', actor: 'system', step: null } as const;
@@ -45,43 +45,37 @@ export function judgeLease(request: StoredRequest, executionId: string, now: Ins
   if (execution.status !== 'running' || !reached(now, execution.leaseExpiresAt)) return nothing;
   const errorMessage = `lost: no heartbeat since ${new Date(execution.leaseExpiresAt).toISOString()}`;
   const lost: AuditDraft = { ...lostEvent(request, execution.fence, 'lease_end'), resourceId: execution.id };
-  const cancelled = request.cancelRequestedAt !== null && !execution.mutating;
-  const wish = {
-    by: request.cancelledBy ?? 'system',
-    reason: request.cancelReason,
-    cause: request.cancelCause ?? ('requested' as const),
-  };
-  const actor = { ...systemActor, id: wish.by, type: 'user' } as const;
-  return changed(
-    cancelled
-      ? cancelledState(request, wish, now)
-      : {
-          status: 'execution_lost',
-          resolvedAt: now,
-          claimedBy: null,
-          lostReason: errorMessage,
-          dispatchBy: now + execution.windowSecs * 1000,
-        },
-    cancelled ? [lost, cancelledEvent(request, actor, wish.reason, wish.cause)] : [lost],
-    signal,
-    {
-      lingerMs,
-      execution: {
-        id: execution.id,
-        set: { status: 'failed', lost: true, unresolved: execution.mutating },
-        end: {
-          success: false,
-          appliedFence: null,
-          rowsAffected: null,
-          durationMs: null,
-          truncated: null,
-          errorMessage,
-          kept: 'empty',
-        },
-      },
-    },
-  );
+  const rest = { lingerMs, execution: endOfLost(execution, errorMessage) };
+  if (request.cancelRequestedAt !== null && !execution.mutating) {
+    const { state, event } = cancelledMeanwhile(request, now);
+    return changed(state, [lost, event], signal, rest);
+  }
+  const dispatchBy = now + execution.windowSecs * 1000;
+  const state = { status: 'execution_lost', resolvedAt: now, claimedBy: null, lostReason: errorMessage, dispatchBy } as const;
+  return changed(state, [lost], signal, rest);
 }
+
+/** The wish to cancel is fulfilled: its user is the one who cancelled. */
+function cancelledMeanwhile(request: StoredRequest, now: Instant) {
+  const by = request.cancelledBy ?? 'system';
+  const wish = { by, reason: request.cancelReason, cause: request.cancelCause ?? 'requested' } as const;
+  const actor = { ...systemActor, id: by, type: 'user' } as const;
+  return { state: cancelledState(request, wish, now), event: cancelledEvent(request, actor, wish.reason, wish.cause) };
+}
+
+const endOfLost = ({ id, mutating }: Execution, errorMessage: string): Change['execution'] => ({
+  id,
+  set: { status: 'failed', lost: true, unresolved: mutating },
+  end: {
+    success: false,
+    appliedFence: null,
+    rowsAffected: null,
+    durationMs: null,
+    truncated: null,
+    errorMessage,
+    kept: 'empty',
+  },
+});
 
 /** The event for every path to `execution_lost`. */
 export function lostEvent(request: StoredRequest, fence: number, cause: 'lease_end' | 'unknown'): AuditDraft {

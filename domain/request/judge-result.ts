@@ -58,7 +58,11 @@ function proven(request: StoredRequest, own: Execution, submission: Submission):
   const errorMessage = `the marker of attempt ${appliedFence} is of no attempt whose outcome is open; check the database`;
   return {
     ...submission,
-    ...{ success: false, outcome: 'unknown', appliedFence: null, errorMessage, kept: 'empty' },
+    success: false,
+    outcome: 'unknown',
+    appliedFence: null,
+    errorMessage,
+    kept: 'empty',
     auditError: { errorClass: 'marker_mismatch', errorMessage },
     markerMismatches: [
       ...submission.markerMismatches,
@@ -118,46 +122,55 @@ function settledFences(request: StoredRequest, execution: Execution, submission:
 
 function events(request: StoredRequest, move: Result, status: Status): AuditDraft[] {
   const { actor, reported, submission } = move;
-  const base = { actor, resourceType: 'execution', resourceId: reported.id, reason: null } as const;
-  const facts = { fence: reported.fence, outcome: submission.outcome };
-  const duration = submission.durationMs === null ? {} : { duration_ms: submission.durationMs };
   if (request.status === 'cancelled' && status === 'cancelled') return [lateEvent(actor, reported, submission)];
   switch (status) {
-    case 'executed': {
-      const rows = submission.rowsAffected === null ? {} : { rows_affected: Number(submission.rowsAffected) };
-      return [
-        {
-          ...base,
-          type: 'execution.completed',
-          outcome: 'success',
-          metadata: { ...facts, ...rows, ...duration, ...submission.steps },
-        },
-      ];
-    }
-    case 'cancelled': {
-      // The wish is the user's; the credential and addresses of this call are the agent's.
-      const by = { ...systemActor, id: request.cancelledBy ?? 'system', type: 'user' } as const;
-      return [
-        { ...base, type: 'execution.cancelled', outcome: 'success', metadata: { ...facts, ...duration } },
-        cancelledEvent(request, by, request.cancelReason, request.cancelCause ?? 'requested'),
-      ];
-    }
+    case 'executed':
+      return [completedEvent(move)];
+    case 'cancelled':
+      return cancelledEvents(request, move);
     case 'execution_lost':
       return [{ ...lostEvent(request, reported.fence, 'unknown'), resourceId: reported.id }];
-    default: {
-      const { errorClass, errorMessage } = submission.auditError;
-      const error = { error_class: errorClass, ...(errorMessage === null ? {} : { error_message: errorMessage }) };
-      return [
-        {
-          ...base,
-          type: 'execution.failed',
-          outcome: 'failure',
-          metadata: { ...facts, ...duration, ...error, ...submission.steps },
-        },
-      ];
-    }
+    default:
+      return [failedEvent(move)];
   }
 }
+
+function completedEvent(move: Result): AuditDraft {
+  const { rowsAffected, steps } = move.submission;
+  const rows = rowsAffected === null ? {} : { rows_affected: Number(rowsAffected) };
+  const { fence, outcome, ...duration } = factsOf(move);
+  return {
+    ...endEvent(move),
+    type: 'execution.completed',
+    outcome: 'success',
+    metadata: { fence, outcome, ...rows, ...duration, ...steps },
+  };
+}
+
+function failedEvent(move: Result): AuditDraft {
+  const { auditError, steps } = move.submission;
+  const { errorClass, errorMessage } = auditError;
+  const error = { error_class: errorClass, ...(errorMessage === null ? {} : { error_message: errorMessage }) };
+  return { ...endEvent(move), type: 'execution.failed', outcome: 'failure', metadata: { ...factsOf(move), ...error, ...steps } };
+}
+
+/** The wish is the user's; the credential and addresses of this call are the agent's. */
+function cancelledEvents(request: StoredRequest, move: Result): AuditDraft[] {
+  const by = { ...systemActor, id: request.cancelledBy ?? 'system', type: 'user' } as const;
+  return [
+    { ...endEvent(move), type: 'execution.cancelled', outcome: 'success', metadata: factsOf(move) },
+    cancelledEvent(request, by, request.cancelReason, request.cancelCause ?? 'requested'),
+  ];
+}
+
+const endEvent = ({ actor, reported }: Result) =>
+  ({ actor, resourceType: 'execution', resourceId: reported.id, reason: null }) as const;
+
+const factsOf = ({ reported, submission: { outcome, durationMs } }: Result) => ({
+  fence: reported.fence,
+  outcome,
+  ...(durationMs === null ? {} : { duration_ms: durationMs }),
+});
 
 /** One event for any number of rows, so that an agent cannot flood the audit log. */
 function mismatchEvent(actor: Result['actor'], reported: Result['reported'], submission: Submission): AuditDraft[] {

@@ -26,7 +26,8 @@ export function judgeResume(request: StoredRequest, move: Resume, now: Instant):
   // ST-23: the request may never have been approved, so it stays refused even if its content matches again.
   if (request.failureReason !== null) return refuse(conflict('content_changed', request.failureReason, 'create a new request'));
   const unfit = unfitToRun(request, move.facts);
-  if (unfit !== null) return integrityFailed(request, 'resume', unfit, move.facts.foundDigest, now);
+  const { foundDigest } = move.facts;
+  if (unfit !== null) return integrityFailed(request, { noticedBy: 'resume', part: unfit, foundDigest }, now);
   const fence = request.fence + 1;
   return changed(
     dispatchedState(fence, now, move.dispatchMs),

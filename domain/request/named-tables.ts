@@ -30,7 +30,10 @@ export function namedTables(
     const { children, truncated } = cascadeOf(table);
     if (children.length === 0) return table;
     const shown = children.map(({ table: { schema_name, name, estimated_rows }, depth }) => ({
-      ...{ schema_name, name, estimated_rows, depth },
+      schema_name,
+      name,
+      estimated_rows,
+      depth,
     }));
     return { ...table, cascade_children: shown, cascade_children_truncated: truncated };
   });

@@ -1,0 +1,90 @@
+import type { Transaction } from '../../db/client.js';
+import type { FoundExecution } from '../../db/executions.js';
+import { insertRelay, insertResult } from '../../db/results.js';
+import { refusal } from '../../domain/errors.js';
+import { isJsonText } from '../../lib/json/scan.js';
+import { type PutObject, reachResults } from '../../runtime/result-store.js';
+import type { Generation, Services } from '../context.js';
+import { envelope } from '../results/envelope.js';
+import { resultPolicy } from '../results/policy.js';
+import type { Submitted } from './submission.js';
+
+/** A submission and where its data goes. */
+export interface Placed {
+  execution: FoundExecution;
+  submitted: Submitted;
+  /** RS-43. */
+  kept: 'object' | 'empty' | 'relay';
+  /** The object's name in the store. */
+  key: string;
+  validJson: boolean;
+  retentionDays: number;
+}
+
+/** Decides by the result policy in force now (RS-43). */
+export function placeOf(services: Services, generation: Generation, execution: FoundExecution, submitted: Submitted): Placed {
+  const { data } = submitted;
+  const { deliveryMode, retentionDays } = resultPolicy(services, generation, execution);
+  const relayed = submitted.submission.success && (execution.noResultStore || deliveryMode === 'stream');
+  return {
+    execution,
+    submitted,
+    kept: relayed ? 'relay' : data === null ? 'empty' : 'object',
+    key: `${execution.requestId}/${execution.id}`,
+    validJson: data !== null && isJsonText(data),
+    retentionDays,
+  };
+}
+
+/** Stores the data as an object. Null if it is not to be stored, or cannot be of the execution's one accepted result. */
+export async function keepObject(services: Services, { execution, submitted, kept, key }: Placed): Promise<PutObject | null> {
+  const { data } = submitted;
+  const awaited = execution.submission === null && execution.fence === execution.newestFence;
+  if (kept !== 'object' || data === null || !awaited) return null;
+  try {
+    return await reachResults(services, () => services.results.put(key, data));
+  } catch (error) {
+    services.metrics.resultStorage.inc({ status: 'failed' });
+    throw error;
+  }
+}
+
+/** The cleaner removes orphans under the request's lock (RS-49), so an object that is found under it stays. */
+export async function recordObject(
+  tx: Transaction,
+  services: Services,
+  { execution, object, key, validJson, retentionDays }: Placed & { object: PutObject },
+  now: number,
+): Promise<void> {
+  if (object.existed && !(await reachResults(services, () => services.results.has(key)))) throw lostMeanwhile();
+  const { id: executionId, requestId } = execution;
+  const { backend } = services.results;
+  insertResult(tx, { executionId, requestId, backend, key, ...object, validJson, retentionDays }, now);
+}
+
+/** The agent repeats its submission, and the object is written anew. */
+const lostMeanwhile = () => refusal('service.unavailable', 'the result has to be sent again');
+
+/** Hands the data to readers that come soon (RS-45). */
+export function relay(tx: Transaction, services: Services, { execution, submitted, validJson }: Placed, now: number): void {
+  const { maxSlots, slotTtlSecs } = services.config().resultChannel;
+  const { submission, data } = submitted;
+  const head = {
+    executionId: execution.id,
+    success: true,
+    rowsAffected: submission.rowsAffected,
+    truncated: submission.truncated ?? false,
+    errorMessage: submission.errorMessage,
+  };
+  const json = data === null || validJson ? data : Buffer.from(JSON.stringify(utf8.decode(data)));
+  const pieces = envelope(head, json).map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
+  const stored = {
+    executionId: execution.id,
+    requestId: execution.requestId,
+    envelope: Buffer.concat(pieces),
+    expiresAt: now + slotTtlSecs * 1000,
+  };
+  insertRelay(tx, stored, maxSlots);
+}
+
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
