@@ -108,8 +108,9 @@ export const rules: Record<string, (step: Step) => void> = {
   },
 
   'AG-I6: an accepted result may be sent again and changes nothing': ({ after, move, verdict, at }) => {
-    if (move.kind === 'result' && verdict.refusal === null)
-      expect(make(after, move, at).verdict).toEqual({ change: null, refusal: null });
+    if (move.kind !== 'result' || verdict.refusal !== null) return;
+    const reported = after.executions.find(({ id }) => id === move.reported.id)!;
+    expect(make(after, { ...move, reported }, at).verdict).toEqual({ change: null, refusal: null });
   },
 
   'AG-57: unresolved are only lost or unknown attempts of a mutating operation, and none after a proof': ({
