@@ -7,7 +7,7 @@ import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
 import type { Caller } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';
 import { judge } from '../../domain/request/judge.js';
-import type { DispatchFacts, Move } from '../../domain/request/moves.js';
+import type { DispatchFacts, Move, Submission } from '../../domain/request/moves.js';
 import type { NewRequest } from '../../domain/request/new-request.js';
 
 /** Texts of users and targets. None of them may ever reach Temporal. */
@@ -78,24 +78,19 @@ export async function finish(database: Database, id: string, executionId: string
   const outcome = success ? 'committed' : 'rolled_back';
   const decide: Decide = (request, now) => {
     const reported = request.attempts.find((attempt) => attempt.id === executionId)!;
-    const submission = {
-      ...({
-        fence: reported.fence,
-        outcome,
-        cancelled: null,
-        text: `${outcome}`,
-        success,
-        appliedFence: null,
-        appliedExecutionId: null,
-      } as const),
-      ...{
-        rowsAffected: '1',
-        durationMs: 3,
-        truncated: false,
-        kept: 'empty' as const,
-        errorMessage: success ? null : secretTexts.error,
-      },
-      kept: 'empty' as const,
+    const submission: Submission = {
+      fence: reported.fence,
+      outcome,
+      cancelled: null,
+      text: outcome,
+      success,
+      appliedFence: null,
+      appliedExecutionId: null,
+      rowsAffected: '1',
+      durationMs: 3,
+      truncated: false,
+      kept: 'empty',
+      errorMessage: success ? null : secretTexts.error,
       auditError: { errorClass: 'sql', errorMessage: null },
       markerMismatches: [],
       steps: {},
@@ -155,13 +150,11 @@ function creationOf(options: StoredRequestOptions): NewRequest {
     context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
     explain: [],
     policy: {
-      ...{
-        id: 'wf:shop:production:000000000000',
-        database: 'shop',
-        environment: 'production',
-        explain: false,
-        autoApprove: null,
-      },
+      id: 'wf:shop:production:000000000000',
+      database: 'shop',
+      environment: 'production',
+      explain: false,
+      autoApprove: null,
       steps: [{ mode: 'all', approvers: [{ selector: 'group:dba-team', min: 1 }] }],
       requireReason: false,
       allowSelfApprove: false,
