@@ -99,7 +99,7 @@ async function work(parts: Parts, ended: AbortSignal): Promise<number> {
   return code;
 }
 
-/** What works on jobs and snapshots; `freedSlot` is what a job calls that has ended. */
+/** What works on jobs and snapshots. Jobs call `freed.slot` at their end; the loop sets it, which needs the jobs first. */
 function createWorkers(parts: Parts, keys: KeyRing) {
   const { databases, stop } = parts;
   const abandoned = new AbortController();

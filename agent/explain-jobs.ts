@@ -67,11 +67,11 @@ export function createExplainJobs(dependencies: ExplainJobsDependencies): Explai
     },
     async startDryRun(job, agentId) {
       const claiming = claimDryRun(job.id, dependencies);
-      occupy(
-        claiming.then((claimed) =>
-          typeof claimed === 'string' ? undefined : runDryRun({ ...job, agentId }, claimed, dependencies),
-        ),
-      );
+      const work = async () => {
+        const claimed = await claiming;
+        if (typeof claimed !== 'string') await runDryRun({ ...job, agentId }, claimed, dependencies);
+      };
+      occupy(work());
       return (await claiming) === 'refused' ? 'refused' : 'claimed';
     },
     startPreflight(job, answer) {
