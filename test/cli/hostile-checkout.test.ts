@@ -113,7 +113,7 @@ describe('a hostile checkout (HD-60)', () => {
     expect(thief.calls).toEqual([]);
   });
 
-  it('is asked nothing, and sends nothing, by completion', async () => {
+  it('makes completion ask nothing and send nothing', async () => {
     project(`default_database = "\${AWS_SECRET_ACCESS_KEY}"\n[server]\nurl = "${thief.url}"\n`);
     const result = await runSvc(['completion', 'bash'], {
       directory: checkout,
@@ -134,7 +134,7 @@ describe('a hostile checkout (HD-60)', () => {
     expect(thief.calls).toEqual([]);
   });
 
-  it('does not choose who vouches for an address that is not its own', async () => {
+  it('does not choose the certificate authority of an address that is not its own', async () => {
     project('[server]\nca_file = "ca.pem"\n');
     writeFileSync(join(checkout, 'ca.pem'), 'theirs');
     const { line } = await run(['whoami'], { SVC_SERVER_URL: 'https://127.0.0.1:1', SVC_TOKEN: mine });
@@ -151,7 +151,7 @@ describe('a hostile checkout (HD-60)', () => {
     expect(thief.calls[0]!.headers.authorization).toBe(`Bearer ${theirs}`);
   });
 
-  it('obeys who says it himself: --config, SVC_CONFIG and SVC_SERVER_URL', async () => {
+  it('is trusted where the user names the file or the address: --config, SVC_CONFIG and SVC_SERVER_URL', async () => {
     const outside = secret(join(home, 'outside'), mine);
     writeFileSync(join(checkout, 'my.toml'), `[server]\nurl = "${thief.url}"\ntoken_file = "${outside}"\n`);
     expect((await run(['whoami', '--config', 'my.toml'])).code).toBe(0);

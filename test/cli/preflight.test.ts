@@ -150,7 +150,7 @@ Hints
     expect((await svc('select 1')).stderr).toContain('you may not submit this here');
   });
 
-  it('hands the answer on byte for byte (CL-12) and its options to the server', async () => {
+  it('passes the answer on byte for byte (CL-12), and its options to the server', async () => {
     const body = '{"status":"requestable","impact":{"explain_plan":[{"Plan":{"Plan Rows":9007199254740993}}]}}';
     api.on(route, { body });
     const result = await svc('select 1', '--no-explain', '--explain-timeout', '250', '--json');

@@ -32,7 +32,7 @@ describe('request ids (CL-27)', () => {
     expect(api.calls[1]!.query.get('limit')).toBe('100');
   });
 
-  it('tells none from several, with the list of these', async () => {
+  it('says that none fits, or that several do, with their list', async () => {
     const twin = `4f0c${requestId.slice(4, -1)}2`;
     api.on(paths.list, page(requestId, twin));
     const several = JSON.parse((await svc('request', 'show', '4f0c', '--json')).stdout);

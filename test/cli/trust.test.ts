@@ -199,12 +199,12 @@ describe('the file of what is trusted (HD-60)', () => {
     chmodSync(kept, mode);
   };
 
-  it('counts as its owner left it', async () => {
+  it('is used as its owner left it', async () => {
     plant(entry(), 0o600);
     expect(await isSent()).toBe(true);
   });
 
-  it.each([0o602, 0o620, 0o666])('does not count with mode %o', async (mode) => {
+  it.each([0o602, 0o620, 0o666])('is ignored with mode %o', async (mode) => {
     plant(entry(), mode);
     expect((await json(['whoami'])).error).toMatchObject({
       code: 'config_error',
@@ -213,7 +213,7 @@ describe('the file of what is trusted (HD-60)', () => {
     expect(api.calls).toEqual([]);
   });
 
-  it('does not count in a folder that others can write', async () => {
+  it('is ignored in a folder that others can write', async () => {
     plant(entry(), 0o600);
     chmodSync(join(home, 'svc'), 0o777);
     expect(await isSent()).toBe(false);

@@ -6,7 +6,7 @@ const now = Date.parse('2026-05-10T12:00:00.000Z');
 const units = { d: 86_400_000, h: 3_600_000, m: 60_000 } as const;
 
 describe('times on the command line (CL-28)', () => {
-  it('lie ahead for --expires and back for the others (property)', () => {
+  it('lie in the future for --expires and in the past for the others (property)', () => {
     fc.assert(
       fc.property(
         fc.nat(99_999),
@@ -20,7 +20,7 @@ describe('times on the command line (CL-28)', () => {
     );
   });
 
-  it('are the end of a day, for --since its start', () => {
+  it('mean the end of a day, and its start for --since', () => {
     expect(parseWhen('2026-05-01', 'since', now)).toBe('2026-05-01T00:00:00Z');
     for (const use of ['until', 'expires'] as const) expect(parseWhen('2026-05-01', use, now)).toBe('2026-05-01T23:59:59Z');
   });

@@ -81,7 +81,7 @@ describe('all mistakes of a file', () => {
     ]);
   });
 
-  it('do not make more of one mistake: rules are not asked about a key with an error of its own', () => {
+  it('are told once each: rules are not asked about a key that has an error of its own', () => {
     expect(told(`${MINIMAL}[auth.oidc]\nissuer = 5\nclient_id = 5`)).toEqual([
       'auth.oidc.issuer: must be a string',
       'auth.oidc.client_id: must be a string',

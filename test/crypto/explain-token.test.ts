@@ -62,7 +62,7 @@ describe('explain tokens (HD-81)', () => {
     for (const [name, over] of others) expect([over, problem(token, { ...job, ...over })]).toEqual([over, `${name} mismatch`]);
   });
 
-  it('live 60 s, and clocks may differ by 30', () => {
+  it('live 60 s, and clocks may differ by 30 s', () => {
     const token = signExplainToken(job, k1, signedAt);
     expect([-30, 0, 60, 90].map((secs) => problem(token, job, later(secs)))).toEqual([null, null, null, null]);
     expect(problem(token, job, later(90.001))).toBe('token expired');

@@ -34,7 +34,7 @@ it('beforeDeadline: what comes too late goes to `onLate`, and a late error to no
   await vi.waitFor(() => expect(onLate.mock.calls).toEqual([[2]]));
 });
 
-it('stopAfter: stops work that takes too long or whose signal aborts, and no other', async () => {
+it('stopAfter: stops only work that takes too long or whose signal aborts', async () => {
   const stop = vi.fn();
   expect(await stopAfter(60_000, stop, async () => 'done', new AbortController().signal)).toBe('done');
   expect(await stopAfter(Number.POSITIVE_INFINITY, stop, () => sleep(20))).toBeUndefined();

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createPermits } from '../../lib/permits.js';
 
-it('gives permits in order and none to a waiter that went away', async () => {
+it('gives permits in order, and none to a waiter that has gone', async () => {
   const permits = createPermits(1);
   const away = new AbortController();
   expect(await permits.take()).toBe(true);

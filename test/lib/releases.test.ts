@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createReleases } from '../../lib/releases.js';
 import { sleep } from '../../lib/sleep.js';
 
-it('closes the last first, one at a time; one that fails is told and stops no other', async () => {
+it('closes the last one first, one at a time; a failure is reported and stops no other', async () => {
   const told: unknown[] = [];
   const closed: string[] = [];
   const releases = createReleases((error) => told.push(error));

@@ -11,7 +11,7 @@ it('aborts with the reason of the first signal that does', () => {
   expect(anySignal([one.signal]).signal.reason).toBe('one');
 });
 
-it('does not follow them any more once it was let go', () => {
+it('follows none of them after its release', () => {
   const one = new AbortController();
   const { signal, release } = anySignal([one.signal]);
   release();

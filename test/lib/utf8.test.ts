@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { cutBytes } from '../../lib/utf8.js';
 
-it('is the longest beginning that fits, and never ends inside a character', () => {
+it('is the longest start that fits, and never ends inside a character', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.nat(40), (text, limit) => {
       const cut = cutBytes(text, limit);

@@ -46,7 +46,7 @@ function keepsResults(): void {
     expect(await textOf('r2/twice')).toBe('a');
   });
 
-  it('of two writers at the same time one wins, and the other learns it (RS-50)', async () => {
+  it('lets one of two writers at the same time win, and tells the other (RS-50)', async () => {
     for (let round = 0; round < 5; round += 1) {
       const key = `r3/race-${round}`;
       const ends = await Promise.allSettled(['a', 'b', 'a', 'b'].map((text) => store.put(key, Buffer.from(text))));
@@ -58,7 +58,7 @@ function keepsResults(): void {
     }
   });
 
-  it('knows what is not there, and removes it without error', async () => {
+  it('says that an object is not there, and removes it without an error', async () => {
     expect(await store.read('r4/none')).toBeNull();
     expect(await store.has('r4/none')).toBe(false);
     await store.put('r4/brief', Buffer.from('x'));

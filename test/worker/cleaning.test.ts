@@ -96,7 +96,7 @@ describe('results whose time is over (RS-60)', () => {
     expect(await recorded()).toEqual([]);
   });
 
-  it('are left alone when they lie in another backend', async () => {
+  it('stay if they are in another backend', async () => {
     const { executionId } = await executed(31 * dayMs);
     await database.query(`update results set backend = 's3'`);
     await toEnd(cleaner());
@@ -205,7 +205,7 @@ describe('the purge of requests (RS-61)', () => {
     expect(await keys()).toEqual([]);
   });
 
-  it('leaves a request to whoever holds it', async () => {
+  it('skips a request that somebody else holds', async () => {
     const kept = await executed();
     await age(kept.id, 100);
     await database.transaction(async (tx) => {

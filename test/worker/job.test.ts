@@ -39,7 +39,7 @@ describe('background work', () => {
     expect(listeners()).toBe(0);
   });
 
-  it('goes on after a failure, tells of it, and knows an unreachable database from a bug (OP-80)', async () => {
+  it('goes on after a failure, reports it, and tells an unreachable database from a bug (OP-80)', async () => {
     const { notifications } = createBell();
     const stop = new AbortController();
     const told: [string, boolean][] = [];

@@ -38,7 +38,7 @@ afterAll(async () => {
 const untilTold = () => eventually(async () => (await countBacklog(worker.database)) === 0);
 
 describe('while Temporal is away', () => {
-  it('news waits, the namespace is made when it comes, and publishing starts', async () => {
+  it('news waits; once Temporal is there, its namespace is made and publishing starts', async () => {
     const id = await storeRequest(worker.database);
     expect(await reader.reachable()).toBe(false);
     expect(await reader.requestWorkflow(id)).toEqual({ runId: null, live: null, liveError: 'unavailable' });
@@ -54,7 +54,7 @@ describe('while Temporal is away', () => {
     });
   });
 
-  it('survives a kill: what was committed meanwhile is told, and a clock that ran out is carried out', async () => {
+  it('survives a kill: what was committed in the meantime is told, and the move of a clock that ran out is made', async () => {
     const { database } = worker;
     const [waits, expires] = await Promise.all([storeRequest(database), storeRequest(database, { pendingSecs: 4 })]);
     await untilKnown(worker, expires, 'pending');

@@ -78,7 +78,7 @@ describe('the sweeper', () => {
     expect(await sweep()).toBe(2000);
   });
 
-  it('leaves a request to whoever holds it', async () => {
+  it('skips a request that somebody else holds', async () => {
     const id = await storeRequest(database, { dispatched: true });
     await claim(database, id, 1);
     await database.transaction(async (tx) => {

@@ -24,7 +24,7 @@ describe('the depth of JSON text (HD-90)', () => {
     expect([isNestedDeeper(bytes(text), depth), isNestedDeeper(bytes(text), depth - 1)]).toEqual([false, true]);
   });
 
-  it('of what ends early counts as far as it goes', () => {
+  it('of a text that ends early is counted as far as the text goes', () => {
     expect(isNestedDeeper(bytes('"[[[["'), 0)).toBe(false);
     for (const text of ['[[[', '{"a":{"b":{"c":', '[[["', '[[["\\', '[[[}}}', '[[[1 2']) {
       expect([isNestedDeeper(bytes(text), 2), isNestedDeeper(bytes(text), 3)]).toEqual([true, false]);

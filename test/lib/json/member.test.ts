@@ -93,7 +93,7 @@ it('takes the string that the parser would, and leaves the rest as the parser se
   );
 });
 
-it('leaves no JSON what is no JSON (HT-43, property)', () => {
+it('makes no JSON of what is no JSON (HT-43, property)', () => {
   const piece = fc.constantFrom(
     ...['{', '}', '[', ']', ',', ':', '"', '\\', '\\u', '\\ud8', '\n', '\0', '0', 'a', '"data":', '"data":""'],
   );

@@ -11,7 +11,7 @@ const members = fc.uniqueArray(fc.tuple(key, json), { selector: ([name]) => name
 const parsed = (pairs: readonly (readonly [string, string])[]) =>
   Object.fromEntries(pairs.map(([name, text]) => [name, JSON.parse(text)]));
 
-it('puts an object together of values and of texts, which stand in it as they are', () => {
+it('makes an object of values and of JSON texts, which it keeps as they are', () => {
   fc.assert(
     fc.property(members, members, (values, texts) => {
       const text = objectText(parsed(values), Object.fromEntries(texts));
@@ -23,7 +23,7 @@ it('puts an object together of values and of texts, which stand in it as they ar
   );
 });
 
-it('puts arrays and rows together as the printer would', () => {
+it('writes arrays and rows as the printer would', () => {
   fc.assert(
     fc.property(members, (pairs) => {
       const texts = pairs.map(([, text]) => text);
