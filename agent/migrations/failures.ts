@@ -4,7 +4,7 @@ import { Interrupted } from '../drivers/faults.js';
 import { undo } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
 import type { FailureOutcome } from '../outcome.js';
-import type { StepFailure } from './dialect.js';
+import type { StepFailure } from './engine.js';
 import { type Failure, failed } from './results.js';
 import type { Direction } from './task.js';
 

@@ -1,7 +1,7 @@
 import type { Run, RunReport } from '../drivers/driver.js';
 import { runInPool } from '../drivers/pooled.js';
 import type { Session } from '../drivers/session.js';
-import type { MigrationTarget } from './dialect.js';
+import type { MigrationTarget } from './engine.js';
 import { runRepair } from './repair.js';
 import { runMigrations } from './run.js';
 import { runStatus } from './status.js';

@@ -3,7 +3,7 @@ import type { Report } from '../drivers/engine.js';
 import { checkFlag, notStarted } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
 import { failure, type Outcome, TOKEN_EXPIRED } from '../outcome.js';
-import type { MigrationAttempt } from './dialect.js';
+import type { MigrationAttempt } from './engine.js';
 import { nothingDone, repairOutcome } from './results.js';
 import { readTable, takeMigrationLock } from './run.js';
 import type { MigrationRepair } from './task.js';

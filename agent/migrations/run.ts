@@ -5,7 +5,7 @@ import { notStarted } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
 import type { MarkerRow } from '../marker.js';
 import { failure, type Outcome, TOKEN_EXPIRED } from '../outcome.js';
-import { type MigrationAttempt, type StepFailure, TableProblem, type TrackingTable } from './dialect.js';
+import { type MigrationAttempt, type StepFailure, TableProblem, type TrackingTable } from './engine.js';
 import { cancelFailure, halfApplied } from './failures.js';
 import { failed, failedOutcome, nothingDone, ranOutcome } from './results.js';
 import { outOfOrder, planRun, settleAttempts } from './settle.js';

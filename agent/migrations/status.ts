@@ -2,7 +2,7 @@ import { compareVersions } from '../../domain/migration/version.js';
 import type { Report } from '../drivers/engine.js';
 import { interruptible } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
-import type { MigrationAttempt } from './dialect.js';
+import type { MigrationAttempt } from './engine.js';
 import { undoMigration } from './failures.js';
 import { nothingDone, statusOutcome } from './results.js';
 import { readTable } from './run.js';

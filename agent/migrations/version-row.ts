@@ -2,7 +2,7 @@ import { CancelControl } from '../cancel-control.js';
 import type { Attempt, Target } from '../drivers/engine.js';
 import { interruptible, rollBack } from '../drivers/guard.js';
 import type { Session } from '../drivers/session.js';
-import type { OneMigration, StepFailure } from './dialect.js';
+import type { OneMigration, StepFailure } from './engine.js';
 import { partiallyApplied } from './failures.js';
 import { failed } from './results.js';
 

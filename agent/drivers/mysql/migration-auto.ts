@@ -1,5 +1,5 @@
 import type { MigrationStatement } from '../../../sql/migration-text.js';
-import type { OneMigration, StepFailure } from '../../migrations/dialect.js';
+import type { OneMigration, StepFailure } from '../../migrations/engine.js';
 import { cancelFailure, halfApplied, positionOf, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
 import { recordApplied } from '../../migrations/version-row.js';

@@ -1,4 +1,4 @@
-import type { OneMigration, StepFailure } from '../../migrations/dialect.js';
+import type { OneMigration, StepFailure } from '../../migrations/engine.js';
 import { type Position, positionOf, undoMigration, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
 import { checkFlag, interruptible } from '../guard.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { MigrationStatement } from '../../../sql/migration-text.js';
-import type { MigrationDialect, OneMigration, StepFailure } from '../../migrations/dialect.js';
+import type { MigrationEngine, OneMigration, StepFailure } from '../../migrations/engine.js';
 import { positionOf, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
 import type { MysqlAttempt, MysqlWriteTarget } from './engine.js';
@@ -18,7 +18,7 @@ export function migrationLockName(database: string): string {
   return `svc-migr:${createHash('sha256').update(`svc-migrations:${database}`).digest('hex').slice(0, 32)}`;
 }
 
-export function createMysqlMigrations(target: MysqlWriteTarget): MigrationDialect<MysqlSession> {
+export function createMysqlMigrations(target: MysqlWriteTarget): MigrationEngine<MysqlSession> {
   const migrating = new WeakMap<MysqlSession, Migrating>();
   return {
     async tryLock(session) {

@@ -1,4 +1,4 @@
-import { type OneMigration, TableProblem, type TrackingTable } from '../../migrations/dialect.js';
+import { type OneMigration, TableProblem, type TrackingTable } from '../../migrations/engine.js';
 import { Unexpected } from '../faults.js';
 import { asMysqlError } from './errors.js';
 import { type MysqlSession, quoted } from './session.js';

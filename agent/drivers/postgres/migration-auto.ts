@@ -1,4 +1,4 @@
-import type { OneMigration, StepFailure } from '../../migrations/dialect.js';
+import type { OneMigration, StepFailure } from '../../migrations/engine.js';
 import { cancelFailure, halfApplied, type Position, positionOf, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
 import { recordApplied } from '../../migrations/version-row.js';

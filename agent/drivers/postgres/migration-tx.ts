@@ -1,4 +1,4 @@
-import type { OneMigration, StepFailure, TrackingTable } from '../../migrations/dialect.js';
+import type { OneMigration, StepFailure, TrackingTable } from '../../migrations/engine.js';
 import { type Position, positionOf, undoMigration, whyFailed } from '../../migrations/failures.js';
 import { failed } from '../../migrations/results.js';
 import type { Run } from '../driver.js';

@@ -1,5 +1,5 @@
 import { lockKey } from '../../marker.js';
-import type { MigrationDialect } from '../../migrations/dialect.js';
+import type { MigrationEngine } from '../../migrations/engine.js';
 import type { PostgresWriteTarget } from './engine.js';
 import type { Step } from './exchange.js';
 import { runMigrationOutside } from './migration-auto.js';
@@ -12,7 +12,7 @@ import { findTrackingTable, makeTrackingTable, readVersions } from './tracking-t
 /** Key of the lock that excludes all other migrations of a database (MI-31). */
 export const MIGRATION_LOCK_KEY = lockKey('svc-migrations');
 
-export function createPostgresMigrations(target: PostgresWriteTarget): MigrationDialect<PostgresSession> {
+export function createPostgresMigrations(target: PostgresWriteTarget): MigrationEngine<PostgresSession> {
   return {
     async tryLock(session) {
       const rows = await session.query('select pg_catalog.pg_try_advisory_lock($1::bigint)', [String(MIGRATION_LOCK_KEY)]);

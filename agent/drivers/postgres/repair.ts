@@ -1,4 +1,4 @@
-import type { StepFailure, TrackingTable } from '../../migrations/dialect.js';
+import type { StepFailure, TrackingTable } from '../../migrations/engine.js';
 import { positionOf, undoMigration } from '../../migrations/failures.js';
 import type { MigrationRepair } from '../../migrations/task.js';
 import { checkFlag, interruptible } from '../guard.js';

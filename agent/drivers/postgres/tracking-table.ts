@@ -1,4 +1,4 @@
-import { TableProblem, type TrackingTable } from '../../migrations/dialect.js';
+import { TableProblem, type TrackingTable } from '../../migrations/engine.js';
 import type { Direction } from '../../migrations/task.js';
 import type { Step } from './exchange.js';
 import type { PostgresSession } from './session.js';

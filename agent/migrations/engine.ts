@@ -29,7 +29,7 @@ export interface StepFailure {
  * What migrations need from a kind of database beyond its engine and its marker. Unless noted, a method throws the server's or
  * the connection's error, and the run reports that nothing was started.
  */
-export interface MigrationDialect<S extends Session> {
+export interface MigrationEngine<S extends Session> {
   /**
    * Takes the lock that excludes all other migrations of the database, if it is free (MI-31); this session may hold it already.
    */
@@ -53,7 +53,7 @@ export interface MigrationDialect<S extends Session> {
 }
 
 export interface MigrationTarget<S extends Session> extends WriteTarget<S> {
-  migrations: MigrationDialect<S>;
+  migrations: MigrationEngine<S>;
   lockWaitMs: number;
 }
 
