@@ -41,3 +41,18 @@ export async function listAgents(db: Queryable): Promise<{ id: string; unscoped:
   );
   return rows.map(({ id, unscoped, known, ...seen }) => ({ id, unscoped, seen: known ? seen : null }));
 }
+
+/** Agents for the queue hint (AG-78), only those that could claim on the pair. */
+export async function listCandidateAgents(
+  db: Queryable,
+  pair: { database: string; environment: string; operation: string },
+): Promise<{ offline: boolean; draining: boolean; saturated: boolean; features: string[] }[]> {
+  return db.query(
+    `select last_seen_at < clock_timestamp() - interval '60 seconds' as offline, draining, in_flight >= max_concurrent as saturated, features
+     from agents
+     where scopes @> jsonb_build_array(jsonb_build_object('database', $1::text, 'environment', $2::text))
+       and (operations = '{}' or $3::text = any(operations))
+     limit 1000`,
+    [pair.database, pair.environment, pair.operation],
+  );
+}

@@ -1,10 +1,6 @@
 import type { Pair } from '../domain/caller.js';
-import type { Operation } from '../domain/policies.js';
 import type { MarkerForm } from '../domain/request/types.js';
-import type { Dialect } from '../domain/statement.js';
 import type { Queryable, Transaction } from './client.js';
-import { dispatchEnd, mutatingMigrations } from './migration-pairs.js';
-import { signingKeyIdFor } from './signing-keys.js';
 
 export interface Scope {
   database: string;
@@ -108,98 +104,8 @@ export async function touchAgent(db: Queryable, id: string): Promise<void> {
 /** How an agent with these features writes markers, and which ones it finds (HD-41). */
 export const markerFormOf = (features: readonly string[]): MarkerForm => (features.includes('marker_executions') ? 2 : 1);
 
-export interface Job {
-  id: string;
-  created_by: string;
-  operation: Operation;
-  environment: string;
-  database: string;
-  detail: string;
-  fence: number;
-}
-
-/** Dispatched requests that an agent with these scopes and operations could claim, ignoring their deadlines. */
-const fromClaimable = `from requests r
-       join unnest($1::text[], $2::text[], $3::boolean[]) as scope(database, environment, marker)
-         on scope.database = r.database and scope.environment = r.environment
-       join users u on u.id = r.requester and u.status = 'active'
-     where r.status = 'dispatched' and (r.max_affected_rows is null or $7) and ($4::text[] = '{}' or r.operation = any($4::text[]))
-       and not exists (select 1 from executions e where e.request_id = r.id and e.unresolved and not ($5 and scope.marker and e.marker_form <= $8))`;
-
-/** Whether a migration still holds back the next one of its pair: for 10 s after it was first offered (MI-I10). */
-const holdsBack = `r.offered_fence is distinct from r.fence or r.offered_at > clock_timestamp() - interval '10 seconds'`;
-
-/**
- * Dispatched requests that this agent could claim, oldest dispatch first (AG-17), and at most the first migration in line per pair.
- * Offering claims nothing (AG-18).
- */
-export async function listJobs(
-  db: Queryable,
-  agent: { scopes: Scope[]; operations: string[]; features: string[] },
-  limit: number,
-): Promise<Job[]> {
-  return db.query<Job>(
-    `with ready as (
-       (select r.id, r.dispatched_at ${fromClaimable} and r.operation not in ${mutatingMigrations} and r.dispatch_deadline > clock_timestamp()
-        order by r.dispatched_at, r.id limit $6)
-       union all select id, dispatched_at from (
-         select r.id, r.dispatched_at, count(*) filter (where ${holdsBack}) over (partition by r.database, r.environment
-           order by r.dispatched_at, r.id rows between unbounded preceding and 1 preceding) as ahead
-         ${fromClaimable} and r.operation in ${mutatingMigrations} and ${dispatchEnd} > clock_timestamp()
-       ) as line where ahead = 0
-     )
-     select r.id, r.requester as created_by, r.operation, r.environment, r.database, r.detail, r.fence
-     from ready join requests r using (id) order by ready.dispatched_at, r.id limit $6`,
-    [
-      agent.scopes.map(({ database }) => database),
-      agent.scopes.map(({ environment }) => environment),
-      agent.scopes.map(({ marker }) => marker),
-      agent.operations,
-      agent.features.includes('fence'),
-      limit,
-      agent.features.includes('max_affected_rows'),
-      markerFormOf(agent.features),
-    ],
-  );
-}
-
 /** The pairs in the agent's last poll; null if it never polled. */
 export async function findScopes(db: Queryable, agentId: string): Promise<Scope[] | null> {
   const [row] = await db.query<{ scopes: Scope[] }>('select scopes from agents where id = $1', [agentId]);
   return row?.scopes ?? null;
-}
-
-/** Everything a claim checks before it takes a lock. `known` is false if the agent never polled. */
-export interface ClaimContext {
-  known: boolean;
-  scopes: Scope[];
-  operations: string[];
-  features: string[];
-  /** The key that signs for this agent (ET-19). */
-  signingKeyId: string;
-  request: { requester: string; operation: string; database: string; environment: string } | null;
-  /** From the newest ready schema sync of the request's pair (AG-74). */
-  dialect: Dialect | null;
-  repeated: { requestId: string; agentId: string; running: boolean; answer: string } | null;
-}
-
-export async function findClaimContext(
-  db: Queryable,
-  agentId: string,
-  requestId: string,
-  claimId: string | null,
-): Promise<ClaimContext> {
-  const [row] = await db.query<ClaimContext>(
-    `select a.id is not null as known, coalesce(a.scopes, '[]') as scopes, coalesce(a.operations, '{}') as operations,
-       coalesce(a.features, '{}') as features,
-       ${signingKeyIdFor('a.key_id')} as "signingKeyId",
-       (select jsonb_build_object('requester', requester, 'operation', operation, 'database', database, 'environment', environment)
-        from requests where id = $2) as request,
-       (select s.dialect from requests r join schema_snapshots s using (database, environment) where r.id = $2) as dialect,
-       (select jsonb_build_object('requestId', e.request_id, 'agentId', e.agent_id, 'running', e.status = 'running', 'answer', e.claim_answer)
-        from executions e where e.claim_id = $3) as repeated
-     from (select 1) as one left join agents a on a.id = $1`,
-    [agentId, requestId, claimId],
-  );
-  return row!;
 }

@@ -26,7 +26,8 @@ export function auditInsert(parameter: string): string {
   )`;
 }
 
-// Only events of a creation, even a blocked one, and of a preflight describe the SQL (audit section 3). Later events name the request.
+// Only events of a creation, even a blocked one, and of a preflight describe the SQL (audit section 3). Later events name the request. The
+// text is a copy of its own: an event is read, hashed and exported without its request (AU-1, AU-2), and never changes with it (AU-3).
 const describesDetail = new Set([
   'request.created',
   'request.auto_approved',

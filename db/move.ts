@@ -8,7 +8,7 @@ import { type View, viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
 import type { Transaction } from './client.js';
 import { dryRunEnd } from './dry-run-jobs.js';
-import { claimInsert, executionUpdate, type NewClaim } from './executions.js';
+import { claimInsert, executionUpdate, type NewClaim } from './execution-writes.js';
 import { dispatchBusy, endsRun, lockPairOf, pairUpdate } from './migration-pairs.js';
 import type { MoveStatement } from './move-statement.js';
 import { topic } from './notifications.js';

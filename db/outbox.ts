@@ -175,3 +175,12 @@ export async function countNews(db: Queryable, requestId: string): Promise<numbe
   const [row] = await db.query<{ count: number }>('select count(*) as count from outbox where request_id = $1', [requestId]);
   return row?.count ?? 0;
 }
+
+/** The summary and search attributes of a request's workflow; undefined if the request is not stored. */
+export async function findAbout(db: Queryable, id: string): Promise<NonNullable<TakenNews['about']> | undefined> {
+  const [row] = await db.query<NonNullable<TakenNews['about']>>(
+    `select statement_type as "statementType", database, environment, operation, risk_level as risk, requester from requests where id = $1`,
+    [id],
+  );
+  return row;
+}

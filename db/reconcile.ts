@@ -1,7 +1,6 @@
 import type { ClockKind } from '../domain/request/view.js';
 import type { Queryable, Transaction } from './client.js';
 import { dispatchEnd } from './migration-pairs.js';
-import type { TakenNews } from './outbox.js';
 
 /** What a round of the reconciler leaves for the next one, on any process (OP-73). */
 export interface ReconcilerState {
@@ -83,38 +82,3 @@ export async function listNotFinal(db: Queryable, afterId: string | null, limit:
 }
 
 const notFinal = `status in ('pending', 'approved', 'dispatched', 'running')`;
-
-/** The summary and search attributes of a request's workflow; undefined if the request is not stored. */
-export async function findAbout(db: Queryable, id: string): Promise<NonNullable<TakenNews['about']> | undefined> {
-  const [row] = await db.query<NonNullable<TakenNews['about']>>(
-    `select statement_type as "statementType", database, environment, operation, risk_level as risk, requester from requests where id = $1`,
-    [id],
-  );
-  return row;
-}
-
-/** Locks the request without waiting. False if another transaction holds it or it is not stored. */
-export async function tryLockRequest(tx: Transaction, id: string): Promise<boolean> {
-  const rows = await tx.query('select 1 from requests where id = $1 for no key update skip locked', [id]);
-  return rows.length > 0;
-}
-
-/** Deletes relayed results whose time for readers is over (RS-45). */
-export async function deleteOverdueRelay(db: Queryable): Promise<void> {
-  await db.query('delete from result_relay where expires_at <= clock_timestamp()');
-}
-
-/** Records that this worker lives and serves the task queue (OP-10). Deletes workers that stopped long ago. */
-export async function beat(db: Queryable, identity: string, taskQueue: string): Promise<void> {
-  await db.query(
-    `with gone as (delete from workers where seen_at < clock_timestamp() - interval '1 day')
-     insert into workers (identity, task_queue, seen_at) values ($1, $2, clock_timestamp())
-     on conflict (identity) do update set task_queue = excluded.task_queue, seen_at = excluded.seen_at`,
-    [identity, taskQueue],
-  );
-}
-
-/** Call when the worker stops on purpose. */
-export async function endBeat(db: Queryable, identity: string): Promise<void> {
-  await db.query('delete from workers where identity = $1', [identity]);
-}

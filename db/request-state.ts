@@ -141,3 +141,9 @@ function assemble({ now: _, keyCheck: __, requestMac: ___, stateMac: ____, execu
       .map(({ id, fence, marker, markerForm }) => ({ fence, executionId: id, provable: marker === 'required', markerForm })),
   };
 }
+
+/** Locks the request without waiting. False if another transaction holds it or it is not stored. */
+export async function tryLockRequest(tx: Transaction, id: string): Promise<boolean> {
+  const rows = await tx.query('select 1 from requests where id = $1 for no key update skip locked', [id]);
+  return rows.length > 0;
+}

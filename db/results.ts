@@ -117,3 +117,8 @@ export async function findExecutionResult(
   );
   return row;
 }
+
+/** Deletes relayed results whose time for readers is over (RS-45). */
+export async function deleteOverdueRelay(db: Queryable): Promise<void> {
+  await db.query('delete from result_relay where expires_at <= clock_timestamp()');
+}

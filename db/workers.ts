@@ -9,7 +9,17 @@ export async function isWorkerSeen(db: Queryable, taskQueue: string): Promise<bo
   return row?.seen ?? false;
 }
 
-export async function appliedSchemaVersion(db: Queryable): Promise<string | undefined> {
-  const [row] = await db.query<{ name: string }>('select name from schema_migrations order by id desc limit 1');
-  return row?.name;
+/** Records that this worker lives and serves the task queue (OP-10). Deletes workers that stopped long ago. */
+export async function beat(db: Queryable, identity: string, taskQueue: string): Promise<void> {
+  await db.query(
+    `with gone as (delete from workers where seen_at < clock_timestamp() - interval '1 day')
+     insert into workers (identity, task_queue, seen_at) values ($1, $2, clock_timestamp())
+     on conflict (identity) do update set task_queue = excluded.task_queue, seen_at = excluded.seen_at`,
+    [identity, taskQueue],
+  );
+}
+
+/** Call when the worker stops on purpose. */
+export async function endBeat(db: Queryable, identity: string): Promise<void> {
+  await db.query('delete from workers where identity = $1', [identity]);
 }

@@ -1,7 +1,8 @@
 import { limitDatabaseWork } from '../db/call-limit.js';
 import type { Database } from '../db/client.js';
 import { schemaVersion } from '../db/migrate.js';
-import { appliedSchemaVersion, isWorkerSeen } from '../db/workers.js';
+import { appliedSchemaVersion } from '../db/schema-version.js';
+import { isWorkerSeen } from '../db/workers.js';
 import { within } from '../lib/deadline.js';
 import type { Lifecycle } from './lifecycle.js';
 

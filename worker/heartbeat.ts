@@ -1,5 +1,5 @@
 import type { Database } from '../db/client.js';
-import { beat, endBeat } from '../db/reconcile.js';
+import { beat, endBeat } from '../db/workers.js';
 import type { Job } from './job.js';
 
 const everyMs = 10_000;

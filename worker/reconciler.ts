@@ -2,11 +2,10 @@ import type { Logger } from 'pino';
 import type { Database, Transaction } from '../db/client.js';
 import { type Moved, move } from '../db/move.js';
 import { topic } from '../db/notifications.js';
-import { countBacklog, insertReadAgain } from '../db/outbox.js';
+import { countBacklog, findAbout, insertReadAgain } from '../db/outbox.js';
 import {
   beginRound,
   countFollowed,
-  findAbout,
   listNotFinal,
   listOverdue,
   type OverdueRequest,

@@ -1,5 +1,5 @@
 import type { Database } from '../db/client.js';
-import { deleteOverdueRelay } from '../db/reconcile.js';
+import { deleteOverdueRelay } from '../db/results.js';
 import type { Job } from './job.js';
 
 const everyMs = 60_000;

@@ -1,8 +1,8 @@
 import type { Database } from '../db/client.js';
-import { listOverdueLeases, nextLeaseEndInMs } from '../db/executions.js';
+import { listOverdueLeases, nextLeaseEndInMs } from '../db/leases.js';
 import { lockPairOf } from '../db/migration-pairs.js';
 import { type Moved, move } from '../db/move.js';
-import { tryLockRequest } from '../db/reconcile.js';
+import { tryLockRequest } from '../db/request-state.js';
 import { judge } from '../domain/request/judge.js';
 import type { Job } from './job.js';
 

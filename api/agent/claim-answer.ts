@@ -4,7 +4,7 @@ import { iso } from '../../db/row-types.js';
 import { runLimits } from '../../domain/request/lease.js';
 import { type Execution, isMutating, type StoredRequest } from '../../domain/request/types.js';
 import type { Generation } from '../context.js';
-import { executionPolicy } from '../requests/facts.js';
+import { executionPolicy } from '../requests/pair.js';
 
 /** A run as it was claimed. */
 export interface ClaimedRun {

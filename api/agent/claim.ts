@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type ClaimContext, findClaimContext, findScopes, markerFormOf } from '../../db/agents.js';
+import { findScopes, markerFormOf } from '../../db/agents.js';
+import { type ClaimContext, findClaimContext } from '../../db/claim-context.js';
 import type { Transaction } from '../../db/client.js';
 import { violates } from '../../db/errors.js';
 import { move } from '../../db/move.js';
@@ -9,11 +10,13 @@ import { judge } from '../../domain/request/judge.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import { nothing } from '../../domain/request/verdict.js';
+import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { commitMove } from '../requests/decide.js';
-import { integrity, isUuid, pairUnchanged } from '../requests/facts.js';
+import { integrity } from '../requests/integrity.js';
+import { pairUnchanged } from '../requests/pair.js';
 import { agentOf, requireServed } from './caller.js';
 import { claimAnswer, claimTerms, leaseSecsOf } from './claim-answer.js';
 

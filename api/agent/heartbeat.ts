@@ -1,4 +1,5 @@
-import { extendLease, findExecution } from '../../db/executions.js';
+import { findExecution } from '../../db/executions.js';
+import { extendLease } from '../../db/leases.js';
 import { iso } from '../../db/row-types.js';
 import { mayReport } from '../../domain/agent-scopes.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';

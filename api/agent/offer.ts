@@ -1,5 +1,6 @@
 import { signExplainToken } from '../../crypto/explain-token.js';
-import { type AgentReport, type Job, listJobs } from '../../db/agents.js';
+import type { AgentReport } from '../../db/agents.js';
+import { type Job, listJobs } from '../../db/claimable-jobs.js';
 import { type DryRunOffer, listExplainJobs } from '../../db/dry-run-jobs.js';
 import { markOffered } from '../../db/migration-pairs.js';
 import { claimPreflightJobs, type PreflightClaim } from '../../db/preflight-jobs.js';

@@ -2,7 +2,7 @@ import type { AgentReport, StaleSchema } from '../../db/agents.js';
 import type { Pair } from '../../domain/caller.js';
 import { DEFAULT_SNAPSHOT_AGE_SECS, matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Generation } from '../context.js';
-import { registered } from '../requests/facts.js';
+import { registered } from '../requests/pair.js';
 
 /** `maxAgeSecs`: the snapshot's age from which an agent is asked for the next one. */
 export interface WantedSchema extends Pair {

@@ -8,7 +8,7 @@ import type { Dialect } from '../../domain/statement.js';
 import { cutBytes } from '../../lib/utf8.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
-import { registered } from '../requests/facts.js';
+import { registered } from '../requests/pair.js';
 import { requireServed } from './caller.js';
 import { inOrder, type schemaSyncBody } from './snapshot-body.js';
 

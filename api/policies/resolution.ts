@@ -9,7 +9,7 @@ import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow, previewDecis
 import type { Generation, Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { parsePart } from '../http/shape.js';
-import { executionPolicy, registered } from '../requests/facts.js';
+import { executionPolicy, registered } from '../requests/pair.js';
 import { resultPolicy } from '../results/policy.js';
 import { operationQuery, type resolution } from './schemas.js';
 import { reviewSource, shownAutoApprove } from './shown.js';

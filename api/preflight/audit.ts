@@ -2,7 +2,7 @@ import { insertAuditEvents } from '../../db/audit.js';
 import type { AuditDraft } from '../../domain/audit.js';
 import type { PreflightAnswer } from '../../domain/preflight.js';
 import type { Services } from '../context.js';
-import { pairDialect } from '../requests/facts.js';
+import { pairDialect } from '../requests/pair.js';
 import { auditTexts, redactDetail } from '../requests/redaction.js';
 import type { PreflightCall } from './schemas.js';
 

@@ -19,11 +19,11 @@ import { type Reply, reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { refuseAboveBacklog } from './backlog.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
-import { pairDialect, registered } from './facts.js';
 import { type Existing, findExisting } from './key-lines.js';
 import { judgeMigrationDetail } from './migration-detail.js';
 import { countBreakGlassDdl, countCreated } from './moved.js';
 import { notRegistered } from './not-registered.js';
+import { pairDialect, registered } from './pair.js';
 import { auditTexts } from './redaction.js';
 import { judgeSqlDetail } from './sql-detail.js';
 

@@ -13,8 +13,10 @@ import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import { type Reply, reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';
-import { executionPolicy, integrity, pairUnchanged, requestId } from './facts.js';
+import { integrity } from './integrity.js';
 import { countMoved } from './moved.js';
+import { executionPolicy, pairUnchanged } from './pair.js';
+import { requestId } from './request-id.js';
 
 type ById<B> = Call<{ id: string }, undefined, B>;
 

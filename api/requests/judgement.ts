@@ -15,7 +15,7 @@ import { effectiveStatementTimeoutSecs, matchPolicy, matchWorkflow } from '../..
 import type { Verdict } from '../../sql/judge.js';
 import { type Review, review } from '../../sql/review.js';
 import type { Generation, Services } from '../context.js';
-import { executionPolicy } from './facts.js';
+import { executionPolicy } from './pair.js';
 import { currentSnapshot, type KnownSnapshot } from './snapshots.js';
 
 export type Accepted = Extract<Verdict, { verdict: 'accepted' }>;

@@ -1,7 +1,7 @@
 import { outsideDatabaseWork } from '../../db/call-limit.js';
 import type { Queryable } from '../../db/client.js';
 import { findByKey } from '../../db/creation.js';
-import { findShown } from '../../db/requests.js';
+import { findShown } from '../../db/shown-request.js';
 import { refusal } from '../../domain/errors.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 

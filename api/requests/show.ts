@@ -1,8 +1,10 @@
 import type { z } from 'zod';
+import { listCandidateAgents } from '../../db/agent-list.js';
 import { markerFormOf } from '../../db/agents.js';
+import { listExecutions } from '../../db/executions.js';
 import { topic } from '../../db/notifications.js';
-import { findShown, listCandidateAgents, listExecutions, type Shown } from '../../db/requests.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
+import { findShown, type Shown } from '../../db/shown-request.js';
 import type { Caller } from '../../domain/caller.js';
 import { forbidden, notFound } from '../../domain/errors.js';
 import { firstOpenStep, stepProgress } from '../../domain/request/approval.js';
@@ -15,7 +17,7 @@ import { longPoll } from '../http/long-poll.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { readable, resultPolicy } from '../results/policy.js';
-import { requestId } from './facts.js';
+import { requestId } from './request-id.js';
 import { shown } from './schemas.js';
 
 type ShowCall = Call<{ id: string }, { wait: number }, undefined>;

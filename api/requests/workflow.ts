@@ -7,7 +7,7 @@ import { FINAL } from '../../domain/request/types.js';
 import { clockOf } from '../../domain/request/view.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
-import { requestId } from './facts.js';
+import { requestId } from './request-id.js';
 
 /** `GET /api/requests/{id}/workflow`: the stored request next to what its workflow knows, for operators (OP-74). */
 export async function showWorkflow(call: Call<{ id: string }, undefined, undefined>, services: Services) {

@@ -10,7 +10,7 @@ import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import { noContent, type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
-import { requestId } from '../requests/facts.js';
+import { requestId } from '../requests/request-id.js';
 import { envelope } from './envelope.js';
 import { isDataOpen, readable, resultPolicy } from './policy.js';
 import { relayed } from './relayed.js';

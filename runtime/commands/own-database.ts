@@ -2,7 +2,7 @@ import { formatProblem, loadConfig } from '../../config/index.js';
 import type { Config } from '../../config/types.js';
 import { type Database, openDatabase } from '../../db/client.js';
 import { schemaVersion } from '../../db/migrate.js';
-import { appliedSchemaVersion } from '../../db/workers.js';
+import { appliedSchemaVersion } from '../../db/schema-version.js';
 import { GatewayError } from '../../domain/errors.js';
 import { databaseUrl, firstLine } from '../gateway-database.js';
 import { StartError } from '../start-error.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { extendLease } from '../../db/executions.js';
+import { extendLease } from '../../db/leases.js';
 import type { Moved } from '../../db/move.js';
 import { createRelayCleaner } from '../../worker/relay-cleaner.js';
 import { createSweeper } from '../../worker/sweeper.js';

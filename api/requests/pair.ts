@@ -1,22 +1,10 @@
-import { approvalDigest } from '../../crypto/execution-token.js';
-import { equalText } from '../../crypto/hash.js';
 import type { Queryable } from '../../db/client.js';
 import { findLearntDialect } from '../../db/snapshots.js';
 import type { Pair } from '../../domain/caller.js';
-import { notFound } from '../../domain/errors.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import type { Dialect } from '../../domain/statement.js';
 import { DEFAULT_EXECUTION_POLICY, matchPolicy } from '../../domain/workflow-policy.js';
-import { isUuid } from '../../lib/uuid.js';
 import type { Generation } from '../context.js';
-
-export { isUuid };
-
-/** Returns the id, or throws 404: a malformed id gets no other answer (HT-61). */
-export function requestId(text: string): string {
-  if (!isUuid(text)) throw notFound('request');
-  return text;
-}
 
 /** The pair's entry in the call's generation; undefined if the pair takes no requests. */
 export function registered(generation: Generation, pair: Pair) {
@@ -28,12 +16,6 @@ export function registered(generation: Generation, pair: Pair) {
 /** The pair's execution policy (WF-2). */
 export const executionPolicy = (generation: Generation, pair: Pair) =>
   matchPolicy(generation.shared.executionPolicies, pair) ?? DEFAULT_EXECUTION_POLICY;
-
-/** ET-13: computed from what is stored now. */
-export function integrity(request: StoredRequest): { digestIntact: boolean; foundDigest: string } {
-  const foundDigest = approvalDigest(request);
-  return { digestIntact: equalText(foundDigest, request.approvalDigest), foundDigest };
-}
 
 /** A pair's dialect (SQ-1, AG-74): from `server.toml`, else from the newest ready schema sync, else null. */
 export async function pairDialect(db: Queryable, generation: Generation, pair: Pair): Promise<Dialect | null> {

@@ -1,0 +1,66 @@
+import type { Execution } from '../domain/request/types.js';
+import type { Change } from '../domain/request/verdict.js';
+import type { MoveStatement } from './move-statement.js';
+import { at } from './row-types.js';
+
+/** What a claim stores for its agent: the exact bytes of the answer (AG-39) and the terms of its lease. */
+export interface NewClaim {
+  answer: string;
+  leaseSecs: number;
+  /** The token that claimed. */
+  tokenId: string;
+}
+
+/** Part of a claim's one writing statement: the execution row. */
+export function claimInsert({ p, request, now }: MoveStatement, execution: Execution, claim: NewClaim): string {
+  const columns: Record<string, unknown> = {
+    id: execution.id,
+    fence: execution.fence,
+    agent_id: execution.agentId,
+    claim_id: execution.claimId,
+    claim_answer: claim.answer,
+    token_id: claim.tokenId,
+    mutating: execution.mutating,
+    marker: execution.marker,
+    marker_form: execution.markerForm,
+    status: 'running',
+    lease_secs: claim.leaseSecs,
+    window_secs: execution.windowSecs,
+    lease_expires_at: at(execution.leaseExpiresAt),
+    created_at: at(now),
+  };
+  const values = Object.values(columns).map(p.add).join(', ');
+  return `claimed as (insert into executions (request_id, ${Object.keys(columns).join(', ')}) values (${request}, ${values}))`;
+}
+
+/** Part of a move's one writing statement: the changes to one execution, and the earlier fences that it settles (AG-57, AG-59). */
+export function executionUpdate(
+  statement: MoveStatement,
+  { id, set, end }: NonNullable<Change['execution']>,
+  settled: readonly number[],
+): string {
+  const { p, now } = statement;
+  const columns: Record<string, unknown> = { ...set };
+  if (end !== null) {
+    Object.assign(columns, {
+      success: end.success,
+      applied_fence: end.appliedFence,
+      rows_affected: end.rowsAffected,
+      duration_ms: end.durationMs,
+      truncated: end.truncated,
+      error_message: end.errorMessage,
+      result_kept: end.kept,
+    });
+  }
+  const sets = Object.entries(columns).map(([column, value]) => `${column} = ${p.add(value)}`);
+  // A late result does not change when the execution was lost.
+  if (end !== null) sets.push(`finished_at = coalesce(finished_at, ${p.add(at(now))})`);
+  const own = `ended as (update executions set ${sets.join(', ')} where id = ${p.add(id)})`;
+  const earlier = settled.length === 0 ? [] : [settledUpdate(statement, settled, id)];
+  return [own, ...earlier].join(', ');
+}
+
+/** A statement must not update a row twice, so the execution that ends sets its own `unresolved`. */
+function settledUpdate({ p, request }: MoveStatement, fences: readonly number[], id: string): string {
+  return `settled as (update executions set unresolved = false where request_id = ${request} and fence = any(${p.add(fences)}::int[]) and id <> ${p.add(id)})`;
+}
