@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Dialect } from '../../domain/statement.js';
 import { createSqlJudge, type MigrationVerdict, type SqlJudge } from '../../sql/judge.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { unhurried } from '../support/unhurried.js';
 
 let judge: SqlJudge;
 beforeAll(async () => {
@@ -12,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => judge.close());
 
 const ask = (sql: string, dialect: Dialect | null, transactional = true): Promise<MigrationVerdict> =>
-  judge.judgeMigrations([{ sql, transactional }], dialect);
+  unhurried(() => judge.judgeMigrations([{ sql, transactional }], dialect));
 
 async function statementsOf(sql: string, dialect: Dialect): Promise<string[]> {
   const verdict = await ask(sql, dialect);
@@ -191,7 +192,7 @@ describe('a bundle (MI-16)', () => {
     expect(await ask('SELECT $$a$$', null)).toMatchObject({ ok: false, reason: expect.stringContaining('dialect') });
   });
 
-  it.each<Dialect>(['postgresql', 'mysql'])('of 1 MiB is judged in %s like a short one', async (dialect) => {
+  it.each<Dialect>(['postgresql', 'mysql'])('of 1 MiB is judged in %s like a short one', { timeout: 60_000 }, async (dialect) => {
     const sql = 'INSERT INTO t VALUES (1, 2, 3);\n'.repeat(32_000);
     expect((await statementsOf(sql, dialect)).length).toBe(32_000);
     expect(await ask(`${sql}COMMIT`, dialect)).toMatchObject({ reason: 'transaction control: COMMIT' });
