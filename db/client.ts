@@ -1,9 +1,9 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import { GatewayError } from '../domain/errors.js';
 import { databaseWithin, remainingMs } from './call-limit.js';
 import { isUnreachable, sqlState } from './errors.js';
-import { rowTypes } from './row-types.js';
+import { openPool, type PoolOptions } from './pool.js';
 import { beginNamed, hasCommitted, type TransactionName } from './transaction-name.js';
 
 /** Callers declare the row type with each query. Instants are milliseconds since the epoch. */
@@ -34,25 +34,19 @@ export interface Database extends Vouched {
   close(): Promise<void>;
 }
 
-export interface DatabaseOptions {
-  url: string;
-  poolMax: number;
-  connectTimeoutMs: number;
-  statementTimeoutMs: number;
+export interface DatabaseOptions extends PoolOptions {
   /** Limits the database work of one call, including the wait for a connection (OP-70). */
   callTimeoutMs?: number;
-  applicationName: string;
   /** Required to move requests. */
   macs?: ApprovalMacs;
   /** Called after each commit that has topics to notify. */
   onWake?: (topics: string[]) => void;
-  onPoolError?: (error: Error) => void;
 }
 
 const retryable = new Set(['40001', '40P01']);
 const maxAttempts = 5;
 
-/** Opens a pool that connects on first use. */
+/** Connects on first use. */
 export function openDatabase(options: DatabaseOptions): Database {
   const pool = openPool(options);
   const callTimeoutMs = options.callTimeoutMs ?? 4000;
@@ -71,38 +65,6 @@ export function openDatabase(options: DatabaseOptions): Database {
 function present(macs: ApprovalMacs | undefined): ApprovalMacs {
   if (macs === undefined) throw new Error('the database was opened without the secret key');
   return macs;
-}
-
-/** Settings of every session of the gateway, the listener's included (OP-70). */
-export function sessionOptions(statementTimeoutMs: number): string {
-  return [
-    `statement_timeout=${statementTimeoutMs}`,
-    'lock_timeout=3000',
-    'idle_in_transaction_session_timeout=5000',
-    'TimeZone=UTC',
-    'jit=off',
-  ]
-    .map((setting) => `-c ${setting}`)
-    .join(' ');
-}
-
-function openPool(options: DatabaseOptions): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: options.url,
-    max: options.poolMax,
-    connectionTimeoutMillis: options.connectTimeoutMs,
-    options: sessionOptions(options.statementTimeoutMs),
-    application_name: options.applicationName,
-    keepAlive: true,
-    // Statements of a transaction that do not depend on each other share a round trip.
-    pipeline: true,
-    types: rowTypes,
-  });
-  // The pool replaces an idle connection that breaks. Without a listener, Node would end the process.
-  pool.on('error', (error) => options.onPoolError?.(error));
-  // The same for a connection in use: its statements fail with the error, and its user releases it as broken.
-  pool.on('connect', (client) => client.on('error', () => {}));
-  return pool;
 }
 
 async function withClient<T>(pool: pg.Pool, limitMs: number, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { sleep } from '../lib/sleep.js';
-import { sessionOptions } from './client.js';
 import { mutatingMigrations } from './migration-pairs.js';
 import { type BatchOptions, batchSender, channel } from './notification-batch.js';
+import { sessionOptions } from './pool.js';
 
 /** One topic per thing to wait for. A notification is only a hint: waiters query again (D15). */
 export const topic = {

@@ -1,0 +1,44 @@
+import pg from 'pg';
+import { rowTypes } from './row-types.js';
+
+export interface PoolOptions {
+  url: string;
+  poolMax: number;
+  connectTimeoutMs: number;
+  statementTimeoutMs: number;
+  applicationName: string;
+  onPoolError?: (error: Error) => void;
+}
+
+/** Settings of every session of the gateway, the listener's included (OP-70). */
+export function sessionOptions(statementTimeoutMs: number): string {
+  return [
+    `statement_timeout=${statementTimeoutMs}`,
+    'lock_timeout=3000',
+    'idle_in_transaction_session_timeout=5000',
+    'TimeZone=UTC',
+    'jit=off',
+  ]
+    .map((setting) => `-c ${setting}`)
+    .join(' ');
+}
+
+/** Opens a pool that connects on first use. */
+export function openPool(options: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.poolMax,
+    connectionTimeoutMillis: options.connectTimeoutMs,
+    options: sessionOptions(options.statementTimeoutMs),
+    application_name: options.applicationName,
+    keepAlive: true,
+    // Statements of a transaction that do not depend on each other share a round trip.
+    pipeline: true,
+    types: rowTypes,
+  });
+  // The pool replaces an idle connection that breaks. Without a listener, Node would end the process.
+  pool.on('error', (error) => options.onPoolError?.(error));
+  // The same for a connection in use: its statements fail with the error, and its user releases it as broken.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}
