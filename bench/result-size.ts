@@ -34,14 +34,6 @@ export async function resultSize(
   await system.measure(async () => {
     while (times.length < count) times.push(await timed(once));
   });
-  const grown = processes.map(({ name, pid }, index) => [
-    name,
-    {
-      before_mib: hundredths(before[index]! / 1024),
-      peak_growth_mib: hundredths((residentKib(pid, 'VmHWM') - before[index]!) / 1024),
-      after_mib: footprintOf(pid).memoryMib,
-    },
-  ]);
   return {
     bytes,
     rows,
@@ -49,6 +41,12 @@ export async function resultSize(
     readers,
     relay,
     ms: { first: hundredths(times[0] ?? Number.NaN), best: hundredths(Math.min(...times)) },
-    processes: Object.fromEntries(grown),
+    processes: Object.fromEntries(processes.map(({ name, pid }, index) => [name, grownFrom(before[index]!, pid)])),
   };
 }
+
+const grownFrom = (beforeKib: number, pid: number) => ({
+  before_mib: hundredths(beforeKib / 1024),
+  peak_growth_mib: hundredths((residentKib(pid, 'VmHWM') - beforeKib) / 1024),
+  after_mib: footprintOf(pid).memoryMib,
+});

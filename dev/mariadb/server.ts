@@ -37,10 +37,7 @@ export async function startMariadb(options: MariadbOptions): Promise<MariadbServ
   const user = otherUser('MariaDB');
   const program = withinReach(options.program, user, options.folder);
   const dataDir = join(options.folder, 'data');
-  for (const folder of [dataDir, temporaryFolder(dataDir)]) {
-    mkdirSync(folder, { mode: 0o700 });
-    if (user !== null) chownSync(folder, user.uid, user.gid);
-  }
+  for (const folder of [dataDir, temporaryFolder(dataDir)]) makeFolder(folder, user);
   await makeSystemTables(program, user, dataDir, options.signal);
   const port = await freePort();
   const own = [`port=${port}`, 'bind-address=127.0.0.1', 'socket=mysql.sock', 'skip-name-resolve', 'max-connections=200'];
@@ -56,9 +53,10 @@ export async function startMariadb(options: MariadbOptions): Promise<MariadbServ
       environment: environmentOf(program),
     });
   let child = launch();
+  const untilReady = () => waitUntilReady(child, () => greets(port), options.signal);
   const stop = () => child.stop('SIGTERM', 15_000);
   try {
-    await waitUntilReady(child, () => greets(port), options.signal);
+    await untilReady();
   } catch (error) {
     await stop();
     throw error;
@@ -71,10 +69,15 @@ export async function startMariadb(options: MariadbOptions): Promise<MariadbServ
     url: (database = '') => `mysql://root:${password}@127.0.0.1:${port}/${database}`,
     startAgain: async () => {
       child = launch();
-      await waitUntilReady(child, () => greets(port), options.signal);
+      await untilReady();
     },
     stop,
   };
+}
+
+function makeFolder(folder: string, user: User | null): void {
+  mkdirSync(folder, { mode: 0o700 });
+  if (user !== null) chownSync(folder, user.uid, user.gid);
 }
 
 const temporaryFolder = (dataDir: string): string => `${dataDir}.tmp`;

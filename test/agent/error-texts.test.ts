@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { untilActive } from '../support/active-statement.js';
-import { type FakeGateway, type JobInput, startFakeGateway } from '../support/fake-gateway.js';
+import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
+import type { JobInput } from '../support/fake-job.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { type SwallowingProxy, startSwallowingProxy } from '../support/swallowing-proxy.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';

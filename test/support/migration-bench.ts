@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { type FakeGateway, type FakeJob, type JobInput, startFakeGateway } from './fake-gateway.js';
+import { type FakeGateway, startFakeGateway } from './fake-gateway.js';
+import type { FakeJob, JobInput } from './fake-job.js';
 import { createEmptyDatabase, type TestDatabase } from './postgres.js';
 import { startTestAgent, type TestAgent, type TestAgentOptions } from './test-agent.js';
 

@@ -1,7 +1,8 @@
 import type { Connection } from 'mysql2/promise';
 import mysql from 'mysql2/promise';
 import { expect } from 'vitest';
-import { type FakeGateway, type FakeJob, type JobInput, startFakeGateway } from './fake-gateway.js';
+import { type FakeGateway, startFakeGateway } from './fake-gateway.js';
+import type { FakeJob, JobInput } from './fake-job.js';
 import type { MysqlDatabase, MysqlServer } from './mysql.js';
 import { eventually } from './processes.js';
 import { startTestAgent, type TestAgent, type TestAgentOptions } from './test-agent.js';

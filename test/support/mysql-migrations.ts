@@ -1,4 +1,4 @@
-import type { JobInput } from './fake-gateway.js';
+import type { JobInput } from './fake-job.js';
 import { bundleOf, type MigrationFile, type Result } from './migration-bench.js';
 import type { MysqlServer } from './mysql.js';
 import { type MysqlBench, startMysqlBench } from './mysql-agent.js';

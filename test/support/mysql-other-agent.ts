@@ -1,4 +1,5 @@
-import { type FakeGateway, type FakeJob, type JobInput, startFakeGateway } from './fake-gateway.js';
+import { type FakeGateway, startFakeGateway } from './fake-gateway.js';
+import type { FakeJob, JobInput } from './fake-job.js';
 import { bundleOf, type MigrationFile, type Result } from './migration-bench.js';
 import type { MysqlBench } from './mysql-agent.js';
 import { startTestAgent, type TestAgent } from './test-agent.js';

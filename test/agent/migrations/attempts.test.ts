@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { requestLockKey } from '../../../agent/marker.js';
 import { untilActive } from '../../support/active-statement.js';
-import { attemptId, type FakeJob } from '../../support/fake-gateway.js';
+import { attemptId, type FakeJob } from '../../support/fake-job.js';
 import {
   bundleOf,
   dataOf,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { attemptId, type JobInput } from '../../support/fake-gateway.js';
+import { attemptId, type JobInput } from '../../support/fake-job.js';
 import { findMysql } from '../../support/mysql.js';
 import { type MysqlBench, startMysqlBench } from '../../support/mysql-agent.js';
 import { eventually } from '../../support/processes.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { migrationLockName } from '../../../agent/drivers/mysql/migrations.js';
-import { attemptId } from '../../support/fake-gateway.js';
+import { attemptId } from '../../support/fake-job.js';
 import { bundleOf, dataOf, tableFiles } from '../../support/migration-bench.js';
 import { findMysql, withMysql } from '../../support/mysql.js';
 import { type MysqlMigrationBench, startMysqlMigrationBench } from '../../support/mysql-migrations.js';

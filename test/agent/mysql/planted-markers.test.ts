@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../../support/api.js';
-import { attemptId, startFakeGateway } from '../../support/fake-gateway.js';
+import { startFakeGateway } from '../../support/fake-gateway.js';
+import { attemptId } from '../../support/fake-job.js';
 import { createMysqlDatabase, type MysqlDatabase, withMysql } from '../../support/mysql.js';
 import { type MysqlBench, startMysqlBench } from '../../support/mysql-agent.js';
 import { openOwnMariadb } from '../../support/own-mariadb.js';
