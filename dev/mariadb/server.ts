@@ -55,12 +55,10 @@ export async function startMariadb(options: MariadbOptions): Promise<MariadbServ
   let child = launch();
   const untilReady = () => waitUntilReady(child, () => greets(port), options.signal);
   const stop = () => child.stop('SIGTERM', 15_000);
-  try {
-    await untilReady();
-  } catch (error) {
+  await untilReady().catch(async (error: unknown) => {
     await stop();
     throw error;
-  }
+  });
   return {
     port,
     get child() {
