@@ -107,6 +107,9 @@ describe('what a list holds (RQ-11)', () => {
     const blind = await api.createUser('blind', { roles: ['nothing-much'] });
     expect((await calls.list(blind)).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
     expect((await calls.list(blind, '?pending_for_me=true')).body).toMatchObject({ requests: [], total: 0 });
+    expect((await calls.list(blind, '?limit=x')).status).toBe(403);
+    expect((await calls.list(blind, '?pending_for_me=true&limit=x')).status).toBe(400);
+    expect((await calls.list(blind, '?pending_for_me=true&pending_for_me=false')).status).toBe(400);
   });
 
   it('leaves an approver nothing once the step has ended, also who has approved (RQ-8)', async () => {
