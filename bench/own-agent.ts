@@ -37,6 +37,7 @@ export function agentStarter(plan: AgentPlan, folder: string): StartAgent {
   const config = join(folder, 'agent.toml');
   return async (head, tables = '') => {
     writeFileSync(config, [head, readFileSync(plan.config, 'utf8'), tables].join('\n'));
+    await plan.prepare();
     const readyFile = plan.readyFile!;
     rmSync(readyFile, { force: true });
     const child = startChild({
