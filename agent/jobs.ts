@@ -117,29 +117,44 @@ function attemptsOf({ fence, execution_id: id, unresolved_executions: earlier = 
   return new Map([...earlier.map((one) => [one.fence, one.execution_id] as const), [fence, id] as const]);
 }
 
-/** Claims with one `claim_id`, repeated three times without an answer; null when the job is not ours. */
+/**
+ * Claims with one `claim_id`. A claim without an answer is repeated for as long as the lease that it may have begun could live, so that a server
+ * that ended meanwhile gives the same answer when it is back (AP-08). Null when the job is not ours.
+ */
 async function claimJob(offered: OfferedJob, dependencies: JobsDependencies): Promise<ClaimAnswer | null> {
-  const { client, timings, log, stop, abandoned } = dependencies;
-  const body = { claim_id: randomUUID() };
-  for (let attempt = 0; attempt < 4; attempt++) {
-    if (attempt > 0) await sleep(timings.claimRetryMs, stop);
-    if (stop.aborted) return null;
-    try {
-      const answer = await client.post(`/api/agent/jobs/${offered.id}/claim`, body, {
-        timeoutMs: timings.httpMs,
-        signal: abandoned,
-      });
-      if (answer.status === 409) return null;
-      if (answer.status < 300) return readClaim(answer.body, offered);
-      if (answer.status === 429) await sleep(answer.retryAfterMs ?? 0, stop);
-      log.warn('claim refused', { request: offered.id, status: answer.status });
-      if (answer.status < 500) return null;
-    } catch (error) {
-      const why = error instanceof Error && error.name === 'ZodError' ? 'unreadable answer' : (error as Error).message;
-      log.warn('claim not answered', { request: offered.id, why });
-    }
+  const { timings, stop } = dependencies;
+  const claimId = randomUUID();
+  const until = performance.now() + timings.claimGiveUpMs;
+  for (let attempt = 0; !stop.aborted; attempt++) {
+    const tried = await tryClaim(offered, claimId, dependencies);
+    if ('claim' in tried) return tried.claim;
+    const backoff = timings.claimBackoffMs[Math.min(attempt, timings.claimBackoffMs.length - 1)] ?? 1000;
+    const waitMs = Math.max(backoff, tried.retryAfterMs ?? 0);
+    if (performance.now() + waitMs > until) break;
+    await sleep(waitMs, stop);
   }
   return null;
+}
+
+/** One claim; without an answer that decides, how long the server wants to be left alone. */
+async function tryClaim(
+  offered: OfferedJob,
+  claimId: string,
+  { client, timings, log, abandoned }: JobsDependencies,
+): Promise<{ claim: ClaimAnswer | null } | { retryAfterMs: number | null }> {
+  try {
+    const path = `/api/agent/jobs/${offered.id}/claim`;
+    const answer = await client.post(path, { claim_id: claimId }, { timeoutMs: timings.httpMs, signal: abandoned });
+    if (answer.status === 409) return { claim: null };
+    if (answer.status < 300) return { claim: readClaim(answer.body, offered) };
+    log.warn('claim refused', { request: offered.id, status: answer.status });
+    if (answer.status < 500 && answer.status !== 429) return { claim: null };
+    return { retryAfterMs: answer.retryAfterMs };
+  } catch (error) {
+    const why = error instanceof Error && error.name === 'ZodError' ? 'unreadable answer' : (error as Error).message;
+    log.warn('claim not answered', { request: offered.id, why });
+    return { retryAfterMs: null };
+  }
 }
 
 /** Parses an answer to this claim. A valid answer for another job counts as unreadable. */

@@ -5,7 +5,9 @@ export interface Timings {
   httpConnectMs: number;
   /** Added to `wait_ms` for the whole poll. */
   pollGraceMs: number;
-  claimRetryMs: number;
+  /** Waits between repetitions of one claim, the last one repeats; and how long it is repeated: the shortest lease (AP-08). */
+  claimBackoffMs: readonly number[];
+  claimGiveUpMs: number;
   /** Waits between submissions of one result; the last one repeats (AG-50). */
   resultBackoffMs: readonly number[];
   keyRefreshMs: number;
@@ -38,7 +40,8 @@ export const defaultTimings: Timings = {
   httpMs: 30_000,
   httpConnectMs: 10_000,
   pollGraceMs: 10_000,
-  claimRetryMs: 250,
+  claimBackoffMs: [250, 500, 1000, 2000],
+  claimGiveUpMs: 60_000,
   resultBackoffMs: [1000, 2000, 4000, 8000, 15_000],
   keyRefreshMs: 600_000,
   keyRefreshAtMostEveryMs: 10_000,

@@ -35,7 +35,7 @@ export interface TestAgentOptions {
 
 const quick: Partial<Timings> = {
   heartbeatMs: 40,
-  claimRetryMs: 10,
+  claimBackoffMs: [10],
   resultBackoffMs: [20],
   keyRefreshAtMostEveryMs: 10,
   reconnectMs: 50,
