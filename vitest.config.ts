@@ -27,13 +27,14 @@ const proofs = process.env.SVC_TEST_PROOFS === 'share' ? whole : [...shared, ...
 const all = 'test/**/*.test.ts';
 
 /** Files of a project share the processes that they run in, and so what those have loaded: a test leaves nothing behind in them. */
-const project = (name: string, files: { include: string[]; exclude?: string[]; isolate?: boolean; testTimeout?: number }) => ({
+const project = (name: string, files: { include: string[]; exclude?: string[]; isolate?: boolean }) => ({
   test: {
     name,
     isolate: false,
     /** Worker processes, not threads: the native part of the Temporal worker does not like threads. */
     pool: 'forks' as const,
-    testTimeout: 20_000,
+    /** Long enough for a test that starts several programs on a busy machine. */
+    testTimeout: 60_000,
     hookTimeout: 120_000,
     /** What a test polls for comes on a busy machine too. */
     expect: { poll: { timeout: 15_000 } },
@@ -50,8 +51,7 @@ export default defineConfig({
     projects: [
       project('tests', { include: [all], exclude: [...isolated, ...proofs] }),
       project('isolated', { include: isolated, isolate: true }),
-      /** They start and copy whole programs. */
-      project('proofs', { include: proofs, testTimeout: 60_000 }),
+      project('proofs', { include: proofs }),
     ],
   },
 });
