@@ -120,9 +120,11 @@ function supervise(options: ChildOptions, child: ChildProcess): Child {
   return { name, pid: child.pid ?? 0, logFile, hasExited: () => ended, hasSucceeded: () => succeeded, exited, stop };
 }
 
+/** The kernel tells only of deaths after `setpriv` has asked, so the child then looks whether its parent is still there. */
 function kernelCommand(options: ChildOptions): [string, ...string[]] {
   const user = options.user ? [`--reuid=${options.user.uid}`, `--regid=${options.user.gid}`, '--clear-groups'] : [];
-  return ['setpriv', '--pdeathsig', options.deathSignal.slice(3), ...user, '--', options.file, ...options.args];
+  const unlessOrphan = ['/bin/sh', '-c', '[ "$PPID" = "$0" ] && exec "$@"', String(process.pid)];
+  return ['setpriv', '--pdeathsig', options.deathSignal.slice(3), ...user, '--', ...unlessOrphan, options.file, ...options.args];
 }
 
 function leashedCommand(options: ChildOptions): [string, ...string[]] {

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,6 +13,16 @@ describe('a child of svc dev', () => {
     const { process: killed, line } = await runScript(parent, ['sleep', await temporaryFolder()]);
     const pid = Number(line.split(' ')[0]);
     await eventually(() => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n');
+    killed.kill('SIGKILL');
+    await eventually(() => !isAlive(pid));
+  });
+
+  it.runIf(process.platform === 'linux')('does not begin when its parent dies before the kernel is asked (DV-6)', async () => {
+    const folder = await temporaryFolder();
+    const path = await pathWithLateSetpriv(folder);
+    const { process: killed, line } = await runScript(parent, ['sleep', folder], { PATH: path });
+    const pid = Number(line.split(' ')[0]);
+    expect(isAlive(pid)).toBe(true);
     killed.kill('SIGKILL');
     await eventually(() => !isAlive(pid));
   });
@@ -53,6 +63,22 @@ describe('a child of svc dev', () => {
     expect(await child.exited).toMatch(/exit code|ENOENT/);
   });
 });
+
+/** A PATH whose `setpriv` asks nothing of the kernel before its parent is gone. */
+async function pathWithLateSetpriv(folder: string): Promise<string> {
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  const { PATH } = process.env;
+  const lines = [
+    '#!/bin/sh',
+    `PATH='${PATH}'`,
+    `case "$*" in *"-- true") exec setpriv "$@";; esac`,
+    'while kill -0 "$PPID" 2>/dev/null; do sleep 0.05; done',
+    'exec setpriv "$@"',
+  ];
+  writeFileSync(join(bin, 'setpriv'), lines.join('\n'), { mode: 0o755 });
+  return `${bin}:${PATH}`;
+}
 
 /** A PATH with what the fixture needs, but not the named program. */
 async function pathWithout(_name: string, folder: string): Promise<string> {
