@@ -128,32 +128,33 @@ async function claimJob(offered: OfferedJob, dependencies: JobsDependencies): Pr
   for (let attempt = 0; !stop.aborted; attempt++) {
     const tried = await tryClaim(offered, claimId, dependencies);
     if ('claim' in tried) return tried.claim;
+    // Rate limited (AG-10): nothing was claimed, and nothing else is asked for meanwhile.
+    await sleep(tried.retryAfterMs, stop);
     const backoff = timings.claimBackoffMs[Math.min(attempt, timings.claimBackoffMs.length - 1)] ?? 1000;
-    const waitMs = Math.max(backoff, tried.retryAfterMs ?? 0);
-    if (performance.now() + waitMs > until) break;
-    await sleep(waitMs, stop);
+    if (performance.now() + backoff > until) break;
+    await sleep(backoff, stop);
   }
   return null;
 }
 
-/** One claim; without an answer that decides, how long the server wants to be left alone. */
+/** One claim; without an answer that decides, how long the gateway wants to be left alone. */
 async function tryClaim(
   offered: OfferedJob,
   claimId: string,
   { client, timings, log, abandoned }: JobsDependencies,
-): Promise<{ claim: ClaimAnswer | null } | { retryAfterMs: number | null }> {
+): Promise<{ claim: ClaimAnswer | null } | { retryAfterMs: number }> {
   try {
     const path = `/api/agent/jobs/${offered.id}/claim`;
     const answer = await client.post(path, { claim_id: claimId }, { timeoutMs: timings.httpMs, signal: abandoned });
     if (answer.status === 409) return { claim: null };
     if (answer.status < 300) return { claim: readClaim(answer.body, offered) };
     log.warn('claim refused', { request: offered.id, status: answer.status });
-    if (answer.status < 500 && answer.status !== 429) return { claim: null };
-    return { retryAfterMs: answer.retryAfterMs };
+    if (answer.status === 429) return { retryAfterMs: answer.retryAfterMs ?? 0 };
+    return answer.status < 500 ? { claim: null } : { retryAfterMs: 0 };
   } catch (error) {
     const why = error instanceof Error && error.name === 'ZodError' ? 'unreadable answer' : (error as Error).message;
     log.warn('claim not answered', { request: offered.id, why });
-    return { retryAfterMs: null };
+    return { retryAfterMs: 0 };
   }
 }
 
