@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -24,6 +25,8 @@ describe('a child of svc dev', () => {
     const pid = Number(line.split(' ')[0]);
     expect(isAlive(pid)).toBe(true);
     killed.kill('SIGKILL');
+    await once(killed, 'exit');
+    writeFileSync(join(folder, 'orphaned'), '');
     await eventually(() => !isAlive(pid));
   });
 
@@ -64,7 +67,7 @@ describe('a child of svc dev', () => {
   });
 });
 
-/** A PATH whose `setpriv` asks nothing of the kernel before its parent is gone. */
+/** A PATH whose `setpriv` asks nothing of the kernel before there is a file `orphaned`, or for half a minute. */
 async function pathWithLateSetpriv(folder: string): Promise<string> {
   const bin = join(folder, 'bin');
   mkdirSync(bin);
@@ -73,7 +76,7 @@ async function pathWithLateSetpriv(folder: string): Promise<string> {
     '#!/bin/sh',
     `PATH='${PATH}'`,
     `case "$*" in *"-- true") exec setpriv "$@";; esac`,
-    'while kill -0 "$PPID" 2>/dev/null; do sleep 0.05; done',
+    `for n in $(seq 300); do [ -e '${folder}/orphaned' ] && break; sleep 0.1; done`,
     'exec setpriv "$@"',
   ];
   writeFileSync(join(bin, 'setpriv'), lines.join('\n'), { mode: 0o755 });
