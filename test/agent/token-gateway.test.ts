@@ -186,6 +186,9 @@ describe('a resumed attempt whose claim answer was changed (ET-41, AG-59)', () =
       const unanswered = () => agent.lines.filter((line) => line.includes('claim not answered') && line.includes(id));
       await eventually(() => unanswered().length >= 4, 60_000);
       await bench.calls.fireClock(id, 'lease');
+      // The agent polls again once a repetition of its claim has told it that the claim has ended.
+      const { length: before } = proxy.paths;
+      await eventually(() => proxy.paths.slice(before).includes('/api/agent/poll'));
       proxy.onClaim = change;
       expect((await bench.resume(id)).status).toBe(200);
       expect(await bench.ended(id)).toBe('execution_lost');
