@@ -20,11 +20,11 @@ import {
   type World,
 } from './world.js';
 
-/** RQ-14 to RQ-26. */
+/** RQ-14 to RQ-26; who may create nothing anywhere hears only that. */
 export function create(world: World, call: Of<'create'>): Expected {
   const { who, environment, detail, reason, key, emergency, share, noStore } = call;
-  if (emergency && reason === null) return invalid;
   if (!people[who].asks) return forbidden;
+  if (emergency && reason === null) return invalid;
   const asked = JSON.stringify([environment, detail, reason, emergency, share, noStore]);
   const known = key === null ? undefined : world.requests.find((one) => one.owner === who && one.key === key);
   if (known !== undefined) return known.asked === asked ? answer(200, { ...created(known), idempotent: true }) : conflict;
