@@ -7,7 +7,7 @@ const isolated = ['test/dev/session.test.ts', 'test/workflows/clock.test.ts'];
 const shared = [
   'test/agent/ten-million-rows.test.ts',
   'test/api/{fuzz,hostile-texts,waiters}.test.ts',
-  'test/dev/{child,engines,gateway-plan,lock,ports,users}.test.ts',
+  'test/dev/{child,engines,gateway-plan,lock,ports,test-report,users}.test.ts',
   'test/faults/kill-points.test.ts',
   'test/model/requests.test.ts',
   'test/runtime/start-wait.test.ts',
@@ -17,7 +17,7 @@ const shared = [
 
 /** Further ones take long whatever they are given: they start, kill and fetch whole programs. */
 const whole = [
-  'test/dev/!(child|engines|gateway-plan|lock|ports|session|users).test.ts',
+  'test/dev/!(child|engines|gateway-plan|lock|ports|session|test-report|users).test.ts',
   'test/faults/!(kill-points).test.ts',
   'test/model/!(requests).test.ts',
 ];
