@@ -2,8 +2,19 @@ import { z } from 'zod';
 import { isGroupName, isUserId } from '../../domain/selectors.js';
 
 export const userId = z.string().refine(isUserId, 'must have 1 to 128 characters of letters, digits and -_@.');
-export const roleNames = z.array(z.string());
-export const groupNames = z.array(z.string().refine(isGroupName, 'has an entry that is no group name'));
+const roleNames = z.array(z.string());
+const groupNames = z.array(z.string().refine(isGroupName, 'has an entry that is no group name'));
+
+/** null means "not given" here and in a change, as if the field were absent. */
+const orNone = (names: z.ZodArray<z.ZodString>) =>
+  names
+    .nullable()
+    .default([])
+    .transform((given) => given ?? []);
+const orAbsent = (names: z.ZodArray<z.ZodString>) => names.nullish().transform((given) => given ?? undefined);
+
+/** The body of `POST /api/users` (IM-62). */
+export const newUser = z.object({ id: userId, roles: orNone(roleNames), groups: orNone(groupNames) });
 
 const overlap = (names: readonly string[] = [], others: readonly string[] = []) => {
   const known = new Set(others);
@@ -13,11 +24,11 @@ const overlap = (names: readonly string[] = [], others: readonly string[] = []) 
 /** The body of `PATCH /api/users/{id}` (IM-63). */
 export const userPatch = z
   .object({
-    roles: roleNames.optional(),
-    add_roles: roleNames.optional(),
-    rm_roles: roleNames.optional(),
-    add_groups: groupNames.optional(),
-    rm_groups: groupNames.optional(),
+    roles: orAbsent(roleNames),
+    add_roles: orAbsent(roleNames),
+    rm_roles: orAbsent(roleNames),
+    add_groups: orAbsent(groupNames),
+    rm_groups: orAbsent(groupNames),
     slack_user_id: z
       .string()
       .max(64)

@@ -28,7 +28,7 @@ export const tokenSubject = z.looseObject(subject);
 /** Refuses unknown keys: a misspelt `scope_ceiling` must not widen a token. */
 export const tokenBody = z.strictObject({
   ...subject,
-  name: z.string().max(128).optional(),
+  name: z.string().max(128).nullish(),
   scope_ceiling: z.strictObject({ roles: z.array(z.string()).min(1) }).nullish(),
   expires_at: z.string().meta({ format: 'date-time' }).nullish(),
   agent_scopes: z

@@ -3,7 +3,7 @@ import { findUser, listUsers } from '../../db/users.js';
 import { forbidden } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { type Route, route } from '../http/route.js';
-import { groupNames, idParams, noFields, reissued, roleNames, user, userId, userPatch } from './schemas.js';
+import { idParams, newUser, noFields, reissued, user, userPatch } from './schemas.js';
 import { activateUser, deleteUser, suspendUser } from './user-status.js';
 import { updateUserParts } from './user-update.js';
 import { createUser, reissueInitialToken, requireThere, shownUser } from './users.js';
@@ -21,7 +21,7 @@ export const userRoutes: Route[] = [
     summary: 'Create a user with an initial token',
     tag: 'identity',
     access: 'user.write',
-    body: z.object({ id: userId, roles: roleNames.default([]), groups: groupNames.default([]) }),
+    body: newUser,
     status: 201,
     response: z.object({
       id: z.string(),

@@ -140,10 +140,10 @@ export const badInput: Row[] = [
     what: 'null where it is not allowed',
     method: 'POST',
     path: '/api/users',
-    options: { body: { id: 'a', roles: null } },
+    options: { body: { id: null, roles: null } },
     status: 400,
     code: 'validation.failed',
-    hint: 'body.roles',
+    hint: 'body.id',
   },
   {
     what: 'a wrong entry of a list',

@@ -60,6 +60,15 @@ describe('creating tokens (IM-22, IM-23, IM-70)', () => {
     for (const { id } of [narrow, child]) await api.call('DELETE', `/api/tokens/${id}`, { token: mira });
   });
 
+  it('takes what may be absent as not given when it is null (HT-48)', async () => {
+    const { status, body } = await create(mira, { ...own, name: null, scope_ceiling: null, expires_at: null });
+    expect([status, body]).toMatchObject([
+      201,
+      { name: null, scope_ceiling: { roles: ['requester', 'approver'] }, expires_at: null },
+    ]);
+    await api.call('DELETE', `/api/tokens/${body.id}`, { token: mira });
+  });
+
   const past = '2020-01-01T00:00:00Z';
   it.each([
     ['no subject', { subject_type: 'user' }, 400, 'validation.failed', 'body.subject_id'],

@@ -69,6 +69,21 @@ describe('changing a user (IM-63)', () => {
     expect(await events('same')).toHaveLength(1);
   });
 
+  it('takes a list that is null as not given (HT-48)', async () => {
+    await api.createUser('nulls', { roles: ['requester'], groups: ['dba-team'] });
+    const changed = await patch('nulls', {
+      roles: null,
+      add_roles: ['approver'],
+      rm_roles: null,
+      add_groups: null,
+      rm_groups: null,
+    });
+    expect([changed.status, changed.body]).toMatchObject([200, { roles: ['requester', 'approver'], groups: ['dba-team'] }]);
+    const replaced = await patch('nulls', { roles: ['dba'], add_roles: null, rm_roles: null });
+    expect(replaced.body).toMatchObject({ roles: ['dba'], groups: ['dba-team'] });
+    expect((await patch('nulls', { roles: null, slack_user_id: null })).body).toMatchObject({ updated: false, roles: ['dba'] });
+  });
+
   it('replaces the roles, and tokens follow at once: they lose what is gone and gain nothing (IM-20)', async () => {
     const token = await api.createUser('narrow', { roles: ['requester', 'approver'] });
     const roles = async () => (await api.call('GET', '/api/me', { token })).body.roles?.map(({ name }: { name: string }) => name);
@@ -90,7 +105,8 @@ describe('changing a user (IM-63)', () => {
     ['the role of agents', { roles: ['agent-default'] }, 'body.roles[0]'],
     ['an unknown group', { add_groups: ['none'] }, 'body.add_groups'],
     ['a list that is none', { add_roles: 'dba' }, 'body.add_roles'],
-    ['a null list', { roles: null }, 'body.roles'],
+    ['lists that are all null, so not given', { roles: null, add_groups: null, rm_groups: null }, 'body'],
+    ['a null in a list', { roles: [null] }, 'body.roles[0]'],
     ['another Slack id', { slack_user_id: 'C123' }, 'body.slack_user_id'],
     ['a Slack id with a line break', { slack_user_id: 'U123\n' }, 'body.slack_user_id'],
     ['a Slack id without end', { slack_user_id: `U${'A'.repeat(5000)}` }, 'body.slack_user_id'],

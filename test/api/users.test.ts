@@ -54,6 +54,11 @@ describe('creating users (IM-62)', () => {
     expect([answer.status, answer.body.code, answer.body.hint]).toEqual([400, 'validation.failed', hint]);
   });
 
+  it('takes roles and groups that are null as not given (HT-48)', async () => {
+    const { status, body } = await create({ id: 'bare', roles: null, groups: null });
+    expect([status, body]).toMatchObject([201, { id: 'bare', roles: [], groups: [] }]);
+  });
+
   it('gives an id once, also when it belonged to a deleted user', async () => {
     await create({ id: 'gone' });
     await api.services.database.query(`update users set status = 'deleted' where id = 'gone'`);
