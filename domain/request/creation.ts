@@ -50,7 +50,7 @@ function pendingRequest(request: NewRequest, now: Instant): StoredRequest {
 }
 
 /** What every request begins with. */
-const untouched = {
+export const untouched = {
   version: 1,
   status: 'pending',
   passedBy: null,

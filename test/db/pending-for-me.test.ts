@@ -4,9 +4,9 @@ import { type Database, openDatabase } from '../../db/client.js';
 import { listRequests } from '../../db/request-list.js';
 import { listStates } from '../../db/request-state.js';
 import { judge } from '../../domain/request/judge.js';
+import { actorOf, builtinRole, role, user } from '../support/callers.js';
 import { createTestDatabase, type TestDatabase, testMacs } from '../support/postgres.js';
 import { storeRequest } from '../support/requests.js';
-import { actorOf, builtinRole, role, user } from '../support/stored-request.js';
 import { vouch } from '../support/vouch.js';
 
 const people = ['alice', 'bob', 'carol', 'dave'];

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { Origins } from '../../domain/caller.js';
 import { countsFor, grantBy, selectorTies, systemGrant, tieToRequester } from '../../domain/four-eyes.js';
 import { judge } from '../../domain/request/judge.js';
-import { actorOf, now, steps, storedRequest, type UserCaller, user, workflowSnapshot } from '../support/stored-request.js';
+import { actorOf, type UserCaller, user } from '../support/callers.js';
+import { now, steps, storedRequest, workflowSnapshot } from '../support/stored-request.js';
 
 const origins = (over: Partial<UserCaller['origins']>): UserCaller['origins'] => ({
   ...{ account: [], credential: [], groups: new Map(), roles: new Map() },

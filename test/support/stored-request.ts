@@ -1,8 +1,4 @@
-import type { Actor } from '../../domain/audit.js';
-import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
-import type { Caller, EffectiveRole, Ownership } from '../../domain/caller.js';
-import { noOrigins } from '../../domain/four-eyes.js';
-import type { Permission } from '../../domain/permission-table.js';
+import { untouched } from '../../domain/request/creation.js';
 import {
   type Decision,
   type Execution,
@@ -71,9 +67,8 @@ export function storedExecution(over: Partial<Execution> = {}): Execution {
 /** A pending request of `alice` on (app, production) that nobody has decided about. */
 export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest {
   return {
+    ...untouched,
     id: '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11',
-    version: 1,
-    status: 'pending',
     requester: 'alice',
     requesterRole: 'requester',
     database: 'app',
@@ -82,7 +77,6 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
     dialect: 'postgresql',
     detail: 'select 1',
     emergency: false,
-    passedBy: null,
     noResultStore: false,
     maxAffectedRows: null,
     searchPath: null,
@@ -90,30 +84,9 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
     policy: workflowSnapshot(),
     policyRevision: 'r1',
     approvalDigest: 'a'.repeat(64),
-    currentStep: 0,
-    fence: 0,
     createdAt: now - 60_000,
     updatedAt: now - 60_000,
     expiresAt: now + 86_340_000,
-    approvedAt: null,
-    dispatchBy: null,
-    dispatchedAt: null,
-    dispatchDeadline: null,
-    resolvedAt: null,
-    claimedBy: null,
-    cancelRequestedAt: null,
-    cancelledBy: null,
-    cancelReason: null,
-    cancelCause: null,
-    cancelledWhileLost: false,
-    lostReason: null,
-    failureReason: null,
-    decisions: [],
-    execution: null,
-    finishedExecutions: 0,
-    unresolved: [],
-    attempts: [],
-    broken: null,
     ...over,
   };
 }
@@ -121,24 +94,20 @@ export function storedRequest(over: Partial<StoredRequest> = {}): StoredRequest 
 /** A request in the given status, with the fields and rows that a real one has. From `approved` on every step is approved. */
 export function requestIn(status: Status, over: Partial<StoredRequest> = {}): StoredRequest {
   const base = storedRequest(over);
-  const approvedAt = now - 30_000;
-  const approved = {
-    status,
-    currentStep: base.policy?.steps.length ?? 0,
-    decisions: (base.policy?.steps ?? []).map((step, index) => approval(index, `approver-${index}`, step.approvers[0]!.selector)),
-    approvedAt,
-    resolvedAt: approvedAt,
-    dispatchBy: now + 7_170_000,
-  };
-  const dispatched = { ...approved, fence: 1, dispatchedAt: now - 20_000, dispatchDeadline: now + 280_000 };
+  return { ...base, status, ...partsIn(base)[status], ...over };
+}
+
+/** What a request in each status has beyond a pending one. */
+function partsIn(base: StoredRequest): Record<Status, Partial<StoredRequest>> {
+  const dispatched = { ...approvedParts(base), fence: 1, dispatchedAt: now - 20_000, dispatchDeadline: now + 280_000 };
   const claimed = { ...dispatched, dispatchDeadline: null };
   const ended = { ...claimed, resolvedAt: now - 1000, dispatchBy: now + 3_599_000 };
   const mutating = isMutating(base.operation);
   const running = storedExecution({ mutating, marker: mutating ? 'required' : 'none' });
   const lost: Execution = { ...running, status: 'failed', lost: true, unresolved: mutating, leaseExpiresAt: now - 1000 };
-  const parts: Record<Status, Partial<StoredRequest>> = {
+  return {
     pending: {},
-    approved,
+    approved: approvedParts(base),
     dispatched,
     running: { ...claimed, claimedBy: running.agentId, execution: running },
     executed: {
@@ -151,9 +120,9 @@ export function requestIn(status: Status, over: Partial<StoredRequest> = {}): St
       execution: { ...running, status: 'failed', outcome: 'rolled_back', submission: 'earlier' },
       finishedExecutions: 1,
     },
-    rejected: { status, resolvedAt: now - 1000 },
-    cancelled: { status, resolvedAt: now - 1000, cancelRequestedAt: now - 1000, cancelledBy: base.requester },
-    expired: { status, resolvedAt: now - 1000, expiresAt: now - 1000 },
+    rejected: { resolvedAt: now - 1000 },
+    cancelled: { resolvedAt: now - 1000, cancelRequestedAt: now - 1000, cancelledBy: base.requester },
+    expired: { resolvedAt: now - 1000, expiresAt: now - 1000 },
     execution_lost: {
       ...ended,
       lostReason: 'lost: no heartbeat since 2026-05-01T09:15:29.000Z',
@@ -161,7 +130,18 @@ export function requestIn(status: Status, over: Partial<StoredRequest> = {}): St
       unresolved: mutating ? [unresolvedAttempt(1, true)] : [],
     },
   };
-  return { ...base, ...parts[status], ...over };
+}
+
+function approvedParts({ policy }: StoredRequest): Partial<StoredRequest> {
+  const approvedAt = now - 30_000;
+  const steps = policy?.steps ?? [];
+  return {
+    currentStep: steps.length,
+    decisions: steps.map((step, index) => approval(index, `approver-${index}`, step.approvers[0]!.selector)),
+    approvedAt,
+    resolvedAt: approvedAt,
+    dispatchBy: now + 7_170_000,
+  };
 }
 
 export const approval = (step: number, userId: string, selector: string): Decision => ({
@@ -172,46 +152,4 @@ export const approval = (step: number, userId: string, selector: string): Decisi
   comment: null,
   at: now - 30_000,
   tokenId: null,
-});
-
-type Granted = Permission | `${Permission}:${Ownership}` | '*';
-
-/** A custom role. A permission without suffix is `own`; databases and environments have no limit unless one is given. */
-export function role(
-  name: string,
-  granted: readonly Granted[],
-  scope: Partial<Pick<EffectiveRole, 'databases' | 'environments'>> = {},
-): EffectiveRole {
-  const permissions = granted.map((text) => {
-    const [perm, ownership = text === '*' ? 'any' : 'own'] = text.split(':');
-    return { perm: perm as Permission | '*', ownership: ownership as Ownership };
-  });
-  return { name, permissions, databases: ['*'], environments: ['*'], ...scope };
-}
-
-export const builtinRole = (name: string): EffectiveRole => BUILTIN_ROLES.find((known) => known.name === name)!;
-
-export type UserCaller = Extract<Caller, { kind: 'user' }>;
-
-/** A user with the built-in role `requester` unless other roles are given. */
-export const user = (id: string, over: Partial<Pick<UserCaller, 'roles' | 'groups' | 'origins'>> = {}): UserCaller => ({
-  kind: 'user',
-  id,
-  roles: [builtinRole('requester')],
-  groups: [],
-  memberOf: over.groups ?? [],
-  origins: noOrigins,
-  tokenId: null,
-  ...over,
-});
-
-export const agent = (id: string): Caller => ({ kind: 'agent', id, tokenId: `token-of-${id}`, agentScopes: null });
-
-export const actorOf = (caller: Caller): Actor => ({
-  id: caller.id,
-  type: caller.kind,
-  tokenId: caller.tokenId,
-  peerIp: '10.0.0.9',
-  clientIp: '10.0.0.9',
-  clientIpSource: 'peer',
 });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Move } from '../../../domain/request/moves.js';
 import { type Execution, STATUSES, type Status, type StoredRequest } from '../../../domain/request/types.js';
-import { actorOf, agent, now, requestIn, storedExecution } from '../../support/stored-request.js';
+import { actorOf, agent } from '../../support/callers.js';
+import { now, requestIn, storedExecution } from '../../support/stored-request.js';
 import { ask, claim, result } from './moves.js';
 
 const foreign: Execution = storedExecution({ id: 'c0ffee00-0000-4000-8000-00000000ffff', fence: 1 });

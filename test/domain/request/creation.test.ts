@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createdRequest, decisionTrace } from '../../../domain/request/creation.js';
 import type { NewRequest } from '../../../domain/request/new-request.js';
 import { decideAutoApproval } from '../../../domain/workflow-policy.js';
-import { actorOf, now, storedRequest, user, workflowSnapshot } from '../../support/stored-request.js';
+import { actorOf, user } from '../../support/callers.js';
+import { now, storedRequest, workflowSnapshot } from '../../support/stored-request.js';
 
 const usual = { emergency: false, requireApproval: false, bounded: true };
 const input: NewRequest['input'] = {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { judge } from '../../../domain/request/judge.js';
-import { actorOf, approval, now, requestIn, steps, storedRequest, user, workflowSnapshot } from '../../support/stored-request.js';
+import { actorOf, user } from '../../support/callers.js';
+import { approval, now, requestIn, steps, storedRequest, workflowSnapshot } from '../../support/stored-request.js';
 import { approve, ask, cancel, reject } from './moves.js';
 
 const workflow = workflowSnapshot({ steps: steps('group:first', 'group:second') });

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { OPERATIONS, type Operation } from '../../../domain/policies.js';
 import { judge } from '../../../domain/request/judge.js';
 import { isMutating } from '../../../domain/request/types.js';
-import { now, requestIn, storedRequest, unresolvedAttempt, user } from '../../support/stored-request.js';
+import { user } from '../../support/callers.js';
+import { now, requestIn, storedRequest, unresolvedAttempt } from '../../support/stored-request.js';
 import { approve, ask, claim, facts, resume, tampered } from './moves.js';
 
 const alice = user('alice');

@@ -4,16 +4,14 @@ import { judge } from '../../../domain/request/judge.js';
 import type { Move } from '../../../domain/request/moves.js';
 import { type Outcome, STATUSES, type Status, type StoredRequest } from '../../../domain/request/types.js';
 import { clockOf } from '../../../domain/request/view.js';
+import { agent, builtinRole, user } from '../../support/callers.js';
 import {
-  agent,
-  builtinRole,
   now,
   requestIn,
   steps,
   storedExecution,
   storedRequest,
   unresolvedAttempt,
-  user,
   workflowSnapshot,
 } from '../../support/stored-request.js';
 import { approve, cancel, claim, facts, outcomeOf, ownerGone, reject, result, resume, tampered } from './moves.js';

@@ -4,14 +4,8 @@ import type { Move } from '../../../domain/request/moves.js';
 import type { Outcome } from '../../../domain/request/types.js';
 import { clockOf } from '../../../domain/request/view.js';
 import type { PolicySnapshot } from '../../../domain/workflow-policy.js';
-import {
-  builtinRole,
-  storedExecution,
-  storedRequest,
-  type UserCaller,
-  user,
-  workflowSnapshot,
-} from '../../support/stored-request.js';
+import { builtinRole, type UserCaller, user } from '../../support/callers.js';
+import { storedExecution, storedRequest, workflowSnapshot } from '../../support/stored-request.js';
 import { approve, cancel, claim, facts, ownerGone, reject, result, resume, tampered } from './moves.js';
 import type { World } from './world.js';
 

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { judge } from '../../../domain/request/judge.js';
 import type { Move } from '../../../domain/request/moves.js';
 import type { StoredRequest } from '../../../domain/request/types.js';
-import { now, requestIn, user } from '../../support/stored-request.js';
+import { user } from '../../support/callers.js';
+import { now, requestIn } from '../../support/stored-request.js';
 import { approve, ask, cancel, claim, eventsOf, reject, resume } from './moves.js';
 
 const alice = user('alice');

@@ -2,17 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../../domain/caller.js';
 import type { Move } from '../../../domain/request/moves.js';
 import { STATUSES, type StoredRequest } from '../../../domain/request/types.js';
-import {
-  agent,
-  approval,
-  builtinRole,
-  now,
-  requestIn,
-  role,
-  steps,
-  user,
-  workflowSnapshot,
-} from '../../support/stored-request.js';
+import { agent, builtinRole, role, user } from '../../support/callers.js';
+import { approval, now, requestIn, steps, workflowSnapshot } from '../../support/stored-request.js';
 import { approve, ask, cancel, reject, resume } from './moves.js';
 
 /** Whoever may come: `first`, `second` and `third` are the groups of the three steps, of which the second is the current one. */

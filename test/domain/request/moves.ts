@@ -3,7 +3,8 @@ import { judge } from '../../../domain/request/judge.js';
 import type { DispatchFacts, Move, ResumePolicy, Submission } from '../../../domain/request/moves.js';
 import type { Execution, Outcome, StoredRequest } from '../../../domain/request/types.js';
 import type { Verdict } from '../../../domain/request/verdict.js';
-import { actorOf, agent, now, storedExecution, user } from '../../support/stored-request.js';
+import { actorOf, agent, user } from '../../support/callers.js';
+import { now, storedExecution } from '../../support/stored-request.js';
 
 type Of<Kind extends Move['kind']> = Extract<Move, { kind: Kind }>;
 

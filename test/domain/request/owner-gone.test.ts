@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { judge } from '../../../domain/request/judge.js';
 import { STATUSES, type Status } from '../../../domain/request/types.js';
-import { now, requestIn, storedExecution, user } from '../../support/stored-request.js';
+import { user } from '../../support/callers.js';
+import { now, requestIn, storedExecution } from '../../support/stored-request.js';
 import { ask, cancel, eventsOf, ownerGone, result } from './moves.js';
 import { make, type World } from './world.js';
 

@@ -1,17 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../../domain/caller.js';
 import { mayMove, mayReadResult, maySee } from '../../../domain/request/relation.js';
-import {
-  agent,
-  approval,
-  builtinRole,
-  requestIn,
-  role,
-  steps,
-  storedRequest,
-  user,
-  workflowSnapshot,
-} from '../../support/stored-request.js';
+import { agent, builtinRole, role, user } from '../../support/callers.js';
+import { approval, requestIn, steps, storedRequest, workflowSnapshot } from '../../support/stored-request.js';
 
 const shared = ['group:team', 'role:auditor', 'user:sam'];
 const workflow = workflowSnapshot({ steps: steps('group:first', 'role:lead', 'user:last') });
