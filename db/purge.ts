@@ -4,11 +4,13 @@ import type { CleanedResult } from './result-cleaning.js';
 const over = `r.status in ('executed', 'failed', 'rejected', 'cancelled', 'expired', 'execution_lost')
   and r.updated_at <= clock_timestamp() - $1::int * interval '1 day'`;
 
-/** ST-20: purges up to `limit` requests without stored results, with all their rows. Returns how many. */
+const objects = 'select 1 from results s where s.request_id = r.id and s.object_key is not null';
+
+/** ST-20: purges up to `limit` requests without objects in a store, with all their rows. Returns how many. */
 export async function purgeRequests(tx: Transaction, days: number, limit: number): Promise<number> {
   const gone = await tx.query(
     `with gone as materialized (
-       select r.id from requests r where ${over} and not exists (select 1 from results s where s.request_id = r.id)
+       select r.id from requests r where ${over} and not exists (${objects})
        order by r.updated_at limit $2 for update skip locked
      ), news as (
        delete from outbox o using gone where o.request_id = gone.id
@@ -19,23 +21,22 @@ export async function purgeRequests(tx: Transaction, days: number, limit: number
   return gone.length;
 }
 
-/** Requests to purge whose stored results are all in this backend. */
-export async function listPurgeableWithResults(db: Queryable, days: number, backend: string, limit: number): Promise<string[]> {
+/** Requests to purge with objects that are all in this backend. */
+export async function listPurgeableWithObjects(db: Queryable, days: number, backend: string, limit: number): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
-    `select r.id from requests r where ${over} and exists (select 1 from results s where s.request_id = r.id)
-       and not exists (select 1 from results s where s.request_id = r.id and s.backend <> $2)
+    `select r.id from requests r where ${over} and exists (${objects}) and not exists (${objects} and s.backend <> $2)
      order by r.updated_at limit $3`,
     [days, backend, limit],
   );
   return rows.map(({ id }) => id);
 }
 
-/** Locks the request and returns some of its stored results; null if it must no longer be purged or another process holds it. */
+/** Locks the request and returns some of its objects; null if it must no longer be purged or another process holds it. */
 export async function lockPurgeable(tx: Transaction, days: number, id: string, limit: number): Promise<CleanedResult[] | null> {
   const held = await tx.query(`select 1 from requests r where ${over} and r.id = $2 for update skip locked`, [days, id]);
   if (held.length === 0) return null;
   return tx.query<CleanedResult>(
-    'select execution_id as "executionId", object_key as key from results where request_id = $1 limit $2',
+    'select execution_id as "executionId", object_key as key from results where request_id = $1 and object_key is not null limit $2',
     [id, limit],
   );
 }

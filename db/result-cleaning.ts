@@ -12,28 +12,42 @@ export interface CleanedResult {
   key: string;
 }
 
-/** Results of the backend that have expired, by their record or by the policy in force. */
-export async function listExpiredResults(
+/** The first results that have expired, by their record or by the policy in force. $1 = the pairs with their days, $2 = how many. */
+const expired = (which: string) =>
+  `with pairs as materialized (
+     select * from jsonb_to_recordset($1::jsonb) as p(database text, environment text, "retentionDays" integer)
+   ), expired as (
+     select s.* from pairs p cross join lateral (
+       select r.execution_id, r.object_key from results r
+       where r.database = p.database and r.environment = p.environment and ${which}
+         and r.stored_at <= clock_timestamp() - p."retentionDays" * interval '1 day'
+       order by r.stored_at limit $2) s
+     union
+     (select r.execution_id, r.object_key from results r where r.expires_at <= clock_timestamp() and ${which} order by r.expires_at limit $2)
+   )`;
+
+/** Expired results whose data is an object of the backend. */
+export async function listExpiredObjects(
   db: Queryable,
-  backend: string,
   pairs: readonly PairRetention[],
   limit: number,
+  backend: string,
 ): Promise<CleanedResult[]> {
   return db.query<CleanedResult>(
-    `with pairs as materialized (
-       select * from jsonb_to_recordset($1::jsonb) as p(database text, environment text, "retentionDays" integer)
-     ), over as (
-       select s.* from pairs p cross join lateral (
-         select r.execution_id, r.object_key from results r
-         where r.database = p.database and r.environment = p.environment and r.backend = $2
-           and r.stored_at <= clock_timestamp() - p."retentionDays" * interval '1 day'
-         order by r.stored_at limit $3) s
-       union
-       (select execution_id, object_key from results where expires_at <= clock_timestamp() and backend = $2 order by expires_at limit $3)
-     )
-     select execution_id as "executionId", object_key as key from over limit $3`,
-    [JSON.stringify(pairs), backend, limit],
+    `${expired('r.backend = $3')} select execution_id as "executionId", object_key as key from expired limit $2`,
+    [JSON.stringify(pairs), limit, backend],
   );
+}
+
+/** Deletes expired results whose data is in their row. Skips those that a purge deletes at the moment. Returns how many. */
+export async function deleteExpiredRows(db: Queryable, pairs: readonly PairRetention[], limit: number): Promise<number> {
+  const gone = await db.query(
+    `${expired('r.object_key is null')} delete from results where execution_id in (
+       select execution_id from results where execution_id in (select execution_id from expired limit $2) for update skip locked
+     ) returning execution_id`,
+    [JSON.stringify(pairs), limit],
+  );
+  return gone.length;
 }
 
 /** Call once the object is gone. */
@@ -41,11 +55,12 @@ export async function deleteResult(db: Queryable, executionId: string): Promise<
   await db.query('delete from results where execution_id = $1', [executionId]);
 }
 
-/** Which of these executions have a stored result on record. */
+/** Which of these executions have an object on record. One whose data is in the row has none, whatever lies in the store. */
 export async function listRecorded(db: Queryable, executionIds: readonly string[]): Promise<string[]> {
-  const rows = await db.query<{ execution_id: string }>('select execution_id from results where execution_id = any($1::uuid[])', [
-    executionIds,
-  ]);
+  const rows = await db.query<{ execution_id: string }>(
+    'select execution_id from results where execution_id = any($1::uuid[]) and object_key is not null',
+    [executionIds],
+  );
   return rows.map((row) => row.execution_id);
 }
 

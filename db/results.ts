@@ -4,25 +4,30 @@ import { at } from './row-types.js';
 export interface StoredResult {
   executionId: string;
   requestId: string;
-  backend: string;
-  key: string;
+  place: ResultPlace;
   length: number;
   sha256: string;
   validJson: boolean;
   retentionDays: number;
 }
 
-/** Records a stored object; call in the transaction that ends its run (RS-47, RS-48). */
+/** Where the data is (RS-63): an object in the store, or bytes in the row. */
+export type ResultPlace = { backend: string; key: string } | { data: Uint8Array };
+
+/** Records a result, with its data if that is small; call in the transaction that ends its run (RS-47, RS-48). */
 export function insertResult(tx: Transaction, result: StoredResult, now: number): void {
+  const { place } = result;
+  const [backend, key, data] = 'data' in place ? ['database', null, place.data] : [place.backend, place.key, null];
   tx.send(
-    `insert into results (execution_id, request_id, backend, object_key, content_length, sha256, valid_json, stored_at, retention_days, expires_at,
+    `insert into results (execution_id, request_id, backend, object_key, data, content_length, sha256, valid_json, stored_at, retention_days, expires_at,
        requester, database, environment, share_selectors)
-     select $1, r.id, $3, $4, $5, $6, $7, $8, $9, $10, r.requester, r.database, r.environment, r.share_selectors from requests r where r.id = $2`,
+     select $1, r.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, r.requester, r.database, r.environment, r.share_selectors from requests r where r.id = $2`,
     [
       result.executionId,
       result.requestId,
-      result.backend,
-      result.key,
+      backend,
+      key,
+      data,
       result.length,
       result.sha256,
       result.validJson,
@@ -81,7 +86,7 @@ export async function readRelay(
   return row?.piece;
 }
 
-/** A running or finished execution with the record of its result. */
+/** A running or finished execution with the record of its result, and its data where that is in the row. */
 export interface ExecutionResult {
   id: string;
   finished_at: number | null;
@@ -92,6 +97,8 @@ export interface ExecutionResult {
   result_kept: 'object' | 'empty' | 'relay' | null;
   backend: string | null;
   object_key: string | null;
+  /** Of a small result; null if the data is an object. */
+  data: Uint8Array | null;
   content_length: number | null;
   sha256: string | null;
   valid_json: boolean | null;
@@ -109,7 +116,7 @@ export async function findExecutionResult(
   // Two texts, because Postgres would plan one text with `$2 is null or …` anew each time.
   const [row] = await db.query<ExecutionResult>(
     `select e.id, e.finished_at, e.success, e.error_message, e.rows_affected::text as rows_affected, e.truncated, e.result_kept,
-       s.backend, s.object_key, s.content_length, s.sha256, s.valid_json, s.stored_at, s.expires_at as result_expires_at,
+       s.backend, s.object_key, s.data, s.content_length, s.sha256, s.valid_json, s.stored_at, s.expires_at as result_expires_at,
        (extract(epoch from clock_timestamp()) * 1000)::bigint as now
      from executions e left join results s on s.execution_id = e.id
      where e.request_id = $1 ${executionId === null ? '' : 'and e.id = $2'} order by e.fence desc limit 1`,

@@ -349,7 +349,7 @@ create table results (
   execution_id uuid not null,
   request_id uuid not null,
   backend text not null,
-  object_key text not null,
+  object_key text,
   content_length bigint not null,
   sha256 text not null,
   valid_json boolean not null,
@@ -360,8 +360,11 @@ create table results (
   database text not null,
   environment text not null,
   share_selectors text[] not null,
-  constraint results_pkey PRIMARY KEY (execution_id)
+  data bytea,
+  constraint results_pkey PRIMARY KEY (execution_id),
+  constraint results_place CHECK ((((object_key IS NULL) = (data IS NOT NULL)) AND ((backend = 'database'::text) = (data IS NOT NULL))))
 );
+alter table results alter column data set storage external;
 CREATE INDEX results_by_pair ON results (database, environment, stored_at DESC, execution_id);
 CREATE INDEX results_by_request ON results (request_id);
 CREATE INDEX results_by_requester ON results (requester, stored_at DESC, execution_id);

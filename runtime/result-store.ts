@@ -3,7 +3,7 @@ import type { Config } from '../config/types.js';
 import { outsideDatabaseWork } from '../db/call-limit.js';
 import { GatewayError, refusal } from '../domain/errors.js';
 
-/** Stores result texts. We create the keys, which are relative paths. Readers compare length and hash (RS-36). */
+/** Stores large result texts (RS-63). We create the keys, which are relative paths. Readers compare length and hash (RS-36). */
 export interface ResultStore {
   readonly backend: Config['resultStorage']['backend'];
   /** Durable once it resolves. A key is written once: other text under it is 409 (RS-50). */

@@ -1,6 +1,6 @@
 import type { Database } from '../db/client.js';
 import { latestGeneration } from '../db/generations.js';
-import { deleteResult, listExpiredResults } from '../db/result-cleaning.js';
+import { deleteExpiredRows, deleteResult, listExpiredObjects } from '../db/result-cleaning.js';
 import { listResultPairs } from '../db/result-list.js';
 import { resultPolicyOf } from '../domain/workflow-policy.js';
 import type { ResultStore } from '../runtime/result-store.js';
@@ -12,7 +12,7 @@ import { inRounds } from './rounds.js';
 const everyMs = 15 * 60_000;
 const batch = 500;
 
-/** Removes expired results: first the object, then its record (RS-60). */
+/** Removes expired results: those whose data is in the row at once, of the others first the object, then its record (RS-60). */
 export function createResultCleaner(options: {
   database: Database;
   results: ResultStore;
@@ -31,7 +31,9 @@ export function createResultCleaner(options: {
         ...pair,
         retentionDays: resultPolicyOf(policies, pair, resultTtlDays()).retentionDays,
       }));
-      const expired = await listExpiredResults(database, results.backend, pairs, batch);
+      // All of these go before the store is asked, which may be away (RS-63).
+      if ((await deleteExpiredRows(database, pairs, batch)) === batch) return true;
+      const expired = await listExpiredObjects(database, pairs, batch, results.backend);
       await removeEach(expired, async ({ executionId, key }) => {
         await results.remove(key);
         await deleteResult(database, executionId);

@@ -1,5 +1,5 @@
 import type { Database } from '../db/client.js';
-import { listPurgeableWithResults, lockPurgeable, purgeRequests, purgeTokens } from '../db/purge.js';
+import { listPurgeableWithObjects, lockPurgeable, purgeRequests, purgeTokens } from '../db/purge.js';
 import { deleteResult } from '../db/result-cleaning.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { Job } from './job.js';
@@ -10,7 +10,7 @@ const everyMs = 3_600_000;
 /** Rows per transaction (section 9 of the operations rules). */
 const batch = 1000;
 /** Requests with objects; each has its own transaction. */
-const batchWithResults = 100;
+const batchWithObjects = 100;
 /** Objects removed in parallel while the request is locked. */
 const objectsAtOnce = 20;
 
@@ -30,19 +30,19 @@ export function createPurge(options: {
       const days = requestTtlDays();
       const tokens = await purgeTokens(database, days, batch);
       const plain = await database.transaction((tx) => purgeRequests(tx, days, batch));
-      const others = await listPurgeableWithResults(database, days, results.backend, batchWithResults);
+      const others = await listPurgeableWithObjects(database, days, results.backend, batchWithObjects);
       let removed = 0;
       await removeEach(others, async (id) => {
-        removed += await purgeWithResults(database, results, days, id);
+        removed += await purgeWithObjects(database, results, days, id);
       });
-      // Requests whose objects were removed now have no results, so the next part purges them.
+      // The next part purges the requests whose objects were removed now.
       return tokens === batch || plain === batch || removed > 0;
     },
   });
 }
 
 /** Removes objects while the request is locked, so that it cannot run again meanwhile (RS-61). Returns how many. */
-async function purgeWithResults(database: Database, results: ResultStore, days: number, id: string): Promise<number> {
+async function purgeWithObjects(database: Database, results: ResultStore, days: number, id: string): Promise<number> {
   return database.transaction(async (tx) => {
     const stored = await lockPurgeable(tx, days, id, objectsAtOnce);
     if (stored === null) return 0;

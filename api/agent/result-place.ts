@@ -1,6 +1,7 @@
+import { sha256Hex } from '../../crypto/hash.js';
 import type { Transaction } from '../../db/client.js';
 import type { FoundExecution } from '../../db/executions.js';
-import { insertRelay, insertResult } from '../../db/results.js';
+import { insertRelay, insertResult, type ResultPlace } from '../../db/results.js';
 import { refusal } from '../../domain/errors.js';
 import { isJsonText } from '../../lib/json/scan.js';
 import { type PutObject, reachResults } from '../../runtime/result-store.js';
@@ -13,9 +14,9 @@ import type { Submitted } from './submission.js';
 export interface Placed {
   execution: FoundExecution;
   submitted: Submitted;
-  /** RS-43. */
+  /** RS-43; `object` is what is stored, wherever that is (RS-63). */
   kept: 'object' | 'empty' | 'relay';
-  /** The object's name in the store. */
+  /** The name of an object in the store. */
   key: string;
   validJson: boolean;
   retentionDays: number;
@@ -36,13 +37,20 @@ export function placeOf(services: Services, generation: Generation, execution: F
   };
 }
 
-/** Stores the data as an object. Null if it is not to be stored, or cannot be of the execution's one accepted result. */
-export async function keepObject(services: Services, { execution, submitted, kept, key }: Placed): Promise<PutObject | null> {
+type KeptData = PutObject & { place: ResultPlace };
+
+/** Larger data is an object in the result store. Smaller data is in the row, which spares the move files and their waits for the disk (RS-63). */
+const maxRowBytes = 65_536;
+
+/** Puts large data into the store; small data waits for its row. Null if it is not to be stored, or cannot be of the execution's one accepted result. */
+export async function keepData(services: Services, { execution, submitted, kept, key }: Placed): Promise<KeptData | null> {
   const { data } = submitted;
   const awaited = execution.submission === null && execution.fence === execution.newestFence;
   if (kept !== 'object' || data === null || !awaited) return null;
+  if (data.length <= maxRowBytes) return { place: { data }, length: data.length, sha256: sha256Hex(data), existed: false };
   try {
-    return await reachResults(services, () => services.results.put(key, data));
+    const object = await reachResults(services, () => services.results.put(key, data));
+    return { place: { backend: services.results.backend, key }, ...object };
   } catch (error) {
     services.metrics.resultStorage.inc({ status: 'failed' });
     throw error;
@@ -50,16 +58,15 @@ export async function keepObject(services: Services, { execution, submitted, kep
 }
 
 /** The cleaner removes orphans under the request's lock (RS-49), so an object that is found under it stays. */
-export async function recordObject(
+export async function recordResult(
   tx: Transaction,
   services: Services,
-  { execution, object, key, validJson, retentionDays }: Placed & { object: PutObject },
+  { execution, data: { existed, ...data }, key, validJson, retentionDays }: Placed & { data: KeptData },
   now: number,
 ): Promise<void> {
-  if (object.existed && !(await reachResults(services, () => services.results.has(key)))) throw lostMeanwhile();
+  if (existed && !(await reachResults(services, () => services.results.has(key)))) throw lostMeanwhile();
   const { id: executionId, requestId } = execution;
-  const { backend } = services.results;
-  insertResult(tx, { executionId, requestId, backend, key, ...object, validJson, retentionDays }, now);
+  insertResult(tx, { executionId, requestId, ...data, validJson, retentionDays }, now);
 }
 
 /** The agent repeats its submission, and the object is written anew. */

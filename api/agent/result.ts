@@ -10,10 +10,10 @@ import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
 import { commitMove } from '../requests/decide.js';
 import { agentOf } from './caller.js';
-import { keepObject, type Placed, placeOf, recordObject, relay } from './result-place.js';
+import { keepData, type Placed, placeOf, recordResult, relay } from './result-place.js';
 import { type ResultBody, type ResultCall, readSubmission, replaceTooLarge, type Submitted } from './submission.js';
 
-/** `POST /api/agent/jobs/{execution id}/result` in the order of AG-42; the data is durable before the request is finished (RS-48). */
+/** `POST /api/agent/jobs/{execution id}/result` in the order of AG-42; the data is durable when the request is finished (RS-48). */
 export async function submitResult(call: ResultCall, services: Services) {
   const execution = await ownExecution(call, services);
   const told = call.body.marker_mismatches?.length ?? 0;
@@ -49,7 +49,7 @@ async function ownExecution(call: Pick<ResultCall, 'params' | 'caller'>, service
   return execution;
 }
 
-/** The object is durable before the transaction; a record of it, or the relay, is part of the transaction. */
+/** An object is durable before the transaction. Its record, or small data itself, or the relay, is part of the transaction. */
 async function keepAndMove(
   call: Omit<ResultCall, 'body'>,
   services: Services,
@@ -58,13 +58,13 @@ async function keepAndMove(
 ): Promise<Moved> {
   const placed = placeOf(services, call.generation, execution, submitted);
   const submission = { ...submitted.submission, kept: placed.kept };
-  const object = await keepObject(services, placed);
+  const data = await keepData(services, placed);
   const moved = await commitMove(services, async (tx) => {
     const done = await moveByResult(tx, call, execution, submission);
     if (done.refusal !== null || !done.changed) return done;
     // What the agent says it found applied was not believed (HD-41): the data is of no attempt.
     if (done.after.execution?.outcome !== submission.outcome) return done;
-    if (object !== null) await recordObject(tx, services, { ...placed, object }, done.now);
+    if (data !== null) await recordResult(tx, services, { ...placed, data }, done.now);
     if (placed.kept === 'relay') relay(tx, services, placed, done.now);
     return done;
   });

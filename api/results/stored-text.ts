@@ -8,8 +8,8 @@ import type { JsonChunk } from '../http/reply.js';
 /** Smaller results are held in memory while they are checked. Larger ones are read twice, so no reader holds more than this (RS-I8). */
 const heldBytes = 1024 * 1024;
 
-/** An object that is known to be recorded. */
-type Recorded = Pick<ExecutionResult, 'id' | 'backend' | 'object_key' | 'content_length' | 'sha256' | 'valid_json'>;
+/** A result that is known to be recorded. */
+type Recorded = Pick<ExecutionResult, 'id' | 'backend' | 'object_key' | 'data' | 'content_length' | 'sha256' | 'valid_json'>;
 
 /** The stored text as JSON: passed through, or encoded as a JSON string (RS-10, RS-11). Compared with what was recorded before it is sent (RS-36). */
 export async function storedText(services: Services, recorded: Recorded): Promise<JsonChunk> {
@@ -20,7 +20,7 @@ export async function storedText(services: Services, recorded: Recorded): Promis
   return { bytes: stringBytes, read: () => asJsonString(pieces(services, recorded)) };
 }
 
-/** Throws if the object is missing or differs from its record: a bug, which the log names. */
+/** Throws if the data is missing or differs from its record: a bug, which the log names. */
 async function check(services: Services, recorded: Recorded): Promise<{ held: Uint8Array | null; stringBytes: number }> {
   const { content_length: length, sha256, valid_json: isJson } = recorded;
   const holds = (length ?? 0) <= heldBytes;
@@ -54,7 +54,8 @@ async function* count(pieces: AsyncIterable<Uint8Array>, see: (piece: Uint8Array
 }
 
 /** A missing object yields nothing, so its length and hash do not match the record. */
-async function* pieces({ results }: Services, { backend, object_key: key }: Recorded): AsyncGenerator<Uint8Array> {
+async function* pieces({ results }: Services, { backend, object_key: key, data }: Recorded): AsyncGenerator<Uint8Array> {
+  if (data !== null) yield data;
   const found = key === null || backend !== results.backend ? null : await results.read(key);
   if (found !== null) yield* found;
 }

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { rename, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApi } from '../support/api.js';
 import { type Agent, type AgentCalls, type Body, coded, startAgentApi } from './agent-calls.js';
@@ -382,18 +380,4 @@ describe('the form of what was submitted (AG-50a, RS-54)', () => {
     await agent.submit(executionId, { success: true, result_data: 'three rows' });
     expect((await calls.content(calls.requester, id)).body.result_data).toBe('three rows');
   });
-});
-
-it('is 503 while results cannot be stored; nothing changes, and the retry is accepted (AG-48)', async () => {
-  const { id, executionId } = await started();
-  const results = join(api.stateDir, 'results');
-  await rename(results, `${results}-away`);
-  await writeFile(results, 'no directory');
-  const body = { success: true, result_data: '{"kept":true}' };
-  const refused = await agent.submit(executionId, body);
-  await rename(`${results}`, `${results}-file`);
-  await rename(`${results}-away`, results);
-  expect(coded(refused)).toEqual([503, 'service.unavailable']);
-  expect(await calls.statusOf(id)).toBe('running');
-  expect((await agent.submit(executionId, body)).body.status).toBe('executed');
 });

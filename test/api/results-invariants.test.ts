@@ -6,6 +6,7 @@ import type { Answer, TestApi } from '../support/api.js';
 import { ownerAndApprover, startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import { type CreationOver, type GatewayCalls, gatewayCalls, type Run } from './gateway-calls.js';
+import { large } from './large-result.js';
 
 let api: TestApi;
 let other: TestApi;
@@ -149,8 +150,11 @@ describe('RS-I6: what is not to be stored', () => {
   });
 
   it('the looks of this test would find it if it were stored', async () => {
-    await calls.run(owner, {}, { success: true, result_data: rows });
+    await calls.run(owner, {}, { success: true, result_data: large(rows) });
     expect(await fileWith(api.stateDir, secret)).toContain('/results/');
+    expect(await tablesWith(secret)).toEqual([]);
+    await calls.run(owner, {}, { success: true, result_data: rows });
+    expect(await tablesWith(secret)).toEqual(['results']);
     await calls.run(owner, { detail: `select '${secret}'` }, { success: true, result_data: data });
     expect(await tablesWith(secret)).toContain('requests');
   });

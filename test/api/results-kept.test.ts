@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApi } from '../support/api.js';
 import { startCalls } from './calls-api.js';
 import type { GatewayCalls } from './gateway-calls.js';
+import { large } from './large-result.js';
 
 let api: TestApi;
 let calls: GatewayCalls;
@@ -17,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.close());
 
-const data = '{"rows":[{"n":1}]}';
+const data = large('{"rows":[{"n":1}]}');
 
 describe('the results of a user who goes', () => {
   it.each([

@@ -5,6 +5,7 @@ import type { Person, TestApi } from '../support/api.js';
 import { startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { large } from './large-result.js';
 import { reach } from './reach-status.js';
 
 let api: TestApi;
@@ -229,12 +230,12 @@ describe('stored content (RS-31, RS-33, RS-36, RS-38, RS-39, RS-40)', () => {
 
   it('is 500 without a reason when the stored object is changed or missing, and the log says so (RS-36, HT-94)', async () => {
     const damages = [
-      (path: string) => writeFile(path, rows.replace('3', '4')),
-      (path: string) => writeFile(path, rows.slice(1)),
+      (path: string) => writeFile(path, large(rows).replace('3', '4')),
+      (path: string) => writeFile(path, large(rows).slice(1)),
       (path: string) => rm(path),
     ];
     for (const damage of damages) {
-      const { id, executionId } = await calls.run(owner(), {}, { success: true, result_data: rows });
+      const { id, executionId } = await calls.run(owner(), {}, { success: true, result_data: large(rows) });
       const [stored] = await calls.sql<{ object_key: string }>('select object_key from results where execution_id = $1', [
         executionId,
       ]);

@@ -5,6 +5,7 @@ import { type S3Config, s3Client, s3Storage, s3Toml } from '../support/s3.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { large } from './large-result.js';
 
 const s3 = await s3Storage(import.meta.url);
 
@@ -27,9 +28,10 @@ describe.skipIf(s3 === null)('results in S3', () => {
     await proxy?.close();
   });
 
-  const rows = '{"rows":[{"id":9007199254740993,"a":1,"a":2}],"truncated":false}';
+  const small = '{"rows":[{"id":9007199254740993,"a":1,"a":2}],"truncated":false}';
+  const rows = large(small);
 
-  it('come back byte for byte, small, large and as text that is no JSON (RS-10, RS-11)', async () => {
+  it('come back byte for byte, also from several pieces and as text that is no JSON (RS-10, RS-11)', async () => {
     for (const data of [rows, JSON.stringify(['é'.repeat(2_000_000)])]) {
       const { id, executionId } = await calls.run(owner, {}, { success: true, result_data: data });
       for (const answer of [await calls.content(owner, id), await calls.stream(owner, id)])
@@ -39,8 +41,9 @@ describe.skipIf(s3 === null)('results in S3', () => {
       ]);
       expect(record).toEqual({ backend: 's3', object_key: `${id}/${executionId}`, content_length: Buffer.byteLength(data) });
     }
-    const { id } = await calls.run(owner, {}, { success: true, result_data: 'no json' });
-    expect((await calls.content(owner, id)).body.result_data).toBe('no json');
+    const text = 'no json'.repeat(10_000);
+    const { id } = await calls.run(owner, {}, { success: true, result_data: text });
+    expect((await calls.content(owner, id)).body.result_data).toBe(text);
   });
 
   it('are 503 while the store is away, at submission too, and ready says so; then all goes on (RS-37, OP-10)', async () => {
@@ -61,6 +64,20 @@ describe.skipIf(s3 === null)('results in S3', () => {
     expect(api.logged.some((line) => line.includes(config.secretAccessKey!))).toBe(false);
   }, 40_000);
 
+  it('are stored and read as ever while the store is away if they are small (RS-63)', async () => {
+    const before = await calls.run(owner, {}, { success: true, result_data: small });
+    proxy.cut();
+    const during = await calls.run(owner, {}, { success: true, result_data: small });
+    for (const { id } of [before, during])
+      for (const answer of [await calls.content(owner, id), await calls.stream(owner, id)])
+        expect(answer.text.endsWith(`"result_data":${small}}`)).toBe(true);
+    expect((await api.call('GET', '/ready')).body.checks.result_storage).toBe('unavailable');
+    proxy.heal();
+    expect(await calls.sql('select backend, object_key from results where request_id = $1', [during.id])).toEqual([
+      { backend: 'database', object_key: null },
+    ]);
+  }, 40_000);
+
   it('are 500 when an object is changed or missing (RS-36)', async () => {
     const damages = [
       (Key: string) => new PutObjectCommand({ Bucket: config.bucket, Key, Body: rows.replace('3', '4') }),
@@ -77,10 +94,10 @@ describe.skipIf(s3 === null)('results in S3', () => {
     const id = await calls.created(owner, { environment: 'staging' });
     const { executionId } = await calls.claimed(id);
     const Key = `${config.prefix}/${id}/${executionId}`;
-    await s3Client(config).send(new PutObjectCommand({ Bucket: config.bucket, Key, Body: '"first"' }));
-    const other = await calls.submit(executionId, { success: true, result_data: '"second"' });
+    await s3Client(config).send(new PutObjectCommand({ Bucket: config.bucket, Key, Body: large('"first"') }));
+    const other = await calls.submit(executionId, { success: true, result_data: large('"second"') });
     expect([other.status, other.body.code]).toEqual([409, 'execution.conflict']);
-    expect((await calls.submit(executionId, { success: true, result_data: '"first"' })).status).toBe(200);
+    expect((await calls.submit(executionId, { success: true, result_data: large('"first"') })).status).toBe(200);
     expect((await calls.content(owner, id)).body.result_data).toBe('first');
   });
 

@@ -285,7 +285,8 @@ describe('objects without a record (RS-49)', () => {
       cleaning = toEnd(orphans());
       await eventually(async () => (await database.query(lockWaits)).length > 0);
       const object = { length: record!.content_length, sha256: record!.sha256, validJson: true, retentionDays: 30 };
-      insertResult(tx, { executionId, requestId: id, backend: 'local', key, ...object }, Date.now());
+      const place = { backend: 'local', key };
+      insertResult(tx, { executionId, requestId: id, place, ...object }, Date.now());
     });
     await cleaning;
     expect(await keys()).toEqual([key]);

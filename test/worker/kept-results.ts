@@ -1,5 +1,6 @@
+import { sha256Hex } from '../../crypto/hash.js';
 import type { Database } from '../../db/client.js';
-import { insertResult } from '../../db/results.js';
+import { insertResult, type ResultPlace } from '../../db/results.js';
 import type { ResultStore } from '../../runtime/result-store.js';
 import type { Job } from '../../worker/job.js';
 import { claim, finish, storeRequest } from '../support/requests.js';
@@ -12,17 +13,39 @@ export interface Kept {
   key: string;
 }
 
-/** An executed request with its result in the store, kept since `agoMs`. */
+/** An executed request with its result as an object in the store, kept since `agoMs`. */
 export async function keepResult(database: Database, results: ResultStore, agoMs = 0, retentionDays = 30): Promise<Kept> {
+  const run = await execute(database);
+  const { existed: _, ...object } = await results.put(run.key, data);
+  await record(database, run, { place: { backend: results.backend, key: run.key }, ...object }, { agoMs, retentionDays });
+  return run;
+}
+
+/** The same with the data in the row; nothing lies under the key. */
+export async function keepInRow(database: Database, agoMs = 0, retentionDays = 30): Promise<Kept> {
+  const run = await execute(database);
+  const stored = { place: { data }, length: data.length, sha256: sha256Hex(data) };
+  await record(database, run, stored, { agoMs, retentionDays });
+  return run;
+}
+
+const data = Buffer.from('{"rows":[]}');
+
+async function execute(database: Database): Promise<Kept> {
   const id = await storeRequest(database, { dispatched: true });
   const executionId = await claim(database, id);
   await finish(database, id, executionId);
-  const key = `${id}/${executionId}`;
-  const { existed: _, ...object } = await results.put(key, Buffer.from('{"rows":[]}'));
-  const { backend } = results;
-  const record = { executionId, requestId: id, backend, key, ...object, validJson: true, retentionDays };
-  await database.transaction(async (tx) => insertResult(tx, record, Date.now() - agoMs));
-  return { id, executionId, key };
+  return { id, executionId, key: `${id}/${executionId}` };
+}
+
+async function record(
+  database: Database,
+  { id: requestId, executionId }: Kept,
+  stored: { place: ResultPlace; length: number; sha256: string },
+  { agoMs, retentionDays }: { agoMs: number; retentionDays: number },
+): Promise<void> {
+  const result = { executionId, requestId, ...stored, validJson: true, retentionDays };
+  await database.transaction(async (tx) => insertResult(tx, result, Date.now() - agoMs));
 }
 
 /** Lets a request have changed last so many days earlier. */
