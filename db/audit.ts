@@ -12,8 +12,11 @@ export async function insertAuditEvents(
   await tx.query(`with ${auditInsert('$1')} select 1`, [auditRows(drafts, subject)]);
 }
 
-/** The same as part of a larger statement: `audited as (insert …)`. The parameter holds the result of `auditRows`. */
-export function auditInsert(parameter: string): string {
+/**
+ * The same as part of a larger statement: `audited as (insert …)`. The parameter holds the result of `auditRows`; nothing is written unless `guard`, a
+ * part before it, has a row.
+ */
+export function auditInsert(parameter: string, guard: string | null = null): string {
   return `audited as (
     insert into audit_events (id, event_type, event_category, outcome, actor_id, actor_type, resource_type, resource_id,
       peer_ip, client_ip, client_ip_source, request_id, operation, database_name, environment, detail_fingerprint, detail_raw, reason, metadata_json)
@@ -22,7 +25,7 @@ export function auditInsert(parameter: string): string {
     from jsonb_to_recordset(${parameter}::jsonb) as event(id uuid, event_type text, event_category text, outcome text, actor_id text,
       actor_type text, resource_type text, resource_id text, peer_ip text, client_ip text, client_ip_source text, request_id uuid, operation text,
       database_name text, environment text, detail_fingerprint text, detail_raw text, reason text, metadata_json text, place bigint)
-    order by place
+    ${guard === null ? '' : `where exists (select from ${guard})`} order by place
   )`;
 }
 
@@ -36,16 +39,22 @@ const describesDetail = new Set([
   'preflight.attempted',
 ]);
 
-/** Rows for `auditInsert`, as JSON text. */
-export const auditRows = (drafts: readonly AuditDraft[], subject: AuditSubject | null): string =>
-  auditRowsOf(drafts.map((draft) => ({ draft, subject })));
+/** Rows for `auditInsert`, as JSON text; the first event gets the id `firstId`. */
+export const auditRows = (drafts: readonly AuditDraft[], subject: AuditSubject | null, firstId?: string): string =>
+  auditRowsOf(
+    drafts.map((draft) => ({ draft, subject })),
+    firstId,
+  );
 
 /** The same for events of different requests. */
-export function auditRowsOf(events: readonly { draft: AuditDraft; subject: AuditSubject | null }[]): string {
+export function auditRowsOf(
+  events: readonly { draft: AuditDraft; subject: AuditSubject | null }[],
+  firstId: string = randomUUID(),
+): string {
   return JSON.stringify(
     events.map(({ draft, subject }, place) => ({
       place,
-      id: randomUUID(),
+      id: place === 0 ? firstId : randomUUID(),
       event_type: draft.type,
       event_category: auditCategory[draft.type],
       outcome: draft.outcome,

@@ -4,7 +4,7 @@ import { GatewayError } from '../domain/errors.js';
 import { databaseWithin, remainingMs } from './call-limit.js';
 import { isUnreachable, sqlState } from './errors.js';
 import { openPool, type PoolOptions } from './pool.js';
-import { beginNamed, hasCommitted, type TransactionName } from './transaction-name.js';
+import { beginNamed, hasCommitted, hasWritten, type TransactionName } from './transaction-name.js';
 
 /** Callers declare the row type with each query. Instants are milliseconds since the epoch. */
 export interface Queryable {
@@ -27,7 +27,19 @@ export interface Transaction extends Vouched {
   wake(...topics: string[]): void;
 }
 
+/** A writing statement that commits by itself. It answers in `done` whether it found what it needs, 1 or 0; with 0 it has written nothing. */
+export interface SingleWrite {
+  text: string;
+  values: readonly unknown[];
+  /** Topics to notify after the commit. */
+  topics: readonly string[];
+  /** An audit event that the statement writes: after a lost answer it proves the commit. */
+  eventId: string;
+}
+
 export interface Database extends Vouched {
+  /** Whether the statement wrote. False also after a deadlock or serialisation failure; an unreachable server is 503. */
+  writeOnce(write: SingleWrite): Promise<boolean>;
   /** Runs `work` in one transaction. Repeats it after a deadlock or serialisation failure; an unreachable server is 503. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   readonly pool: pg.Pool;
@@ -57,6 +69,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       return present(options.macs);
     },
     query: (text, values) => limited((client) => run(client, text, values)),
+    writeOnce: (write) => writeOnce(limited, write, options),
     transaction: (work) => transaction(limited, work, options),
     close: () => pool.end(),
   };
@@ -100,6 +113,26 @@ interface OpenTransaction {
   /** Null until COMMIT is sent. */
   name: TransactionName | null;
   result: unknown;
+}
+
+async function writeOnce(
+  limited: Limited,
+  { text, values, topics, eventId }: SingleWrite,
+  options: DatabaseOptions,
+): Promise<boolean> {
+  const write = (client: pg.PoolClient) => run<{ done: number }>(client, text, values);
+  const done = await limited(write).then(
+    ([row]) => row?.done === 1,
+    async (error: unknown) => {
+      if (retryable.has(sqlState(error) ?? '')) return false;
+      if (!isUnavailable(error)) throw error;
+      // The answer may be lost although the statement has committed.
+      if (!(await limited((client) => hasWritten(client, eventId)))) throw error;
+      return true;
+    },
+  );
+  if (done && topics.length > 0) options.onWake?.([...topics]);
+  return done;
 }
 
 async function transaction<T>(

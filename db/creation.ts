@@ -7,7 +7,7 @@ import { auditInsert, auditRows } from './audit.js';
 import type { Queryable, Transaction } from './client.js';
 import { dryRunInsert } from './dry-run-jobs.js';
 import { lockPair } from './migration-pairs.js';
-import { stateColumns } from './move.js';
+import { stateColumns } from './move-write.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
 import { type Parameters, parameters } from './parameters.js';
@@ -56,9 +56,9 @@ export async function insertRequest(tx: Transaction, request: NewRequest, now: n
   const columns = { ...requestColumns(request, stored, tx.macs), dispatch_busy_ms: pairBusyMs };
   const values = Object.values(columns).map(p.add).join(', ');
   const inserts = [
-    `created as (insert into requests (${Object.keys(columns).join(', ')}) values (${values}))`,
+    `created as (insert into requests (${Object.keys(columns).join(', ')}) values (${values}) returning id)`,
     auditInsert(p.add(auditRows(events, subject))),
-    newsInsert(p, id, stored),
+    newsInsert(p, stored),
     contextInsert({ request: id, context: p.add(contextValue(request.context)) }),
   ];
   const explained = request.explain.length > 0;
@@ -69,9 +69,9 @@ export async function insertRequest(tx: Transaction, request: NewRequest, now: n
   return stored;
 }
 
-function newsInsert(p: Parameters, id: string, stored: StoredRequest): string {
+function newsInsert(p: Parameters, stored: StoredRequest): string {
   return outboxInsert({
-    request: id,
+    guard: 'created',
     version: '1',
     signal: "'change'",
     actor: p.add(stored.requester),

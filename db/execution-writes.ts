@@ -12,7 +12,7 @@ export interface NewClaim {
 }
 
 /** Part of a claim's one writing statement: the execution row. */
-export function claimInsert({ p, request, now }: MoveStatement, execution: Execution, claim: NewClaim): string {
+export function claimInsert({ p, now }: MoveStatement, execution: Execution, claim: NewClaim): string {
   const columns: Record<string, unknown> = {
     id: execution.id,
     fence: execution.fence,
@@ -30,7 +30,7 @@ export function claimInsert({ p, request, now }: MoveStatement, execution: Execu
     created_at: at(now),
   };
   const values = Object.values(columns).map(p.add).join(', ');
-  return `claimed as (insert into executions (request_id, ${Object.keys(columns).join(', ')}) values (${request}, ${values}))`;
+  return `claimed as (insert into executions (request_id, ${Object.keys(columns).join(', ')}) select id, ${values} from allowed)`;
 }
 
 /** Part of a move's one writing statement: the changes to one execution, and the earlier fences that it settles (AG-57, AG-59). */
@@ -39,7 +39,7 @@ export function executionUpdate(
   { id, set, end }: NonNullable<Change['execution']>,
   settled: readonly number[],
 ): string {
-  const { p, now } = statement;
+  const { p, request, now } = statement;
   const columns: Record<string, unknown> = { ...set };
   if (end !== null) {
     Object.assign(columns, {
@@ -55,7 +55,7 @@ export function executionUpdate(
   const sets = Object.entries(columns).map(([column, value]) => `${column} = ${p.add(value)}`);
   // A late result does not change when the execution was lost.
   if (end !== null) sets.push(`finished_at = coalesce(finished_at, ${p.add(at(now))})`);
-  const own = `ended as (update executions set ${sets.join(', ')} where id = ${p.add(id)})`;
+  const own = `ended as (update executions set ${sets.join(', ')} where id = ${p.add(id)} and request_id = ${request})`;
   const earlier = settled.length === 0 ? [] : [settledUpdate(statement, settled, id)];
   return [own, ...earlier].join(', ');
 }

@@ -4,7 +4,8 @@ import { viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRowsOf } from './audit.js';
 import type { Transaction } from './client.js';
 import { dryRunEndOfMany } from './dry-run-jobs.js';
-import { apply, stateColumns, subjectOf, wakeWaiters } from './move.js';
+import { apply } from './move.js';
+import { stateColumns, subjectOf, waitersOf } from './move-write.js';
 import { topic } from './notifications.js';
 import { yieldingInsert } from './outbox.js';
 import { parameters } from './parameters.js';
@@ -88,7 +89,7 @@ async function write(tx: Transaction, judged: readonly Judged[]): Promise<void> 
     dryRunEndOfMany(p, judged.map(outlineOf)),
   ];
   await tx.query(`with ${texts.join(', ')} select 1`, p.values);
-  for (const { after } of judged) wakeWaiters(tx, after);
+  for (const { after } of judged) tx.wake(...waitersOf(after));
 }
 
 const newsOf = ({ after, change, now }: Judged) => ({

@@ -1,8 +1,22 @@
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import type { Decision, Execution, StoredRequest } from '../domain/request/types.js';
-import type { Queryable, Transaction } from './client.js';
+import type { Queryable, Transaction, Vouched } from './client.js';
 import { dispatchEnd } from './migration-pairs.js';
 import { brokenPart, keyCheckColumn, requireCurrentKey, type StoredCodes } from './vouching.js';
+
+/** SQL of one JSON value about request `r`, and the values of its parameters, which begin at $2. */
+export interface FactsQuery {
+  sql: string;
+  values: readonly unknown[];
+}
+
+/** A request as a move found it, with its facts and Postgres's instant. `rowVersion` changes with every write of its row. */
+export interface FoundState<Facts> {
+  request: StoredRequest;
+  now: number;
+  facts: Facts;
+  rowVersion: string;
+}
 
 type Row = Omit<StoredRequest, 'decisions' | 'execution' | 'finishedExecutions' | 'unresolved' | 'attempts' | 'broken'> & {
   now: number;
@@ -12,6 +26,7 @@ type Row = Omit<StoredRequest, 'decisions' | 'execution' | 'finishedExecutions' 
   decisions: (Decision & { id: string; mac: string | null })[];
   executions: Execution[];
 };
+type MoveRow = Row & { facts: unknown; rowVersion: string };
 
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 
@@ -50,10 +65,13 @@ export async function listStates(tx: Transaction, ids: readonly string[]): Promi
   return rows.map((row) => ({ request: lookedAt(row, tx.macs), now: row.now }));
 }
 
-/** A locked request, including which part of it was changed outside the gateway. */
-async function readState(tx: Transaction, id: string): Promise<{ request: StoredRequest; now: number } | undefined> {
-  const [row] = await tx.query<Row>(`${texts('')} where r.id = $1`, [id]);
-  return row && { request: lookedAt(row, tx.macs), now: row.now };
+/** A request for a move, including which part of it was changed outside the gateway; undefined if the id is not stored. */
+export async function readState<Facts>(db: Vouched, id: string, facts?: FactsQuery): Promise<FoundState<Facts> | undefined> {
+  const further = `, r.xmin::text as "rowVersion", ${facts?.sql ?? 'null'} as facts`;
+  const [row] = await db.query<MoveRow>(`${texts(further)} where r.id = $1`, [id, ...(facts?.values ?? [])]);
+  if (row === undefined) return undefined;
+  const { facts: found, rowVersion, ...state } = row;
+  return { request: lookedAt(state, db.macs), now: state.now, facts: found as Facts, rowVersion };
 }
 
 /** Locks a user's open requests in order of id (architecture section 3); `bytes` is the length of each text. */
@@ -69,16 +87,16 @@ export function lockOpenOf(tx: Transaction, owner: string): Promise<{ id: string
  * Locks the row, with `lockExecution` also its running execution, then reads them: all that is read, `now` included, is from after any wait for a lock
  * (architecture section 3).
  */
-export async function lockState(
+export async function lockState<Facts>(
   tx: Transaction,
   id: string,
-  { lockExecution = false }: { lockExecution?: boolean } = {},
-): Promise<{ request: StoredRequest; now: number } | undefined> {
+  { lockExecution = false, facts }: { lockExecution?: boolean; facts?: FactsQuery },
+): Promise<FoundState<Facts> | undefined> {
   // Sent together. Postgres starts each once the one before it holds its lock.
   const locks = [tx.query('select 1 from requests where id = $1 for no key update', [id])];
   if (lockExecution)
     locks.push(tx.query(`select 1 from executions where request_id = $1 and status = 'running' for no key update`, [id]));
-  const [found] = await Promise.all([readState(tx, id), ...locks]);
+  const [found] = await Promise.all([readState<Facts>(tx, id, facts), ...locks]);
   return found;
 }
 

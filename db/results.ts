@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from './client.js';
+import type { MoveStatement } from './move-statement.js';
 import { at } from './row-types.js';
 
 export interface StoredResult {
@@ -53,9 +54,10 @@ export function insertRelay(
   );
 }
 
-/** A new run drops what the relay held of the request (RS-45). */
-export function deleteRelay(tx: Transaction, requestId: string): void {
-  tx.send('delete from result_relay where request_id = $1', [requestId]);
+/** Part of a move: a new run drops what the relay held of the request (RS-45). */
+export function relayDelete({ request, before, after }: MoveStatement): string[] {
+  if (before.execution === null || after.status !== 'dispatched') return [];
+  return [`unrelayed as (delete from result_relay where request_id = ${request})`];
 }
 
 /** The length of a relayed answer, and the answer itself if it has at most `wholeUpTo` bytes. */

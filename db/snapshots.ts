@@ -53,15 +53,6 @@ export async function listLearntDialects(db: Queryable): Promise<(Pair & { diale
   return db.query('select database, environment, dialect from schema_snapshots where dialect is not null');
 }
 
-/** The same for the pair of a stored request. */
-export async function findLearntDialectOf(db: Queryable, requestId: string): Promise<Dialect | null> {
-  const [row] = await db.query<{ dialect: Dialect | null }>(
-    'select s.dialect from requests r join schema_snapshots s using (database, environment) where r.id = $1',
-    [requestId],
-  );
-  return row?.dialect ?? null;
-}
-
 /** A good snapshot without its tables (SC-2). */
 export interface SnapshotHead {
   environment: string;

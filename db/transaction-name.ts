@@ -11,8 +11,9 @@ export interface TransactionName {
 
 const since = 'pg_stat_get_bgwriter_stat_reset_time()::text as since';
 
-/** Acknowledged commits are on disk, even if the database's default is `off`. A stricter default stays. */
-const durably = "set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)";
+/** SQL expression: acknowledged commits are on disk, even if the database's default is `off`. A stricter default stays. */
+export const durably =
+  "set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)";
 
 /** Begins and names the transaction in one round trip, so that after a lost answer to COMMIT its outcome can be queried (HT-113). */
 export async function beginNamed(client: pg.PoolClient): Promise<TransactionName> {
@@ -26,4 +27,10 @@ export async function hasCommitted(client: pg.PoolClient, name: TransactionName)
   const sql = `select pg_xact_status($1::text::xid8) as status, ${since}`;
   const { rows } = await client.query<{ status: string | null; since: string }>(sql, [name.id]);
   return rows[0]?.status === 'committed' && rows[0].since === name.since;
+}
+
+/** The same for a statement that commits by itself, proved by an audit event that it writes. */
+export async function hasWritten(client: pg.PoolClient, eventId: string): Promise<boolean> {
+  const { rows } = await client.query('select 1 from audit_events where id = $1', [eventId]);
+  return rows.length > 0;
 }

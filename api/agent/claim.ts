@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { findScopes, markerFormOf } from '../../db/agents.js';
-import { type ClaimContext, findClaimContext } from '../../db/claim-context.js';
-import type { Transaction } from '../../db/client.js';
+import type { Queryable } from '../../db/client.js';
 import { violates } from '../../db/errors.js';
-import { move } from '../../db/move.js';
-import { lockActive } from '../../db/users.js';
+import { moveAtOnce } from '../../db/move-at-once.js';
+import { type ClaimFacts, claimFacts } from '../../db/move-facts.js';
 import { forbidden, GatewayError, invalid, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
@@ -28,16 +27,17 @@ export async function claimJob(call: ClaimCall, services: Services, times: { lea
   if (claimId !== null && !isUuid(claimId)) throw invalid('claim_id must be a UUID', 'body.claim_id');
   if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
   if (!isUuid(call.params.id)) throw await unknownRequest(call, services);
-  const answer = await commitClaim(call, services, claimId, times).catch(async (error: unknown) => {
-    // Of two claims with one `claim_id` at once, the one that waited finds out here what the other has stored.
-    const again = claimId !== null && isLostRace(error);
-    const repeated =
-      again && repeatedAnswer(call, await findClaimContext(services.database, call.caller.id, call.params.id, claimId));
-    if (!repeated) throw error;
-    return repeated;
+  const claim = () => commitClaim(call, services, claimId, times);
+  const answer = await claim().catch(async (error: unknown) => {
+    if (isUnknown(error)) throw await unknownRequest(call, services);
+    // Of two claims with one `claim_id` at once, the one that came second finds now what the other has stored.
+    if (claimId !== null && isLostRace(error)) return claim();
+    throw error;
   });
   return rawJson(200, [answer]);
 }
+
+const isUnknown = (error: unknown) => error instanceof GatewayError && error.code === 'request.not_found';
 
 /** AG-28 before AG-29: an agent that has never polled hears that first. */
 async function unknownRequest(call: ClaimCall, services: Services): Promise<GatewayError> {
@@ -48,7 +48,7 @@ const isLostRace = (error: unknown) =>
   (error instanceof GatewayError && error.code === 'request.conflict') || violates(error, 'executions_claim');
 
 /** AG-31, AG-36: the same agent's same claim gives the same answer again; the id of another request's claim is 400. */
-function repeatedAnswer(call: ClaimCall, { repeated }: ClaimContext): string | null {
+function repeatedAnswer(call: ClaimCall, { repeated }: ClaimFacts): string | null {
   if (repeated === null) return null;
   if (repeated.requestId !== call.params.id || repeated.agentId !== call.caller.id)
     throw invalid('claim_id belongs to another claim', 'body.claim_id');
@@ -62,20 +62,14 @@ async function commitClaim(
   claimId: string | null,
   times: { leaseFloorMs: number },
 ): Promise<string> {
-  const read = async (tx: Transaction) => {
-    const [ownerActive, context] = await Promise.all([
-      lockActive(tx, { ownerOf: call.params.id }),
-      findClaimContext(tx, call.caller.id, call.params.id, claimId),
-    ]);
-    checkContext(call, context);
-    const signer = await services.signingKeys.signer(context.signingKeyId, tx);
-    return { context, signer, ownerActive };
-  };
   const executionId = randomUUID();
-  const decide = (request: StoredRequest, now: number, { context, signer, ownerActive }: Awaited<ReturnType<typeof read>>) => {
+  const decide = async (request: StoredRequest, now: number, context: ClaimFacts, db: Queryable) => {
+    checkContext(call, context, request);
+    const signer = await services.signingKeys.signer(context.signingKeyId, db);
     if (repeatedAnswer(call, context) !== null) return nothing;
     const terms = claimTerms(call.generation, request, times.leaseFloorMs);
     const agent = agentFacts(call.caller.id, context, request);
+    const { ownerActive } = context;
     const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, call.generation, context.dialect) };
     const execution = { id: executionId, claimId, leaseMs: terms.leaseMs, windowSecs: terms.windowSecs };
     const verdict = judge(request, { kind: 'claim', actor: call.actor, agent, facts, execution }, now);
@@ -85,13 +79,14 @@ async function commitClaim(
     const answer = claimAnswer(run, signer);
     return { ...verdict, claim: { answer, leaseSecs: leaseSecsOf(terms), tokenId: agentOf(call.caller).tokenId } };
   };
-  const moved = await commitMove(services, (tx) => move(tx, call.params.id, decide, { read, pair: true }));
-  return moved.claim?.answer ?? repeatedAnswer(call, moved.facts.context) ?? '';
+  const how = { facts: claimFacts(call.caller.id, claimId), needsOwner: true, pair: true };
+  const moved = await commitMove(services, () => moveAtOnce(services.database, call.params.id, decide, how));
+  return moved.claim?.answer ?? repeatedAnswer(call, moved.facts) ?? '';
 }
 
 function agentFacts(
   id: string,
-  context: ClaimContext,
+  context: ClaimFacts,
   request: Pick<StoredRequest, 'database' | 'environment'> & { operation: string },
 ) {
   const scope = context.scopes.find(
@@ -108,10 +103,9 @@ function agentFacts(
   };
 }
 
-/** AG-28 to AG-30. */
-function checkContext(call: ClaimCall, context: ClaimContext): void {
+/** AG-28, AG-30. */
+function checkContext(call: ClaimCall, context: ClaimFacts, request: StoredRequest): void {
   if (!context.known) throw neverPolled();
-  if (context.request === null) throw notFound('request');
-  requireServed(call.caller, context.request);
-  if (!agentFacts(call.caller.id, context, context.request).inScope) throw forbidden();
+  requireServed(call.caller, request);
+  if (!agentFacts(call.caller.id, context, request).inScope) throw forbidden();
 }

@@ -59,7 +59,7 @@ async function keepAndMove(
   const placed = placeOf(services, call.generation, execution, submitted);
   const submission = { ...submitted.submission, kept: placed.kept };
   const data = await keepData(services, placed);
-  const moved = await commitMove(services, async (tx) => {
+  const move = async (tx: Transaction) => {
     const done = await moveByResult(tx, call, execution, submission);
     if (done.refusal !== null || !done.changed) return done;
     // What the agent says it found applied was not believed (HD-41): the data is of no attempt.
@@ -67,7 +67,8 @@ async function keepAndMove(
     if (data !== null) await recordResult(tx, services, { ...placed, data }, done.now);
     if (placed.kept === 'relay') relay(tx, services, placed, done.now);
     return done;
-  });
+  };
+  const moved = await commitMove(services, () => services.database.transaction(move));
   if (moved.changed) count(services, placed, moved.after);
   return moved;
 }

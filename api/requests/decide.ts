@@ -1,10 +1,9 @@
-import type { Transaction } from '../../db/client.js';
-import { type Moved, move } from '../../db/move.js';
+import type { Moved } from '../../db/move.js';
+import { moveAtOnce } from '../../db/move-at-once.js';
+import { type DispatchFacts, dispatchFacts } from '../../db/move-facts.js';
 import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
-import { deleteRelay } from '../../db/results.js';
-import { findLearntDialectOf } from '../../db/snapshots.js';
-import { lockActive } from '../../db/users.js';
+import { relayDelete } from '../../db/results.js';
 import { notFound } from '../../domain/errors.js';
 import { conflict } from '../../domain/request/guards.js';
 import { judge } from '../../domain/request/judge.js';
@@ -20,9 +19,9 @@ import { requestId } from './request-id.js';
 
 type ById<B> = Call<{ id: string }, undefined, B>;
 
-/** Runs one move in its own transaction; what a refusal noticed is committed before it is thrown. */
-export async function commitMove<M extends Moved>(services: Services, work: (tx: Transaction) => Promise<M>): Promise<M> {
-  const moved = await services.database.transaction(work);
+/** Runs one move, which commits by itself; what a refusal noticed is committed before it is thrown. */
+export async function commitMove<M extends Moved>(services: Services, work: () => Promise<M>): Promise<M> {
+  const moved = await work();
   countMoved(services.metrics, moved);
   if (moved.refusal !== null) throw moved.refusal;
   return moved;
@@ -31,8 +30,8 @@ export async function commitMove<M extends Moved>(services: Services, work: (tx:
 /** `POST …/approve` (RQ-50 to RQ-56). */
 export async function approveRequest(call: ById<{ comment: string | null; selector: string | null }>, services: Services) {
   const { caller, actor, body } = call;
-  const { after } = await commitMove(services, (tx) =>
-    move(tx, requestId(call.params.id), (request, now) =>
+  const { after } = await commitMove(services, () =>
+    moveAtOnce(services.database, requestId(call.params.id), (request, now) =>
       judge(request, { kind: 'approve', caller, actor, ...body, ...integrity(request) }, now),
     ),
   );
@@ -50,8 +49,8 @@ export async function approveRequest(call: ById<{ comment: string | null; select
 /** `POST …/reject` (RQ-60, RQ-61). */
 export async function rejectRequest(call: ById<{ comment: string | null }>, services: Services) {
   const { caller, actor, body } = call;
-  const { after } = await commitMove(services, (tx) =>
-    move(tx, requestId(call.params.id), (request, now) =>
+  const { after } = await commitMove(services, () =>
+    moveAtOnce(services.database, requestId(call.params.id), (request, now) =>
       judge(request, { kind: 'reject', caller, actor, comment: body.comment }, now),
     ),
   );
@@ -62,24 +61,17 @@ export async function rejectRequest(call: ById<{ comment: string | null }>, serv
 export async function resumeRequest(call: ById<{ reason: string | null }>, services: Services, times: { dispatchMs: number }) {
   const { caller, actor, body, generation } = call;
   const id = requestId(call.params.id);
-  const read = async (tx: Transaction) => {
-    const [ownerActive, dialect] = await Promise.all([lockActive(tx, { ownerOf: id }), findLearntDialectOf(tx, id)]);
-    return { ownerActive, dialect };
+  const decide = (request: StoredRequest, now: number, { ownerActive, dialect }: DispatchFacts) => {
+    const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation, dialect) };
+    const policy = executionPolicy(generation, request);
+    return judge(
+      request,
+      { kind: 'resume', caller, actor, reason: body.reason, policy, facts, dispatchMs: times.dispatchMs },
+      now,
+    );
   };
-  const { after } = await commitMove(services, async (tx) => {
-    const decide = (request: StoredRequest, now: number, { ownerActive, dialect }: Awaited<ReturnType<typeof read>>) => {
-      const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation, dialect) };
-      const policy = executionPolicy(generation, request);
-      return judge(
-        request,
-        { kind: 'resume', caller, actor, reason: body.reason, policy, facts, dispatchMs: times.dispatchMs },
-        now,
-      );
-    };
-    const moved = await move(tx, id, decide, { read, pair: true });
-    if (moved.refusal === null && moved.before.execution !== null) deleteRelay(tx, id);
-    return moved;
-  });
+  const how = { facts: dispatchFacts, needsOwner: true, pair: true, more: relayDelete };
+  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, decide, how));
   return { id: after.id, status: after.status };
 }
 
@@ -91,8 +83,10 @@ export async function cancelRequest(
 ): Promise<Reply> {
   const { caller, actor, body } = call;
   const id = requestId(call.params.id);
-  const moved = await commitMove(services, (tx) =>
-    move(tx, id, (request, now) => judge(request, { kind: 'cancel', caller, actor, reason: body.reason }, now)),
+  const moved = await commitMove(services, () =>
+    moveAtOnce(services.database, id, (request, now) =>
+      judge(request, { kind: 'cancel', caller, actor, reason: body.reason }, now),
+    ),
   );
   if (moved.after.status === 'cancelled') return reply(200, { id, status: 'cancelled' });
   const ended = await longPoll(call, services, { topics: [topic.request(id)], ms: times.cancelWaitMs }, async () => {

@@ -38,6 +38,12 @@ export function clockOf(request: StoredRequest): Clock | null {
   return instant === null ? null : { kind: kinds[status], at: instant };
 }
 
+/** The first instant after `now` at which a decision about the request could come out differently; null if there is none. A lease does not count: its end is judged under a lock. */
+export function nextInstantOf({ expiresAt, dispatchBy, dispatchDeadline }: StoredRequest, now: Instant): Instant | null {
+  const ahead = [expiresAt, dispatchBy, dispatchDeadline].filter((instant) => instant !== null && instant > now) as Instant[];
+  return ahead.length === 0 ? null : Math.min(...ahead);
+}
+
 export function viewOf(request: StoredRequest, now: Instant): View {
   const clock = clockOf(request);
   return {

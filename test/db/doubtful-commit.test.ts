@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../db/client.js';
@@ -17,7 +18,7 @@ describe('a COMMIT whose answer is lost (HT-113)', () => {
     await saveNothingEarly(postgres);
     look = new pg.Pool({ connectionString: postgres.url('postgres'), max: 1 });
     look.on('error', () => {});
-    await look.query('create table acknowledged (n int)');
+    await look.query('create table acknowledged (n int); create table audit_events (id uuid primary key)');
   }, 120_000);
   beforeEach(async () => {
     wire = createTripwire();
@@ -50,6 +51,28 @@ describe('a COMMIT whose answer is lost (HT-113)', () => {
     (await heldCommit()).lose();
     await expect(written).rejects.toMatchObject({ code: 'service.unavailable' });
     expect(await stored(2)).toEqual([]);
+  });
+
+  const writeOnce = (n: number) => {
+    const text = `with written as (insert into acknowledged values ($1)), audited as (insert into audit_events values ($2)) select 1 as done`;
+    const eventId = randomUUID();
+    return database.writeOnce({ text, values: [n, eventId], topics: [], eventId });
+  };
+  const heldStatement = async () => (await wire.next(({ bytes }) => bytes.includes('insert into acknowledged')))!;
+
+  it('is acknowledged when a statement that commits by itself is there', async () => {
+    const written = writeOnce(4);
+    (await heldStatement()).passUnanswered();
+    expect(await written).toBe(true);
+    expect(await stored(4)).toEqual([{ n: 4 }]);
+  });
+
+  it('is 503 when a statement that commits by itself never arrived', async () => {
+    const written = writeOnce(5);
+    written.catch(() => {});
+    (await heldStatement()).lose();
+    await expect(written).rejects.toMatchObject({ code: 'service.unavailable' });
+    expect(await stored(5)).toEqual([]);
   });
 
   it('is 503 when a crash took the transaction back and another one got its id', async () => {

@@ -101,7 +101,7 @@ export async function finish(database: Database, id: string, executionId: string
   return database.transaction((tx) => move(tx, id, decide, { pair: true }));
 }
 
-const facts: DispatchFacts = { digestIntact: true, foundDigest: '', ownerActive: true, pairUnchanged: true };
+export const facts: DispatchFacts = { digestIntact: true, foundDigest: '', ownerActive: true, pairUnchanged: true };
 
 function make(database: Database, id: string, what: Move): Promise<Moved> {
   return database.transaction((tx) => move(tx, id, (request, now) => judge(request, what, now)));
@@ -109,7 +109,7 @@ function make(database: Database, id: string, what: Move): Promise<Moved> {
 
 const actorOf = (id: string): Actor => ({ ...systemActor, id, type: 'user' });
 
-function by(id: string): { actor: Actor; caller: Caller } {
+export function by(id: string): { actor: Actor; caller: Caller } {
   const admin = BUILTIN_ROLES.filter(({ name }) => name === 'admin');
   return {
     actor: actorOf(id),

@@ -1,0 +1,64 @@
+import { notFound } from '../domain/errors.js';
+import { isMutatingMigration } from '../domain/request/types.js';
+import { nextInstantOf } from '../domain/request/view.js';
+import type { Database } from './client.js';
+import { type Decide, decided, type HowToMove, type Moved, move } from './move.js';
+import { movingStatement, topicsOf, type Written } from './move-write.js';
+import type { Parameters } from './parameters.js';
+import { type FoundState, readState } from './request-state.js';
+import { at } from './row-types.js';
+
+interface Options<Facts> extends HowToMove {
+  /** The request, if the caller has read it already. */
+  found?: FoundState<Facts> | undefined;
+}
+
+/**
+ * Makes the same move as `move` in two round trips, with no transaction open between them: one statement reads, and one writes and commits. The second
+ * writes only if the row is still the one that was read, none of its instants has passed since, and its owner is still active. Otherwise, and for
+ * migrations, which need the lock of their pair, `move` decides again under locks.
+ */
+export async function moveAtOnce<Facts = undefined>(
+  db: Database,
+  id: string,
+  decide: Decide<Facts>,
+  { found: given, ...how }: Options<Facts> = {},
+): Promise<Moved<Facts>> {
+  const found = given ?? (await readState<Facts>(db, id, how.facts));
+  if (found === undefined) throw notFound('request');
+  if (!needsLocks(found, how)) {
+    const { moved, written } = await decided(found, decide, how, db);
+    if (written === null) return moved;
+    // A lost answer is proved by an event, so a change without one is made in a transaction with a name.
+    if (written.change.events.length > 0 && (await writeIfUnchanged(db, found, written, how))) return moved;
+  }
+  return db.transaction((tx) => move(tx, id, decide, how));
+}
+
+function needsLocks({ request, facts }: FoundState<unknown>, { pair, needsOwner }: HowToMove): boolean {
+  if (pair && isMutatingMigration(request.operation)) return true;
+  // The statement can tell that an active owner has stayed active, not the reverse.
+  return needsOwner === true && (facts as { ownerActive?: boolean }).ownerActive !== true;
+}
+
+function writeIfUnchanged(
+  db: Database,
+  { request, rowVersion, now }: FoundState<unknown>,
+  written: Written,
+  { needsOwner = false }: HowToMove,
+): Promise<boolean> {
+  const until = nextInstantOf(request, now);
+  const allowed = (p: Parameters) => {
+    const owner = needsOwner ? ownerPart(p, request.requester) : null;
+    const locked = `locked as materialized (select id from requests where id = ${p.add(request.id)} and version = ${p.add(request.version)} and xmin = ${p.add(rowVersion)}::xid
+      ${owner === null ? '' : 'and (select count(*) from owner) = 1'} for no key update)`;
+    // Judged once the lock is held, however long that took.
+    const instant = `${p.add(at(until))}::timestamptz`;
+    const inTime = `allowed as materialized (select id from locked where ${instant} is null or clock_timestamp() < ${instant})`;
+    return [...(owner === null ? [] : [owner]), locked, inTime].join(', ');
+  };
+  return db.writeOnce({ ...movingStatement(written, db.macs, allowed), topics: topicsOf(written) });
+}
+
+const ownerPart = (p: Parameters, requester: string) =>
+  `owner as materialized (select 1 from users where id = ${p.add(requester)} and status = 'active' for key share)`;
