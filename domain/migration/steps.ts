@@ -25,10 +25,13 @@ export function toldSteps(steps: Steps | null): Record<string, unknown> {
   if (steps === null) return {};
   const { key, count, versions } = steps;
   const list = versions?.map((version) =>
-    typeof version === 'string' && /^[\w.-]{1,255}$/.test(version) ? version : `<invalid:${String(version).length}>`,
+    typeof version === 'string' && /^[\w.-]{1,255}$/.test(version) ? version : `<invalid:${lengthOf(version)}>`,
   );
   return list === undefined || JSON.stringify(list).length > maxListBytes ? { [`${key}_count`]: count } : { [key]: list };
 }
+
+/** An object may have a `toString` of its own. */
+const lengthOf = (version: unknown) => (typeof version === 'string' ? version : JSON.stringify(version)).length;
 
 function parse(text: string): Record<string, unknown> {
   try {

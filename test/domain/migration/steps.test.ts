@@ -41,6 +41,7 @@ describe('what is told of a migration (MI-44)', () => {
           for (const version of shown) expect(version).toMatch(/^([\w.-]{1,255}|<invalid:\d+>)$/);
         },
       ),
+      { examples: [[[{ toString: 0 }]]] },
     );
   });
 });
