@@ -4,10 +4,11 @@ import { createJudgeThread } from '../../../sql/judge-thread.js';
 import { lexMysql } from '../../../sql/mysql/lexer.js';
 import { loadSecondParser } from '../../../sql/mysql/second-parser.js';
 import { isWithinReach } from '../../../sql/mysql/second-reach.js';
+import { unhurried } from '../../support/unhurried.js';
 
 let sql: SqlJudge;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlJudge(unhurried);
 });
 afterAll(() => sql?.close());
 
@@ -80,5 +81,6 @@ describe('hostile texts and the second parser (SQ-7, SQ-I6)', () => {
     expect(parser.parse('DO 1')).toBeNull();
     expect(parser.worn).toBe(false);
     expect(() => parser.parse(`SELECT 1${'+1'.repeat(5_000)}`)).toThrow();
+    expect((await loadSecondParser()).parse('SELECT 1')).toHaveLength(1);
   });
 });
