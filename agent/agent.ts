@@ -60,7 +60,8 @@ async function open(options: AgentOptions, releases: Releases) {
   const client = createClient(options);
   releases.add(() => client.close());
   // Every running job may hold a long text.
-  const judge = await createSqlJudge(config.maxConcurrentTasks + config.maxConcurrentExplains);
+  const room = config.maxConcurrentTasks + config.maxConcurrentExplains;
+  const judge = await createSqlJudge({ total: room, perCaller: room });
   releases.add(() => judge.close());
   const databases = createDatabases(options);
   releases.add(() => databases.close());

@@ -1,7 +1,7 @@
 import type { Dialect } from '../domain/statement.js';
 import { type Answer, createEngine, type Task } from './engine.js';
 import { maxTextBytes } from './judge-text.js';
-import { createJudgeThread, type JudgeThread, type ThreadAnswer } from './judge-thread.js';
+import { createJudgeThread, type JudgeThread, type ThreadAnswer, type ThreadLimits } from './judge-thread.js';
 import type { MigrationText, MigrationVerdict, ReviewedVerdict } from './migration-text.js';
 import type { ReservedNames } from './reserved-table.js';
 import { type JudgeOptions, notUnderstood, unparsable, type Verdict } from './verdict.js';
@@ -40,15 +40,13 @@ const mysqlRoom = { total: 512, perCaller: 128 };
 
 /**
  * Loads the PostgreSQL grammar once. Longer PostgreSQL texts go to a thread of their own. MySQL texts of any length go to another thread, because
- * even a short one can break a parser (SQ-7). Each thread starts with its first text. `room` limits how many texts may wait for either thread,
- * whoever the caller is; the default limits suit a server with many callers.
+ * even a short one can break a parser (SQ-7). Each thread starts with its first text. The default limits of both suit a server with many callers.
  */
-export async function createSqlJudge(room?: number): Promise<SqlJudge> {
-  const given = room === undefined ? null : { total: room, perCaller: room };
+export async function createSqlJudge(limits: Partial<ThreadLimits> = {}): Promise<SqlJudge> {
   const threads: Threads = {
     own: await createEngine(),
-    long: createJudgeThread('postgresql', given ?? {}),
-    mysql: createJudgeThread('mysql', given ?? mysqlRoom),
+    long: createJudgeThread('postgresql', limits),
+    mysql: createJudgeThread('mysql', { ...mysqlRoom, ...limits }),
   };
   return {
     judge: async (text, options, caller = '') => {

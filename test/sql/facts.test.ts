@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Dialect, StatementFacts, TableName } from '../../domain/statement.js';
 import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
+import { unhurried } from '../support/unhurried.js';
 
 let sql: SqlJudge;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlJudge(unhurried);
 });
 afterAll(() => sql.close());
 

@@ -3,12 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlJudge, type SqlJudge, type Verdict } from '../../sql/judge.js';
 import { loadParser, type Parser } from '../../sql/postgres/parser.js';
 import { share } from '../support/share.js';
+import { unhurried } from '../support/unhurried.js';
 import { postgresqlVectors } from './vectors.js';
 
 let sql: SqlJudge;
 let parser: Parser;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlJudge(unhurried);
   parser = await loadParser();
 });
 afterAll(() => sql.close());
@@ -144,7 +145,7 @@ describe('SQ-I4: slices and gaps give back the text', () => {
 
 describe('SQ-I5: the same input gives the same verdict', () => {
   it('in another judge, after other texts, and on the thread for long texts', async () => {
-    const other = await createSqlJudge();
+    const other = await createSqlJudge(unhurried);
     const padding = ' '.repeat(3_000);
     const shape = (verdict: Verdict): unknown =>
       verdict.verdict === 'accepted'

@@ -3,10 +3,11 @@ import { BUILTIN_REVIEW } from '../../config/shared.js';
 import type { Dialect } from '../../domain/statement.js';
 import { createSqlJudge, type SqlJudge } from '../../sql/judge.js';
 import { type MigrationReview, reviewMigrations } from '../../sql/review-migrations.js';
+import { unhurried } from '../support/unhurried.js';
 
 let judge: SqlJudge;
 beforeAll(async () => {
-  judge = await createSqlJudge();
+  judge = await createSqlJudge(unhurried);
 });
 afterAll(() => judge?.close());
 

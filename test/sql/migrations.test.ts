@@ -8,12 +8,12 @@ import { unhurried } from '../support/unhurried.js';
 
 let judge: SqlJudge;
 beforeAll(async () => {
-  judge = await createSqlJudge();
+  judge = await createSqlJudge(unhurried);
 });
 afterAll(() => judge.close());
 
 const ask = (sql: string, dialect: Dialect | null, transactional = true): Promise<MigrationVerdict> =>
-  unhurried(() => judge.judgeMigrations([{ sql, transactional }], dialect));
+  judge.judgeMigrations([{ sql, transactional }], dialect);
 
 async function statementsOf(sql: string, dialect: Dialect): Promise<string[]> {
   const verdict = await ask(sql, dialect);

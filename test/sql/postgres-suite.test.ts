@@ -9,6 +9,7 @@ import { holesOf, runSuite, type SuiteReport } from '../support/judged-suite.js'
 import { noteNotRun } from '../support/not-run.js';
 import { findPostgresSuite } from '../support/postgres-suite.js';
 import { isFull, share } from '../support/share.js';
+import { unhurried } from '../support/unhurried.js';
 import { openWatchedSession, readerRole } from '../support/watched-session.js';
 
 const suite = await findPostgresSuite();
@@ -39,7 +40,7 @@ describe.skipIf('why' in suite)('SQ-I1: what is judged a read, on a real Postgre
     for (const text of prepare) await first.run(text);
     await first.close();
     const session = await openWatchedSession(server.url('regression'));
-    const judge = await createSqlJudge();
+    const judge = await createSqlJudge(unhurried);
     const environment = { PG_ABS_SRCDIR: folder, PG_ABS_BUILDDIR: folder, PG_LIBDIR: folder, PG_DLSUFFIX: '.so' };
     const done = await runSuite({ folder: source, environment, files: share(30, Number.POSITIVE_INFINITY) }, judge, session);
     await judge.close();

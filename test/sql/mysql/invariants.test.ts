@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlJudge, type SqlJudge, type Verdict } from '../../../sql/judge.js';
 import { lexMysql } from '../../../sql/mysql/lexer.js';
+import { unhurried } from '../../support/unhurried.js';
 import { mysqlVectors } from '../mysql-vectors.js';
 
 let sql: SqlJudge;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlJudge(unhurried);
 });
 afterAll(() => sql.close());
 
@@ -128,7 +129,7 @@ describe('SQ-I4 on MySQL: slices and gaps give back the text', () => {
 
 describe('SQ-I5 and SQ-I6 on MySQL', () => {
   it('gives the same verdict in another judge, and on the thread for long texts', async () => {
-    const other = await createSqlJudge();
+    const other = await createSqlJudge(unhurried);
     const noise = fc.string({ unit: fc.constantFrom(...'SELECT FROM t;\'"`\\/*#-!+()@:=.1e\n'), maxLength: 60 });
     await fc.assert(
       fc.asyncProperty(fc.oneof(single, noise), async (text) => {

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlJudge, type SqlJudge, type Verdict } from '../../../sql/judge.js';
+import { unhurried } from '../../support/unhurried.js';
 
 let sql: SqlJudge;
 beforeAll(async () => {
-  sql = await createSqlJudge();
+  sql = await createSqlJudge(unhurried);
 });
 afterAll(() => sql.close());
 

@@ -7,12 +7,13 @@ import { cutMysql } from '../../../sql/mysql/engine.js';
 import { seesMore } from '../../../sql/mysql/second-opinion.js';
 import type { Tree } from '../../../sql/tree.js';
 import type { Accepted } from '../../../sql/verdict.js';
+import { unhurried } from '../../support/unhurried.js';
 import { mysqlVectors } from '../mysql-vectors.js';
 
 let sql: SqlJudge;
 beforeAll(async () => {
   await init();
-  sql = await createSqlJudge();
+  sql = await createSqlJudge(unhurried);
 });
 afterAll(() => sql?.close());
 

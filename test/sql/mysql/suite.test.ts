@@ -8,6 +8,7 @@ import type { Accepted } from '../../../sql/verdict.js';
 import { noteNotRun } from '../../support/not-run.js';
 import { openOwnMariadb } from '../../support/own-mariadb.js';
 import { share } from '../../support/share.js';
+import { unhurried } from '../../support/unhurried.js';
 import { binlogEnd, didHarm, openWatched, runWatched } from '../../support/write-watch.js';
 import { suiteFiles } from './suite-files.js';
 import { statementsOf } from './suite-statements.js';
@@ -18,7 +19,7 @@ const suite = await findMariadbSuite({ signal: AbortSignal.timeout(600_000), rep
 const server = suite === undefined ? null : await openOwnMariadb(import.meta.url);
 let judge: SqlJudge;
 beforeAll(async () => {
-  judge = await createSqlJudge();
+  judge = await createSqlJudge(unhurried);
 });
 afterAll(async () => {
   await server?.stop();
