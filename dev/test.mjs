@@ -25,7 +25,8 @@ if (!chosen.every((each) => each in parts)) {
 }
 await install();
 process.stdout.write('Building the programs and the workflows ...\n');
-await currentBuild();
+/** Judging threads of tests start from the build (sql/judge-worker-source.mjs). */
+process.env.SVC_TEST_JUDGE_WORKER = join(await currentBuild(), 'judge-worker.js');
 await workflowBundle();
 process.exitCode = run('--import', 'tsx', join(root, 'test/support/get-programs.ts')) === 0 ? runParts() : 1;
 
