@@ -38,6 +38,8 @@ const callers = 4;
 /** What each caller submits in turn: reads, short and slow writes, and writes that somebody approves. */
 const kinds = [
   { environment: 'staging', detail: () => 'select 1 as one', writes: false },
+  // An object in the result store (RS-63).
+  { environment: 'staging', detail: () => "select repeat('x', 100000) as filler", writes: false },
   { environment: 'staging', detail: (word: string) => insertOf(word), writes: true },
   { environment: 'staging', detail: (word: string) => insertOf(word, ' from pg_sleep(0.3)'), writes: true },
   { environment: 'production', detail: (word: string) => insertOf(word, ' from pg_sleep(0.1)'), writes: true },
@@ -83,6 +85,8 @@ describe('kill -9 in the middle of a stream of requests (OP-I1, AG-I3)', () => {
       expect([await calls.statusOf(id), creations, count('execution.completed')]).toEqual(['executed', 1, 1]);
       expect((await calls.result(id)).success).toBe(true);
     }
+    const kept = await system.database.query('select distinct backend from results order by backend');
+    expect(kept.rows).toEqual([{ backend: 'database' }, { backend: 'local' }]);
     const { rows } = await system.database.query('select count(*)::int as count from requests');
     expect(rows).toEqual([{ count: played.length }]);
   }, 300_000);
