@@ -1,8 +1,10 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { builtClient, stampName as clientStamp } from './client.cjs';
 import { builtFolder, dist, readStamp, removeOldBuilds, replaceFile, underLock, writeStamp } from './dist.mjs';
-import { checkFolders, root, sourceFiles, sourceFolders, sourceSignature } from './sources.mjs';
+import { buildFiles, checkFolders, root, sourceFiles, sourceFolders, sourceSignature } from './sources.mjs';
 
 /** Programs started by name. Every `*-worker.ts` is an entry too, because a worker thread needs its own file. */
 const entries = ['cli/main.ts', 'agent/main.ts', 'dev/demo.ts'];
@@ -27,38 +29,72 @@ export async function workflowBundle() {
   return underLock('workflow-bundle.lock', () => (isReady() ? file : bundleWorkflows(file, signature)));
 }
 
+/** The file with the client commands of `svc`, built from the current sources (client.cjs). */
+export async function currentClient() {
+  return builtClient() ?? underLock('build.lock', () => builtClient() ?? buildClient());
+}
+
 async function buildPrograms(signature) {
+  const { folder, inputs } = await buildFolder('the programs', {
+    entryPoints: entryPoints(),
+    chunkNames: '[name]-[hash]',
+    splitting: true,
+    packages: 'external',
+    format: 'esm',
+    sourcemap: true,
+  });
+  checkFolders(inputs);
+  writeStamp('build.json', { folder, previous: readStamp('build.json')?.folder, signature });
+  removeOldBuilds();
+  return join(dist, folder);
+}
+
+async function buildClient() {
+  const { folder, inputs } = await buildFolder('the client', {
+    entryPoints: { client: join(root, 'cli/main.ts') },
+    // These run on the host only, from the other build.
+    external: ['../api/*', '../worker/*', '../dev/*', '../runtime/*'],
+    format: 'cjs',
+    outExtension: { '.js': '.cjs' },
+    banner: { js: 'const __url = require("node:url").pathToFileURL(__filename).href;' },
+    define: { 'import.meta.url': '__url' },
+  });
+  const states = [...inputs, 'package.json', ...buildFiles].map((file) => {
+    const { size, mtimeMs } = statSync(join(root, file));
+    return [file, size, mtimeMs];
+  });
+  const previous = readStamp(clientStamp)?.folder;
+  writeStamp(clientStamp, { file: `${folder}/client.cjs`, folder, previous, inputs: states });
+  removeOldBuilds();
+  // Its first run leaves the compiled code for all others.
+  spawnSync(process.execPath, [join(root, 'bin/svc'), 'completion', 'bash'], { stdio: 'ignore' });
+  return join(dist, folder, 'client.cjs');
+}
+
+/** Builds into a new folder of `dist`; answers its name and the files that it was made of. */
+async function buildFolder(what, options) {
   const startedAt = Date.now();
-  say('building the programs ...');
+  say(`building ${what} ...`);
   const folder = `${startedAt.toString(36)}-${process.pid}`;
   const { build, stop } = await import('esbuild');
   const result = await build({
     absWorkingDir: root,
-    entryPoints: entryPoints(),
     outdir: join(dist, folder),
-    chunkNames: '[name]-[hash]',
     bundle: true,
-    splitting: true,
-    packages: 'external',
     platform: 'node',
-    format: 'esm',
     target: 'node20',
-    sourcemap: true,
     logLevel: 'silent',
     metafile: true,
     plugins: [fileUrls],
+    ...options,
   }).catch((error) => error);
   await stop();
   if (result.errors.length > 0) {
     rmSync(join(dist, folder), { recursive: true, force: true });
     throw new Error(`the sources cannot be built\n${result.errors.map(describe).join('\n')}`);
   }
-  checkFolders(Object.keys(result.metafile.inputs));
-  const previous = readStamp('build.json')?.folder;
-  writeStamp('build.json', { folder, signature });
-  removeOldBuilds([folder, previous]);
   say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
-  return join(dist, folder);
+  return { folder, inputs: Object.keys(result.metafile.inputs) };
 }
 
 async function bundleWorkflows(file, signature) {
@@ -114,6 +150,7 @@ function say(line) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
     await currentBuild();
+    await currentClient();
     await workflowBundle();
   } catch (error) {
     process.stderr.write(`error: ${error.message}\n`);

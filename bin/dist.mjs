@@ -32,8 +32,10 @@ export async function underLock(name, work) {
   }
 }
 
-/** Keeps the previous build for processes that still run from it. */
-export function removeOldBuilds(kept) {
+/** Keeps the builds of all stamps, and the previous one for processes that still run from it. */
+export function removeOldBuilds() {
+  const stamps = readdirSync(dist).filter((name) => name.endsWith('.json'));
+  const kept = stamps.flatMap((name) => [readStamp(name)?.folder, readStamp(name)?.previous]);
   for (const entry of readdirSync(dist, { withFileTypes: true })) {
     if (entry.isDirectory() && !kept.includes(entry.name)) rmSync(join(dist, entry.name), { recursive: true, force: true });
   }

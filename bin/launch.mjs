@@ -1,21 +1,31 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { currentBuild, workflowBundle } from './build.mjs';
-import { checkNode } from './node-version.mjs';
+import { currentBuild, currentClient, workflowBundle } from './build.mjs';
+import { end, fail, runClient } from './client.cjs';
+import { checkNode } from './node-version.cjs';
 import { root } from './sources.mjs';
 
-/** Long-running commands: source maps are worth loading there for readable stacks, but not in a command of 50 ms. */
+/** Long-running commands: source maps are worth loading there for readable stacks, but not in a short command. */
 const hosts = ['server', 'worker', 'dev'];
 
 /** Runs `main(argv)` of a built entry, after a build when a source has changed, and ends the process with its exit code. */
 export async function launch(entry) {
+  requireParts();
+  const command = process.argv.slice(2).find((word) => !word.startsWith('-'));
+  await end(run(entry, command));
+}
+
+/** Builds the client of `svc` and runs it. */
+export async function launchClient() {
+  requireParts();
+  const file = await currentClient().catch((error) => fail(error.message));
+  await end(runClient(file, process.argv.slice(2)));
+}
+
+function requireParts() {
   checkNode();
   if (!existsSync(join(root, 'node_modules'))) fail('the packages are not installed; run: npm ci');
-  const command = process.argv.slice(2).find((word) => !word.startsWith('-'));
-  const code = await run(entry, command).catch((error) => fail(error.stack ?? String(error)));
-  await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
-  process.exit(code);
 }
 
 async function run(entry, command) {
@@ -24,17 +34,4 @@ async function run(entry, command) {
   if (entry === 'cli-main' && command === 'worker') await workflowBundle();
   const { main } = await import(pathToFileURL(join(folder, `${entry}.js`)).href);
   return main(process.argv.slice(2));
-}
-
-function fail(message) {
-  process.stderr.write(`error: ${message}\n`);
-  process.exit(1);
-}
-
-/** A pipe without a reader must not keep the process alive. */
-function flushed(stream) {
-  return new Promise((resolve) => {
-    stream.once('error', resolve);
-    stream.write('', resolve);
-  });
 }

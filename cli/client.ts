@@ -7,7 +7,7 @@ import type { ServerSettings } from './config/server.js';
 import { type ExchangeAnswer, exchange, NoAnswer } from './exchange.js';
 import { CommandFailure, failure } from './failure.js';
 import { visible } from './output/visible.js';
-import { ForwardAgent, proxyAuthorization, proxyFor, TunnelAgent } from './proxy.js';
+import { forwardAgent, proxyAuthorization, proxyFor, tunnelAgent } from './proxy.js';
 import type { Limits } from './terminal.js';
 import { version } from './version.js';
 
@@ -184,11 +184,11 @@ function chooseWay(settings: ServerSettings, environment: Record<string, string 
   const proxy = proxyFor(settings.baseUrl, environment);
   const trusted = settings.ca === null ? {} : { ca: [...rootCertificates, settings.ca] };
   if (settings.baseUrl.protocol === 'https:') {
-    const agent = proxy === null ? new HttpsAgent({ keepAlive: true, ...trusted }) : new TunnelAgent(proxy, trusted);
+    const agent = proxy === null ? new HttpsAgent({ keepAlive: true, ...trusted }) : tunnelAgent(proxy, trusted);
     return { agent, isForwarded: false, headers: {} };
   }
   if (proxy === null) return { agent: new HttpAgent({ keepAlive: true }), isForwarded: false, headers: {} };
-  return { agent: new ForwardAgent(proxy), isForwarded: true, headers: proxyAuthorization(proxy) };
+  return { agent: forwardAgent(proxy), isForwarded: true, headers: proxyAuthorization(proxy) };
 }
 
 function release(text: string): string {

@@ -1,8 +1,7 @@
-import { Agent as HttpAgent, request as httpRequest, type RequestOptions } from 'node:http';
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import { connect as connectPlain, isIP, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectPlain, isIP } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { isPrivateHost } from './config/address.js';
 
 /**
@@ -21,49 +20,49 @@ export function proxyFor(url: URL, environment: Record<string, string | undefine
 }
 
 /** Connections to a proxy that receives the full address of each call. */
-export class ForwardAgent extends HttpAgent {
-  private readonly proxy: URL;
-
-  constructor(proxy: URL) {
-    super({ keepAlive: true });
-    this.proxy = proxy;
-  }
-
-  override createConnection(): Socket {
-    const target = { host: hostOf(this.proxy), port: portOf(this.proxy) };
-    return this.proxy.protocol === 'https:' ? connectTls(target) : connectPlain(target);
-  }
+export function forwardAgent(proxy: URL): HttpAgent {
+  const agent = new HttpAgent({ keepAlive: true });
+  const target = { host: hostOf(proxy), port: portOf(proxy) };
+  agent.createConnection = () => (proxy.protocol === 'https:' ? connectTls(target) : connectPlain(target));
+  return agent;
 }
 
 /** TLS connections through a proxy's CONNECT. */
-export class TunnelAgent extends HttpsAgent {
-  private readonly proxy: URL;
-  private readonly ca: { ca?: string[] };
+export function tunnelAgent(proxy: URL, ca: { ca?: string[] }): HttpsAgent {
+  const agent = new HttpsAgent({ keepAlive: true });
+  agent.createConnection = ({ host, port }, callback) => {
+    openTunnel({ proxy, ca, host: String(host), port: String(port) }).then(
+      (socket) => callback?.(null, socket),
+      // The runtime passes no stream with an error; only its types require one.
+      callback as ((error: Error) => void) | undefined,
+    );
+    return undefined;
+  };
+  return agent;
+}
 
-  constructor(proxy: URL, ca: { ca?: string[] }) {
-    super({ keepAlive: true });
-    this.proxy = proxy;
-    this.ca = ca;
-  }
+interface Tunnel {
+  proxy: URL;
+  ca: { ca?: string[] };
+  host: string;
+  port: string;
+}
 
-  override createConnection(options: RequestOptions, callback?: (error: Error | null, stream: Duplex) => void): undefined {
-    const { proxy, ca } = this;
-    // The runtime passes no stream with an error; only its types require one.
-    const fail = callback as ((error: Error) => void) | undefined;
-    const send = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
-    const host = String(options.host);
-    const authority = `${host.includes(':') ? `[${host}]` : host}:${options.port}`;
-    const headers = { host: authority, ...proxyAuthorization(proxy) };
-    const request = send({ host: hostOf(proxy), port: portOf(proxy), method: 'CONNECT', path: authority, headers, agent: false });
+function openTunnel({ proxy, ca, host, port }: Tunnel): Promise<TLSSocket> {
+  const send = proxy.protocol === 'https:' ? httpsRequest : httpRequest;
+  const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const headers = { host: authority, ...proxyAuthorization(proxy) };
+  const request = send({ host: hostOf(proxy), port: portOf(proxy), method: 'CONNECT', path: authority, headers, agent: false });
+  return new Promise((resolve, reject) => {
     request.once('connect', (response, socket) => {
       if (response.statusCode === 200)
-        return callback?.(null, connectTls({ ...ca, host, socket, ...(isIP(host) === 0 ? { servername: host } : {}) }));
+        return resolve(connectTls({ ...ca, host, socket, ...(isIP(host) === 0 ? { servername: host } : {}) }));
       socket.destroy();
-      fail?.(new Error(`the proxy answered ${response.statusCode}`));
+      reject(new Error(`the proxy answered ${response.statusCode}`));
     });
-    request.once('error', (error) => fail?.(error));
+    request.once('error', reject);
     request.end();
-  }
+  });
 }
 
 /** `Proxy-Authorization` when the proxy's address names a user. */

@@ -52,7 +52,10 @@ export function processTerminal(): Terminal {
   return {
     environment: process.env,
     directory: process.cwd(),
-    stdin: process.stdin,
+    // Opened by the first look.
+    get stdin() {
+      return process.stdin;
+    },
     stdout: process.stdout,
     stderr: process.stderr,
     limits: standardLimits,

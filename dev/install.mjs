@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { takeLock } from '../bin/lock.mjs';
-import { checkNode } from '../bin/node-version.mjs';
+import { checkNode } from '../bin/node-version.cjs';
 import { root } from '../bin/sources.mjs';
 
 const waitMs = 10 * 60_000;

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { currentBuild, workflowBundle } from '../bin/build.mjs';
+import { currentBuild, currentClient, workflowBundle } from '../bin/build.mjs';
 import { root } from '../bin/sources.mjs';
 import { install } from './install.mjs';
 import { describeFailure, filesToRunAgain, readReport } from './test-report.mjs';
@@ -27,6 +27,7 @@ await install();
 process.stdout.write('Building the programs and the workflows ...\n');
 /** Judging threads of tests start from the build (sql/judge-worker-source.mjs). */
 process.env.SVC_TEST_JUDGE_WORKER = join(await currentBuild(), 'judge-worker.js');
+await currentClient();
 await workflowBundle();
 process.exitCode = run('--import', 'tsx', join(root, 'test/support/get-programs.ts')) === 0 ? runParts() : 1;
 

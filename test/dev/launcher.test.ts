@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { hostCommands } from '../../cli/host.js';
 import { temporaryFolder } from '../support/processes.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -46,6 +47,30 @@ describe('the launchers svc and svc-agent', () => {
     mkdirSync(join(clone, 'db'));
     writeFileSync(join(clone, 'db/schema.sql'), '');
     expect((await run(clone, 'svc', 'at')).output).toBe(`at ${join(clone, 'db/schema.sql')}\n`);
+  });
+
+  it('run commands of the host from the build of all programs, all others from the one of the client', async () => {
+    writeFileSync(join(clone, 'cli/word.ts'), `export const word = import.meta.url.split('/').at(-1);`);
+    expect((await run(clone, 'svc', 'list')).output).toBe('list client.cjs\n');
+    for (const name of hostCommands().commands.map((command) => command.name()))
+      expect((await run(clone, 'svc', '--config', 'x', name)).output).toBe(`--config x ${name} cli-main.js\n`);
+  });
+
+  it('build the client again when a package in it has changed, and run it where its compiled code is of no use', async () => {
+    await run(clone, 'svc');
+    const [folder = ''] = builds(clone);
+    const code = readdirSync(join(clone, 'dist', folder)).find((name) => name.startsWith('client.cjs.'));
+    writeFileSync(join(clone, 'dist', folder, code ?? ''), 'broken');
+    expect((await run(clone, 'svc', 'a')).output).toBe('a first\n');
+    expect(statSync(join(clone, 'dist', folder, code ?? '')).size).toBeGreaterThan(100);
+    rmSync(join(clone, 'node_modules'));
+    mkdirSync(join(clone, 'node_modules/word'), { recursive: true });
+    symlinkSync(join(root, 'node_modules/esbuild'), join(clone, 'node_modules/esbuild'));
+    writeFileSync(join(clone, 'node_modules/word/index.js'), `export const word = 'packed';`);
+    writeFileSync(join(clone, 'cli/word.ts'), `export { word } from 'word';`);
+    expect((await run(clone, 'svc', 'b')).output).toBe('b packed\n');
+    writeFileSync(join(clone, 'node_modules/word/index.js'), `export const word = 'packed again';`);
+    expect((await run(clone, 'svc', 'c')).output).toBe('c packed again\n');
   });
 
   it('print all of a long output into a pipe', async () => {

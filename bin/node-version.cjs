@@ -2,7 +2,7 @@
 const lowest = [20, 19];
 
 /** Ends the process with a one-sentence message when Node is too old. */
-export function checkNode() {
+function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > lowest[0] || (major === lowest[0] && minor >= lowest[1])) return;
   process.stderr.write(
@@ -10,3 +10,5 @@ export function checkNode() {
   );
   process.exit(1);
 }
+
+module.exports = { checkNode };
