@@ -1,16 +1,7 @@
-import type { Queryable } from './client.js';
+import type { Queryable, Vouched } from './client.js';
+import { type FoundState, readState } from './request-state.js';
 
-/** The execution of a result or heartbeat, with what its endpoint checks before any lock; undefined if it does not exist. */
-export async function findExecution(db: Queryable, id: string) {
-  const [row] = await db.query<FoundExecution>(
-    `select e.id, e.request_id as "requestId", e.agent_id as "agentId", e.token_id as "tokenId", e.fence, r.fence as "newestFence", e.submission, e.mutating,
-       r.operation, r.database, r.environment, r.no_result_store as "noResultStore"
-     from executions e join requests r on r.id = e.request_id where e.id = $1`,
-    [id],
-  );
-  return row;
-}
-
+/** The execution that a result or heartbeat names, with what its endpoint checks. */
 export interface FoundExecution {
   id: string;
   requestId: string;
@@ -27,9 +18,19 @@ export interface FoundExecution {
   noResultStore: boolean;
 }
 
-/** Every attempt of a request, including the current one. */
-export async function listAttempts(db: Queryable, requestId: string): Promise<{ fence: number; id: string }[]> {
-  return db.query('select fence, id from executions where request_id = $1', [requestId]);
+/** With its request as a move needs it; undefined if there is no such execution. */
+export async function findExecution(
+  db: Vouched,
+  id: string,
+): Promise<{ execution: FoundExecution; found: FoundState<unknown> } | undefined> {
+  const tokenId = { sql: '(select to_json(e.token_id) from executions e where e.id = $1)', values: [] };
+  const found = await readState<string | null>(db, { execution: id }, tokenId);
+  const attempt = found?.request.attempts.find((one) => one.id === id);
+  if (found === undefined || attempt === undefined) return undefined;
+  const { agentId, fence, submission, mutating } = attempt;
+  const { id: requestId, fence: newestFence, operation, database, environment, noResultStore } = found.request;
+  const ofRequest = { requestId, newestFence, operation, database, environment, noResultStore };
+  return { execution: { id, agentId, tokenId: found.facts, fence, submission, mutating, ...ofRequest }, found };
 }
 
 export interface ExecutionRow {

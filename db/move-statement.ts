@@ -12,4 +12,6 @@ export interface MoveStatement {
   before: StoredRequest;
   after: StoredRequest;
   now: number;
+  /** The call is refused; the move only keeps what that found out. */
+  refused: boolean;
 }

@@ -24,6 +24,7 @@ export interface Written {
   change: Change;
   claim: NewClaim | null;
   now: number;
+  refused: boolean;
   /** Parts of the caller's own, which depend on `allowed` too. */
   more: ((statement: MoveStatement) => string[]) | undefined;
 }
@@ -35,10 +36,10 @@ export function movingStatement(
   allowed: (p: Parameters) => string,
 ): { text: string; values: unknown[]; eventId: string } {
   const p = parameters();
-  const { before, after, now } = written;
+  const { before, after, now, refused } = written;
   const guard = allowed(p);
   const eventId = randomUUID();
-  const statement: MoveStatement = { p, request: '(select id from allowed)', before, after, now };
+  const statement: MoveStatement = { p, request: '(select id from allowed)', before, after, now, refused };
   const parts = [guard, ...partsOf(statement, { ...written, eventId }, macs), ...(written.more?.(statement) ?? [])];
   return {
     text: `with ${parts.join(', ')} select (select count(*)::int from allowed) as done, ${durably}`,

@@ -81,7 +81,7 @@ export async function decided<Facts>(
   if (change === null && refusal !== null) throw refusal;
   const after = change === null ? before : apply(before, change, now);
   const moved = { before, after, now, view: viewOf(after, now), changed: change !== null, refusal, facts, claim };
-  return { moved, written: change === null ? null : { before, after, change, claim, now, more } };
+  return { moved, written: change === null ? null : { before, after, change, claim, now, refused: refusal !== null, more } };
 }
 
 /** The request as the change leaves it; a change without news (a late result) leaves version and `updated_at` alone. */

@@ -65,10 +65,16 @@ export async function listStates(tx: Transaction, ids: readonly string[]): Promi
   return rows.map((row) => ({ request: lookedAt(row, tx.macs), now: row.now }));
 }
 
-/** A request for a move, including which part of it was changed outside the gateway; undefined if the id is not stored. */
-export async function readState<Facts>(db: Vouched, id: string, facts?: FactsQuery): Promise<FoundState<Facts> | undefined> {
+/** A request for a move, by its id or that of an execution, including which part of it was changed outside the gateway; undefined if the id is not stored. */
+export async function readState<Facts>(
+  db: Vouched,
+  by: string | { execution: string },
+  facts?: FactsQuery,
+): Promise<FoundState<Facts> | undefined> {
+  const [id, condition] =
+    typeof by === 'string' ? [by, 'r.id = $1'] : [by.execution, 'r.id = (select request_id from executions where id = $1)'];
   const further = `, r.xmin::text as "rowVersion", ${facts?.sql ?? 'null'} as facts`;
-  const [row] = await db.query<MoveRow>(`${texts(further)} where r.id = $1`, [id, ...(facts?.values ?? [])]);
+  const [row] = await db.query<MoveRow>(`${texts(further)} where ${condition}`, [id, ...(facts?.values ?? [])]);
   if (row === undefined) return undefined;
   const { facts: found, rowVersion, ...state } = row;
   return { request: lookedAt(state, db.macs), now: state.now, facts: found as Facts, rowVersion };

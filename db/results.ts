@@ -1,10 +1,9 @@
-import type { Queryable, Transaction } from './client.js';
+import type { Queryable } from './client.js';
 import type { MoveStatement } from './move-statement.js';
 import { at } from './row-types.js';
 
 export interface StoredResult {
   executionId: string;
-  requestId: string;
   place: ResultPlace;
   length: number;
   sha256: string;
@@ -15,43 +14,41 @@ export interface StoredResult {
 /** Where the data is (RS-63): an object in the store, or bytes in the row. */
 export type ResultPlace = { backend: string; key: string } | { data: Uint8Array };
 
-/** Records a result, with its data if that is small; call in the transaction that ends its run (RS-47, RS-48). */
-export function insertResult(tx: Transaction, result: StoredResult, now: number): void {
+/** Part of the move that ends its run: records a result, with its data if that is small (RS-47, RS-48). */
+export function resultInsert({ p, request, now }: Pick<MoveStatement, 'p' | 'request' | 'now'>, result: StoredResult): string {
   const { place } = result;
   const [backend, key, data] = 'data' in place ? ['database', null, place.data] : [place.backend, place.key, null];
-  tx.send(
-    `insert into results (execution_id, request_id, backend, object_key, data, content_length, sha256, valid_json, stored_at, retention_days, expires_at,
-       requester, database, environment, share_selectors)
-     select $1, r.id, $3, $4, $5, $6, $7, $8, $9, $10, $11, r.requester, r.database, r.environment, r.share_selectors from requests r where r.id = $2`,
-    [
-      result.executionId,
-      result.requestId,
-      backend,
-      key,
-      data,
-      result.length,
-      result.sha256,
-      result.validJson,
-      at(now),
-      result.retentionDays,
-      at(now + result.retentionDays * 86_400_000),
-    ],
-  );
+  const columns: Record<string, unknown> = {
+    execution_id: result.executionId,
+    backend,
+    object_key: key,
+    data,
+    content_length: result.length,
+    sha256: result.sha256,
+    valid_json: result.validJson,
+    stored_at: at(now),
+    retention_days: result.retentionDays,
+    expires_at: at(now + result.retentionDays * 86_400_000),
+  };
+  const copied = 'requester, database, environment, share_selectors';
+  const values = Object.values(columns).map(p.add).join(', ');
+  return `stored as (insert into results (request_id, ${copied}, ${Object.keys(columns).join(', ')})
+    select id, ${copied}, ${values} from requests where id = ${request})`;
 }
 
-/** Relays an answer that is not stored, for readers that come soon. Above `maxSlots` the oldest is dropped (RS-45, RS-46). */
-export function insertRelay(
-  tx: Transaction,
-  relay: { executionId: string; requestId: string; envelope: Uint8Array; expiresAt: number },
+/** Part of a move: relays an answer that is not stored, for readers that come soon. Above `maxSlots` the oldest is dropped (RS-45, RS-46). */
+export function relayInsert(
+  { p, request }: MoveStatement,
+  relay: { executionId: string; envelope: Uint8Array; expiresAt: number },
   maxSlots: number,
-): void {
-  tx.send(
-    `with full_up as (
-       delete from result_relay where execution_id in (select execution_id from result_relay order by expires_at desc offset $5)
-     )
-     insert into result_relay (execution_id, request_id, envelope, expires_at) values ($1, $2, $3, $4) on conflict (execution_id) do nothing`,
-    [relay.executionId, relay.requestId, relay.envelope, at(relay.expiresAt), maxSlots - 1],
-  );
+): string {
+  const values = [relay.executionId, relay.envelope, at(relay.expiresAt)].map(p.add).join(', ');
+  return `full_up as (
+      delete from result_relay where ${request} is not null
+        and execution_id in (select execution_id from result_relay order by expires_at desc offset ${p.add(maxSlots - 1)})
+    ), relayed as (
+      insert into result_relay (request_id, execution_id, envelope, expires_at) select id, ${values} from allowed on conflict (execution_id) do nothing
+    )`;
 }
 
 /** Part of a move: a new run drops what the relay held of the request (RS-45). */

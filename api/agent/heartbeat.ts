@@ -15,8 +15,9 @@ export async function heartbeat(call: Call<{ id: string }, undefined, unknown>, 
   const agent = agentOf(call.caller);
   const extended = await extendLease(services.database, id, agent);
   if (extended !== undefined) return { cancelled: extended.cancelled, lease_expires_at: iso(extended.lease_expires_at) };
-  const execution = await findExecution(services.database, id);
-  if (execution === undefined) throw notFound('execution');
+  const found = await findExecution(services.database, id);
+  if (found === undefined) throw notFound('execution');
+  const { execution } = found;
   if (execution.agentId !== agent.id || !mayReport(agent, execution)) throw forbidden();
   if (execution.fence < execution.newestFence)
     throw refusal('execution.gone', 'a newer dispatch of this request exists', 'stop and roll back');

@@ -1,7 +1,7 @@
 import { sha256Hex } from '../../crypto/hash.js';
-import type { Transaction } from '../../db/client.js';
 import type { FoundExecution } from '../../db/executions.js';
-import { insertRelay, insertResult, type ResultPlace } from '../../db/results.js';
+import type { MoveStatement } from '../../db/move-statement.js';
+import { type ResultPlace, relayInsert, resultInsert } from '../../db/results.js';
 import { refusal } from '../../domain/errors.js';
 import { isJsonText } from '../../lib/json/scan.js';
 import { type PutObject, reachResults } from '../../runtime/result-store.js';
@@ -58,22 +58,23 @@ export async function keepData(services: Services, { execution, submitted, kept,
 }
 
 /** The cleaner removes orphans under the request's lock (RS-49), so an object that is found under it stays. */
-export async function recordResult(
-  tx: Transaction,
-  services: Services,
-  { execution, data: { existed, ...data }, key, validJson, retentionDays }: Placed & { data: KeptData },
-  now: number,
-): Promise<void> {
-  if (existed && !(await reachResults(services, () => services.results.has(key)))) throw lostMeanwhile();
-  const { id: executionId, requestId } = execution;
-  insertResult(tx, { executionId, requestId, ...data, validJson, retentionDays }, now);
+export async function requireObject(services: Services, key: string): Promise<void> {
+  if (!(await reachResults(services, () => services.results.has(key)))) throw lostMeanwhile();
 }
 
 /** The agent repeats its submission, and the object is written anew. */
 const lostMeanwhile = () => refusal('service.unavailable', 'the result has to be sent again');
 
+/** What the move that ends the run writes of its data; nothing for data of no attempt, when what the agent found applied was not believed (HD-41). */
+export function resultParts(services: Services, placed: Placed, data: KeptData | null, statement: MoveStatement): string[] {
+  const { execution, submitted, kept, validJson, retentionDays } = placed;
+  if (statement.refused || statement.after.execution?.outcome !== submitted.submission.outcome) return [];
+  if (kept === 'relay') return [relayPart(services, placed, statement)];
+  return data === null ? [] : [resultInsert(statement, { executionId: execution.id, ...data, validJson, retentionDays })];
+}
+
 /** Hands the data to readers that come soon (RS-45). */
-export function relay(tx: Transaction, services: Services, { execution, submitted, validJson }: Placed, now: number): void {
+function relayPart(services: Services, { execution, submitted, validJson }: Placed, statement: MoveStatement): string {
   const { maxSlots, slotTtlSecs } = services.config().resultChannel;
   const { submission, data } = submitted;
   const head = {
@@ -87,11 +88,10 @@ export function relay(tx: Transaction, services: Services, { execution, submitte
   const pieces = envelope(head, json).map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece));
   const stored = {
     executionId: execution.id,
-    requestId: execution.requestId,
     envelope: Buffer.concat(pieces),
-    expiresAt: now + slotTtlSecs * 1000,
+    expiresAt: statement.now + slotTtlSecs * 1000,
   };
-  insertRelay(tx, stored, maxSlots);
+  return relayInsert(statement, stored, maxSlots);
 }
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });

@@ -1,6 +1,7 @@
-import type { Transaction } from '../../db/client.js';
-import { type FoundExecution, findExecution, listAttempts } from '../../db/executions.js';
+import { type FoundExecution, findExecution } from '../../db/executions.js';
 import { type Moved, move } from '../../db/move.js';
+import { moveAtOnce } from '../../db/move-at-once.js';
+import type { MoveStatement } from '../../db/move-statement.js';
 import { mayReport } from '../../domain/agent-scopes.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
@@ -10,19 +11,17 @@ import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
 import { commitMove } from '../requests/decide.js';
 import { agentOf } from './caller.js';
-import { keepData, type Placed, placeOf, recordResult, relay } from './result-place.js';
+import { keepData, type Placed, placeOf, requireObject, resultParts } from './result-place.js';
 import { type ResultBody, type ResultCall, readSubmission, replaceTooLarge, type Submitted } from './submission.js';
 
-/** `POST /api/agent/jobs/{execution id}/result` in the order of AG-42; the data is durable when the request is finished (RS-48). */
+/** `POST /api/agent/jobs/{execution id}/result` in the order of AG-42; the data is durable before the request is finished (RS-48). */
 export async function submitResult(call: ResultCall, services: Services) {
-  const execution = await ownExecution(call, services);
-  const told = call.body.marker_mismatches?.length ?? 0;
-  const attempts = told === 0 ? [] : await listAttempts(services.database, execution.requestId);
-  const submitted = readSubmission(call, execution, services, attempts);
-  const moved = await keepAndMove(call, services, execution, submitted);
+  const own = await ownExecution(call, services);
+  const submitted = readSubmission(call, own.execution, services, own.found.request.attempts);
+  const moved = await keepAndMove(call, services, own, submitted);
   if (submitted.tooLarge && moved.changed)
     throw refusal('payload.too_large', `the limit is ${services.config().resultStorage.maxPersistBytes} bytes`);
-  return { request_id: execution.requestId, status: recordedStatus(execution, moved) };
+  return { request_id: own.execution.requestId, status: recordedStatus(own.execution, moved) };
 }
 
 /** AG-43, AG-49: what this result led to. A request that was dispatched again has moved on, so its older execution tells. */
@@ -35,57 +34,63 @@ function recordedStatus({ id, fence }: FoundExecution, { after }: Moved): string
 
 /** A body above the route's limit, which was not read: nobody knows what is in it (AG-47). */
 export async function submitUnread(call: Omit<ResultCall, 'body'>, services: Services, bytes: number): Promise<void> {
-  const execution = await ownExecution(call, services);
+  const own = await ownExecution(call, services);
+  const { execution } = own;
   const body: ResultBody = execution.mutating ? { success: false, outcome: 'unknown' } : { success: true };
   const { submission } = readSubmission({ ...call, body }, execution, services);
-  await keepAndMove(call, services, execution, replaceTooLarge(services, execution, submission, bytes));
+  await keepAndMove(call, services, own, replaceTooLarge(services, execution, submission, bytes));
 }
 
-async function ownExecution(call: Pick<ResultCall, 'params' | 'caller'>, services: Services): Promise<FoundExecution> {
-  const execution = isUuid(call.params.id) ? await findExecution(services.database, call.params.id) : undefined;
-  if (execution === undefined) throw notFound('execution');
+type Own = NonNullable<Awaited<ReturnType<typeof findExecution>>>;
+
+async function ownExecution(call: Pick<ResultCall, 'params' | 'caller'>, services: Services): Promise<Own> {
+  const own = isUuid(call.params.id) ? await findExecution(services.database, call.params.id) : undefined;
+  if (own === undefined) throw notFound('execution');
   const agent = agentOf(call.caller);
-  if (execution.agentId !== agent.id || !mayReport(agent, execution)) throw forbidden();
-  return execution;
+  if (own.execution.agentId !== agent.id || !mayReport(agent, own.execution)) throw forbidden();
+  return own;
 }
 
-/** An object is durable before the transaction. Its record, or small data itself, or the relay, is part of the transaction. */
+/** An object in the store is durable before the move; small data, the record of an object, or the relay is part of it. */
 async function keepAndMove(
   call: Omit<ResultCall, 'body'>,
   services: Services,
-  execution: FoundExecution,
+  { execution, found }: Own,
   submitted: Submitted,
 ): Promise<Moved> {
+  const { database } = services;
   const placed = placeOf(services, call.generation, execution, submitted);
-  const submission = { ...submitted.submission, kept: placed.kept };
   const data = await keepData(services, placed);
-  const move = async (tx: Transaction) => {
-    const done = await moveByResult(tx, call, execution, submission);
-    if (done.refusal !== null || !done.changed) return done;
-    // What the agent says it found applied was not believed (HD-41): the data is of no attempt.
-    if (done.after.execution?.outcome !== submission.outcome) return done;
-    if (data !== null) await recordResult(tx, services, { ...placed, data }, done.now);
-    if (placed.kept === 'relay') relay(tx, services, placed, done.now);
-    return done;
+  const inStore = data?.existed === true;
+  const decide = async (request: StoredRequest, now: number) => {
+    if (inStore) await requireObject(services, placed.key);
+    return judgeReport(call, execution, { ...submitted.submission, kept: placed.kept }, request, now);
   };
-  const moved = await commitMove(services, () => services.database.transaction(move));
+  const how = {
+    pair: execution.operation.startsWith('migrate_'),
+    more: (statement: MoveStatement) => resultParts(services, placed, data, statement),
+  };
+  const { requestId } = execution;
+  const moved = await commitMove(services, () =>
+    inStore
+      ? database.transaction((tx) => move<unknown>(tx, requestId, decide, how))
+      : moveAtOnce<unknown>(database, requestId, decide, { ...how, found }),
+  );
   if (moved.changed) count(services, placed, moved.after);
   return moved;
 }
 
-/** The execution is judged as it is under the lock, or two late results could both be noted (AG-44). */
-function moveByResult(
-  tx: Transaction,
+/** Judges the execution as it is when the move is written, or two late results could both be noted (AG-44). */
+function judgeReport(
   { actor, caller }: Omit<ResultCall, 'body'>,
-  execution: FoundExecution,
+  { id }: FoundExecution,
   submission: Submission,
-): Promise<Moved> {
-  const decide = (request: StoredRequest, now: number) => {
-    const reported = request.attempts.find(({ id }) => id === execution.id);
-    if (reported === undefined) throw notFound('execution');
-    return judge(request, { kind: 'result', actor, agentId: caller.id, reported, submission }, now);
-  };
-  return move(tx, execution.requestId, decide, { pair: execution.operation.startsWith('migrate_') });
+  request: StoredRequest,
+  now: number,
+) {
+  const reported = request.attempts.find((attempt) => attempt.id === id);
+  if (reported === undefined) throw notFound('execution');
+  return judge(request, { kind: 'result', actor, agentId: caller.id, reported, submission }, now);
 }
 
 function count({ metrics }: Services, { execution, submitted, kept }: Placed, { status: ended }: StoredRequest): void {

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sha256Hex } from '../../crypto/hash.js';
 import type { Database } from '../../db/client.js';
-import { findExecutionResult, insertResult } from '../../db/results.js';
+import { findExecutionResult } from '../../db/results.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { claim, finish, storeRequest } from '../support/requests.js';
+import { recordResult } from '../support/stored-result.js';
 
 let test: TestDatabase;
 let database: Database;
@@ -27,7 +28,7 @@ async function run(): Promise<{ requestId: string; executionId: string }> {
 const keep = (ids: { requestId: string; executionId: string }, data: Uint8Array) =>
   database.transaction(async (tx) => {
     const facts = { length: data.length, sha256: sha256Hex(data), validJson: false, retentionDays: 30 };
-    insertResult(tx, { ...ids, place: { data }, ...facts }, Date.now());
+    await recordResult(tx, ids.requestId, { executionId: ids.executionId, place: { data }, ...facts }, Date.now());
   });
 
 it.each([
@@ -59,7 +60,12 @@ it('an upgrade leaves the records of objects as they are', async () => {
   const ids = await run();
   await database.transaction(async (tx) => {
     const facts = { length: 1, sha256: sha256Hex('x'), validJson: false, retentionDays: 30 };
-    insertResult(tx, { ...ids, place: { backend: 'local', key: 'a/b' }, ...facts }, Date.now());
+    await recordResult(
+      tx,
+      ids.requestId,
+      { executionId: ids.executionId, place: { backend: 'local', key: 'a/b' }, ...facts },
+      Date.now(),
+    );
   });
   await database.query('delete from results where object_key is null');
   await database.query(

@@ -5,7 +5,6 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../db/client.js';
 import { insertGeneration } from '../../db/generations.js';
-import { insertResult } from '../../db/results.js';
 import type { SharedConfig } from '../../domain/policies.js';
 import type { ResultStore } from '../../runtime/result-store.js';
 import { openLocalResultStore } from '../../runtime/result-store-local.js';
@@ -16,6 +15,7 @@ import { lockWaits } from '../support/active-statement.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
 import { approve, claim, finish, storeRequest } from '../support/requests.js';
+import { recordResult } from '../support/stored-result.js';
 import { dayMs, keepResult, keysOf, age as makeOlder, recorded as recordedIn, toEnd } from './kept-results.js';
 
 let stored: TestDatabase;
@@ -286,7 +286,7 @@ describe('objects without a record (RS-49)', () => {
       await eventually(async () => (await database.query(lockWaits)).length > 0);
       const object = { length: record!.content_length, sha256: record!.sha256, validJson: true, retentionDays: 30 };
       const place = { backend: 'local', key };
-      insertResult(tx, { executionId, requestId: id, place, ...object }, Date.now());
+      await recordResult(tx, id, { executionId, place, ...object }, Date.now());
     });
     await cleaning;
     expect(await keys()).toEqual([key]);

@@ -1,9 +1,10 @@
 import { sha256Hex } from '../../crypto/hash.js';
 import type { Database } from '../../db/client.js';
-import { insertResult, type ResultPlace } from '../../db/results.js';
+import type { ResultPlace } from '../../db/results.js';
 import type { ResultStore } from '../../runtime/result-store.js';
 import type { Job } from '../../worker/job.js';
 import { claim, finish, storeRequest } from '../support/requests.js';
+import { recordResult } from '../support/stored-result.js';
 
 export const dayMs = 86_400_000;
 
@@ -44,8 +45,8 @@ async function record(
   stored: { place: ResultPlace; length: number; sha256: string },
   { agoMs, retentionDays }: { agoMs: number; retentionDays: number },
 ): Promise<void> {
-  const result = { executionId, requestId, ...stored, validJson: true, retentionDays };
-  await database.transaction(async (tx) => insertResult(tx, result, Date.now() - agoMs));
+  const result = { executionId, ...stored, validJson: true, retentionDays };
+  await database.transaction((tx) => recordResult(tx, requestId, result, Date.now() - agoMs));
 }
 
 /** Lets a request have changed last so many days earlier. */
