@@ -1,7 +1,8 @@
 import { findMysql } from '../support/mysql.js';
 import { createTestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
-import { type System, type SystemOptions, startSystem } from '../support/system.js';
+import { type System, startSystem } from '../support/system.js';
+import type { SystemOptions } from '../support/system-programs.js';
 import { temporalAddress } from '../support/temporal.js';
 import { startTestAgent, type TestAgent, type TestAgentOptions } from '../support/test-agent.js';
 import { createTripwire, type Tripwire } from '../support/tripwire.js';
