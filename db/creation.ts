@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import { createdRequest, decisionTrace } from '../domain/request/creation.js';
 import type { NewRequest } from '../domain/request/new-request.js';
 import { isMutatingMigration, type StoredRequest } from '../domain/request/types.js';
 import { viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
-import type { Queryable, Transaction } from './client.js';
+import type { Database, Queryable, SingleWrite, Transaction, Vouched } from './client.js';
 import { dryRunInsert } from './dry-run-jobs.js';
 import { lockPair } from './migration-pairs.js';
 import { stateColumns } from './move-write.js';
@@ -13,6 +14,7 @@ import { outboxInsert } from './outbox.js';
 import { type Parameters, parameters } from './parameters.js';
 import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
+import { durably } from './transaction-name.js';
 import { keyCheckColumn, requestCode, requireCurrentKey } from './vouching.js';
 
 // A read is claimed within milliseconds, within half a second under load: its creation's news is then overtaken and costs no workflow task.
@@ -31,47 +33,80 @@ export async function findByKey(
   return row;
 }
 
-/** Postgres's instant, after any wait for the locks asked for before; 503 if the database now uses another secret key. */
-export async function creationInstant(tx: Transaction): Promise<number> {
-  const [row] = await tx.query<{ now: number; keyCheck: string | null }>(
+/** Postgres's instant; in a transaction, after any wait for the locks asked for before. 503 if the database now uses another secret key. */
+export async function creationInstant(db: Vouched): Promise<number> {
+  const [row] = await db.query<{ now: number; keyCheck: string | null }>(
     `select ${keyCheckColumn}, (extract(epoch from date_trunc('milliseconds', clock_timestamp())) * 1000)::bigint as now`,
   );
   if (row === undefined) throw new Error('select without a row');
-  requireCurrentKey(row.keyCheck, tx.macs);
+  requireCurrentKey(row.keyCheck, db.macs);
   return row.now;
 }
 
 /**
  * RQ-27, RQ-29: request, snapshot, digest, trace, first dispatch, audit events, news, context and EXPLAIN jobs in one statement; a taken key
- * is a unique violation of `requests_by_key`. `now` is the instant of its creation.
+ * is a unique violation of `requests_by_key`. `now` is the instant of its creation. The caller has locked the requester.
  */
 export async function insertRequest(tx: Transaction, request: NewRequest, now: number): Promise<StoredRequest> {
+  const pairBusyMs = isMutatingMigration(request.operation) ? await lockPair(tx, request.input) : 0;
+  const { write, stored } = creationStatement({ request, now, pairBusyMs, macs: tx.macs }, (p) => {
+    return `allowed as (select ${p.add(request.id)}::uuid as id)`;
+  });
+  tx.send(write.text, write.values);
+  tx.wake(...write.topics);
+  return stored;
+}
+
+/** The same without a transaction around it. Undefined, with nothing written, if the requester is not active, another secret key is used, or the pair needs a lock. */
+export async function insertAtOnce(db: Database, request: NewRequest, now: number): Promise<StoredRequest | undefined> {
+  if (isMutatingMigration(request.operation)) return undefined;
+  const { write, stored } = creationStatement({ request, now, pairBusyMs: 0, macs: db.macs }, (p) => {
+    const keyCheck = p.add(db.macs.keyCheck);
+    return `owner as materialized (select 1 from users where id = ${p.add(request.requester)} and status = 'active' for key share),
+      allowed as materialized (select ${p.add(request.id)}::uuid as id
+        where (select count(*) from owner) = 1 and coalesce((select key_check from secret_key), ${keyCheck}) = ${keyCheck})`;
+  });
+  return (await db.writeOnce(write)) ? stored : undefined;
+}
+
+interface Creation {
+  request: NewRequest;
+  now: number;
+  pairBusyMs: number;
+  macs: ApprovalMacs;
+}
+
+function creationStatement(
+  { request, now, pairBusyMs, macs }: Creation,
+  allowed: (p: Parameters) => string,
+): { write: SingleWrite; stored: StoredRequest } {
   const { request: stored, events } = createdRequest(request, now);
-  const pairBusyMs = isMutatingMigration(stored.operation) ? await lockPair(tx, stored) : 0;
   const { operation, database, environment } = stored;
   const { detailFingerprint, detailRaw } = request;
   const subject = { requestId: stored.id, operation, database, environment, detailFingerprint, detailRaw };
   const p = parameters();
-  const id = p.add(stored.id);
-  const columns = { ...requestColumns(request, stored, tx.macs), dispatch_busy_ms: pairBusyMs };
+  const guard = allowed(p);
+  const columns: Record<string, unknown> = { ...requestColumns(request, stored, macs), dispatch_busy_ms: pairBusyMs };
   const values = Object.values(columns).map(p.add).join(', ');
+  const eventId = randomUUID();
   const inserts = [
-    `created as (insert into requests (${Object.keys(columns).join(', ')}) values (${values}) returning id)`,
-    auditInsert(p.add(auditRows(events, subject))),
+    guard,
+    `created as (insert into requests (id, ${Object.keys(columns).join(', ')}) select id, ${values} from allowed)`,
+    auditInsert(p.add(auditRows(events, subject, eventId)), 'allowed'),
     newsInsert(p, stored),
-    contextInsert({ request: id, context: p.add(contextValue(request.context)) }),
+    contextInsert(p.add(contextValue(request.context))),
   ];
   const explained = request.explain.length > 0;
-  if (explained) inserts.push(explainInsert(p, id, request, stored));
-  tx.send(`with ${inserts.join(', ')} select 1`, p.values);
-  tx.wake(topic.outbox);
-  if (stored.status === 'dispatched' || explained) tx.wake(topic.jobs(database, environment));
-  return stored;
+  if (explained) inserts.push(explainInsert(p, request, stored));
+  const topics: string[] = [topic.outbox];
+  if (stored.status === 'dispatched' || explained) topics.push(topic.jobs(database, environment));
+  const text = `with ${inserts.join(', ')} select (select count(*)::int from allowed) as done, ${durably}`;
+  return { write: { text, values: p.values, topics, eventId }, stored };
 }
 
 function newsInsert(p: Parameters, stored: StoredRequest): string {
   return outboxInsert({
-    guard: 'created',
+    guard: 'allowed',
     version: '1',
     signal: "'change'",
     actor: p.add(stored.requester),
@@ -82,9 +117,8 @@ function newsInsert(p: Parameters, stored: StoredRequest): string {
   });
 }
 
-function explainInsert(p: Parameters, id: string, { explain }: NewRequest, stored: StoredRequest): string {
+function explainInsert(p: Parameters, { explain }: NewRequest, stored: StoredRequest): string {
   return dryRunInsert({
-    request: id,
     database: p.add(stored.database),
     environment: p.add(stored.environment),
     statements: p.add(explain.map(({ sql }) => sql)),
@@ -97,7 +131,6 @@ function explainInsert(p: Parameters, id: string, { explain }: NewRequest, store
 function requestColumns(request: NewRequest, stored: StoredRequest, macs: ApprovalMacs): Record<string, unknown> {
   const { input } = request;
   return {
-    id: stored.id,
     requester: stored.requester,
     requester_role: stored.requesterRole,
     database: stored.database,

@@ -21,11 +21,10 @@ export interface DryRunOffer {
 }
 
 /**
- * Part of a creation's one statement: one job per text of the `text[]` parameter `statements`, in order (AG-65). A text with an error in
+ * Part of a creation's one statement, for the request in its part `allowed`: one job per text of the `text[]` parameter `statements`, in order (AG-65). A text with an error in
  * `errors` gets a failed job.
  */
 export function dryRunInsert(p: {
-  request: string;
   database: string;
   environment: string;
   statements: string;
@@ -33,8 +32,8 @@ export function dryRunInsert(p: {
   now: string;
 }): string {
   return `explained as (insert into dry_run_jobs (request_id, statement_index, database, environment, sql, state, error, created_at)
-    select ${p.request}, place - 1, ${p.database}, ${p.environment}, sql, case when error is null then 'pending' else 'failed' end, error, ${p.now}
-    from unnest(${p.statements}::text[], ${p.errors}::text[]) with ordinality as statement(sql, error, place))`;
+    select id, place - 1, ${p.database}, ${p.environment}, sql, case when error is null then 'pending' else 'failed' end, error, ${p.now}
+    from allowed, unnest(${p.statements}::text[], ${p.errors}::text[]) with ordinality as statement(sql, error, place))`;
 }
 
 /** Part of a move's one statement: ends the open jobs if the move starts or ends the request (AG-68). Otherwise returns no part. */

@@ -1,10 +1,10 @@
 import type { CollectedContext, DryRun } from '../domain/request/context.js';
 
-/** Part of a creation's one statement: what is known of the request at that time, as JSON text. */
-export function contextInsert(p: { request: string; context: string }): string {
+/** Part of a creation's one statement: what is known at that time of the request in its part `allowed`. The parameter holds JSON text. */
+export function contextInsert(parameter: string): string {
   return `contexted as (insert into request_contexts (request_id, tables, sql_review, risk, schema_snapshot_collected_at)
-    select ${p.request}, tables, sql_review, risk, schema_snapshot_collected_at
-    from jsonb_to_record(${p.context}::jsonb) as c(tables jsonb, sql_review jsonb, risk jsonb, schema_snapshot_collected_at timestamptz))`;
+    select id, tables, sql_review, risk, schema_snapshot_collected_at
+    from allowed, jsonb_to_record(${parameter}::jsonb) as c(tables jsonb, sql_review jsonb, risk jsonb, schema_snapshot_collected_at timestamptz))`;
 }
 
 /** The value of `contextInsert`'s parameter. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { approvalDigest } from '../../crypto/execution-token.js';
-import { creationInstant, insertRequest } from '../../db/creation.js';
+import type { Database, Transaction } from '../../db/client.js';
+import { creationInstant, insertAtOnce, insertRequest } from '../../db/creation.js';
 import { isWriteRefused, violates } from '../../db/errors.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { lockActive } from '../../db/users.js';
@@ -73,7 +74,10 @@ function replay({ fingerprint, request }: Existing, asked: string): Reply {
 
 async function makeRequest(call: CreateCall, services: Services, input: CreationInput, times: CreationTimes): Promise<Reply> {
   await refuseAboveBacklog(services);
-  const accept = async () => store(services, await judgeCreation(call, services, input, times));
+  const accept = async () => {
+    const [request, clock] = await Promise.all([judgeCreation(call, services, input, times), readClock(services.database)]);
+    return store(services, request, clock());
+  };
   return input.allowDdl ? countBreakGlassDdl(services.metrics, accept) : accept();
 }
 
@@ -129,13 +133,18 @@ function checkPolicy(input: CreationInput, policy: NewRequest['policy']): void {
     throw invalid('the workflow has no approval steps', 'body.require_approval');
 }
 
-async function store(services: Services, request: NewRequest): Promise<Reply> {
+/** Postgres's clock, read once: it goes on by this process's own time. */
+async function readClock(database: Database): Promise<() => number> {
+  const now = await creationInstant(database);
+  const readAt = performance.now();
+  return () => now + Math.floor(performance.now() - readAt);
+}
+
+async function store(services: Services, request: NewRequest, now: number): Promise<Reply> {
+  const { database } = services;
   try {
-    const stored = await services.database.transaction(async (tx) => {
-      const [active, now] = await Promise.all([lockActive(tx, { id: request.requester }), creationInstant(tx)]);
-      if (!active) throw refusal('auth.user_suspended', 'user suspended');
-      return insertRequest(tx, request, now);
-    });
+    const stored =
+      (await insertAtOnce(database, request, now)) ?? (await database.transaction((tx) => insertLocked(tx, request)));
     countCreated(services.metrics, stored);
     return reply(201, answer(stored, false));
   } catch (error) {
@@ -145,6 +154,12 @@ async function store(services: Services, request: NewRequest): Promise<Reply> {
     if (existing === null) throw refusal('service.unavailable', 'the request is being created by another call');
     return replay(existing, request.fingerprint);
   }
+}
+
+async function insertLocked(tx: Transaction, request: NewRequest): Promise<StoredRequest> {
+  const [active, now] = await Promise.all([lockActive(tx, { id: request.requester }), creationInstant(tx)]);
+  if (!active) throw refusal('auth.user_suspended', 'user suspended');
+  return insertRequest(tx, request, now);
 }
 
 function answer(request: StoredRequest, idempotent: boolean) {

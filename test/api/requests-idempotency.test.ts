@@ -188,7 +188,7 @@ describe('idempotency under races (RQ-34)', () => {
       return judgeText(sql, ...rest);
     });
     const line = vi.spyOn(keyLines, 'take');
-    const transactions = vi.spyOn(database, 'transaction');
+    const writes = vi.spyOn(database, 'writeOnce');
     const queries = vi.spyOn(database, 'query');
     const looks = () =>
       queries.mock.calls.filter(([text, values]) => text.includes('idempotency_key = ') && values?.[1] === 'line').length;
@@ -204,7 +204,7 @@ describe('idempotency under races (RQ-34)', () => {
     leaving.abort();
     await gone;
     expect((await calls.created(alice, { idempotency_key: 'another' })).length).toBe(36);
-    expect([looks(), judged.mock.calls.length, transactions.mock.calls.length]).toEqual([1, 2, 1]);
+    expect([looks(), judged.mock.calls.length, writes.mock.calls.length]).toEqual([1, 2, 1]);
 
     finish();
     expect((await refused).status).toBe(400);
@@ -212,7 +212,7 @@ describe('idempotency under races (RQ-34)', () => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual([...Array(29).fill(200), 201]);
     expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
     // One look each: that of the refused one, of the one that made it, and of all others together.
-    expect([looks(), judged.mock.calls.length, transactions.mock.calls.length]).toEqual([3, 3, 2]);
+    expect([looks(), judged.mock.calls.length, writes.mock.calls.length]).toEqual([3, 3, 2]);
     expect((await calls.create(alice, { ...over, detail: 'select 1' })).status).toBe(200);
   });
 });
