@@ -30,7 +30,7 @@ const texts: (string | Uint8Array)[] = [
   `DELETE FROM t; SELECT * FROM t WHERE a IN (1${',1'.repeat(49_000)})`,
   `SELECT ${'*'.repeat(1_900)}1`,
   'SELECT 1\0; DROP TABLE t',
-  `SELECT 1 /*${'/*'.repeat(40_000)}`,
+  `SELECT 1 /*${'/*'.repeat(10_000)}`,
   new Uint8Array([0x22, 0xc3, 0x28, 0x22]),
 ];
 
@@ -73,7 +73,7 @@ describe('20 hostile texts of each of several callers at once (SQ-7, SQ-I6)', ()
   it('are 503 beyond one caller’s share, with a time to try again, in preflight too', async () => {
     const preflight = (sql: unknown) =>
       api.call('POST', '/api/preflight', { token: alice, body: { database: 'shop', environment: 'production', sql } });
-    const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => preflight(texts[n < 2 ? 0 : 1])));
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => preflight(texts[n === 0 ? 0 : 1])));
     const busy = answers.filter(({ status }) => status === 503);
     expect(busy.length).toBeGreaterThan(0);
     expect(busy[0]!.body.code).toBe('service.unavailable');
