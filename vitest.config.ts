@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongFirst } from './test/support/long-first.js';
 
 /** They change what a whole process shares, so each file has a process of its own. */
 const isolated = ['test/dev/session.test.ts', 'test/workflows/clock.test.ts'];
@@ -42,8 +43,12 @@ const project = (name: string, files: { include: string[]; exclude?: string[]; i
   },
 });
 
+/** A sequencer of our own would keep the files from being shuffled. */
+const isShuffled = process.argv.some((word) => word.startsWith('--sequence.shuffle'));
+
 export default defineConfig({
   test: {
+    sequence: isShuffled ? {} : { sequencer: LongFirst },
     globalSetup: ['test/support/global-setup.ts'],
     teardownTimeout: 30_000,
     /** More than there are cores: a test waits for clocks and engines about as long as it computes. */
