@@ -2,7 +2,18 @@ import type { Caller } from '../domain/caller.js';
 import type { Status } from '../domain/request/types.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
-import { compared, type Place, type Places, placesNow, placesOf, selectKeys, step, unionOf } from './request-places.js';
+import { type Counted, countUpToMost, estimate, mostCounted, totalBy } from './request-count.js';
+import {
+  compared,
+  newestFirst,
+  type Place,
+  type Places,
+  placesNow,
+  placesOf,
+  selectKeys,
+  step,
+  unionOf,
+} from './request-places.js';
 import { approvable, filtered, lasting, type RequestFilters, type User, waiting } from './request-visibility.js';
 
 export interface ListedRequest {
@@ -31,19 +42,18 @@ export interface Page {
   offset: number;
 }
 
-interface Listed {
+interface Listed extends Counted {
   rows: ListedRequest[];
-  total: number;
 }
 
-/** One page of the requests that the caller can view (RQ-11), or with `pendingForMe` can approve now (RQ-36), newest first, and their total. */
+/** One page of the requests that the caller can view (RQ-11), or with `pendingForMe` can approve now (RQ-36), newest first, and their total (HT-83). */
 export async function listRequests(
   db: Queryable,
   caller: Caller,
   filters: RequestFilters,
   { pendingForMe, ...page }: Page & { pendingForMe: boolean },
 ): Promise<Listed> {
-  if (caller.kind !== 'user') return { rows: [], total: 0 };
+  if (caller.kind !== 'user') return { rows: [], total: 0, isEstimate: false };
   if (pendingForMe) return listByCounting(db, (p) => [`${approvable(caller, p)} and ${filtered(filters, p)}`], page);
   // The members of a status change all the time, so their places cannot be remembered.
   if (filters.status !== undefined) return listByCounting(db, (p) => visibleBranches(caller, filters, p), page);
@@ -53,19 +63,23 @@ export async function listRequests(
 type Branches = (p: Parameters) => string[];
 
 function visibleBranches(caller: User, filters: RequestFilters, p: Parameters): string[] {
-  const branches = [...lasting(caller, p), waiting(caller, p)];
+  // Only pending requests wait for somebody.
+  const canWait = filters.status === undefined || filters.status === 'pending';
+  const branches = [...lasting(caller, p), canWait ? waiting(caller, p) : null];
   return branches.flatMap((branch) => (branch === null ? [] : `${branch} and ${filtered(filters, p)}`));
 }
 
 async function listByCounting(db: Queryable, branches: Branches, page: Page): Promise<Listed> {
-  const p = parameters();
-  const keys = unionOf(branches(p).map(selectKeys));
-  const [counted] = await db.query<{ total: number }>(`select count(*) as total from (${keys}) as keys`, p.values);
-  const total = counted?.total ?? 0;
-  return { total, rows: await readPage(db, branches, { ...page, total }) };
+  const total = await countUpToMost(db, branches);
+  if (total <= mostCounted) return { total, isEstimate: false, rows: await readPage(db, branches, { ...page, total }) };
+  const [estimated, rows] = await Promise.all([
+    estimate(db, branches),
+    readPage(db, branches, { ...page, total: Number.POSITIVE_INFINITY }),
+  ]);
+  return { ...totalBy(estimated, page, rows.length), rows };
 }
 
-/** How often a list restarts because requests were rewritten meanwhile. After that it counts in full. */
+/** How often a list restarts because requests were rewritten meanwhile. After that it counts without places. */
 const maxAttempts = 2;
 
 /** Older requests are counted and skipped by their remembered places. Newer ones and those waiting for the caller are counted each time. */
@@ -85,6 +99,7 @@ async function listByPlaces(db: Queryable, caller: User, filters: RequestFilters
       const total = places.count + found.newer + found.waiting;
       return {
         total,
+        isEstimate: false,
         rows: await readPage(db, all, { ...page, total }, { mark: markBefore(places, { ...page, ...found }), beyond }),
       };
     }
@@ -148,13 +163,12 @@ async function readPage(
   const from = mark === null ? '' : ` and ${compared('<=', mark, p)}`;
   const skipped = offset - (mark?.newer ?? 0);
   const reach = p.add(skipped + limit);
-  const order = 'order by created_at desc, id desc';
-  const keys = unionOf(branches(p).map((branch) => `${selectKeys(branch + from)} ${order} limit ${reach}`));
+  const keys = unionOf(branches(p).map((branch) => `${selectKeys(branch + from)} ${newestFirst} limit ${reach}`));
   const besides = mark === null ? null : beyond(p);
   const newerBesides =
     besides === null ? '' : ` - (select count(*) from requests r where ${besides} and ${compared('>', mark, p)})`;
   return db.query<ListedRequest>(
-    `select ${columns} from (select id from (${keys}) as keys ${order} limit ${p.add(limit)} offset ${p.add(skipped)}::bigint${newerBesides}) as page
+    `select ${columns} from (select id from (${keys}) as keys ${newestFirst} limit ${p.add(limit)} offset ${p.add(skipped)}::bigint${newerBesides}) as page
        join requests r using (id) order by r.created_at desc, r.id desc`,
     p.values,
   );

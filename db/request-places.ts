@@ -3,8 +3,8 @@ import { type Parameters, parameters } from './parameters.js';
 import { at } from './row-types.js';
 
 /**
- * Branches of conditions on what never changes in a request, built anew for each statement. The set is their union, and each branch has an
- * index in list order.
+ * Branches of conditions on what never changes in a request, built anew for each statement. The set is their union. No request fits two of
+ * them, and each has an index in list order.
  */
 export type RequestSet = (p: Parameters) => string[];
 
@@ -127,6 +127,9 @@ export function compared(side: '>' | '<=', place: Place | null, p: Parameters): 
 
 export const selectKeys = (condition: string) => `select r.created_at, r.id from requests r where ${condition}`;
 
-/** Branches may overlap; the union counts a request once. */
+/** The order of a list (HT-82). */
+export const newestFirst = 'order by created_at desc, id desc';
+
+/** The selects of branches, of which no two have a request in common. */
 export const unionOf = (selects: readonly string[]) =>
-  selects.length === 1 ? selects.join() : selects.map((one) => `(${one})`).join(' union ');
+  selects.length === 1 ? selects.join() : selects.map((one) => `(${one})`).join(' union all ');

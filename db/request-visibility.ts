@@ -14,20 +14,20 @@ export interface RequestFilters {
 export type User = Caller & { kind: 'user' };
 
 /**
- * RQ-2 as SQL over `requests r`, first part: what the caller always sees. Any of the conditions is enough: own, shared, or in reach of a
- * role with `:any`. Each has an index, and none depends on what changes in a request. `maySee` in `domain/request/relation.ts` is the same
- * rule for one request.
+ * RQ-2 as SQL over `requests r`, first part: what the caller always sees, in disjoint conditions: own, in reach of a role with `:any`, or
+ * shared. Each has an index, and none depends on what changes in a request. `maySee` in `domain/request/relation.ts` is the same rule for one
+ * request.
  */
 export function lasting(caller: User, p: Parameters): string[] {
   const roles = rolesWith(caller, 'own');
   const wide = rolesWith(caller, 'any');
   if (roles.length === 0) return ['false'];
   if (wide.some(isUnlimited)) return ['true'];
-  return [
-    `r.requester = ${p.add(caller.id)} and ${covering(roles, p)}`,
-    `r.share_selectors <> '{}' and ${matches('r.share_selectors', caller, p)} and ${covering(roles, p)}`,
-    ...(wide.length === 0 ? [] : [covering(wide, p)]),
-  ];
+  const own = `r.requester = ${p.add(caller.id)} and ${covering(roles, p)}`;
+  const reached = wide.length === 0 ? [] : [`${covering(wide, p)} and not (${own})`];
+  const shared = `r.share_selectors <> '{}' and ${matches('r.share_selectors', caller, p)} and ${covering(roles, p)}`;
+  const before = [own, ...reached].map((condition) => `(${condition})`).join(' or ');
+  return [own, ...reached, `${shared} and not (${before})`];
 }
 
 /** The second part: what the caller sees only while its step waits for the caller; null = nothing. */

@@ -17,7 +17,11 @@ interface ListQuery {
 /** `GET /api/requests` (RQ-2, RQ-3). */
 export async function showRequests(call: Call<undefined, ListQuery, undefined>, services: Services) {
   const { limit, offset, pending_for_me: pendingForMe, ...filters } = call.query;
-  const { rows, total } = await listRequests(services.database, call.caller, filters, { limit, offset, pendingForMe });
+  const { rows, total, isEstimate } = await listRequests(services.database, call.caller, filters, {
+    limit,
+    offset,
+    pendingForMe,
+  });
   return {
     requests: rows.map((row) => ({
       id: row.id,
@@ -37,6 +41,7 @@ export async function showRequests(call: Call<undefined, ListQuery, undefined>, 
         : {}),
     })),
     total,
+    total_is_estimate: isEstimate,
     limit,
     offset,
   };

@@ -34,7 +34,13 @@ const item = z.object({
   next_approvers: z.array(text).optional(),
 });
 
-export const listed = z.object({ requests: z.array(item), total: count, limit: count, offset: count });
+export const listed = z.object({
+  requests: z.array(item),
+  total: count,
+  total_is_estimate: z.boolean().meta({ description: 'above 10,000 the total may be an estimate' }),
+  limit: count,
+  offset: count,
+});
 
 const step = z.object({
   index: count,

@@ -3,6 +3,7 @@ import type { JsonText } from '../../lib/json/read.js';
 /** A count with thousands separators; empty when it is absent, negative (unknown) or not a number. */
 export function count(value: JsonText | undefined): string {
   const number = Number(value?.kind === 'number' ? value.text : -1);
-  if (!Number.isFinite(number) || number < 0) return '';
-  return number.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ',');
+  return Number.isFinite(number) && number >= 0 ? withCommas(number) : '';
 }
+
+export const withCommas = (number: number): string => number.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ',');

@@ -42,6 +42,17 @@ describe('request ids (CL-27)', () => {
     expect(none.code).toBe(1);
   });
 
+  it('shows a total as it is counted, and an estimate as such', async () => {
+    const note = async (total: object) => {
+      api.on(paths.list, { body: { ...page(requestId, other).body, ...total } });
+      return (await svc('request', 'list')).stderr.trim();
+    };
+    expect(await note({ total: 12_345, total_is_estimate: false })).toBe('2 of 12345');
+    expect(await note({ total: 12_345 })).toBe('2 of 12345');
+    expect(await note({ total: 1_234_567, total_is_estimate: true })).toBe('2 of about 1,200,000');
+    expect(await note({ total: 10_001, total_is_estimate: true })).toBe('2 of about 10,000');
+  });
+
   it('looks through at most 10 pages of 100', async () => {
     const full = page(
       ...Array.from({ length: 100 }, (_, index) => `${String(index).padStart(8, 'b')}-0000-4000-8000-000000000000`),

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storeRequests } from '../../bench/stored-requests.js';
 import { type Database, openDatabase } from '../../db/client.js';
+import { mostCounted } from '../../db/request-count.js';
 import { listRequests } from '../../db/request-list.js';
 import { step } from '../../db/request-places.js';
 import type { RequestFilters } from '../../db/request-visibility.js';
@@ -87,7 +88,9 @@ async function expectTrue(rows: Row[], name: keyof typeof callers, wanted: Reque
   const visible = rows.filter((row) => isWanted(row, wanted) && maySee(callers[name], { ...row, decisions: [] }));
   const listed = await listRequests(database, callers[name], wanted, { limit, offset, pendingForMe: false });
   const page = visible.slice(offset, offset + limit).map(({ id }) => id);
-  expect({ name, wanted, offset, total: listed.total, ids: listed.rows.map(({ id }) => id) }).toEqual({
+  const isExact = !listed.isEstimate || visible.length <= mostCounted || listed.total < offset + page.length;
+  const total = isExact ? listed.total : visible.length;
+  expect({ name, wanted, offset, total, ids: listed.rows.map(({ id }) => id) }).toEqual({
     ...{ name, wanted, offset },
     ...{ total: visible.length, ids: page },
   });

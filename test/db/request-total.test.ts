@@ -1,0 +1,111 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { storeRequests } from '../../bench/stored-requests.js';
+import { type Database, openDatabase } from '../../db/client.js';
+import { mostCounted, totalBy } from '../../db/request-count.js';
+import { listRequests } from '../../db/request-list.js';
+import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
+import type { Caller, EffectiveRole } from '../../domain/caller.js';
+import { noOrigins } from '../../domain/four-eyes.js';
+import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
+
+let own: TestDatabase;
+let pool: pg.Pool;
+let database: Database;
+beforeAll(async () => {
+  own = await createTestDatabase();
+  pool = new pg.Pool({ connectionString: own.url, max: 1 });
+  const limits = { connectTimeoutMs: 10_000, statementTimeoutMs: 30_000, callTimeoutMs: 30_000 };
+  database = openDatabase({ url: own.url, poolMax: 4, applicationName: 'test', ...limits });
+  await pool.query('alter table requests set (autovacuum_enabled = off)');
+  await storeRequests(pool, 14_000);
+}, 120_000);
+afterAll(async () => {
+  await database?.close();
+  await pool?.end();
+  await own?.drop();
+});
+
+const viewer = (environment: string): EffectiveRole => ({
+  name: 'viewer',
+  permissions: [{ perm: 'request.view', ownership: 'any' }],
+  databases: ['shop'],
+  environments: [environment],
+});
+const user = (id: string, role: EffectiveRole): Caller => ({
+  ...{ kind: 'user', id, roles: [role], groups: [], memberOf: [], origins: noOrigins, tokenId: null },
+});
+const builtin = (name: string) => BUILTIN_ROLES.find((role) => role.name === name)!;
+const admin = user('root', builtin('admin'));
+
+async function executed(caller: Caller, limit: number, offset: number) {
+  const filters = { status: 'executed' };
+  const { rows, total, isEstimate } = await listRequests(database, caller, filters, { limit, offset, pendingForMe: false });
+  return { shown: rows.length, total, isEstimate };
+}
+
+/** So many are executed, the rest failed. */
+async function execute(count: number) {
+  await pool.query(`update requests set updated_at = now(), step_selectors = '{}', open_selectors = '{}',
+    status = case when id in (select id from requests order by created_at, id limit ${count}) then 'executed' else 'failed' end`);
+}
+
+describe('the total of a list with a status (HT-83)', () => {
+  it('is counted up to 10,000, and an estimate of at least one more above', async () => {
+    await execute(mostCounted);
+    expect(await executed(admin, 50, 0)).toEqual({ shown: 50, total: 10_000, isEstimate: false });
+    expect(await executed(admin, 50, 9_990)).toEqual({ shown: 10, total: 10_000, isEstimate: false });
+    expect(await executed(admin, 50, 10_000)).toEqual({ shown: 0, total: 10_000, isEstimate: false });
+    await execute(mostCounted + 1);
+    const above = await executed(admin, 50, 0);
+    expect(above).toEqual({ shown: 50, total: expect.any(Number), isEstimate: true });
+    expect(above.total).toBeGreaterThan(mostCounted);
+    expect(await executed(admin, 50, 10_000)).toEqual({ shown: 1, total: 10_001, isEstimate: false });
+    expect(await executed(admin, 50, 10_001)).toEqual({ shown: 0, total: 10_001, isEstimate: true });
+  });
+
+  it('is near the truth after ANALYZE, and never below what the page shows, however wrong the statistics are', async () => {
+    await execute(13_500);
+    await pool.query('analyze requests');
+    const { total } = await executed(admin, 50, 0);
+    expect(Math.abs(total - 13_500)).toBeLessThan(1_350);
+    await execute(2);
+    await pool.query('analyze requests');
+    await execute(13_500);
+    for (const [limit, offset] of [
+      [50, 0],
+      [50, 12_000],
+      [100, 13_400],
+      [0, 0],
+    ] as const) {
+      const page = await executed(admin, limit, offset);
+      expect(page).toMatchObject({ shown: limit, isEstimate: true });
+      expect(page.total).toBeGreaterThanOrEqual(Math.max(10_001, offset + limit));
+    }
+    expect(await executed(admin, 50, 13_480)).toEqual({ shown: 20, total: 13_500, isEstimate: false });
+  });
+
+  it('tells of nothing that the caller may not see', async () => {
+    await execute(14_000);
+    await pool.query('analyze requests');
+    expect(await executed(user('paul', viewer('production')), 50, 0)).toEqual({ shown: 50, total: 3_500, isEstimate: false });
+    expect(await executed(user('alice', builtin('requester')), 50, 0)).toEqual({ shown: 50, total: 4_200, isEstimate: false });
+    expect(await executed(user('mia', builtin('requester')), 50, 0)).toEqual({ shown: 0, total: 0, isEstimate: false });
+    const staging = await executed(user('sam', viewer('staging')), 50, 0);
+    expect(staging.isEstimate).toBe(true);
+    expect(Math.abs(staging.total - 10_500)).toBeLessThan(1_050);
+  });
+});
+
+describe('an estimate beside its page', () => {
+  it.each([
+    ['the estimate', 50_000, { limit: 50, offset: 0 }, 50, { total: 50_000, isEstimate: true }],
+    ['one more than is counted', 12, { limit: 50, offset: 0 }, 50, { total: 10_001, isEstimate: true }],
+    ['what the page reaches', 12, { limit: 50, offset: 20_000 }, 50, { total: 20_050, isEstimate: true }],
+    ['the place of the last request', 50_000, { limit: 50, offset: 20_000 }, 7, { total: 20_007, isEstimate: false }],
+    ['no more than was skipped to find none', 50_000, { limit: 50, offset: 20_000 }, 0, { total: 20_000, isEstimate: true }],
+    ['the estimate without a page', 50_000.4, { limit: 0, offset: 20_000 }, 0, { total: 50_000, isEstimate: true }],
+  ])('is %s', (_what, estimated, page, shown, expected) => {
+    expect(totalBy(estimated, page, shown)).toEqual(expected);
+  });
+});
