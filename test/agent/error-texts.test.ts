@@ -36,6 +36,8 @@ afterEach(async () => {
 });
 afterAll(async () => {
   await proxy.close();
+  // The server does not notice that the proxy is gone before its statement ends, and the role cannot go while it holds a lock.
+  await target.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [role.username]);
   await target.query(`drop owned by ${role.username}; drop role ${role.username}`);
   await target.end();
   await database.drop();
