@@ -1,7 +1,7 @@
 import { type FailureOutcome, failure, type Outcome } from './outcome.js';
 
 /**
- * `asked`: a heartbeat reported it; `gone`: a newer attempt exists; `deadline`: the client's own timeout; `stopped`: the agent
+ * `asked`: a heartbeat or a poll reported it; `gone`: a newer attempt exists; `deadline`: the client's own timeout; `stopped`: the agent
  * ends.
  */
 export type CancelReason = 'asked' | 'gone' | 'deadline' | 'stopped';

@@ -33,6 +33,10 @@ export interface Jobs {
   active(): ActiveJob[];
   /** Claims an offered job and runs it if claimed; resolves with the claim's answer (AP-08). */
   start(offered: OfferedJob, agentId: string): Promise<'claimed' | 'refused'>;
+  /** The executions of the claimed jobs. */
+  held(): string[];
+  /** Cancels these executions, as the gateway asks (AG-82). */
+  cancel(executionIds: readonly string[]): void;
   /** Cancels running jobs because the agent ends (AP-18). */
   cancelAll(): void;
   /** Resolves when no job is left. */
@@ -43,6 +47,8 @@ interface Running {
   offered: OfferedJob;
   since: number;
   control: CancelControl;
+  /** Null until it is claimed. */
+  executionId: string | null;
 }
 
 export function createJobs(dependencies: JobsDependencies): Jobs {
@@ -62,9 +68,15 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
         elapsed_secs: Math.floor((performance.now() - since) / 1000),
       })),
     async start(offered, agentId) {
-      const entry: Running = { offered, since: performance.now(), control: new CancelControl(cancelTextOf(offered.operation)) };
+      const entry: Running = {
+        offered,
+        since: performance.now(),
+        control: new CancelControl(cancelTextOf(offered.operation)),
+        executionId: null,
+      };
       running.add(entry);
       const claim = await claimJob(offered, dependencies);
+      entry.executionId = claim?.execution_id ?? null;
       const job = claim && claimedJob(claim, agentId, entry.control, dependencies);
       const work = job ? runClaimed(job, { ...dependencies, started }) : Promise.resolve();
       const done = work.finally(() => {
@@ -74,6 +86,10 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
       });
       done.catch((error: Error) => log.error('job failed in the agent', { request: offered.id, why: error.name }));
       return claim ? 'claimed' : 'refused';
+    },
+    held: () => [...running].flatMap(({ executionId }) => executionId ?? []).slice(0, 1000),
+    cancel(executionIds) {
+      for (const { control, executionId } of running) if (executionIds.includes(executionId ?? '')) control.request('asked');
     },
     cancelAll() {
       for (const { control } of running) control.request('stopped');

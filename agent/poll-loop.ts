@@ -74,13 +74,15 @@ export class PollLoop {
     this.#failures.succeeded();
     const { answer } = result;
     onSnapshotsAsked(answer.schema_sync);
+    jobs.cancel(answer.cancelled);
     this.#takesJobs = mayTakeJobs(answer, log);
     setHealthy(this.#takesJobs);
     if (!this.#takesJobs) return config.pollIntervalMs;
     const claims = await this.#start(answer, offer);
     if (claims.includes('refused')) return config.pollIntervalMs;
     // A draining server answers immediately with nothing; without a pause this would be a busy loop.
-    const early = claims.length + answer.preflight_jobs.length === 0 && performance.now() - begunAt < config.pollWaitMs / 2;
+    const brought = claims.length + answer.preflight_jobs.length + answer.cancelled.length;
+    const early = brought === 0 && performance.now() - begunAt < config.pollWaitMs / 2;
     this.#emptyInRow = early ? this.#emptyInRow + 1 : 0;
     return this.#emptyInRow > 1 || config.pollWaitMs === 0 ? config.pollIntervalMs : 0;
   }

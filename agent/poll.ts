@@ -70,7 +70,13 @@ function bodyOf(
     capabilities: {
       scopes: connected.map(({ database, environment, markerReady }) => ({ database, environment, marker: markerReady })),
       operations: config.operations,
-      features: ['fence', 'marker_executions', 'max_affected_rows', ...(config.snapshotSync.enabled ? ['schema_sync'] : [])],
+      features: [
+        'fence',
+        'marker_executions',
+        'max_affected_rows',
+        'cancel_in_poll',
+        ...(config.snapshotSync.enabled ? ['schema_sync'] : []),
+      ],
     },
     status: {
       in_flight: config.maxConcurrentTasks - jobs.free,
@@ -83,6 +89,7 @@ function bodyOf(
     limit: Math.min(request.limit, 20),
     explain_limit: Math.min(request.explainLimit, 10),
     wait_ms: request.waitMs,
+    holding: jobs.held(),
   };
 }
 

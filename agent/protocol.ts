@@ -32,6 +32,8 @@ export const pollAnswer = z.object({
   jobs: z.array(offeredJob).max(20),
   dry_run_jobs: z.array(dryRunJob).max(10),
   preflight_jobs: z.array(preflightJob).max(10),
+  /** Executions to cancel; absent from older gateways. */
+  cancelled: z.array(z.string()).max(1000).default([]),
   /** Databases whose snapshot the gateway wants again; absent from older gateways. */
   schema_sync: z
     .array(z.object({ database: z.string(), environment: z.string() }))

@@ -33,6 +33,16 @@ export async function findExecution(
   return { execution: { id, agentId, tokenId: found.facts, fence, submission, mutating, ...ofRequest }, found };
 }
 
+/** Those of the executions that this agent runs and whose cancel was asked for. */
+export async function listCancelled(db: Queryable, agentId: string, ids: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select e.id from executions e join requests r on r.id = e.request_id
+     where e.id = any($1::uuid[]) and e.agent_id = $2 and e.status = 'running' and r.cancel_requested_at is not null`,
+    [ids, agentId],
+  );
+  return rows.map(({ id }) => id);
+}
+
 export interface ExecutionRow {
   id: string;
   status: 'running' | 'completed' | 'failed';

@@ -73,6 +73,8 @@ export function topicsOf({ before, after, change }: Pick<Written, 'before' | 'af
   // Lingering news is found by the publisher's own look; most of it is overtaken before.
   if ((signal !== null && lingerMs === 0) || endsRun(before, after)) topics.push(topic.outbox);
   if (after.status === 'dispatched' || endsRun(before, after)) topics.push(topic.jobs(after.database, after.environment));
+  if (after.status === 'running' && after.cancelRequestedAt !== null && after.claimedBy !== null)
+    topics.push(topic.cancels(after.claimedBy));
   return topics;
 }
 

@@ -11,6 +11,8 @@ export const topic = {
   /** A move to any status except `dispatched` and `running`, which callers that wait for a result can skip. */
   outcome: (id: string) => `o:${id}`,
   jobs: (database: string, environment: string) => `j:${database}/${environment}`,
+  /** A cancel of something that this agent runs. */
+  cancels: (agentId: string) => `c:${agentId}`,
   /** The answer to a preflight job. */
   preflight: (id: string) => `p:${id}`,
   outbox: 'outbox',
@@ -151,6 +153,8 @@ interface Recent {
   database: string;
   environment: string;
   migrates: boolean;
+  /** The agent that runs it, if a cancel was asked for. */
+  told_agent: string | null;
 }
 
 /**
@@ -161,7 +165,8 @@ interface Recent {
 async function recentNews(client: pg.Client, lastMs: number): Promise<News> {
   const moved = await client.query<Recent>({
     name: 'recently-moved',
-    text: `select id, status, version::text, database, environment, operation in ${mutatingMigrations} as migrates from requests
+    text: `select id, status, version::text, database, environment, operation in ${mutatingMigrations} as migrates,
+             case when cancel_requested_at is not null and status = 'running' then claimed_by end as told_agent from requests
            where updated_at > clock_timestamp() - $1 * interval '1 millisecond' order by updated_at desc limit 10000`,
     values: [lastMs],
   });
@@ -170,10 +175,11 @@ async function recentNews(client: pg.Client, lastMs: number): Promise<News> {
     text: 'select id, state, database, environment from preflight_jobs where expires_at > clock_timestamp() limit 10000',
   });
   const news: News = new Map();
-  for (const { id, status, version, database, environment, migrates } of moved.rows) {
+  for (const { id, status, version, database, environment, migrates, told_agent: agent } of moved.rows) {
     // The end of a migration lets the next one run.
     const jobs = status === 'dispatched' || version === '1' || migrates ? [topic.jobs(database, environment)] : [];
-    news.set(`${id} ${version}`, [topic.request(id), topic.outcome(id), ...jobs]);
+    const cancels = agent === null ? [] : [topic.cancels(agent)];
+    news.set(`${id} ${version}`, [topic.request(id), topic.outcome(id), ...jobs, ...cancels]);
   }
   for (const { id, state, database, environment } of asked.rows)
     news.set(`${id} ${state}`, [state === 'pending' ? topic.jobs(database, environment) : topic.preflight(id)]);

@@ -17,21 +17,23 @@ export interface Offer {
   jobs: Job[];
   dryRuns: DryRunOffer[];
   preflights: SignedPreflight[];
+  /** Executions to cancel (AG-82). */
+  cancelled: string[];
 }
 
 export interface SignedPreflight extends PreflightClaim {
   explain_token: string;
 }
 
-export const nothingOffered: Offer = { jobs: [], dryRuns: [], preflights: [] };
+export const nothingOffered: Offer = { jobs: [], dryRuns: [], preflights: [], cancelled: [] };
 
-/** Work that the agent could take now (AG-17 to AG-22), or null if there is none. This claims preflight jobs, so it asks `mayClaim` right before. */
+/** Work that the agent could take now (AG-17 to AG-22), if any. This claims preflight jobs, so it asks `mayClaim` right before. */
 export async function offer(
   services: Services,
   report: AgentReport,
   wanted: Wanted,
   mayClaim: () => Promise<boolean>,
-): Promise<Offer | null> {
+): Promise<Offer> {
   const [jobs, explains] = await Promise.all([
     wanted.jobs === 0 ? [] : findJobs(services, report, wanted.jobs),
     wanted.explains === 0 ? nothingToExplain : quietly(services, nothingToExplain, () => findExplains(services, report, wanted)),
@@ -41,8 +43,7 @@ export async function offer(
   if (room > 0 && (await mayClaim())) {
     preflights = await quietly(services, [], () => takePreflights(services, report, room));
   }
-  if (jobs.length + explains.dryRuns.length + preflights.length === 0) return null;
-  return { jobs, dryRuns: explains.dryRuns, preflights };
+  return { ...nothingOffered, jobs, dryRuns: explains.dryRuns, preflights };
 }
 
 /** Offering a migration starts the period in which it holds back the next one (AG-17). */
@@ -86,3 +87,6 @@ async function quietly<T>(services: Services, otherwise: T, work: () => Promise<
     return otherwise;
   }
 }
+
+export const isEmpty = ({ jobs, dryRuns, preflights, cancelled }: Offer): boolean =>
+  jobs.length + dryRuns.length + preflights.length + cancelled.length === 0;

@@ -35,6 +35,7 @@ export const pollBody = z.object({
   limit: count.default(10),
   explain_limit: count.default(10),
   wait_ms: count.default(0),
+  holding: z.array(z.guid()).max(1000).default([]).meta({ description: 'executions that this instance runs' }),
   status: z
     .object({
       in_flight: load,
@@ -79,6 +80,9 @@ export const pollAnswer = z.object({
       explain_token: z.string().meta({ description: 'signed: this agent may plan this statement within 60 s' }),
     }),
   ),
+  cancelled: z
+    .array(z.string())
+    .meta({ description: 'those of `holding` whose cancel was asked for and that no poll of this instance was told of before' }),
   schema_sync: z.array(z.object({ database: z.string(), environment: z.string() })),
   refused_scopes: z
     .array(z.object({ database: z.string(), environment: z.string() }))

@@ -10,7 +10,8 @@ import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import type { Call } from '../http/route.js';
 import { agentOf } from './caller.js';
-import { nothingOffered, type Offer, offer } from './offer.js';
+import { type CancelWatch, type ToldCancels, watchCancels } from './cancels.js';
+import { isEmpty, nothingOffered, type Offer, offer } from './offer.js';
 import type { pollBody } from './poll-body.js';
 import { type SchemaAsks, takeAsks, wantedSchemas } from './snapshot-asks.js';
 
@@ -19,10 +20,17 @@ type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
 /** Waiting polls of one token in this process, oldest first (AG-24). */
 export type WaitingPolls = Map<string, (() => void)[]>;
 
+/** What this process remembers of polls. */
+export interface PollMemory {
+  waiting: WaitingPolls;
+  asks: SchemaAsks;
+  told: ToldCancels;
+}
+
 const maxWaitingPolls = 4;
 
 /** `POST /api/agent/poll` (AG-12 to AG-26): records what the agent reports, then offers jobs, waiting for one if the agent asks for it. */
-export async function pollJobs(call: PollCall, services: Services, waiting: WaitingPolls, asks: SchemaAsks) {
+export async function pollJobs(call: PollCall, services: Services, { waiting, asks, told }: PollMemory) {
   const { served, refused } = splitByScopes(agentOf(call.caller).agentScopes, call.body.capabilities.scopes);
   const report = agentReport(call, served);
   const stale = await record(call, services, report);
@@ -32,11 +40,14 @@ export async function pollJobs(call: PollCall, services: Services, waiting: Wait
   const schemas = none ? [] : takeAsks(asks, stale, performance.now());
   // An agent that must send a schema gets its answer immediately.
   const waitMs = schemas.length > 0 ? 0 : Math.min(call.body.wait_ms, 30_000);
-  const { jobs, dryRuns, preflights } = none ? nothingOffered : await waitForOffer(call, services, report, { waiting, waitMs });
+  const cancels = watchCancels(services, told, `${report.id} ${report.instanceId}`, report.id, call.body.holding);
+  const offered = none ? nothingOffered : await waitForOffer(call, services, report, { waiting, waitMs, cancels });
+  const { jobs, dryRuns, preflights, cancelled } = offered;
   return {
     jobs,
     dry_run_jobs: dryRuns,
     preflight_jobs: preflights.map((job) => ({ ...job, expires_at: iso(job.expires_at) })),
+    cancelled,
     schema_sync: schemas,
     refused_scopes: refused.map(({ database, environment }) => ({ database, environment })),
     server_version: services.version,
@@ -90,25 +101,30 @@ async function waitForOffer(
   call: PollCall,
   services: Services,
   report: AgentReport,
-  { waiting, waitMs }: { waiting: WaitingPolls; waitMs: number },
+  { waiting, waitMs, cancels }: { waiting: WaitingPolls; waitMs: number; cancels: CancelWatch },
 ): Promise<Offer> {
   const wanted = { jobs: Math.min(call.body.limit, 20), explains: Math.min(call.body.explain_limit, 10) };
-  if (wanted.jobs + wanted.explains + waitMs === 0) return nothingOffered;
+  if (wanted.jobs + wanted.explains + waitMs + call.body.holding.length === 0) return nothingOffered;
   const ended = new AbortController();
   const leave = waitMs > 0 ? takePlace(waiting, call.caller.id, () => ended.abort()) : () => {};
   const started = performance.now();
   let waited = false;
   try {
     const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
-    const topics = report.scopes.map(({ database, environment }) => topic.jobs(database, environment));
+    const topics = [
+      ...report.scopes.map(({ database, environment }) => topic.jobs(database, environment)),
+      topic.cancels(report.id),
+    ];
     const offered = await longPoll(waiter, services, { topics, ms: waitMs }, async () => {
       // If the token was narrowed during the wait, the agent must poll again.
       const mayTake = (waited ? call.recheck() : Promise.resolve(call.caller)).then((now) => sameScopes(now, call.caller));
       // A claimed job is lost if the client is gone or may no longer take it (HT-104).
       const mayClaim = () => mayTake.then((may) => may && !waiter.signal.aborted && !services.lifecycle.draining);
-      const [found, may] = await Promise.all([offer(services, report, wanted, mayClaim), mayTake]);
+      const [found, cancelled, may] = await Promise.all([offer(services, report, wanted, mayClaim), cancels.take(), mayTake]);
       waited = true;
-      return may ? found : nothingOffered;
+      if (!may) return nothingOffered;
+      const all = { ...found, cancelled };
+      return isEmpty(all) ? null : all;
     });
     if (offered === null && waitMs > 0) await call.recheck();
     return offered ?? nothingOffered;

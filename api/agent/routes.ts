@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { type Route, route } from '../http/route.js';
 import { claimJob } from './claim.js';
 import { heartbeat } from './heartbeat.js';
-import { pollJobs, type WaitingPolls } from './poll.js';
+import { type PollMemory, pollJobs } from './poll.js';
 import { pollAnswer, pollBody } from './poll-body.js';
 import { submitResult, submitUnread } from './result.js';
-import type { SchemaAsks } from './snapshot-asks.js';
 import { resultBody } from './submission.js';
 
 const params = z.object({ id: z.string() });
@@ -39,8 +38,7 @@ const claimAnswer = z.object({
 
 /** The agent protocol (agent.md 3 to 6). `leaseFloorMs` is the shortest lease (AG-37). */
 export function agentRoutes(times: { leaseFloorMs: number }): Route[] {
-  const waiting: WaitingPolls = new Map();
-  const asks: SchemaAsks = new Map();
+  const memory: PollMemory = { waiting: new Map(), asks: new Map(), told: new Map() };
   return [
     route({
       operationId: 'pollJobs',
@@ -54,7 +52,7 @@ export function agentRoutes(times: { leaseFloorMs: number }): Route[] {
       response: pollAnswer,
       errors: ['validation.failed'],
       longPoll: 'agent',
-      handle: (call, services) => pollJobs(call, services, waiting, asks),
+      handle: (call, services) => pollJobs(call, services, memory),
     }),
     route({
       operationId: 'claimJob',

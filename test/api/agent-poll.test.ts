@@ -185,6 +185,7 @@ describe('the jobs of a poll (AG-17 to AG-19)', () => {
       ],
       ...{
         preflight_jobs: [],
+        cancelled: [],
         schema_sync: [],
         refused_scopes: [],
         server_version: expect.any(String),
