@@ -33,7 +33,7 @@ export interface NotificationOptions extends BatchOptions {
 }
 
 /** The longest time between setting `updated_at` and the commit: a call's database limit, with room for a suspension of thousands. */
-const longestCommitMs = 30_000;
+export const longestCommitMs = 30_000;
 /** The interval, a probe's deadline and the pause together find and replace a dead connection within 5 s (HT-102). */
 const probeEveryMs = 2000;
 const probeTimeoutMs = 2300;

@@ -15,6 +15,7 @@ import {
   unionOf,
 } from './request-places.js';
 import { approvable, filtered, lasting, type RequestFilters, type User, waiting } from './request-visibility.js';
+import { isNewer, waitingNow } from './request-waiting.js';
 
 export interface ListedRequest {
   id: string;
@@ -55,77 +56,84 @@ export async function listRequests(
 ): Promise<Listed> {
   if (caller.kind !== 'user') return { rows: [], total: 0, isEstimate: false };
   if (pendingForMe) return listByCounting(db, (p) => [`${approvable(caller, p)} and ${filtered(filters, p)}`], page);
-  // The members of a status change all the time, so their places cannot be remembered.
-  if (filters.status !== undefined) return listByCounting(db, (p) => visibleBranches(caller, filters, p), page);
-  return listByPlaces(db, caller, filters, page);
+  return listVisible(db, caller, filters, page);
 }
 
 type Branches = (p: Parameters) => string[];
 
-function visibleBranches(caller: User, filters: RequestFilters, p: Parameters): string[] {
-  // Only pending requests wait for somebody.
-  const canWait = filters.status === undefined || filters.status === 'pending';
-  const branches = [...lasting(caller, p), canWait ? waiting(caller, p) : null];
-  return branches.flatMap((branch) => (branch === null ? [] : `${branch} and ${filtered(filters, p)}`));
+/** What the caller sees only while it waits for them, beside the branches of a list. */
+interface Waiting {
+  keys: readonly Place[];
+  condition: (p: Parameters) => string;
 }
 
-async function listByCounting(db: Queryable, branches: Branches, page: Page): Promise<Listed> {
-  const total = await countUpToMost(db, branches);
-  if (total <= mostCounted) return { total, isEstimate: false, rows: await readPage(db, branches, { ...page, total }) };
+const nothing: Waiting = { keys: [], condition: () => 'false' };
+
+/** The requests that wait for the caller; null if they are too many to be known. */
+async function waitingFor(db: Queryable, caller: User, filters: RequestFilters): Promise<Waiting | null> {
+  // Only pending requests wait for somebody.
+  const canWait = filters.status === undefined || filters.status === 'pending';
+  if (!canWait || waiting(caller, parameters()) === null) return nothing;
+  const condition = (p: Parameters) => `${waiting(caller, p) ?? 'false'} and ${filtered(filters, p)}`;
+  const keys = await waitingNow(db, condition);
+  return keys && { keys, condition };
+}
+
+async function listVisible(db: Queryable, caller: User, filters: RequestFilters, page: Page): Promise<Listed> {
+  const set: Branches = (p) => lasting(caller, p).map((branch) => `${branch} and ${filtered(filters, p)}`);
+  const known = await waitingFor(db, caller, filters);
+  if (known === null) {
+    const besides = (p: Parameters) => `${waiting(caller, p) ?? 'false'} and ${filtered(filters, p)}`;
+    return listByCounting(db, (p) => [...set(p), besides(p)], page);
+  }
+  // The members of a status change all the time, so their places cannot be remembered.
+  return filters.status === undefined ? listByPlaces(db, set, known, page) : listByCounting(db, set, page, known);
+}
+
+async function listByCounting(db: Queryable, branches: Branches, page: Page, known = nothing): Promise<Listed> {
+  const counted = await countUpToMost(db, branches);
+  const total = counted + known.keys.length;
+  const start = { mark: null, waiting: known };
+  if (counted <= mostCounted) return { total, isEstimate: false, rows: await readPage(db, branches, { ...page, total }, start) };
   const [estimated, rows] = await Promise.all([
     estimate(db, branches),
-    readPage(db, branches, { ...page, total: Number.POSITIVE_INFINITY }),
+    readPage(db, branches, { ...page, total: Number.POSITIVE_INFINITY }, start),
   ]);
-  return { ...totalBy(estimated, page, rows.length), rows };
+  return { ...totalBy(estimated + known.keys.length, page, rows.length), rows };
 }
 
 /** How often a list restarts because requests were rewritten meanwhile. After that it counts without places. */
 const maxAttempts = 2;
 
-/** Older requests are counted and skipped by their remembered places. Newer ones and those waiting for the caller are counted each time. */
-async function listByPlaces(db: Queryable, caller: User, filters: RequestFilters, page: Page): Promise<Listed> {
-  const set: Branches = (p) => lasting(caller, p).map((branch) => `${branch} and ${filtered(filters, p)}`);
-  const beyond = (p: Parameters) => {
-    const condition = waiting(caller, p);
-    return condition === null ? null : `${condition} and ${filtered(filters, p)}`;
-  };
-  const all: Branches = (p) => visibleBranches(caller, filters, p);
+/** Older requests are counted and skipped by their remembered places. Newer ones are counted each time. */
+async function listByPlaces(db: Queryable, set: Branches, known: Waiting, page: Page): Promise<Listed> {
   let places = await placesOf(db, set);
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const found = await countNewer(db, set, beyond, places);
+    const { rewrite, newer } = await countNewer(db, set, places);
     // Many newer ones are first added to the places: as many as one call can, and only up to the oldest open transaction, before which the
     // count is final.
-    if (found.rewrite === places.rewrite && (found.newer < step || attempt === maxAttempts)) {
-      const total = places.count + found.newer + found.waiting;
-      return {
-        total,
-        isEstimate: false,
-        rows: await readPage(db, all, { ...page, total }, { mark: markBefore(places, { ...page, ...found }), beyond }),
-      };
+    if (rewrite === places.rewrite && (newer < step || attempt === maxAttempts)) {
+      const total = places.count + newer + known.keys.length;
+      const mark = markBefore(places, { ...page, newer, waiting: known.keys.length });
+      return { total, isEstimate: false, rows: await readPage(db, set, { ...page, total }, { mark, waiting: known }) };
     }
     places = await placesNow(db, set, places);
   }
-  return listByCounting(db, all, page);
+  return listByCounting(db, set, page, known);
 }
 
 interface Newer {
   rewrite: number;
   /** In the set, but after the known places. */
   newer: number;
-  /** Waiting for the caller, outside the set. */
-  waiting: number;
 }
 
-type Condition = (p: Parameters) => string | null;
-
-async function countNewer(db: Queryable, set: Branches, beyond: Condition, { last }: Places): Promise<Newer> {
+async function countNewer(db: Queryable, set: Branches, { last }: Places): Promise<Newer> {
   const p = parameters();
-  const isNewer = compared('>', last, p);
-  const newer = unionOf(set(p).map((branch) => selectKeys(`${branch} and ${isNewer}`)));
-  const besides = beyond(p);
+  const isLater = compared('>', last, p);
+  const newer = unionOf(set(p).map((branch) => selectKeys(`${branch} and ${isLater}`)));
   const [row] = await db.query<Newer>(
-    `select (select number from request_rewrites) as rewrite, (select count(*) from (${newer}) as keys) as newer,
-       ${besides === null ? '0' : `(select count(*) from requests r where ${besides})`} as waiting`,
+    `select (select number from request_rewrites) as rewrite, (select count(*) from (${newer}) as keys) as newer`,
     p.values,
   );
   if (row === undefined) throw new Error('select without a row');
@@ -137,18 +145,24 @@ interface Mark extends Place {
   newer: number;
 }
 
+interface Depth {
+  offset: number;
+  newer: number;
+  waiting: number;
+}
+
 /** The oldest mark with at most `offset` listed requests newer than it; null if the page begins before all marks. */
-function markBefore({ count, marks }: Places, { offset, newer, waiting: others }: Newer & { offset: number }): Mark | null {
+function markBefore({ count, marks }: Places, { offset, newer, waiting: others }: Depth): Mark | null {
   const fromOldest = count + newer + others - offset;
   const index = Math.max(Math.ceil(fromOldest / step), 1) - 1;
   const mark = marks[index];
   return mark === undefined ? null : { ...mark, newer: newer + count - (index + 1) * step };
 }
 
-/** Where a page is read from; without a mark, from the newest. `beyond` are requests that the marks do not count. */
+/** Where a page is read from; without a mark, from the newest. */
 interface Start {
   mark: Mark | null;
-  beyond: Condition;
+  waiting: Waiting;
 }
 
 /** Each branch returns no more keys than the page can reach. The table is read only for the page's rows. */
@@ -156,19 +170,24 @@ async function readPage(
   db: Queryable,
   branches: Branches,
   { limit, offset, total }: Page & { total: number },
-  { mark, beyond }: Start = { mark: null, beyond: () => null },
+  { mark, waiting: known }: Start = { mark: null, waiting: nothing },
 ): Promise<ListedRequest[]> {
   if (limit === 0 || offset >= total) return [];
   const p = parameters();
   const from = mark === null ? '' : ` and ${compared('<=', mark, p)}`;
-  const skipped = offset - (mark?.newer ?? 0);
+  const older = mark === null ? known.keys : known.keys.filter((key) => !isNewer(key, mark));
+  const skipped = offset - (mark?.newer ?? 0) - (known.keys.length - older.length);
   const reach = p.add(skipped + limit);
-  const keys = unionOf(branches(p).map((branch) => `${selectKeys(branch + from)} ${newestFirst} limit ${reach}`));
-  const besides = mark === null ? null : beyond(p);
-  const newerBesides =
-    besides === null ? '' : ` - (select count(*) from requests r where ${besides} and ${compared('>', mark, p)})`;
+  const selects = branches(p).map((branch) => `${selectKeys(branch + from)} ${newestFirst} limit ${reach}`);
+  if (older.length > 0) {
+    const ids = p.add(older.slice(0, skipped + limit).map(({ id }) => id));
+    // Asked again: what was decided meanwhile must not be shown. `offset 0` keeps PostgreSQL from a look at all that waits.
+    selects.push(
+      `select r.created_at, r.id from (select * from requests where id = any(${ids}::uuid[]) offset 0) as r where ${known.condition(p)}`,
+    );
+  }
   return db.query<ListedRequest>(
-    `select ${columns} from (select id from (${keys}) as keys ${newestFirst} limit ${p.add(limit)} offset ${p.add(skipped)}::bigint${newerBesides}) as page
+    `select ${columns} from (select id from (${unionOf(selects)}) as keys ${newestFirst} limit ${p.add(limit)} offset ${p.add(skipped)}) as page
        join requests r using (id) order by r.created_at desc, r.id desc`,
     p.values,
   );

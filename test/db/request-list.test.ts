@@ -154,6 +154,6 @@ describe('lists of many requests hold exactly what each caller may see, in order
 
 /** Copies stored requests as new ones made at `at`. */
 const copyText = (at: string, count: number) =>
-  `insert into requests select (jsonb_populate_record(r, jsonb_build_object('id', gen_random_uuid(), 'created_at', ${at}, 'idempotency_key', null))).*
+  `insert into requests select (jsonb_populate_record(r, jsonb_build_object('id', gen_random_uuid(), 'created_at', ${at}, 'updated_at', ${at}, 'idempotency_key', null))).*
    from requests r where r.id in (select id from requests order by md5(id::text) limit ${count})`;
 const addRecent = (count: number) => pool.query(copyText('clock_timestamp()', count));

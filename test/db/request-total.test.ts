@@ -4,6 +4,7 @@ import { storeRequests } from '../../bench/stored-requests.js';
 import { type Database, openDatabase } from '../../db/client.js';
 import { mostCounted, totalBy } from '../../db/request-count.js';
 import { listRequests } from '../../db/request-list.js';
+import type { RequestFilters } from '../../db/request-visibility.js';
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';
@@ -32,8 +33,8 @@ const viewer = (environment: string): EffectiveRole => ({
   databases: ['shop'],
   environments: [environment],
 });
-const user = (id: string, role: EffectiveRole): Caller => ({
-  ...{ kind: 'user', id, roles: [role], groups: [], memberOf: [], origins: noOrigins, tokenId: null },
+const user = (id: string, role: EffectiveRole, groups: string[] = []): Caller => ({
+  ...{ kind: 'user', id, roles: [role], groups, memberOf: groups, origins: noOrigins, tokenId: null },
 });
 const builtin = (name: string) => BUILTIN_ROLES.find((role) => role.name === name)!;
 const admin = user('root', builtin('admin'));
@@ -94,6 +95,37 @@ describe('the total of a list with a status (HT-83)', () => {
     const staging = await executed(user('sam', viewer('staging')), 50, 0);
     expect(staging.isEstimate).toBe(true);
     expect(Math.abs(staging.total - 10_500)).toBeLessThan(1_050);
+  });
+});
+
+describe('the list of an approver (RQ-11, HT-83)', () => {
+  it('knows up to 10,000 requests that wait, and follows what becomes of them', async () => {
+    const approver = user('mia', builtin('requester'), ['dba-team']);
+    const list = async (filters: RequestFilters = {}) => {
+      const { rows, ...counted } = await listRequests(database, approver, filters, { limit: 2, offset: 1, pendingForMe: false });
+      return { ...counted, ids: rows.map(({ id }) => id) };
+    };
+    const end = (count: number) =>
+      pool.query(`update requests set status = 'executed', step_selectors = '{}', updated_at = clock_timestamp()
+        where id in (select id from requests where status = 'pending' order by created_at desc, id desc limit ${count})`);
+    const newest = async () =>
+      (
+        await pool.query(`select id from requests where status = 'pending' order by created_at desc, id desc limit 2 offset 1`)
+      ).rows.map(({ id }) => id);
+    await pool.query(
+      `update requests set status = 'pending', step_selectors = '{group:dba-team}', updated_at = clock_timestamp()`,
+    );
+    expect(await list()).toEqual({ total: expect.any(Number), isEstimate: true, ids: await newest() });
+    expect((await list()).total).toBeGreaterThan(mostCounted);
+    let left = 14_000;
+    for (const count of [4_000, 1, 10, 3_000, 1]) {
+      await end(count);
+      left -= count;
+      for (const filters of [{}, { status: 'pending' }, { environment: 'staging' }, { status: 'executed' }]) await list(filters);
+      expect(await list()).toEqual({ total: left, isEstimate: false, ids: await newest() });
+      expect(await list({ status: 'pending' })).toEqual({ total: left, isEstimate: false, ids: await newest() });
+      expect(await list({ status: 'executed' })).toEqual({ total: 0, isEstimate: false, ids: [] });
+    }
   });
 });
 

@@ -1,0 +1,93 @@
+import type { Queryable } from './client.js';
+import { longestCommitMs } from './notifications.js';
+import { type Parameters, parameters } from './parameters.js';
+import { mostCounted } from './request-count.js';
+import { newestFirst, type Place, selectKeys } from './request-places.js';
+import { at } from './row-types.js';
+
+/** A condition of `requests r` that depends on nothing but the request; built anew for each statement. */
+export type WaitingCondition = (p: Parameters) => string;
+
+/** What met a condition, newest first. Changes with an earlier `updated_at` than `since` are all in it. */
+interface Known {
+  rewrite: number;
+  since: number;
+  keys: readonly Place[];
+  readAt: number;
+}
+
+/** More changes than this are not worth following: all is read again. */
+const maxChanges = 2000;
+/** If PostgreSQL's clock was set back, changes are missed, but no longer than this. */
+const keptMs = 600_000;
+const maxConditions = 100;
+
+const knownByDatabase = new WeakMap<Queryable, Map<string, Known>>();
+
+/**
+ * The requests that wait for a caller, newest first; null if there are more than `mostCounted`. Only what has changed since the last call of
+ * this process is read: each move of a request sets its `updated_at`.
+ */
+export async function waitingNow(db: Queryable, condition: WaitingCondition): Promise<readonly Place[] | null> {
+  const kept = knownByDatabase.get(db) ?? new Map<string, Known>();
+  knownByDatabase.set(db, kept);
+  const p = parameters();
+  const key = JSON.stringify([condition(p), p.values]);
+  const before = kept.get(key);
+  const isFresh = before !== undefined && performance.now() - before.readAt < keptMs;
+  const known = (isFresh ? await followed(db, condition, before) : null) ?? (await readAll(db, condition));
+  kept.delete(key);
+  if (known.keys.length > mostCounted) return null;
+  kept.set(key, known);
+  const [oldest] = kept.keys();
+  if (kept.size > maxConditions && oldest !== undefined) kept.delete(oldest);
+  return known.keys;
+}
+
+/** What was set before this instant has been committed, or never will be. */
+const state = `select (select number from request_rewrites) as rewrite, clock_timestamp() - interval '${longestCommitMs} milliseconds' as since`;
+
+async function readAll(db: Queryable, condition: WaitingCondition): Promise<Known> {
+  const [now] = await db.query<{ rewrite: number; since: number }>(state);
+  if (now === undefined) throw new Error('select without a row');
+  const p = parameters();
+  const rows = await db.query<{ created_at: number; id: string }>(
+    `${selectKeys(condition(p))} ${newestFirst} limit ${p.add(mostCounted + 1)}`,
+    p.values,
+  );
+  const keys = rows.map(({ created_at: createdAt, id }) => ({ createdAt, id }));
+  return { ...now, keys, readAt: performance.now() };
+}
+
+interface Change {
+  rewrite: number;
+  since: number;
+  id: string | null;
+  createdAt: number;
+  waits: boolean;
+}
+
+/** What is known with the changes since; null if all must be read again. */
+async function followed(db: Queryable, condition: WaitingCondition, before: Known): Promise<Known | null> {
+  const p = parameters();
+  const changes = await db.query<Change>(
+    `select state.rewrite, state.since, changed.* from (${state}) as state left join (
+       select r.id, r.created_at as "createdAt", (${condition(p)}) as waits from requests r
+       where r.updated_at >= ${p.add(at(before.since))} limit ${p.add(maxChanges + 1)}) as changed on true`,
+    p.values,
+  );
+  const [now] = changes;
+  if (now === undefined || now.rewrite !== before.rewrite || changes.length > maxChanges) return null;
+  const { since } = now;
+  if (now.id === null) return { ...before, since };
+  const changed = new Set(changes.map(({ id }) => id));
+  const waits = changes.flatMap(({ id, createdAt, waits }) => (id !== null && waits ? [{ id, createdAt }] : []));
+  const keys = [...before.keys.filter(({ id }) => !changed.has(id)), ...waits].sort(byAge);
+  return { ...before, since, keys };
+}
+
+/** Newest first, as a list shows them. */
+const byAge = (a: Place, b: Place) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
+
+/** Whether a list shows the one before the other. */
+export const isNewer = (one: Place, other: Place): boolean => byAge(one, other) < 0;
