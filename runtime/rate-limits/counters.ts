@@ -67,7 +67,8 @@ interface Windows {
 }
 
 function createWindows(): Windows {
-  const windows = new LRUCache<string, Held>({ max: maxKeys });
+  // With `max`, the cache would take room for all keys at once.
+  const windows = new LRUCache<string, Held>({ maxSize: maxKeys, sizeCalculation: () => 1 });
   return {
     find(key, perWindow) {
       const held = windows.get(key);
