@@ -2,7 +2,7 @@ import type { Dialect } from '../domain/statement.js';
 import { cutPostgresql, judgeText } from './judge-text.js';
 import { judgeMigrations, type MigrationText, type MigrationVerdict, type ReviewedVerdict } from './migration-text.js';
 import { cutPostgresMigration } from './postgres/migration.js';
-import { loadParser, type Parser } from './postgres/parser.js';
+import { healthyParser } from './postgres/parser.js';
 import { redactText } from './redact-text.js';
 import type { ReservedNames } from './reserved-table.js';
 import type { JudgeOptions, Verdict } from './verdict.js';
@@ -26,15 +26,9 @@ export type Answer = Verdict | MigrationVerdict | ReviewedVerdict | string;
  * the next text (SQ-I6).
  */
 export async function createEngine(): Promise<(task: Task) => Promise<Answer>> {
-  let parser = await loadParser();
-  let loading: Promise<Parser> | null = null;
+  await healthyParser();
   return async (task) => {
-    while (!parser.healthy) {
-      loading ??= loadParser().finally(() => {
-        loading = null;
-      });
-      parser = await loading;
-    }
+    const parser = await healthyParser();
     if (task.kind === 'redact') return redactText(parser, task.text, task.dialect);
     const dialect = task.kind === 'judge' ? task.options.dialect : task.dialect;
     if (dialect === 'mysql') throw new Error('no MySQL text is judged here');

@@ -35,8 +35,24 @@ const maxTreeDepth = 2_000;
 const maxGrammarBytes = 160 * 1024 * 1024;
 const tooDeep: Parsed = { ok: false, message: 'nested too deep' };
 
-/** Loads a new instance of the PostgreSQL grammar (10 ms). */
-export async function loadParser(): Promise<Parser> {
+let current: Promise<Parser> | null = null;
+
+/** The parser of this thread. A new one takes the place of one that is no longer healthy (SQ-I6). */
+export async function healthyParser(): Promise<Parser> {
+  for (;;) {
+    current ??= loadParser().catch((error: unknown) => {
+      current = null;
+      throw error;
+    });
+    const asked = current;
+    const parser = await asked;
+    if (parser.healthy) return parser;
+    if (current === asked) current = null;
+  }
+}
+
+/** Loads a new instance of the PostgreSQL grammar (10 ms, 70 ms of CPU time on all cores together, 128 MiB of address space). */
+async function loadParser(): Promise<Parser> {
   const grammar = await createGrammarModule();
   let crashed = false;
   const guarded = <T>(run: () => T, failed: T): T => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createSqlJudge, type SqlJudge, type Verdict } from '../../sql/judge.js';
-import { loadParser, type Parser } from '../../sql/postgres/parser.js';
+import { healthyParser, type Parser } from '../../sql/postgres/parser.js';
 import { share } from '../support/share.js';
 import { unhurried } from '../support/unhurried.js';
 import { postgresqlVectors } from './vectors.js';
@@ -10,7 +10,7 @@ let sql: SqlJudge;
 let parser: Parser;
 beforeAll(async () => {
   sql = await createSqlJudge(unhurried);
-  parser = await loadParser();
+  parser = await healthyParser();
 });
 afterAll(() => sql.close());
 
