@@ -57,14 +57,21 @@ export async function insertRequest(tx: Transaction, request: NewRequest, now: n
   return stored;
 }
 
-/** The same without a transaction around it. Undefined, with nothing written, if the requester is not active, another secret key is used, or the pair needs a lock. */
+/** The most that an instant of creation may lie before its transaction. Lists rely on it to know when no older request can come any more. */
+export const longestBeforeMs = 500;
+
+/**
+ * The same without a transaction around it. Undefined, with nothing written, if `now` is too long ago, the requester is not active, another secret key
+ * is used, or the pair needs a lock.
+ */
 export async function insertAtOnce(db: Database, request: NewRequest, now: number): Promise<StoredRequest | undefined> {
   if (isMutatingMigration(request.operation)) return undefined;
   const { write, stored } = creationStatement({ request, now, pairBusyMs: 0, macs: db.macs }, (p) => {
     const keyCheck = p.add(db.macs.keyCheck);
     return `owner as materialized (select 1 from users where id = ${p.add(request.requester)} and status = 'active' for key share),
       allowed as materialized (select ${p.add(request.id)}::uuid as id
-        where (select count(*) from owner) = 1 and coalesce((select key_check from secret_key), ${keyCheck}) = ${keyCheck})`;
+        where (select count(*) from owner) = 1 and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'
+          and coalesce((select key_check from secret_key), ${keyCheck}) = ${keyCheck})`;
   });
   return (await db.writeOnce(write)) ? stored : undefined;
 }

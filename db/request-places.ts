@@ -1,4 +1,5 @@
 import type { Queryable } from './client.js';
+import { longestBeforeMs } from './creation.js';
 import { type Parameters, parameters } from './parameters.js';
 import { at } from './row-types.js';
 
@@ -91,13 +92,13 @@ async function learn(db: Queryable, set: RequestSet, known: Places | null): Prom
 }
 
 /**
- * No transaction can still create a request before this instant: `created_at` lies within its transaction, and every open transaction began
- * later. The subtracted second covers instants cut to milliseconds.
+ * No transaction can still create a request before this instant: `created_at` lies within its transaction or at most `longestBeforeMs` before it, and
+ * every open transaction began later. The rest of the subtracted second covers instants cut to milliseconds.
  */
 async function findHorizon(db: Queryable): Promise<{ rewrite: number; until: number }> {
   const [row] = await db.query<{ rewrite: number; until: number }>(
     `select (select number from request_rewrites) as rewrite,
-       floor(extract(epoch from least(clock_timestamp(), min(xact_start)) - interval '1 second') * 1000)::bigint as until
+       floor(extract(epoch from least(clock_timestamp(), min(xact_start)) - interval '${longestBeforeMs + 500} milliseconds') * 1000)::bigint as until
      from pg_stat_activity where datname = current_database() and backend_type = 'client backend'`,
   );
   if (row === undefined) throw new Error('select without a row');

@@ -62,6 +62,8 @@ async function keepAndMove(
   const placed = placeOf(services, call.generation, execution, submitted);
   const data = await keepData(services, placed);
   const inStore = data?.existed === true;
+  // Storing an object takes its time, and what was found before is of then.
+  const fresh = data === null || 'data' in data.place ? found : undefined;
   const decide = async (request: StoredRequest, now: number) => {
     if (inStore) await requireObject(services, placed.key);
     return judgeReport(call, execution, { ...submitted.submission, kept: placed.kept }, request, now);
@@ -74,7 +76,7 @@ async function keepAndMove(
   const moved = await commitMove(services, () =>
     inStore
       ? database.transaction((tx) => move<unknown>(tx, requestId, decide, how))
-      : moveAtOnce<unknown>(database, requestId, decide, { ...how, found }),
+      : moveAtOnce<unknown>(database, requestId, decide, { ...how, found: fresh }),
   );
   if (moved.changed) count(services, placed, moved.after);
   return moved;

@@ -117,7 +117,7 @@ export function by(id: string): { actor: Actor; caller: Caller } {
   };
 }
 
-function creationOf(options: StoredRequestOptions): NewRequest {
+export function creationOf(options: StoredRequestOptions): NewRequest {
   const operation = options.operation ?? 'execute_dml';
   return {
     id: options.id ?? randomUUID(),
