@@ -33,6 +33,12 @@ afterAll(async () => {
   await database?.drop();
 });
 
+/** Tells the planner of the tables of the test. A bare ANALYZE takes ten times as long, for the catalogs. */
+const analyze = `do $$ declare one regclass; begin
+  for one in select oid from pg_class where relkind in ('r', 'p') and relnamespace::regnamespace::text !~ '^(pg_|information_schema)'
+  loop execute 'analyze ' || one; end loop;
+end $$`;
+
 beforeEach(() =>
   target.query(`
     create table t (id bigint primary key, name text, part int);
@@ -40,7 +46,7 @@ beforeEach(() =>
     insert into t select n, 'n' || n, n from generate_series(1, 20) n;
     insert into victims select generate_series(1, 5);
     create function evil() returns int language plpgsql as $$ begin delete from victims; return 1; end $$;
-    analyze;`),
+    ${analyze}`),
 );
 afterEach(() => target.query('drop schema public cascade; drop schema if exists other cascade; create schema public'));
 
@@ -133,7 +139,7 @@ describe('a write that runs what a user made is of unknown risk (HD-21)', () => 
     ],
   ])('%s', async (_what, setup, sql, name) => {
     await target.query(setup);
-    await target.query('analyze');
+    await target.query(analyze);
     // Functions that are called immutable may not write.
     if (name !== null) expect(await doesHarm(sql)).toBe(true);
     expect(await riskOf(sql)).toMatchObject({
@@ -189,7 +195,7 @@ describe('triggers and rules that a write reaches (HD-21)', () => {
     ],
   ])('%s', async (_what, setup, sql, tables) => {
     await target.query(setup);
-    await target.query('analyze');
+    await target.query(analyze);
     expect(await doesHarm(sql)).toBe(true);
     const risk = await riskOf(sql);
     expect(risk.level).toBe('medium');
@@ -215,7 +221,7 @@ describe('rows that a key tells (HD-96)', () => {
       insert into split select n, '2026-01-01' from generate_series(1, 2000) n;
       create table heirs (id int primary key); create table heir1 () inherits (heirs);
       insert into heirs select generate_series(1, 2000); insert into heir1 select generate_series(1, 2000);
-      analyze;`),
+      ${analyze}`),
   );
 
   it.each([

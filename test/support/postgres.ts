@@ -20,7 +20,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 
 /** A new database without tables, as the superuser: a target, or a test of migrations. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
-  return create('', {});
+  return create('strategy file_copy', {});
 }
 
 /** The same with a connection to it. */
