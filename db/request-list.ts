@@ -2,20 +2,11 @@ import type { Caller } from '../domain/caller.js';
 import type { Status } from '../domain/request/types.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
+import { type Mark, markOfStatus } from './request-blocks.js';
 import { type Counted, countUpToMost, estimate, mostCounted, totalBy } from './request-count.js';
-import {
-  compared,
-  newestFirst,
-  type Place,
-  type Places,
-  placesNow,
-  placesOf,
-  selectKeys,
-  step,
-  unionOf,
-} from './request-places.js';
+import { compared, newestFirst, type Places, placesNow, placesOf, selectKeys, step, unionOf } from './request-places.js';
 import { approvable, filtered, lasting, type RequestFilters, type User, waiting } from './request-visibility.js';
-import { isNewer, waitingNow } from './request-waiting.js';
+import { isNewer, noneWait, type Waiting, waitingNow } from './request-waiting.js';
 
 export interface ListedRequest {
   id: string;
@@ -61,45 +52,35 @@ export async function listRequests(
 
 type Branches = (p: Parameters) => string[];
 
-/** What the caller sees only while it waits for them, beside the branches of a list. */
-interface Waiting {
-  keys: readonly Place[];
-  condition: (p: Parameters) => string;
-}
-
-const nothing: Waiting = { keys: [], condition: () => 'false' };
-
-/** The requests that wait for the caller; null if they are too many to be known. */
-async function waitingFor(db: Queryable, caller: User, filters: RequestFilters): Promise<Waiting | null> {
-  // Only pending requests wait for somebody.
-  const canWait = filters.status === undefined || filters.status === 'pending';
-  if (!canWait || waiting(caller, parameters()) === null) return nothing;
-  const condition = (p: Parameters) => `${waiting(caller, p) ?? 'false'} and ${filtered(filters, p)}`;
-  const keys = await waitingNow(db, condition);
-  return keys && { keys, condition };
-}
-
 async function listVisible(db: Queryable, caller: User, filters: RequestFilters, page: Page): Promise<Listed> {
-  const set: Branches = (p) => lasting(caller, p).map((branch) => `${branch} and ${filtered(filters, p)}`);
-  const known = await waitingFor(db, caller, filters);
-  if (known === null) {
-    const besides = (p: Parameters) => `${waiting(caller, p) ?? 'false'} and ${filtered(filters, p)}`;
-    return listByCounting(db, (p) => [...set(p), besides(p)], page);
-  }
-  // The members of a status change all the time, so their places cannot be remembered.
-  return filters.status === undefined ? listByPlaces(db, set, known, page) : listByCounting(db, set, page, known);
+  const seen =
+    (wanted: RequestFilters): Branches =>
+    (p) =>
+      lasting(caller, p).map((branch) => `${branch} and ${filtered(wanted, p)}`);
+  const set = seen(filters);
+  const waits = (p: Parameters) => `${waiting(caller, p) ?? 'false'} and ${filtered(filters, p)}`;
+  const { status } = filters;
+  // Only pending requests wait for somebody.
+  const canWait = (status === undefined || status === 'pending') && waiting(caller, parameters()) !== null;
+  const known = canWait ? await waitingNow(db, waits) : noneWait;
+  if (known === null) return listByCounting(db, (p) => [...set(p), waits(p)], page);
+  if (status === undefined) return listByPlaces(db, set, known, page);
+  const isDeep = page.offset > step && !canWait;
+  const mark = isDeep ? await markOfStatus(db, seen({ ...filters, status: undefined }), status, page.offset) : null;
+  return listByCounting(db, set, page, { mark, waiting: known });
 }
 
-async function listByCounting(db: Queryable, branches: Branches, page: Page, known = nothing): Promise<Listed> {
-  const counted = await countUpToMost(db, branches);
-  const total = counted + known.keys.length;
-  const start = { mark: null, waiting: known };
+async function listByCounting(db: Queryable, branches: Branches, page: Page, start: Start = fromNewest): Promise<Listed> {
+  const skipped = start.mark?.newer ?? 0;
+  const counted = skipped > mostCounted ? skipped : await countUpToMost(db, branches);
+  const waits = start.waiting.keys.length;
+  const total = counted + waits;
   if (counted <= mostCounted) return { total, isEstimate: false, rows: await readPage(db, branches, { ...page, total }, start) };
   const [estimated, rows] = await Promise.all([
     estimate(db, branches),
     readPage(db, branches, { ...page, total: Number.POSITIVE_INFINITY }, start),
   ]);
-  return { ...totalBy(estimated + known.keys.length, page, rows.length), rows };
+  return { ...totalBy(estimated + waits, page, rows.length), rows };
 }
 
 /** How often a list restarts because requests were rewritten meanwhile. After that it counts without places. */
@@ -119,7 +100,7 @@ async function listByPlaces(db: Queryable, set: Branches, known: Waiting, page: 
     }
     places = await placesNow(db, set, places);
   }
-  return listByCounting(db, set, page, known);
+  return listByCounting(db, set, page, { mark: null, waiting: known });
 }
 
 interface Newer {
@@ -138,11 +119,6 @@ async function countNewer(db: Queryable, set: Branches, { last }: Places): Promi
   );
   if (row === undefined) throw new Error('select without a row');
   return row;
-}
-
-interface Mark extends Place {
-  /** How many requests of the set are newer. */
-  newer: number;
 }
 
 interface Depth {
@@ -165,12 +141,14 @@ interface Start {
   waiting: Waiting;
 }
 
+const fromNewest: Start = { mark: null, waiting: noneWait };
+
 /** Each branch returns no more keys than the page can reach. The table is read only for the page's rows. */
 async function readPage(
   db: Queryable,
   branches: Branches,
   { limit, offset, total }: Page & { total: number },
-  { mark, waiting: known }: Start = { mark: null, waiting: nothing },
+  { mark, waiting: known }: Start,
 ): Promise<ListedRequest[]> {
   if (limit === 0 || offset >= total) return [];
   const p = parameters();

@@ -6,7 +6,15 @@ import { newestFirst, type Place, selectKeys } from './request-places.js';
 import { at } from './row-types.js';
 
 /** A condition of `requests r` that depends on nothing but the request; built anew for each statement. */
-export type WaitingCondition = (p: Parameters) => string;
+type Condition = (p: Parameters) => string;
+
+/** What a caller sees only while it waits for them, newest first. */
+export interface Waiting {
+  keys: readonly Place[];
+  condition: Condition;
+}
+
+export const noneWait: Waiting = { keys: [], condition: () => 'false' };
 
 /** What met a condition, newest first. Changes with an earlier `updated_at` than `since` are all in it. */
 interface Known {
@@ -28,7 +36,7 @@ const knownByDatabase = new WeakMap<Queryable, Map<string, Known>>();
  * The requests that wait for a caller, newest first; null if there are more than `mostCounted`. Only what has changed since the last call of
  * this process is read: each move of a request sets its `updated_at`.
  */
-export async function waitingNow(db: Queryable, condition: WaitingCondition): Promise<readonly Place[] | null> {
+export async function waitingNow(db: Queryable, condition: Condition): Promise<Waiting | null> {
   const kept = knownByDatabase.get(db) ?? new Map<string, Known>();
   knownByDatabase.set(db, kept);
   const p = parameters();
@@ -41,14 +49,14 @@ export async function waitingNow(db: Queryable, condition: WaitingCondition): Pr
   kept.set(key, known);
   const [oldest] = kept.keys();
   if (kept.size > maxConditions && oldest !== undefined) kept.delete(oldest);
-  return known.keys;
+  return { keys: known.keys, condition };
 }
 
 /** What was set before this instant has been committed, or never will be. */
-const state = `select (select number from request_rewrites) as rewrite, clock_timestamp() - interval '${longestCommitMs} milliseconds' as since`;
+export const stateNow = `select (select number from request_rewrites) as rewrite, clock_timestamp() - interval '${longestCommitMs} milliseconds' as since`;
 
-async function readAll(db: Queryable, condition: WaitingCondition): Promise<Known> {
-  const [now] = await db.query<{ rewrite: number; since: number }>(state);
+async function readAll(db: Queryable, condition: Condition): Promise<Known> {
+  const [now] = await db.query<{ rewrite: number; since: number }>(stateNow);
   if (now === undefined) throw new Error('select without a row');
   const p = parameters();
   const rows = await db.query<{ created_at: number; id: string }>(
@@ -68,10 +76,10 @@ interface Change {
 }
 
 /** What is known with the changes since; null if all must be read again. */
-async function followed(db: Queryable, condition: WaitingCondition, before: Known): Promise<Known | null> {
+async function followed(db: Queryable, condition: Condition, before: Known): Promise<Known | null> {
   const p = parameters();
   const changes = await db.query<Change>(
-    `select state.rewrite, state.since, changed.* from (${state}) as state left join (
+    `select state.rewrite, state.since, changed.* from (${stateNow}) as state left join (
        select r.id, r.created_at as "createdAt", (${condition(p)}) as waits from requests r
        where r.updated_at >= ${p.add(at(before.since))} limit ${p.add(maxChanges + 1)}) as changed on true`,
     p.values,

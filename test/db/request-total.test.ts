@@ -45,6 +45,8 @@ async function executed(caller: Caller, limit: number, offset: number) {
   return { shown: rows.length, total, isEstimate };
 }
 
+const count = async () => Number((await pool.query('select count(*) as count from requests')).rows[0].count);
+
 /** So many are executed, the rest failed. */
 async function execute(count: number) {
   await pool.query(`update requests set updated_at = now(), step_selectors = '{}', open_selectors = '{}',
@@ -95,6 +97,49 @@ describe('the total of a list with a status (HT-83)', () => {
     const staging = await executed(user('sam', viewer('staging')), 50, 0);
     expect(staging.isEstimate).toBe(true);
     expect(Math.abs(staging.total - 10_500)).toBeLessThan(1_050);
+  });
+});
+
+describe('pages deep in a list with a status (HT-82)', () => {
+  it('hold what lies there, whatever has come into the status and left it since', async () => {
+    const expected = async (caller: Caller, offset: number) => {
+      const whose = caller === admin ? '' : `and requester = 'alice'`;
+      const { rows } = await pool.query<{ id: string }>(
+        `select id from requests where status = 'executed' ${whose} order by created_at desc, id desc limit 50 offset ${offset}`,
+      );
+      return rows.map(({ id }) => id);
+    };
+    const expectPages = async () => {
+      for (const caller of [admin, user('alice', builtin('requester'))])
+        for (const offset of [2_001, 2_600, 3_990, 6_000, 9_999, 11_500, 13_000]) {
+          const filters = { status: 'executed' };
+          const { rows } = await listRequests(database, caller, filters, { limit: 50, offset, pendingForMe: false });
+          expect({ caller: caller.id, offset, ids: rows.map(({ id }) => id) }).toEqual({
+            ...{ caller: caller.id, offset, ids: await expected(caller, offset) },
+          });
+        }
+    };
+    const turn = (status: string, share: string) =>
+      pool.query(
+        `update requests set status = '${status}', step_selectors = '{}', updated_at = clock_timestamp() where ${share}`,
+      );
+    await execute(12_000);
+    await expectPages();
+    for (const [status, share] of [
+      ['failed', 'hashtext(id::text) % 500 = 7'],
+      ['running', 'hashtext(id::text) % 9000 = 1'],
+      ['executed', 'hashtext(id::text) % 700 = 9'],
+      ['failed', 'hashtext(id::text) % 4 = 3'],
+      ['executed', 'true'],
+    ] as const) {
+      await turn(status, share);
+      await expectPages();
+    }
+    await pool.query('delete from requests where hashtext(id::text) % 50 = 11');
+    await expectPages();
+    await storeRequests(pool, 14_000 - (await count()));
+    await turn('executed', 'true');
+    await expectPages();
   });
 });
 
