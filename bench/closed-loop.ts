@@ -1,4 +1,5 @@
 import { countBacklog, untilNoBacklog } from './backlog.js';
+import type { Caller } from './caller.js';
 import { runSelect } from './requests.js';
 import { hundredths, percentiles, timed } from './statistics.js';
 import type { BenchOptions, BenchSystem } from './system.js';
@@ -10,12 +11,7 @@ import type { BenchOptions, BenchSystem } from './system.js';
 export async function closedLoop(system: BenchSystem, { callers = 8, seconds = 60, warmup = 300 }: BenchOptions) {
   for (let left = warmup; left > 0; left -= 1) await runSelect(system.alice);
   await untilNoBacklog(system);
-  const durations: number[] = [];
-  const until = performance.now() + seconds * 1000;
-  const loop = async () => {
-    while (performance.now() < until) durations.push(await timed(() => runSelect(system.alice)));
-  };
-  await system.measure(() => Promise.all(Array.from({ length: callers }, loop)));
+  const durations = await system.measure(() => answeredWithin(seconds, callers, system.alice));
   const backlog = await countBacklog(system);
   const drainMs = await untilNoBacklog(system);
   return {
@@ -26,4 +22,15 @@ export async function closedLoop(system: BenchSystem, { callers = 8, seconds = 6
     backlog_at_end: backlog,
     backlog_gone_after_seconds: hundredths(drainMs / 1000),
   };
+}
+
+/** How long each read took that `callers` loops began within `seconds`. */
+export async function answeredWithin(seconds: number, callers: number, caller: Caller): Promise<number[]> {
+  const durations: number[] = [];
+  const until = performance.now() + seconds * 1000;
+  const loop = async () => {
+    while (performance.now() < until) durations.push(await timed(() => runSelect(caller)));
+  };
+  await Promise.all(Array.from({ length: callers }, loop));
+  return durations;
 }

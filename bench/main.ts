@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sleep } from '../lib/sleep.js';
+import { againstFloor } from './against-floor.js';
 import { classification } from './classification.js';
 import { closedLoop } from './closed-loop.js';
 import { codes } from './codes.js';
@@ -23,6 +24,7 @@ const quietWaitMs = 30 * 60_000;
 
 const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Promise<Record<string, unknown>>> = {
   lifecycle,
+  'against-floor': againstFloor,
   'closed-loop': closedLoop,
   decision,
   get,

@@ -10,6 +10,7 @@ import { planDemo } from '../dev/gateway-plan.js';
 import { type Layout, layoutOf } from '../dev/layout.js';
 import { loadPasswords } from '../dev/passwords.js';
 import { freePort } from '../dev/ports.js';
+import type { PostgresServer } from '../dev/postgres.js';
 import { createReport } from '../dev/report.js';
 import { awaitSchemas } from '../dev/schemas.js';
 import { createSession, type Session } from '../dev/session.js';
@@ -29,6 +30,9 @@ export interface BenchSystem {
   serverUrl: string;
   /** The gateway's own database, to read what no caller can. */
   database: pg.Pool;
+  /** Holds that database and the targets. */
+  postgres: PostgresServer;
+  logFolder: string;
   processes: readonly Child[];
   /** Runs `work`, with profilers if they are asked for. */
   measure<T>(work: () => Promise<T>): Promise<T>;
@@ -59,6 +63,8 @@ export async function startSystem(folder: string, profileFolder: string | null, 
       ...callers,
       serverUrl: started.serverUrl,
       database,
+      postgres: started.postgres,
+      logFolder: layout.run,
       processes,
       measure: profiling.measure,
       startAgent: agentStarter(started.agent, folder),
