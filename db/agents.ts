@@ -42,27 +42,44 @@ const stalePairs = `coalesce((
     and (s.collected_at is null or s.collected_at not between clock_timestamp() - wanted.max_age_secs * interval '1 second'
       and clock_timestamp() + interval '1 minute'))), '[]')`;
 
+/** Those of the executions $16 that agent $1 runs and whose cancel was asked for. */
+const cancelledOnes = `array(select e.id from executions e join requests r on r.id = e.request_id
+  where e.id = any($16::uuid[]) and e.agent_id = $1 and e.status = 'running' and r.cancel_requested_at is not null)`;
+
+/** What a poll says besides its report. */
+export interface PollQuestions {
+  wanted: readonly (Pair & { maxAgeSecs: number })[];
+  /** Executions that the instance runs. */
+  holding: readonly string[];
+}
+
+export interface PollAnswers {
+  stale: StaleSchema[];
+  cancelled: string[];
+}
+
 /**
- * Replaces the record of a known agent and returns which wanted schemas are stale; null if the agent never polled. Two instances within 60
+ * Replaces the record of a known agent and returns which wanted schemas are stale and which held executions are to be cancelled; null if the agent never polled. Two instances within 60
  * s are remembered for 60 s (AG-13). The next poll repeats whatever a crash of Postgres loses, so the commit does not wait for the disk.
  */
 export async function updateAgent(
   db: Queryable,
   report: AgentReport,
-  wanted: readonly (Pair & { maxAgeSecs: number })[],
-): Promise<{ stale: StaleSchema[] } | null> {
-  const [row] = await db.query<{ stale: StaleSchema[] }>(
+  { wanted, holding }: PollQuestions,
+): Promise<PollAnswers | null> {
+  const [row] = await db.query<PollAnswers>(
     `with lazily as materialized (select set_config('synchronous_commit', 'off', true))
      update agents a set scopes = $2, operations = $3, features = $4, agent_version = $5, instance_id = $6, in_flight = $7, max_concurrent = $8,
        in_flight_preflight = $9, draining = $10, uptime_secs = $11, active_jobs = $12, last_seen_at = clock_timestamp(),
        duplicate_until = case when a.instance_id <> $6 and a.last_seen_at > clock_timestamp() - interval '60 seconds'
          then clock_timestamp() + interval '60 seconds' else a.duplicate_until end
-     from lazily where a.id = $1 returning ${stalePairs} as stale`,
+     from lazily where a.id = $1 returning ${stalePairs} as stale, ${cancelledOnes} as cancelled`,
     [
       ...agentValues(report),
       wanted.map(({ database }) => database),
       wanted.map(({ environment }) => environment),
       wanted.map(({ maxAgeSecs }) => maxAgeSecs),
+      holding,
     ],
   );
   return row ?? null;

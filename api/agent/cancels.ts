@@ -1,4 +1,5 @@
 import { listCancelled } from '../../db/executions.js';
+import { topic } from '../../db/notifications.js';
 import type { Services } from '../context.js';
 
 /** The executions whose cancel a poll of this process has told, by instance of an agent; those told least recently first. */
@@ -7,28 +8,41 @@ export type ToldCancels = Map<string, Set<string>>;
 const maxInstances = 10_000;
 
 export interface CancelWatch {
-  /** Executions of this agent whose cancel was asked for since the instance was last told. */
+  /** Receives what the record of the poll found. */
+  found(cancelled: readonly string[]): void;
+  /** Executions whose cancel was asked for since the instance was last told. Queries only if a cancel was notified. */
   take(): Promise<string[]>;
+  close(): void;
 }
 
-/** Watches the executions that an instance holds (AG-82). What it no longer holds is forgotten. */
+/** Watches the executions that an instance holds (AG-82), from before its poll is recorded until `close`. What it no longer holds is forgotten. */
 export function watchCancels(
   services: Services,
   told: ToldCancels,
-  key: string,
-  agentId: string,
-  holding: readonly string[],
+  { agentId, instanceId, holding }: { agentId: string; instanceId: string | null; holding: readonly string[] },
 ): CancelWatch {
+  const key = `${agentId} ${instanceId}`;
   const known = new Set(holding.filter((id) => told.get(key)?.has(id)));
   remember(told, key, known);
+  let cancelled: readonly string[] = [];
+  let notified = false;
+  const close = services.notifications.subscribe(topic.cancels(agentId), () => {
+    notified = true;
+  });
   return {
+    close,
+    found(ids) {
+      cancelled = ids;
+    },
     async take() {
-      const asked = holding.filter((id) => !known.has(id));
-      if (asked.length === 0) return [];
-      const cancelled = await listCancelled(services.database, agentId, asked);
-      for (const id of cancelled) known.add(id);
-      remember(told, key, known);
-      return cancelled;
+      if (notified && holding.length > 0) {
+        notified = false;
+        cancelled = await listCancelled(services.database, agentId, holding);
+      }
+      const fresh = cancelled.filter((id) => !known.has(id));
+      for (const id of fresh) known.add(id);
+      if (fresh.length > 0) remember(told, key, known);
+      return fresh;
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type AgentReport, insertAgent, type StaleSchema, touchAgent, updateAgent } from '../../db/agents.js';
+import { type AgentReport, insertAgent, type PollAnswers, touchAgent, updateAgent } from '../../db/agents.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import { topic } from '../../db/notifications.js';
 import { iso } from '../../db/row-types.js';
@@ -30,17 +30,27 @@ export interface PollMemory {
 const maxWaitingPolls = 4;
 
 /** `POST /api/agent/poll` (AG-12 to AG-26): records what the agent reports, then offers jobs, waiting for one if the agent asks for it. */
-export async function pollJobs(call: PollCall, services: Services, { waiting, asks, told }: PollMemory) {
+export async function pollJobs(call: PollCall, services: Services, memory: PollMemory) {
+  const { holding, instance_id: instanceId = null } = call.body;
+  const cancels = watchCancels(services, memory.told, { agentId: call.caller.id, instanceId, holding });
+  try {
+    return await answerPoll(call, services, memory, cancels);
+  } finally {
+    cancels.close();
+  }
+}
+
+async function answerPoll(call: PollCall, services: Services, { waiting, asks }: PollMemory, cancels: CancelWatch) {
   const { served, refused } = splitByScopes(agentOf(call.caller).agentScopes, call.body.capabilities.scopes);
   const report = agentReport(call, served);
-  const stale = await record(call, services, report);
+  const { stale, cancelled: found } = await record(call, services, report);
+  cancels.found(found);
   const { minVersion } = services.config().agents;
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
   const none = upgradeRequired || services.lifecycle.draining || report.draining;
   const schemas = none ? [] : takeAsks(asks, stale, performance.now());
   // An agent that must send a schema gets its answer immediately.
   const waitMs = schemas.length > 0 ? 0 : Math.min(call.body.wait_ms, 30_000);
-  const cancels = watchCancels(services, told, `${report.id} ${report.instanceId}`, report.id, call.body.holding);
   const offered = none ? nothingOffered : await waitForOffer(call, services, report, { waiting, waitMs, cancels });
   const { jobs, dryRuns, preflights, cancelled } = offered;
   return {
@@ -75,10 +85,10 @@ function agentReport(call: PollCall, scopes: AgentReport['scopes']): AgentReport
   };
 }
 
-/** Returns the agent's pairs whose schema must be sent again. */
-async function record(call: PollCall, services: Services, report: AgentReport): Promise<StaleSchema[]> {
-  const known = await updateAgent(services.database, report, wantedSchemas(call.generation, report));
-  if (known !== null) return known.stale;
+async function record(call: PollCall, services: Services, report: AgentReport): Promise<PollAnswers> {
+  const questions = { wanted: wantedSchemas(call.generation, report), holding: call.body.holding };
+  const known = await updateAgent(services.database, report, questions);
+  if (known !== null) return known;
   const current = (await services.signingKeys.publicKeys()).find(({ status }) => status === 'current');
   await services.database.transaction(async (tx) => {
     if (!(await insertAgent(tx, report, current?.keyId ?? null))) return;
@@ -94,7 +104,7 @@ async function record(call: PollCall, services: Services, report: AgentReport): 
       },
     ]);
   });
-  return [];
+  return { stale: [], cancelled: [] };
 }
 
 async function waitForOffer(
