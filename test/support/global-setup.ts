@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openEngines } from './engines.js';
+import { makeMemoryFolder } from './memory-folder.js';
 import { tellNotRun } from './not-run.js';
 
 declare module 'vitest' {
@@ -13,17 +14,18 @@ declare module 'vitest' {
 
 /**
  * Opens the shared engines for the whole run, and stops at its end those that were used. All temporary files of the run, those of
- * test files included, are in one folder, which is removed then.
+ * test files included, are in one folder, and the shared databases in memory if there is room; both are removed then.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
   chmodSync(folder, 0o755);
   process.env.TMPDIR = folder;
-  const engines = await openEngines(folder);
+  const memoryFolder = makeMemoryFolder();
+  const engines = await openEngines(folder, memoryFolder ?? folder);
   project.provide('engines', engines.address);
   return async () => {
     await engines.close();
     tellNotRun();
-    rmSync(folder, { recursive: true, force: true });
+    for (const used of [folder, memoryFolder]) if (used !== null) rmSync(used, { recursive: true, force: true });
   };
 }
