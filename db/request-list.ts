@@ -46,11 +46,27 @@ export async function listRequests(
   { pendingForMe, ...page }: Page & { pendingForMe: boolean },
 ): Promise<Listed> {
   if (caller.kind !== 'user') return { rows: [], total: 0, isEstimate: false };
-  if (pendingForMe) return listByCounting(db, (p) => [`${approvable(caller, p)} and ${filtered(filters, p)}`], page);
+  if (pendingForMe) return listApprovable(db, (p) => `${approvable(caller, p)} and ${filtered(filters, p)}`, page);
   return listVisible(db, caller, filters, page);
 }
 
 type Branches = (p: Parameters) => string[];
+
+/** Looks once for what can be approved, both to count it and for the page: half the time where thousands wait. */
+async function listApprovable(db: Queryable, condition: (p: Parameters) => string, page: Page): Promise<Listed> {
+  const p = parameters();
+  const keys = `${selectKeys(condition(p))} ${newestFirst} limit ${p.add(mostCounted + 1)}`;
+  const [limit, offset] = [p.add(page.limit), p.add(page.offset)];
+  const found = await db.query<(ListedRequest | { id: null }) & { total: number }>(
+    `with keys as materialized (${keys}), page as (
+       select ${columns} from (select id from keys ${newestFirst} limit ${limit} offset ${offset}) as ids join requests r using (id))
+     select * from (select count(*) as total from keys) as counted left join page on true order by created_at desc, id desc`,
+    p.values,
+  );
+  const total = found[0]?.total ?? 0;
+  if (total > mostCounted) return listByCounting(db, (p) => [condition(p)], page);
+  return { total, isEstimate: false, rows: found.flatMap((row) => (row.id === null ? [] : [row])) };
+}
 
 async function listVisible(db: Queryable, caller: User, filters: RequestFilters, page: Page): Promise<Listed> {
   const seen =

@@ -47,7 +47,7 @@ export function approvable(caller: User, p: Parameters): string {
   const me = p.add(caller.id);
   const allowed = `coalesce((r.workflow->>'allowSelfApprove')::boolean, false)`;
   return `r.status = 'pending' and (r.expires_at is null or r.expires_at > clock_timestamp()) and ${matches('r.open_selectors', caller, p)}
-    and (${allowed} or (${untied([caller.id, ...callerTies(caller)], p)} and ${grantedByOthers(caller, p)}))
+    and ((${untied([caller.id, ...callerTies(caller)], p)} and ${grantedByOthers(caller, p)}) or ${allowed})
     and not exists (select 1 from decisions d where d.request_id = r.id and d.user_id = ${me} and d.action = 'approve'
       and (d.step = r.current_step or not coalesce((r.workflow->>'allowSameApproverAcrossSteps')::boolean, false)))`;
 }
