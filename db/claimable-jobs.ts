@@ -1,6 +1,7 @@
 import type { Operation } from '../domain/policies.js';
 import { markerFormOf, type Scope } from './agents.js';
 import type { Queryable } from './client.js';
+import { type ExplainWork, explainWork } from './dry-run-jobs.js';
 import { dispatchEnd, mutatingMigrations } from './migration-pairs.js';
 
 export interface Job {
@@ -24,17 +25,17 @@ const fromClaimable = `from requests r
 /** Whether a migration still holds back the next one of its pair: for 10 s after it was first offered (MI-I10). */
 const holdsBack = `r.offered_fence is distinct from r.fence or r.offered_at > clock_timestamp() - interval '10 seconds'`;
 
+interface Claimant {
+  scopes: Scope[];
+  operations: string[];
+  features: string[];
+}
+
 /**
  * Dispatched requests that this agent could claim, oldest dispatch first (AG-17), and at most the first migration in line per pair.
  * Offering claims nothing (AG-18).
  */
-export async function listJobs(
-  db: Queryable,
-  agent: { scopes: Scope[]; operations: string[]; features: string[] },
-  limit: number,
-): Promise<Job[]> {
-  return db.query<Job>(
-    `with ready as (
+const claimable = `with ready as (
        (select r.id, r.dispatched_at ${fromClaimable} and r.operation not in ${mutatingMigrations} and r.dispatch_deadline > clock_timestamp()
         order by r.dispatched_at, r.id limit $6)
        union all select id, dispatched_at from (
@@ -44,16 +45,36 @@ export async function listJobs(
        ) as line where ahead = 0
      )
      select r.id, r.requester as created_by, r.operation, r.environment, r.database, r.detail, r.fence
-     from ready join requests r using (id) order by ready.dispatched_at, r.id limit $6`,
-    [
-      agent.scopes.map(({ database }) => database),
-      agent.scopes.map(({ environment }) => environment),
-      agent.scopes.map(({ marker }) => marker),
-      agent.operations,
-      agent.features.includes('fence'),
-      limit,
-      agent.features.includes('max_affected_rows'),
-      markerFormOf(agent.features),
-    ],
+     from ready join requests r using (id) order by ready.dispatched_at, r.id limit $6`;
+
+/** At most `limit` jobs. */
+export function listJobs(db: Queryable, agent: Claimant, limit: number): Promise<Job[]> {
+  return db.query<Job>(claimable, valuesOf(agent, limit));
+}
+
+export interface Work extends ExplainWork {
+  jobs: Job[];
+}
+
+/** The same with what there is to explain, in one statement. */
+export async function findWork(db: Queryable, agent: Claimant, limits: { jobs: number; explains: number }): Promise<Work> {
+  const [row] = await db.query<Work>(
+    `select coalesce((select json_agg(job) from (${claimable}) as job), '[]') as jobs, ${explainWork({ databases: '$1', environments: '$2', limit: '$9' })}`,
+    [...valuesOf(agent, limits.jobs), limits.explains],
   );
+  if (row === undefined) throw new Error('select without a row');
+  return row;
+}
+
+function valuesOf({ scopes, operations, features }: Claimant, limit: number): unknown[] {
+  return [
+    scopes.map(({ database }) => database),
+    scopes.map(({ environment }) => environment),
+    scopes.map(({ marker }) => marker),
+    operations,
+    features.includes('fence'),
+    limit,
+    features.includes('max_affected_rows'),
+    markerFormOf(features),
+  ];
 }

@@ -1,6 +1,5 @@
 import type { AgentScopes } from '../domain/caller.js';
 import type { StoredRequest } from '../domain/request/types.js';
-import type { Scope } from './agents.js';
 import type { Queryable, Transaction } from './client.js';
 import { topic } from './notifications.js';
 import type { Parameters } from './parameters.js';
@@ -69,27 +68,22 @@ function skipReason(before: StoredRequest['status'], after: StoredRequest['statu
   return after === 'running' ? 'skipped: the statement has started' : 'skipped: the request has ended';
 }
 
-/** Pending jobs of the scopes, oldest first, and whether a preflight job waits there. */
-export async function listExplainJobs(
-  db: Queryable,
-  scopes: readonly Scope[],
-  limit: number,
-): Promise<{ dryRuns: DryRunOffer[]; preflightWaits: boolean }> {
-  const rows = await db.query<DryRunOffer & { kind: 'dry_run' | 'preflight' }>(
-    `with scope as (select * from unnest($1::text[], $2::text[]) as scope(database, environment))
-     (select 'dry_run' as kind, j.id, j.request_id, j.database, j.environment, j.sql
-      from dry_run_jobs j join scope using (database, environment)
-      where j.state = 'pending' order by j.created_at, j.request_id, j.statement_index limit $3)
-     union all
-     (select 'preflight', j.id, null, j.database, j.environment, null from preflight_jobs j join scope using (database, environment)
-      where j.state = 'pending' and j.expires_at > clock_timestamp() limit 1)`,
-    [scopes.map(({ database }) => database), scopes.map(({ environment }) => environment), limit],
-  );
-  return {
-    dryRuns: rows.filter(({ kind }) => kind === 'dry_run').map(({ kind: _, ...offer }) => offer),
-    preflightWaits: rows.some(({ kind }) => kind === 'preflight'),
-  };
+/** What there is to explain for some pairs. */
+export interface ExplainWork {
+  /** Oldest first. */
+  dryRuns: DryRunOffer[];
+  preflightWaits: boolean;
 }
+
+/** The columns of `ExplainWork`, for the pairs of two `text[]` parameters. */
+export const explainWork = (p: { databases: string; environments: string; limit: string }) => {
+  const scope = `unnest(${p.databases}::text[], ${p.environments}::text[]) as scope(database, environment)`;
+  return `coalesce((select json_agg(job) from (
+      select j.id, j.request_id, j.database, j.environment, j.sql from dry_run_jobs j join ${scope} using (database, environment)
+      where j.state = 'pending' order by j.created_at, j.request_id, j.statement_index limit ${p.limit}) as job), '[]') as "dryRuns",
+    exists (select from preflight_jobs j join ${scope} using (database, environment)
+      where j.state = 'pending' and j.expires_at > clock_timestamp()) as "preflightWaits"`;
+};
 
 export interface DryRunClaim {
   agentKnown: boolean;

@@ -1,7 +1,7 @@
 import { signExplainToken } from '../../crypto/explain-token.js';
 import type { AgentReport } from '../../db/agents.js';
-import { type Job, listJobs } from '../../db/claimable-jobs.js';
-import { type DryRunOffer, listExplainJobs } from '../../db/dry-run-jobs.js';
+import { findWork, type Job, listJobs, type Work } from '../../db/claimable-jobs.js';
+import type { DryRunOffer } from '../../db/dry-run-jobs.js';
 import { markOffered } from '../../db/migration-pairs.js';
 import { claimPreflightJobs, type PreflightClaim } from '../../db/preflight-jobs.js';
 import { isMutatingMigration } from '../../domain/request/types.js';
@@ -34,30 +34,31 @@ export async function offer(
   wanted: Wanted,
   mayClaim: () => Promise<boolean>,
 ): Promise<Offer> {
-  const [jobs, explains] = await Promise.all([
-    wanted.jobs === 0 ? [] : findJobs(services, report, wanted.jobs),
-    wanted.explains === 0 ? nothingToExplain : quietly(services, nothingToExplain, () => findExplains(services, report, wanted)),
-  ]);
-  const room = wanted.jobs === 0 || !explains.preflightWaits ? 0 : roomForPreflight(report, wanted, jobs, explains.dryRuns);
+  const { jobs, dryRuns, preflightWaits } = await look(services, report, wanted);
+  const room = wanted.jobs === 0 || !preflightWaits ? 0 : roomForPreflight(report, wanted, jobs, dryRuns);
   let preflights: SignedPreflight[] = [];
   if (room > 0 && (await mayClaim())) {
-    preflights = await quietly(services, [], () => takePreflights(services, report, room));
+    preflights = await takePreflights(services, report, room).catch((error: unknown) => {
+      services.log.warn({ error: String(error) }, 'preflight jobs not offered');
+      return [];
+    });
   }
-  return { ...nothingOffered, jobs, dryRuns: explains.dryRuns, preflights };
+  return { ...nothingOffered, jobs, dryRuns, preflights };
 }
 
-/** Offering a migration starts the period in which it holds back the next one (AG-17). */
-async function findJobs(services: Services, report: AgentReport, limit: number): Promise<Job[]> {
-  const jobs = await listJobs(services.database, report, limit);
-  const migrations = jobs.filter(({ operation }) => isMutatingMigration(operation)).map(({ id }) => id);
-  if (migrations.length > 0) await markOffered(services.database, migrations);
-  return jobs;
+/** AG-22: a fault of EXPLAIN jobs must not keep an agent from its jobs. */
+async function look(services: Services, report: AgentReport, wanted: Wanted): Promise<Work> {
+  const { database, log } = services;
+  const work = await findWork(database, report, wanted).catch(async (error: unknown) => {
+    const jobs = await listJobs(database, report, wanted.jobs);
+    log.warn({ error: String(error) }, 'explain jobs not offered');
+    return { jobs, dryRuns: [], preflightWaits: false };
+  });
+  // Offering a migration starts the period in which it holds back the next one (AG-17).
+  const migrations = work.jobs.filter(({ operation }) => isMutatingMigration(operation)).map(({ id }) => id);
+  if (migrations.length > 0) await markOffered(database, migrations);
+  return work;
 }
-
-const nothingToExplain = { dryRuns: [] as DryRunOffer[], preflightWaits: false };
-
-const findExplains = (services: Services, report: AgentReport, wanted: Wanted) =>
-  listExplainJobs(services.database, report.scopes, wanted.explains);
 
 /** Claims preflight jobs and signs a token for this agent with each (HD-81). */
 async function takePreflights(services: Services, report: AgentReport, room: number): Promise<SignedPreflight[]> {
@@ -76,16 +77,6 @@ async function takePreflights(services: Services, report: AgentReport, room: num
 function roomForPreflight(report: AgentReport, wanted: Wanted, jobs: Job[], dryRuns: DryRunOffer[]): number {
   const slots = report.maxConcurrent - report.inFlight - report.inFlightPreflight - jobs.length;
   return Math.min(wanted.explains - dryRuns.length, slots);
-}
-
-/** AG-22: a failed EXPLAIN query must not keep an agent from its jobs. */
-async function quietly<T>(services: Services, otherwise: T, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    services.log.warn({ error: String(error) }, 'explain jobs not offered');
-    return otherwise;
-  }
 }
 
 export const isEmpty = ({ jobs, dryRuns, preflights, cancelled }: Offer): boolean =>
