@@ -11,6 +11,8 @@ export interface MariadbOptions {
   program: MariadbProgram;
   /** A new folder that every user may enter; the server's data go away when the caller removes it. */
   folder: string;
+  /** The same for its data alone, which otherwise are there too. */
+  dataFolder?: string;
   /** Options in addition to ours, without `--`. */
   settings?: readonly string[];
   signal?: AbortSignal;
@@ -36,7 +38,7 @@ const password = 'test';
 export async function startMariadb(options: MariadbOptions): Promise<MariadbServer> {
   const user = otherUser('MariaDB');
   const program = withinReach(options.program, user, options.folder);
-  const dataDir = join(options.folder, 'data');
+  const dataDir = join(options.dataFolder ?? options.folder, 'data');
   for (const folder of [dataDir, temporaryFolder(dataDir)]) makeFolder(folder, user);
   await makeSystemTables(program, user, dataDir, options.signal);
   const port = await freePort();

@@ -9,6 +9,7 @@ import { startMariadb } from '../../dev/mariadb/server.js';
 import { type PostgresServer, startPostgres } from '../../dev/postgres.js';
 import { findTemporalProgram } from '../../dev/temporal/program.js';
 import { startTemporal, type TemporalServer } from '../../dev/temporal/server.js';
+import { makeDataFolder } from './memory-folder.js';
 import { startS3 } from './versitygw.js';
 
 /** Addresses that test files ask for. A server starts when first asked for. */
@@ -26,12 +27,12 @@ interface Missing {
 }
 
 /**
- * Serves the engines of the run, which keep their files in `folder`, PostgreSQL its data in `dataFolder`. Tests run in processes of their own and ask over HTTP, so
+ * Serves the engines of the run, which keep their files in `folder`, but for the data of databases. Tests run in processes of their own and ask over HTTP, so
  * that a run of unit tests starts nothing and any number of files share one server.
  */
-export async function openEngines(folder: string, dataFolder: string): Promise<{ address: string; close: () => Promise<void> }> {
+export async function openEngines(folder: string): Promise<{ address: string; close: () => Promise<void> }> {
   const giveUp = new AbortController();
-  const postgres = once(() => openPostgres(folder, dataFolder, giveUp.signal));
+  const postgres = once(() => openPostgres(folder, giveUp.signal));
   const temporal = once(() => openTemporal(folder, giveUp.signal));
   const mysql = once(() => openMysql(folder, giveUp.signal));
   const s3 = once(() => startS3({ environment: process.env, folder, report, signal: giveUp.signal }));
@@ -56,11 +57,11 @@ const report = (line: string) => console.error(line);
 
 const missing = (error: Error): Missing => ({ missing: error.message.split('\n', 1)[0] ?? '' });
 
-function openPostgres(folder: string, dataFolder: string, signal: AbortSignal): Promise<PostgresServer> {
+function openPostgres(folder: string, signal: AbortSignal): Promise<PostgresServer> {
   const clone = fileURLToPath(new URL('../..', import.meta.url));
   return startPostgres({
     clone,
-    dataDir: join(dataFolder, 'postgres'),
+    dataDir: join(makeDataFolder('postgres-'), 'data'),
     password: 'test',
     logFile: join(folder, 'postgres.log'),
     durable: false,
@@ -83,7 +84,7 @@ async function openMysql(folder: string, signal: AbortSignal) {
   const own = join(folder, 'mariadb');
   mkdirSync(own);
   chmodSync(own, 0o755);
-  const server = await startMariadb({ program: found, folder: own, signal });
+  const server = await startMariadb({ program: found, folder: own, dataFolder: makeDataFolder('mariadb-'), signal });
   return { answer: { url: server.url() }, stop: server.stop };
 }
 

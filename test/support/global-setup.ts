@@ -14,14 +14,15 @@ declare module 'vitest' {
 
 /**
  * Opens the shared engines for the whole run, and stops at its end those that were used. All temporary files of the run, those of
- * test files included, are in one folder, and the shared databases in memory if there is room; both are removed then.
+ * test files included, are in one folder, and the data of servers in one in memory if there is room; both are removed then.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'));
   chmodSync(folder, 0o755);
   process.env.TMPDIR = folder;
   const memoryFolder = makeMemoryFolder();
-  const engines = await openEngines(folder, memoryFolder ?? folder);
+  if (memoryFolder !== null) process.env.SVC_TEST_MEMORY = memoryFolder;
+  const engines = await openEngines(folder);
   project.provide('engines', engines.address);
   return async () => {
     await engines.close();

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findMariadb } from '../../dev/mariadb/program.js';
 import { type MariadbServer, startMariadb } from '../../dev/mariadb/server.js';
+import { makeDataFolder } from './memory-folder.js';
 import { noteNotRun } from './not-run.js';
 
 /** With these settings a commit survives a kill of the server. */
@@ -22,11 +23,12 @@ export async function openOwnMariadb(testFile: string, more: readonly string[] =
   const folder = mkdtempSync(join(tmpdir(), 'svc-own-mariadb-'));
   chmodSync(folder, 0o755);
   const settings = ['log-bin=binlog', 'binlog-format=ROW', 'server-id=1', 'default-storage-engine=Aria', 'userstat=1', ...more];
-  const server = await startMariadb({ program, folder, settings });
+  const dataFolder = makeDataFolder('svc-own-mariadb-');
+  const server = await startMariadb({ program, folder, dataFolder, settings });
   const stopServer = server.stop;
   const stop = async () => {
     await stopServer();
-    rmSync(folder, { recursive: true, force: true });
+    for (const used of [folder, dataFolder]) rmSync(used, { recursive: true, force: true });
   };
   return Object.assign(server, { stop });
 }

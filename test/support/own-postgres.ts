@@ -1,18 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { type Child, startChild } from '../../dev/child.js';
 import { clone } from '../../dev/layout.js';
 import { startPostgres } from '../../dev/postgres.js';
 import { placePostgres } from '../../dev/postgres-programs.js';
+import { makeDataFolder } from './memory-folder.js';
 import { eventually } from './processes.js';
 
 /** A durable PostgreSQL for one test alone, which can be stopped, killed and started again on its port. */
 export async function openOwnPostgres() {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-own-postgres-'));
-  chmodSync(folder, 0o755);
+  const folder = makeDataFolder('svc-own-postgres-');
   const dataDir = join(folder, 'postgres');
   const logFile = join(folder, 'postgres.log');
   const first = await startPostgres({ clone, dataDir, password: 'test', logFile, durable: true });
