@@ -91,7 +91,8 @@ async function listByCounting(db: Queryable, branches: Branches, page: Page, sta
   const counted = skipped > mostCounted ? skipped : await countUpToMost(db, branches);
   const waits = start.waiting.keys.length;
   const total = counted + waits;
-  if (counted <= mostCounted) return { total, isEstimate: false, rows: await readPage(db, branches, { ...page, total }, start) };
+  if (counted <= mostCounted)
+    return { total, isEstimate: false, rows: await readPage(db, branches, { ...page, total }, { ...start, others: counted }) };
   const [estimated, rows] = await Promise.all([
     estimate(db, branches),
     readPage(db, branches, { ...page, total: Number.POSITIVE_INFINITY }, start),
@@ -155,6 +156,8 @@ function markBefore({ count, marks }: Places, { offset, newer, waiting: others }
 interface Start {
   mark: Mark | null;
   waiting: Waiting;
+  /** How many the branches have, where that is known. */
+  others?: number;
 }
 
 const fromNewest: Start = { mark: null, waiting: noneWait };
@@ -164,17 +167,20 @@ async function readPage(
   db: Queryable,
   branches: Branches,
   { limit, offset, total }: Page & { total: number },
-  { mark, waiting: known }: Start,
+  { mark, waiting: known, others = Number.POSITIVE_INFINITY }: Start,
 ): Promise<ListedRequest[]> {
   if (limit === 0 || offset >= total) return [];
   const p = parameters();
   const from = mark === null ? '' : ` and ${compared('<=', mark, p)}`;
   const older = mark === null ? known.keys : known.keys.filter((key) => !isNewer(key, mark));
-  const skipped = offset - (mark?.newer ?? 0) - (known.keys.length - older.length);
+  const passed = offset - (mark?.newer ?? 0) - (known.keys.length - older.length);
+  // So many of those that wait come before the page, even if all others do.
+  const before = Math.max(passed - others, 0);
+  const skipped = passed - before;
   const reach = p.add(skipped + limit);
   const selects = branches(p).map((branch) => `${selectKeys(branch + from)} ${newestFirst} limit ${reach}`);
   if (older.length > 0) {
-    const ids = p.add(older.slice(0, skipped + limit).map(({ id }) => id));
+    const ids = p.add(older.slice(before, passed + limit).map(({ id }) => id));
     // Asked again: what was decided meanwhile must not be shown. `offset 0` keeps PostgreSQL from a look at all that waits.
     selects.push(
       `select r.created_at, r.id from (select * from requests where id = any(${ids}::uuid[]) offset 0) as r where ${known.condition(p)}`,

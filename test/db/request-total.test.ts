@@ -146,16 +146,18 @@ describe('pages deep in a list with a status (HT-82)', () => {
 describe('the list of an approver (RQ-11, HT-83)', () => {
   it('knows up to 10,000 requests that wait, and follows what becomes of them', async () => {
     const approver = user('mia', builtin('requester'), ['dba-team']);
-    const list = async (filters: RequestFilters = {}) => {
-      const { rows, ...counted } = await listRequests(database, approver, filters, { limit: 2, offset: 1, pendingForMe: false });
+    const list = async (filters: RequestFilters = {}, offset = 1) => {
+      const { rows, ...counted } = await listRequests(database, approver, filters, { limit: 2, offset, pendingForMe: false });
       return { ...counted, ids: rows.map(({ id }) => id) };
     };
     const end = (count: number) =>
       pool.query(`update requests set status = 'executed', step_selectors = '{}', updated_at = clock_timestamp()
         where id in (select id from requests where status = 'pending' order by created_at desc, id desc limit ${count})`);
-    const newest = async () =>
+    const newest = async (offset = 1) =>
       (
-        await pool.query(`select id from requests where status = 'pending' order by created_at desc, id desc limit 2 offset 1`)
+        await pool.query(
+          `select id from requests where status = 'pending' order by created_at desc, id desc limit 2 offset ${offset}`,
+        )
       ).rows.map(({ id }) => id);
     await pool.query(
       `update requests set status = 'pending', step_selectors = '{group:dba-team}', updated_at = clock_timestamp()`,
@@ -169,6 +171,8 @@ describe('the list of an approver (RQ-11, HT-83)', () => {
       for (const filters of [{}, { status: 'pending' }, { environment: 'staging' }, { status: 'executed' }]) await list(filters);
       expect(await list()).toEqual({ total: left, isEstimate: false, ids: await newest() });
       expect(await list({ status: 'pending' })).toEqual({ total: left, isEstimate: false, ids: await newest() });
+      for (const filters of [{}, { status: 'pending' }])
+        expect(await list(filters, 5_000)).toEqual({ total: left, isEstimate: false, ids: await newest(5_000) });
       expect(await list({ status: 'executed' })).toEqual({ total: 0, isEstimate: false, ids: [] });
     }
   });
