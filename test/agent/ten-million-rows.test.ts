@@ -18,7 +18,7 @@ const digits = Array.from({ length: 10 }, (_, digit) => `select ${digit} as d`).
 const mysqlRows = (count: number) =>
   `with t as (${digits}) select a.d as n, 'some text of a row' as word from t a, t b, t c, t d, t e, t f, t g limit ${count}`;
 const all = 10_000_000;
-const enough = share(1_000_000, all);
+const enough = share(500_000, all);
 const server = await findMysql(import.meta.url);
 const kinds = [
   {
