@@ -8,13 +8,14 @@ import { auditInsert, auditRows } from './audit.js';
 import type { Database, Queryable, SingleWrite, Transaction, Vouched } from './client.js';
 import { dryRunInsert } from './dry-run-jobs.js';
 import { lockPair } from './migration-pairs.js';
+import { allowedAlways, writing } from './move-statement.js';
 import { stateColumns } from './move-write.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
 import { type Parameters, parameters } from './parameters.js';
 import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
-import { durably } from './transaction-name.js';
+import { activeOwner } from './users.js';
 import { keyCheckColumn, requestCode, requireCurrentKey } from './vouching.js';
 
 // A read is claimed within milliseconds, within half a second under load: its creation's news is then overtaken and costs no workflow task.
@@ -49,9 +50,7 @@ export async function creationInstant(db: Vouched): Promise<number> {
  */
 export async function insertRequest(tx: Transaction, request: NewRequest, now: number): Promise<StoredRequest> {
   const pairBusyMs = isMutatingMigration(request.operation) ? await lockPair(tx, request.input) : 0;
-  const { write, stored } = creationStatement({ request, now, pairBusyMs, macs: tx.macs }, (p) => {
-    return `allowed as (select ${p.add(request.id)}::uuid as id)`;
-  });
+  const { write, stored } = creationStatement({ request, now, pairBusyMs, macs: tx.macs }, (p) => allowedAlways(p, request.id));
   tx.send(write.text, write.values);
   tx.wake(...write.topics);
   return stored;
@@ -68,7 +67,7 @@ export async function insertAtOnce(db: Database, request: NewRequest, now: numbe
   if (isMutatingMigration(request.operation)) return undefined;
   const { write, stored } = creationStatement({ request, now, pairBusyMs: 0, macs: db.macs }, (p) => {
     const keyCheck = p.add(db.macs.keyCheck);
-    return `owner as materialized (select 1 from users where id = ${p.add(request.requester)} and status = 'active' for key share),
+    return `${activeOwner(p, request.requester)},
       allowed as materialized (select ${p.add(request.id)}::uuid as id
         where (select count(*) from owner) = 1 and transaction_timestamp() < ${p.add(at(now))}::timestamptz + interval '${longestBeforeMs} milliseconds'
           and coalesce((select key_check from secret_key), ${keyCheck}) = ${keyCheck})`;
@@ -107,13 +106,11 @@ function creationStatement(
   if (explained) inserts.push(explainInsert(p, request, stored));
   const topics: string[] = [topic.outbox];
   if (stored.status === 'dispatched' || explained) topics.push(topic.jobs(database, environment));
-  const text = `with ${inserts.join(', ')} select (select count(*)::int from allowed) as done, ${durably}`;
-  return { write: { text, values: p.values, topics, eventId }, stored };
+  return { write: { text: writing(inserts), values: p.values, topics, eventId }, stored };
 }
 
 function newsInsert(p: Parameters, stored: StoredRequest): string {
   return outboxInsert({
-    guard: 'allowed',
     version: '1',
     signal: "'change'",
     actor: p.add(stored.requester),

@@ -7,6 +7,7 @@ import { movingStatement, topicsOf, type Written } from './move-write.js';
 import type { Parameters } from './parameters.js';
 import { type FoundState, readState } from './request-state.js';
 import { at } from './row-types.js';
+import { activeOwner } from './users.js';
 
 interface Options<Facts> extends HowToMove {
   /** The request, if the caller has read it already. */
@@ -49,7 +50,7 @@ function writeIfUnchanged(
 ): Promise<boolean> {
   const until = nextInstantOf(request, now);
   const allowed = (p: Parameters) => {
-    const owner = needsOwner ? ownerPart(p, request.requester) : null;
+    const owner = needsOwner ? activeOwner(p, request.requester) : null;
     const locked = `locked as materialized (select id from requests where id = ${p.add(request.id)} and version = ${p.add(request.version)} and xmin = ${p.add(rowVersion)}::xid
       ${owner === null ? '' : 'and (select count(*) from owner) = 1'} for no key update)`;
     // Judged once the lock is held, however long that took.
@@ -59,6 +60,3 @@ function writeIfUnchanged(
   };
   return db.writeOnce({ ...movingStatement(written, db.macs, allowed), topics: topicsOf(written) });
 }
-
-const ownerPart = (p: Parameters, requester: string) =>
-  `owner as materialized (select 1 from users where id = ${p.add(requester)} and status = 'active' for key share)`;

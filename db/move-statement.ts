@@ -1,5 +1,6 @@
 import type { StoredRequest } from '../domain/request/types.js';
 import type { Parameters } from './parameters.js';
+import { durably } from './transaction-name.js';
 
 /**
  * The one writing statement of a move, whose parts are put together from what the move changes. Its first part, `allowed`, has the request's id, or no
@@ -15,3 +16,10 @@ export interface MoveStatement {
   /** The call is refused; the move only keeps what that found out. */
   refused: boolean;
 }
+
+/** The part `allowed` of a request that its transaction has locked or makes. */
+export const allowedAlways = (p: Parameters, id: string): string => `allowed as (select ${p.add(id)}::uuid as id)`;
+
+/** A statement of these parts, which commits durably and answers in `done` how many requests it wrote, 1 or 0. */
+export const writing = (parts: readonly string[]): string =>
+  `with ${parts.join(', ')} select (select count(*)::int from allowed) as done, ${durably}`;

@@ -9,12 +9,11 @@ import { auditInsert, auditRows } from './audit.js';
 import { dryRunEnd } from './dry-run-jobs.js';
 import { claimInsert, executionUpdate, type NewClaim } from './execution-writes.js';
 import { dispatchBusy, endsRun, pairUpdate } from './migration-pairs.js';
-import type { MoveStatement } from './move-statement.js';
+import { type MoveStatement, writing } from './move-statement.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
 import { type Parameters, parameters } from './parameters.js';
 import { at } from './row-types.js';
-import { durably } from './transaction-name.js';
 import { decisionCode, stateCode } from './vouching.js';
 
 /** What a decided move writes. */
@@ -29,7 +28,7 @@ export interface Written {
   more: ((statement: MoveStatement) => string[]) | undefined;
 }
 
-/** Everything a move writes, in one statement that commits durably and answers in `done` how many requests it wrote, 1 or 0. `allowed` makes the part of that name. */
+/** Everything a move writes, in one statement. `allowed` makes the part of that name. */
 export function movingStatement(
   written: Written,
   macs: ApprovalMacs,
@@ -42,7 +41,7 @@ export function movingStatement(
   const statement: MoveStatement = { p, request: '(select id from allowed)', before, after, now, refused };
   const parts = [guard, ...partsOf(statement, { ...written, eventId }, macs), ...(written.more?.(statement) ?? [])];
   return {
-    text: `with ${parts.join(', ')} select (select count(*)::int from allowed) as done, ${durably}`,
+    text: writing(parts),
     values: p.values,
     eventId,
   };
@@ -95,7 +94,6 @@ export const subjectOf = ({ id, operation, database, environment }: StoredReques
 
 function newsInsert({ p, after, now }: MoveStatement, signal: NonNullable<Change['signal']>, lingerMs: number): string {
   return outboxInsert({
-    guard: 'allowed',
     version: p.add(after.version),
     signal: p.add(signal.name),
     actor: p.add(signal.actor),

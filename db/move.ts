@@ -5,7 +5,7 @@ import { type View, viewOf } from '../domain/request/view.js';
 import type { Queryable, Transaction } from './client.js';
 import type { NewClaim } from './execution-writes.js';
 import { lockPairOf } from './migration-pairs.js';
-import type { MoveStatement } from './move-statement.js';
+import { allowedAlways, type MoveStatement } from './move-statement.js';
 import { movingStatement, topicsOf, type Written } from './move-write.js';
 import { type FactsQuery, type FoundState, lockState } from './request-state.js';
 import { lockActive } from './users.js';
@@ -63,7 +63,7 @@ export async function move<Facts = undefined>(
   const { moved, written } = await decided(found, decide, how, tx);
   if (written !== null) {
     // The row is locked since it was read.
-    const { text, values } = movingStatement(written, tx.macs, (p) => `allowed as (select ${p.add(id)}::uuid as id)`);
+    const { text, values } = movingStatement(written, tx.macs, (p) => allowedAlways(p, id));
     tx.send(text, values);
     tx.wake(...topicsOf(written));
   }

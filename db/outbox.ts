@@ -29,11 +29,10 @@ export interface TakenNews {
 }
 
 /**
- * Part of a move's one writing statement: inserts news of the request whose id is in `guard`, a part before it, from `$version, …`. It replaces the
+ * Part of a move's one writing statement: inserts news of the request in its part `allowed`, from `$version, …`. It replaces the
  * request's waiting news that nobody has taken, and inherits the duty to start the workflow.
  */
 export function outboxInsert(p: {
-  guard: string;
   version: string;
   signal: string;
   actor: string;
@@ -43,12 +42,12 @@ export function outboxInsert(p: {
   lingerMs: string;
 }): string {
   return `overtaken as (
-    delete from outbox where request_id = (select id from ${p.guard}) and lingers and due_at > clock_timestamp() and taken_until is null returning starts
+    delete from outbox where request_id = (select id from allowed) and lingers and due_at > clock_timestamp() and taken_until is null returning starts
   ), told as (
     insert into outbox (request_id, version, signal, actor, step, view, starts, lingers, due_at)
     select id, ${p.version}::bigint, ${p.signal}::text, ${p.actor}::text, ${p.step}::int, ${p.view}::jsonb,
       ${p.starts}::boolean or exists (select 1 from overtaken where starts), ${p.lingerMs}::int > 0,
-      clock_timestamp() + ${p.lingerMs}::int * interval '1 millisecond' from ${p.guard}
+      clock_timestamp() + ${p.lingerMs}::int * interval '1 millisecond' from allowed
   )`;
 }
 

@@ -1,6 +1,7 @@
 import type { Grant } from '../domain/four-eyes.js';
 import type { Queryable, Transaction } from './client.js';
 import { granted } from './grants.js';
+import type { Parameters } from './parameters.js';
 
 export interface UserRow {
   id: string;
@@ -43,6 +44,10 @@ export async function lockActive(tx: Transaction, who: { id: string } | { ownerO
   const [row] = await tx.query<{ active: boolean }>(text, [value]);
   return row?.active ?? false;
 }
+
+/** The same as part `owner` of a larger statement, which is empty if the user is not active. */
+export const activeOwner = (p: Parameters, id: string): string =>
+  `owner as materialized (select 1 from users where id = ${p.add(id)} and status = 'active' for key share)`;
 
 /** Locks the user's row. If the acting user is active, keeps them so. Locks in order of id, so two users who act on each other do not deadlock. */
 export async function lockUser(

@@ -61,11 +61,11 @@ async function keepAndMove(
   const { database } = services;
   const placed = placeOf(services, call.generation, execution, submitted);
   const data = await keepData(services, placed);
-  const inStore = data?.existed === true;
+  const existed = data?.existed === true;
   // Storing an object takes its time, and what was found before is of then.
   const fresh = data === null || 'data' in data.place ? found : undefined;
   const decide = async (request: StoredRequest, now: number) => {
-    if (inStore) await requireObject(services, placed.key);
+    if (existed) await requireObject(services, placed.key);
     return judgeReport(call, execution, { ...submitted.submission, kept: placed.kept }, request, now);
   };
   const how = {
@@ -74,7 +74,7 @@ async function keepAndMove(
   };
   const { requestId } = execution;
   const moved = await commitMove(services, () =>
-    inStore
+    existed
       ? database.transaction((tx) => move<unknown>(tx, requestId, decide, how))
       : moveAtOnce<unknown>(database, requestId, decide, { ...how, found: fresh }),
   );

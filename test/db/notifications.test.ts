@@ -3,7 +3,7 @@ import { type Database, openDatabase } from '../../db/client.js';
 import { type Notifications, openNotifications, topic } from '../../db/notifications.js';
 import { createTestDatabase, type TestDatabase, testMacs } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
-import { approve, storeRequest } from '../support/requests.js';
+import { approve, cancel, claim, storeRequest } from '../support/requests.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 
 let stored: TestDatabase;
@@ -99,5 +99,13 @@ describe('the listening connection (OP-71, HT-102)', () => {
       woken(topic.request(dispatched)),
       woken(topic.jobs('shop', 'production')),
     ]);
+  });
+
+  it('HT-102, AG-82: looks for cancels of running statements whose notification never went out', async () => {
+    const id = await storeRequest(mute, { dispatched: true });
+    await claim(mute, id);
+    const wake = woken(topic.cancels('agent-1'));
+    await cancel(mute, id);
+    await wake;
   });
 });
