@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type AuditDraft, type AuditSubject, auditCategory, metadataJson } from '../domain/audit.js';
+import { type AuditDraft, type AuditSubject, auditCategory, metadataJson } from '../domain/audit/draft.js';
 import type { Transaction } from './client.js';
 
 /** Writes events in order, in the transaction of the change that they record (AU-10). */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
-import type { AuditSubject } from '../domain/audit.js';
+import type { AuditSubject } from '../domain/audit/draft.js';
 import { currentSelectors, openSelectors } from '../domain/request/approval.js';
 import type { Decision, StoredRequest } from '../domain/request/types.js';
 import type { Change } from '../domain/request/verdict.js';

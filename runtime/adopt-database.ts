@@ -6,7 +6,7 @@ import { lockCoded } from '../db/request-state.js';
 import { insertSecretKey } from '../db/secret-key.js';
 import { findCurrentKey, type KeyPurpose, listAllKeys, resealKey, type SigningKeyRow } from '../db/signing-keys.js';
 import { codesOf, generationCode, listCodedGenerations, writeCodes, writeGenerationCode } from '../db/stored-codes.js';
-import { type AuditDraft, systemActor } from '../domain/audit.js';
+import { type AuditDraft, systemActor } from '../domain/audit/draft.js';
 import { StartError } from './start-error.js';
 
 export const purposes = ['execution_token', 'audit'] as const satisfies KeyPurpose[];

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database } from '../db/client.js';
-import type { Actor, AuditDraft } from '../domain/audit.js';
+import type { Actor, AuditDraft } from '../domain/audit/draft.js';
 import type { AuthFailure } from './authentication.js';
 import type { ClientAddress } from './client-address.js';
 import type { Metrics } from './metrics.js';

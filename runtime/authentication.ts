@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { equalText, sha256Hex } from '../crypto/hash.js';
 import type { Queryable } from '../db/client.js';
 import { findCredentials, type StoredCredential } from '../db/tokens.js';
-import type { Actor } from '../domain/audit.js';
+import type { Actor } from '../domain/audit/draft.js';
 import type { Caller } from '../domain/caller.js';
 import { type ErrorCode, type GatewayError, refusal } from '../domain/errors.js';
 import { storedCaller } from '../domain/stored-caller.js';

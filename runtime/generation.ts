@@ -13,7 +13,7 @@ import {
 } from '../db/generations.js';
 import { type Notifications, topic } from '../db/notifications.js';
 import { removeMembershipsExcept } from '../db/users.js';
-import { type AuditDraft, systemActor } from '../domain/audit.js';
+import { type AuditDraft, systemActor } from '../domain/audit/draft.js';
 import type { SharedConfig } from '../domain/policies.js';
 import { repeat } from './repeat.js';
 import { ConfigError } from './start-error.js';

@@ -4,7 +4,7 @@ import type { Config } from '../config/types.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
 import { listActiveHolders } from '../db/users.js';
-import { systemActor } from '../domain/audit.js';
+import { systemActor } from '../domain/audit/draft.js';
 import { GatewayError } from '../domain/errors.js';
 import { hasAdmin } from '../domain/last-admin.js';
 import type { SharedConfig } from '../domain/policies.js';

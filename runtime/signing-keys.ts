@@ -4,7 +4,7 @@ import { openSeed, sealSeed } from '../crypto/seal.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Queryable } from '../db/client.js';
 import { insertFirstKey, type KeyPurpose, listUsableKeys, type NewKey, type SigningKeyRow } from '../db/signing-keys.js';
-import { type AuditDraft, systemActor } from '../domain/audit.js';
+import { type AuditDraft, systemActor } from '../domain/audit/draft.js';
 import { StartError } from './start-error.js';
 
 /** How many opened keys a process caches; rotations are far rarer. */

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { findScopes } from '../../db/agents.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import { recordSync } from '../../db/snapshots.js';
-import type { AuditDraft } from '../../domain/audit.js';
+import type { AuditDraft } from '../../domain/audit/draft.js';
 import { forbidden, invalid } from '../../domain/errors.js';
 import type { Dialect } from '../../domain/statement.js';
 import { cutBytes } from '../../lib/utf8.js';

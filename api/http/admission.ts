@@ -1,5 +1,5 @@
 import type Koa from 'koa';
-import type { Actor } from '../../domain/audit.js';
+import type { Actor } from '../../domain/audit/draft.js';
 import type { Caller } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
 import { noOrigins } from '../../domain/four-eyes.js';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Config } from '../../config/types.js';
-import type { Actor } from '../../domain/audit.js';
+import type { Actor } from '../../domain/audit/draft.js';
 import type { Caller } from '../../domain/caller.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { Permission } from '../../domain/permission-table.js';

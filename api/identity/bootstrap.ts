@@ -6,7 +6,7 @@ import { bootstrapHashes, hasNoIdentities, lockBootstrap } from '../../db/bootst
 import type { Database, Transaction } from '../../db/client.js';
 import { insertToken, type NewToken, revokeProvisioned, scopeProvisioned } from '../../db/tokens.js';
 import { insertUser } from '../../db/users.js';
-import { systemActor } from '../../domain/audit.js';
+import { systemActor } from '../../domain/audit/draft.js';
 import { systemGrant } from '../../domain/four-eyes.js';
 import { type BootstrapFiles, bootstrapFiles, tokenFiles } from './bootstrap-files.js';
 import { tokenCreated, tokenRevoked, tokenScoped, userCreated } from './events.js';

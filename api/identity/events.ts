@@ -1,4 +1,4 @@
-import type { Actor, AuditDraft } from '../../domain/audit.js';
+import type { Actor, AuditDraft } from '../../domain/audit/draft.js';
 import type { UserChanges } from '../../domain/user-update.js';
 
 interface TokenFacts {

@@ -4,7 +4,7 @@ import { insertAuditEvents } from '../../db/audit.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import { insertToken, type NewToken, revokeProvisioned } from '../../db/tokens.js';
 import { insertMemberships, insertUser, lockActiveCount, type UserRow } from '../../db/users.js';
-import type { Actor } from '../../domain/audit.js';
+import type { Actor } from '../../domain/audit/draft.js';
 import type { Caller } from '../../domain/caller.js';
 import { invalid, notFound, refusal } from '../../domain/errors.js';
 import { type Grant, grantBy } from '../../domain/four-eyes.js';

@@ -1,5 +1,5 @@
 import { insertAuditEvents } from '../../db/audit.js';
-import type { AuditDraft } from '../../domain/audit.js';
+import type { AuditDraft } from '../../domain/audit/draft.js';
 import type { PreflightAnswer } from '../../domain/preflight.js';
 import type { Services } from '../context.js';
 import { pairDialect } from '../requests/pair.js';

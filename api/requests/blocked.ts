@@ -1,5 +1,5 @@
 import { insertAuditEvents } from '../../db/audit.js';
-import type { Actor, AuditDraft } from '../../domain/audit.js';
+import type { Actor, AuditDraft } from '../../domain/audit/draft.js';
 import { invalid } from '../../domain/errors.js';
 import type { Operation } from '../../domain/policies.js';
 import type { CreationInput } from '../../domain/request/new-request.js';

@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../audit.js';
+import type { AuditDraft } from '../audit/draft.js';
 import { dispatchedState } from './judge-resume.js';
 import type { NewRequest } from './new-request.js';
 import { type Instant, isMutating, type StoredRequest } from './types.js';

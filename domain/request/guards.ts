@@ -1,4 +1,4 @@
-import { systemActor } from '../audit.js';
+import { systemActor } from '../audit/draft.js';
 import type { Caller } from '../caller.js';
 import { forbidden, type GatewayError, type Reason, refusal } from '../errors.js';
 import { stepProgress } from './approval.js';

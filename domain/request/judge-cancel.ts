@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../audit.js';
+import type { AuditDraft } from '../audit/draft.js';
 import { forbidden } from '../errors.js';
 import { can } from '../permissions.js';
 import { conflict } from './guards.js';

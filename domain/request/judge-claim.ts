@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../audit.js';
+import type { AuditDraft } from '../audit/draft.js';
 import { forbidden, type GatewayError, refusal } from '../errors.js';
 import { conflict, integrityFailed, reached, unfitToRun } from './guards.js';
 import type { Move } from './moves.js';

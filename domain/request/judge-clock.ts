@@ -1,4 +1,4 @@
-import { type AuditDraft, systemActor } from '../audit.js';
+import { type AuditDraft, systemActor } from '../audit/draft.js';
 import { reached } from './guards.js';
 import { cancelledEvent, cancelledState } from './judge-cancel.js';
 import type { Execution, Instant, StoredRequest } from './types.js';

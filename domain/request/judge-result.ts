@@ -1,4 +1,4 @@
-import { type AuditDraft, systemActor } from '../audit.js';
+import { type AuditDraft, systemActor } from '../audit/draft.js';
 import { forbidden, invalid, refusal } from '../errors.js';
 import { cancelledEvent } from './judge-cancel.js';
 import { lostEvent } from './judge-clock.js';

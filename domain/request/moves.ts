@@ -1,4 +1,4 @@
-import type { Actor } from '../audit.js';
+import type { Actor } from '../audit/draft.js';
 import type { Caller } from '../caller.js';
 import type { CancelCause, Execution, MarkerForm, Outcome } from './types.js';
 import type { ExecutionEnd } from './verdict.js';

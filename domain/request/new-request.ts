@@ -1,4 +1,4 @@
-import type { Actor } from '../audit.js';
+import type { Actor } from '../audit/draft.js';
 import type { Operation } from '../policies.js';
 import type { AutoApproval, PolicySnapshot, RiskLevel } from '../workflow-policy.js';
 import type { CollectedContext } from './context.js';

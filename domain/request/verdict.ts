@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../audit.js';
+import type { AuditDraft } from '../audit/draft.js';
 import type { GatewayError } from '../errors.js';
 import type { Decision, Execution, StoredRequest } from './types.js';
 

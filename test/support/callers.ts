@@ -1,4 +1,4 @@
-import type { Actor } from '../../domain/audit.js';
+import type { Actor } from '../../domain/audit/draft.js';
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
 import type { Caller, EffectiveRole, Ownership } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';

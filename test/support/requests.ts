@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Database } from '../../db/client.js';
 import { insertRequest } from '../../db/creation.js';
 import { type Decide, type Moved, move } from '../../db/move.js';
-import { type Actor, systemActor } from '../../domain/audit.js';
+import { type Actor, systemActor } from '../../domain/audit/draft.js';
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
 import type { Caller } from '../../domain/caller.js';
 import { noOrigins } from '../../domain/four-eyes.js';

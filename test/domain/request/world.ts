@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../../../domain/audit.js';
+import type { AuditDraft } from '../../../domain/audit/draft.js';
 import type { Caller } from '../../../domain/caller.js';
 import { judge } from '../../../domain/request/judge.js';
 import type { Move } from '../../../domain/request/moves.js';

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type Actor, type AuditDraft, type AuditType, auditCategory, metadataJson, systemActor } from '../../domain/audit.js';
+import {
+  type Actor,
+  type AuditDraft,
+  type AuditType,
+  auditCategory,
+  metadataJson,
+  systemActor,
+} from '../../../domain/audit/draft.js';
 
 /** The catalogue of section 3, as far as this version writes it. */
 const catalogue = {
