@@ -1,3 +1,4 @@
+import { type AuditEvent, auditEventKeys } from '../domain/audit/event.js';
 import type { EffectiveRole } from '../domain/caller.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
@@ -16,37 +17,7 @@ export interface AuditFilters {
   until?: string | undefined;
 }
 
-/** The members of AU-1, in that order. */
-export interface AuditEventRow {
-  id: string;
-  event_type: string;
-  event_category: string;
-  event_version: number;
-  outcome: string;
-  actor_id: string;
-  actor_type: string;
-  resource_type: string | null;
-  resource_id: string | null;
-  peer_ip: string | null;
-  client_ip: string | null;
-  client_ip_source: string | null;
-  request_id: string | null;
-  operation: string | null;
-  database_name: string | null;
-  environment: string | null;
-  detail_fingerprint: string | null;
-  detail_raw: string | null;
-  reason: string | null;
-  metadata_json: string;
-  prev_hash: string | null;
-  created_at: string;
-  event_hash: string | null;
-  seq: number | null;
-}
-
-const columns = `id, event_type, event_category, event_version, outcome, actor_id, actor_type, resource_type, resource_id, peer_ip, client_ip,
-  client_ip_source, request_id, operation, database_name, environment, detail_fingerprint, detail_raw, reason, metadata_json, prev_hash, created_at,
-  event_hash, seq`;
+const columns = auditEventKeys.join(', ');
 
 const exact = {
   actor_id: 'actor_id',
@@ -65,14 +36,14 @@ export async function searchAuditEvents(
   roles: readonly EffectiveRole[],
   filters: AuditFilters,
   page: { limit: number; offset: number },
-): Promise<{ events: AuditEventRow[]; total: number }> {
+): Promise<{ events: AuditEvent[]; total: number }> {
   const { values, add } = parameters();
   const where = [
     ...filterConditions(filters, add),
     `(${roles.map((role) => insideRole(role, add)).join(' or ') || 'false'})`,
   ].join(' and ');
   const [counted] = await db.query<{ total: number }>(`select count(*) as total from audit_events where ${where}`, values);
-  const events = await db.query<AuditEventRow>(
+  const events = await db.query<AuditEvent>(
     `select ${columns} from audit_events where ${where}
      order by seq is null desc, seq desc, position desc limit ${add(page.limit)} offset ${add(page.offset)}`,
     values,
