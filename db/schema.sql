@@ -7,12 +7,41 @@ CREATE OR REPLACE FUNCTION audit_events_guard()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
+declare
+  sealed audit_events;
 begin
-  if tg_op = 'UPDATE' and old.seq is null and new.seq is not null
-     and to_jsonb(new) - '{seq,prev_hash,event_hash}'::text[] = to_jsonb(old) - '{seq,prev_hash,event_hash}'::text[] then
-    return new;
+  if tg_op = 'UPDATE' then
+    if old.seq is null and new.event_hash is not null and (new.prev_hash is null) = (new.seq = 1) then
+      sealed := new;
+      sealed.seq := null;
+      sealed.prev_hash := null;
+      sealed.event_hash := null;
+      if sealed *= old then return new; end if;
+    end if;
+  elsif tg_op = 'DELETE' then
+    if exists (select from audit_purges where last_purged_seq >= old.seq and writer = pg_current_xact_id()) then return old; end if;
   end if;
   raise exception 'audit events are append-only';
+end $function$;
+
+CREATE OR REPLACE FUNCTION audit_purges_guard()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  raise exception 'the record of a purge is append-only';
+end $function$;
+
+CREATE OR REPLACE FUNCTION audit_tiles_guard()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'UPDATE' then
+    if new.level = old.level and new.index = old.index and new.width > old.width
+       and substring(new.hashes for old.width * 32) = old.hashes then return new; end if;
+  end if;
+  raise exception 'the hashes of the audit log are append-only';
 end $function$;
 
 CREATE OR REPLACE FUNCTION note_request_rewrite()
@@ -46,7 +75,6 @@ create table agents (
 
 create table audit_events (
   "position" bigint generated always as identity,
-  writer xid8 default pg_current_xact_id() not null,
   id uuid not null,
   event_type text not null,
   event_category text not null,
@@ -73,14 +101,52 @@ create table audit_events (
   event_hash text,
   constraint audit_events_pkey PRIMARY KEY ("position"),
   constraint audit_events_id_key UNIQUE (id),
-  constraint audit_events_prev_hash_key UNIQUE (prev_hash),
-  constraint audit_events_seq_key UNIQUE (seq),
   constraint audit_events_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'agent'::text, 'system'::text]))),
   constraint audit_events_outcome_check CHECK ((outcome = ANY (ARRAY['success'::text, 'denied'::text, 'failure'::text, 'info'::text])))
 );
 CREATE INDEX audit_events_by_request ON audit_events (request_id, "position") WHERE (request_id IS NOT NULL);
 CREATE INDEX audit_events_by_time ON audit_events (created_at);
+CREATE INDEX audit_events_checkpoints ON audit_events (seq) WHERE (event_type = 'audit.signed_checkpoint'::text);
+CREATE UNIQUE INDEX audit_events_prev_hash ON audit_events (prev_hash) WHERE (prev_hash IS NOT NULL);
+CREATE UNIQUE INDEX audit_events_seq ON audit_events (seq) WHERE (seq IS NOT NULL);
 CREATE INDEX audit_events_unsealed ON audit_events ("position") WHERE (seq IS NULL);
+
+create table audit_head (
+  only_row boolean default true not null,
+  seq bigint not null,
+  event_hash text not null,
+  sealed_at text not null,
+  key_id text not null,
+  signature text not null,
+  tree_root text not null,
+  tree_signature text not null,
+  constraint audit_head_pkey PRIMARY KEY (only_row),
+  constraint audit_head_only_row_check CHECK (only_row),
+  constraint audit_head_seq_check CHECK ((seq > 0))
+);
+
+create table audit_purges (
+  last_purged_seq bigint not null,
+  last_purged_hash text not null,
+  purged_before text not null,
+  retained_count bigint not null,
+  key_id text not null,
+  signature text not null,
+  writer xid8 default pg_current_xact_id() not null,
+  constraint audit_purges_pkey PRIMARY KEY (last_purged_seq),
+  constraint audit_purges_last_purged_hash_key UNIQUE (last_purged_hash)
+);
+
+create table audit_tiles (
+  level smallint not null,
+  index bigint not null,
+  width smallint not null,
+  hashes bytea not null,
+  constraint audit_tiles_pkey PRIMARY KEY (level, index),
+  constraint audit_tiles_check CHECK ((octet_length(hashes) = (width * 32))),
+  constraint audit_tiles_width_check CHECK (((width >= 1) AND (width <= 256)))
+);
+alter table audit_tiles alter column hashes set storage external;
 
 create table background_state (
   name text not null,
@@ -474,4 +540,8 @@ alter table results add constraint results_request_id_fkey FOREIGN KEY (request_
 
 CREATE TRIGGER audit_events_guard BEFORE DELETE OR UPDATE ON audit_events FOR EACH ROW EXECUTE FUNCTION audit_events_guard();
 CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION audit_events_guard();
+CREATE TRIGGER audit_purges_guard BEFORE DELETE OR UPDATE ON audit_purges FOR EACH ROW EXECUTE FUNCTION audit_purges_guard();
+CREATE TRIGGER audit_purges_no_truncate BEFORE TRUNCATE ON audit_purges FOR EACH STATEMENT EXECUTE FUNCTION audit_purges_guard();
+CREATE TRIGGER audit_tiles_guard BEFORE DELETE OR UPDATE ON audit_tiles FOR EACH ROW EXECUTE FUNCTION audit_tiles_guard();
+CREATE TRIGGER audit_tiles_no_truncate BEFORE TRUNCATE ON audit_tiles FOR EACH STATEMENT EXECUTE FUNCTION audit_tiles_guard();
 CREATE TRIGGER requests_rewritten AFTER DELETE OR UPDATE OF id, created_at, requester, database, environment, operation, share_selectors OR TRUNCATE ON requests FOR EACH STATEMENT EXECUTE FUNCTION note_request_rewrite();
