@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { expect, test } from 'vitest';
+import {
+  emptyTree,
+  growTree,
+  packTree,
+  recoverTree,
+  type Tile,
+  type Tree,
+  treeOfEdge,
+  treeRoot,
+  unpackTree,
+} from '../../crypto/merkle.js';
+
+const sha256 = (...parts: Uint8Array[]) => Uint8Array.from(createHash('sha256').update(Buffer.concat(parts)).digest());
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+const bytesOf = (tree: Tree) => hex(packTree(tree));
+const named = ({ level, index, hashes }: Tile) => `${level}/${index} ${hex(hashes)}`;
+const events = Array.from({ length: 66_000 }, (_, at) => sha256(Buffer.from(`event ${at}`)));
+
+/** RFC 6962, section 2.1, word for word. */
+function rootOf(leaves: readonly Uint8Array[]): Uint8Array {
+  if (leaves.length === 0) return sha256();
+  if (leaves.length === 1) return sha256(Uint8Array.of(0), leaves[0] as Uint8Array);
+  let k = 1;
+  while (k * 2 < leaves.length) k *= 2;
+  return sha256(Uint8Array.of(1), rootOf(leaves.slice(0, k)), rootOf(leaves.slice(k)));
+}
+
+function grownBy(batches: readonly number[]) {
+  let tree = emptyTree;
+  const tiles: Tile[] = [];
+  for (const count of batches) {
+    const grown = growTree(tree, events.slice(tree.size, tree.size + count));
+    tree = unpackTree(grown.tree.size, packTree(grown.tree));
+    tiles.push(...grown.full);
+  }
+  return { tree, tiles };
+}
+
+test('the root is that of RFC 6962 for every size up to 300, grown one by one (AU-80)', () => {
+  expect(hex(treeRoot(emptyTree))).toBe(hex(sha256()));
+  let tree = emptyTree;
+  for (let size = 1; size <= 300; size++) {
+    const grown = growTree(tree, [events[size - 1] as Uint8Array]);
+    tree = unpackTree(size, packTree(grown.tree));
+    expect(hex(grown.root)).toBe(hex(rootOf(events.slice(0, size))));
+    expect(bytesOf(treeOfEdge(size, tree.edge))).toBe(bytesOf(tree));
+  }
+});
+
+test('batches of any size give one tree and the same full tiles (AU-80)', () => {
+  const whole = growTree(emptyTree, events);
+  expect(hex(whole.root)).toBe(hex(rootOf(events)));
+  expect(whole.full.map(({ level, index }) => `${level}/${index}`).slice(255, 258)).toEqual(['0/255', '1/0', '0/256']);
+  const grown = grownBy([1, 254, 1, 1, 255, 512, 3000, 61_000, 976]);
+  expect(bytesOf(grown.tree)).toBe(bytesOf(whole.tree));
+  expect(grown.tiles.map(named)).toEqual(whole.full.map(named));
+});
+
+test('a tile holds the hashes of its level, and the edge the rest (AU-80)', () => {
+  const { tree, tiles } = grownBy([700]);
+  expect(tiles.map(({ level, index, hashes }) => [level, index, hashes.length])).toEqual([
+    [0, 0, 8192],
+    [0, 1, 8192],
+  ]);
+  expect(tree.edge.map(({ length }) => length / 32)).toEqual([188, 2]);
+  expect(hex(tiles[1]?.hashes.subarray(0, 32) as Uint8Array)).toBe(hex(rootOf([events[256] as Uint8Array])));
+  expect(hex(tree.edge[1]?.subarray(32) as Uint8Array)).toBe(hex(rootOf(events.slice(256, 512))));
+});
+
+test('full tiles and the events after them give the tree again, and wrong or missing tiles none (AU-80)', () => {
+  for (const size of [0, 5, 256, 300, 65_535, 65_536, 66_000]) {
+    const { tree, tiles } = grownBy([size]);
+    expect(bytesOf(recoverTree(tiles, events.slice(size - (size % 256), size)).tree)).toBe(bytesOf(tree));
+  }
+  const { tiles } = grownBy([65_600]);
+  const without = (name: string) => tiles.filter(({ level, index }) => `${level}/${index}` !== name);
+  for (const name of ['0/0', '0/77', '1/0']) expect(() => recoverTree(without(name), []), name).toThrow(RangeError);
+  const changed = tiles.map((tile) =>
+    tile.level === 0 && tile.index === 9 ? { ...tile, hashes: tile.hashes.map((b) => b ^ 1) } : tile,
+  );
+  expect(() => recoverTree(changed, [])).toThrow('the tiles of level 1');
+});
+
+test('what is no tree of its size is refused', () => {
+  const { tree } = grownBy([300]);
+  const packed = packTree(tree);
+  expect(() => unpackTree(301, packed)).toThrow(RangeError);
+  expect(() => unpackTree(300, packed.slice(1))).toThrow(RangeError);
+  expect(() => growTree({ ...tree, size: 299 }, [])).toThrow(RangeError);
+  expect(() => growTree({ ...tree, peaks: tree.peaks.slice(1) }, [])).toThrow(RangeError);
+  expect(() => growTree(tree, [new Uint8Array(31)])).toThrow(RangeError);
+});
