@@ -23,10 +23,10 @@ export interface KeyRingOptions {
   secretKey: Uint8Array;
 }
 
-/** Creates a purpose's first key if there is none (ET-23) and opens the current one. Throws `StartError` if it cannot be opened (ET-22). */
+/** Opens the current key and those that agents may still be given. Throws `StartError` like `openCurrentKey`. */
 export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
   const { database, purpose, secretKey } = options;
-  await makeFirstKey(options);
+  await openCurrentKey(options);
   const opened = new Map<string, SigningKey>();
   const load = async (keyId: string, db: Queryable) => {
     const row = (await listUsableKeys(db, purpose)).find((each) => each.keyId === keyId);
@@ -37,14 +37,20 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
     return key;
   };
   const isOurs = (row: SigningKeyRow) => {
-    const known = opened.get(row.keyId) ?? tryOpen(row, purpose, secretKey);
+    const known = opened.get(row.keyId) ?? tryOpenKey(row, purpose, secretKey);
     return known?.publicKeyHex === row.publicKey;
   };
-  openKey(currentOf(await listUsableKeys(database, purpose), purpose), purpose, secretKey);
   return {
     signer: async (keyId, db) => opened.get(keyId) ?? load(keyId, db),
     rows: async () => (await listUsableKeys(database, purpose)).filter(isOurs).map(({ sealedSeed: _, ...row }) => row),
   };
+}
+
+/** Creates a purpose's first key if there is none (ET-23) and opens the current one. Throws `StartError` if it cannot be opened (ET-22). */
+export async function openCurrentKey(options: KeyRingOptions): Promise<void> {
+  const { database, purpose, secretKey } = options;
+  await makeFirstKey(options);
+  openKey(currentOf(await listUsableKeys(database, purpose), purpose), purpose, secretKey);
 }
 
 /** Throws `StartError` if there is no current key. */
@@ -60,12 +66,13 @@ export function openKey(
   purpose: KeyPurpose,
   secretKey: Uint8Array,
 ): SigningKey {
-  const key = tryOpen(row, purpose, secretKey);
+  const key = tryOpenKey(row, purpose, secretKey);
   if (key !== null) return key;
   throw new StartError(`signing key ${row.keyId} (${purpose}) cannot be opened with this secret key`);
 }
 
-function tryOpen(
+/** Null if this secret key cannot open it. */
+export function tryOpenKey(
   { keyId, sealedSeed }: Pick<SigningKeyRow, 'keyId' | 'sealedSeed'>,
   purpose: KeyPurpose,
   secretKey: Uint8Array,

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { createStep } from '../activities/step.js';
 import { formatProblem, loadConfig } from '../config/index.js';
 import { createReleases } from '../lib/releases.js';
+import { openAuditKeys, type ReadAuditKeys } from '../runtime/audit-keys.js';
 import { type Configuration, openConfiguration } from '../runtime/configuration.js';
 import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-database.js';
 import { hangUpSignal } from '../runtime/hang-up.js';
@@ -28,6 +29,7 @@ import { createPurge } from './purge.js';
 import { createRateWindowCleaner } from './rate-window-cleaner.js';
 import { createReconciler } from './reconciler.js';
 import { createRelayCleaner } from './relay-cleaner.js';
+import { createSealer } from './sealer.js';
 import { createSweeper } from './sweeper.js';
 import { describeError } from './temporal-errors.js';
 import { createTemporalLink, type TemporalLink } from './temporal-link.js';
@@ -55,9 +57,10 @@ export async function runWorker(options: { config: string }): Promise<number> {
     const gateway = await openGatewayDatabase(config, log, 'worker', signal);
     releases.add(gateway.close);
     const metrics = createMetrics(version);
+    const auditKeys = await gateway.patiently(() => openAuditKeys({ ...gateway, publicKeys: config.security.auditPublicKeys }));
     const configuration = await openConfiguration({ config, gateway, metrics, log }, releases);
     hangUp.connect(configuration.reload);
-    await work({ configuration, gateway, metrics, log, signal });
+    await work({ configuration, gateway, auditKeys, metrics, log, signal });
     return 0;
   } catch (error) {
     if (signal.aborted) return 0;
@@ -74,6 +77,7 @@ export async function runWorker(options: { config: string }): Promise<number> {
 interface WorkOptions {
   configuration: Configuration;
   gateway: GatewayDatabase;
+  auditKeys: ReadAuditKeys;
   metrics: Metrics;
   log: Logger;
   signal: AbortSignal;
@@ -116,7 +120,7 @@ interface JobOptions extends WorkOptions {
 /** Everything that a worker does beside its workflows. */
 function createJobs({ configuration, gateway, temporal, results, metrics, log, signal, ...options }: JobOptions): Job[] {
   const { database } = gateway;
-  const { onMoved, identity, isWorking } = options;
+  const { onMoved, identity, isWorking, auditKeys } = options;
   const { taskQueue, maxBacklog } = configuration.config().temporal;
   const days = () => configuration.config().retention;
   const told = { database, temporal, taskQueue, log };
@@ -133,6 +137,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createRateWindowCleaner({ database }),
     createExplainKeeper({ database }),
     createKeyKeeper({ database }),
+    createSealer({ database, keys: auditKeys, log }),
   ];
 }
 

@@ -20,6 +20,9 @@ export interface HeadStatement {
 
 export const headText = ({ seq, eventHash, sealedAt }: HeadStatement): string => `audit-head:v1|${seq}|${eventHash}|${sealedAt}`;
 
+/** Signed with each head, as the leaves of purged events are no longer there to prove the root. The root is lower-case hex. */
+export const treeText = ({ seq, treeRoot }: { seq: number; treeRoot: string }): string => `audit-tree:v1|${seq}|${treeRoot}`;
+
 export interface PurgeStatement {
   lastPurgedHash: string;
   purgedBefore: string;

@@ -1,0 +1,54 @@
+import type { Logger } from 'pino';
+import { hasUnsealed } from '../db/audit-seal.js';
+import type { Database } from '../db/client.js';
+import type { ReadAuditKeys } from '../runtime/audit-keys.js';
+import type { Job } from './job.js';
+import { type SealOutcome, sealBatch } from './seal-batch.js';
+
+export interface SealerOptions {
+  database: Database;
+  keys: ReadAuditKeys;
+  log: Logger;
+}
+
+/** An event is sealed within 1 s (AU-13). What is committed meanwhile shares a batch, so a busy gateway has no more batches than this. */
+const lookEveryMs = 400;
+/** Between the batches of a backlog, at least: others get the processor and the disk for as long as a batch takes. */
+const shortestPauseMs = 20;
+/** The last checkpoint may be another process's, so the time of the next one is asked for now and then. */
+const checkpointLookMs = 60_000;
+const stoppedLookMs = 10_000;
+
+/**
+ * Seals audit events (AU-13). Any number of processes may run it: one of them seals at a time, and none waits. It costs one look at an index
+ * that is empty, and a batch when there is something to seal.
+ */
+export function createSealer({ database, keys, log }: SealerOptions): Job {
+  let checkpointLookAt = 0;
+  let stoppedFor: string | null = null;
+  const note = (outcome: SealOutcome) => {
+    if (outcome.kind === 'busy') return;
+    const reason = outcome.kind === 'stopped' ? outcome.reason : null;
+    if (reason !== null && reason !== stoppedFor)
+      log.error({ reason }, 'audit sealing stopped: the stored chain cannot be verified');
+    if (reason === null && stoppedFor !== null) log.info({}, 'audit sealing goes on');
+    stoppedFor = reason;
+  };
+  return {
+    name: 'sealer',
+    async once() {
+      const startedAt = performance.now();
+      if (startedAt < checkpointLookAt && !(await hasUnsealed(database))) return lookEveryMs;
+      const outcome = await database.transaction((tx) => sealBatch(tx, keys));
+      note(outcome);
+      if (outcome.kind === 'busy') return lookEveryMs;
+      if (outcome.kind === 'stopped') return stoppedLookMs;
+      for (const { seq, event_hash, metadata_json } of outcome.checkpoints) {
+        const { signature } = JSON.parse(metadata_json) as { signature: string };
+        log.info({ seq, event_hash, signature }, 'audit_checkpoint');
+      }
+      checkpointLookAt = performance.now() + Math.min(checkpointLookMs, outcome.checkpointInMs);
+      return outcome.isFull ? Math.max(shortestPauseMs, performance.now() - startedAt) : lookEveryMs;
+    },
+  };
+}
