@@ -38,7 +38,7 @@ function grownBy(batches: readonly number[]) {
   return { tree, tiles };
 }
 
-test('the root is that of RFC 6962 for every size up to 300, grown one by one (AU-80)', () => {
+test('the root is that of RFC 6962 for every size up to 300, grown one by one', () => {
   expect(hex(treeRoot(emptyTree))).toBe(hex(sha256()));
   let tree = emptyTree;
   for (let size = 1; size <= 300; size++) {
@@ -49,7 +49,7 @@ test('the root is that of RFC 6962 for every size up to 300, grown one by one (A
   }
 });
 
-test('batches of any size give one tree and the same full tiles (AU-80)', () => {
+test('batches of any size give one tree and the same full tiles', () => {
   const whole = growTree(emptyTree, events);
   expect(hex(whole.root)).toBe(hex(rootOf(events)));
   expect(whole.full.map(({ level, index }) => `${level}/${index}`).slice(255, 258)).toEqual(['0/255', '1/0', '0/256']);
@@ -58,7 +58,7 @@ test('batches of any size give one tree and the same full tiles (AU-80)', () => 
   expect(grown.tiles.map(named)).toEqual(whole.full.map(named));
 });
 
-test('a tile holds the hashes of its level, and the edge the rest (AU-80)', () => {
+test('a tile holds the hashes of its level, and the edge the rest', () => {
   const { tree, tiles } = grownBy([700]);
   expect(tiles.map(({ level, index, hashes }) => [level, index, hashes.length])).toEqual([
     [0, 0, 8192],
@@ -69,7 +69,7 @@ test('a tile holds the hashes of its level, and the edge the rest (AU-80)', () =
   expect(hex(tree.edge[1]?.subarray(32) as Uint8Array)).toBe(hex(rootOf(events.slice(256, 512))));
 });
 
-test('full tiles and the events after them give the tree again, and wrong or missing tiles none (AU-80)', () => {
+test('full tiles and the events after them give the tree again, and wrong or missing tiles none', () => {
   for (const size of [0, 5, 256, 300, 65_535, 65_536, 66_000]) {
     const { tree, tiles } = grownBy([size]);
     expect(bytesOf(recoverTree(tiles, events.slice(size - (size % 256), size)).tree)).toBe(bytesOf(tree));
