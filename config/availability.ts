@@ -11,7 +11,6 @@ const NOT_AVAILABLE: readonly Path[] = [
   ['license'],
   ['tracing'],
   ['allow_private_networks'],
-  ['security', 'audit_public_keys'],
   ['retention', 'audit_ttl_days'],
 ];
 

@@ -19,6 +19,9 @@ import { StartError } from './start-error.js';
 /** How long a key is published before it signs. Agents read the list every 10 min (ET-27). */
 const aheadSecs = 600;
 
+/** Nobody has to learn the public keys of the audit log before they sign, and old ones verify for ever (AU-40). */
+export const rotatesAtOnce = (purpose: KeyPurpose): boolean => purpose === 'audit';
+
 export interface KeyWork {
   database: Database;
   purpose: KeyPurpose;
@@ -35,11 +38,12 @@ export interface Rotation {
 
 /**
  * Publishes a key that becomes current after 10 min, or immediately with `now` (ET-25). Returns its id. `now` without a seed activates the
- * key that is already published.
+ * key that is already published. Keys of the audit log always change at once.
  */
-export async function rotateKeys(work: KeyWork, { overlapSecs, now, seed }: Rotation): Promise<string> {
+export async function rotateKeys(work: KeyWork, rotation: Rotation): Promise<string> {
+  const { purpose, secretKey } = work;
+  const { overlapSecs, now, seed } = rotatesAtOnce(purpose) ? { ...rotation, overlapSecs: 0, now: true } : rotation;
   return inKeys(work, async (tx, rows) => {
-    const { purpose, secretKey } = work;
     openKey(currentOf(rows, purpose), purpose, secretKey);
     const published = rows.find((row) => row.status === 'next');
     if (published !== undefined && (!now || seed !== undefined))

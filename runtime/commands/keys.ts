@@ -2,7 +2,7 @@ import type { Config } from '../../config/types.js';
 import type { Database } from '../../db/client.js';
 import { type KeyPurpose, listAllKeys, type SigningKeyRow } from '../../db/signing-keys.js';
 import { GatewayError } from '../../domain/errors.js';
-import { type KeyWork, revokeSigningKey, rotateKeys } from '../key-rotation.js';
+import { type KeyWork, revokeSigningKey, rotateKeys, rotatesAtOnce } from '../key-rotation.js';
 import { isReadableByOthers, readIfThere } from '../private-files.js';
 import { rotateSecretKey } from '../rotate-secret-key.js';
 import { loadExistingSecretKey } from '../secret-key.js';
@@ -52,11 +52,12 @@ async function change(
 ): Promise<void> {
   if (command.verb === 'revoke') {
     const made = await revokeSigningKey(work, command.keyId);
-    out(`revoked ${command.keyId}: nothing is signed with it any more, and agents drop it at their next look at the keys`);
+    const rest = work.purpose === 'audit' ? 'what it signed still verifies' : 'agents drop it at their next look at the keys';
+    out(`revoked ${command.keyId}: nothing is signed with it any more, and ${rest}`);
     if (made !== null) out(`made ${made}, the current key from now on`);
     return;
   }
-  const now = command.verb === 'rotate' && command.now;
+  const now = rotatesAtOnce(work.purpose) || (command.verb === 'rotate' && command.now);
   const overlapSecs = command.verb === 'rotate' ? command.overlapSecs : defaultOverlapSecs;
   const seed = command.verb === 'import' ? { seed: await readKey(command.file, 'an Ed25519 seed') } : {};
   const keyId = await rotateKeys(work, { overlapSecs, now, ...seed });
