@@ -29,8 +29,7 @@ export function createSealer({ database, keys, log }: SealerOptions): Job {
   const note = (outcome: SealOutcome) => {
     if (outcome.kind === 'busy') return;
     const reason = outcome.kind === 'stopped' ? outcome.reason : null;
-    if (reason !== null && reason !== stoppedFor)
-      log.error({ reason }, 'audit sealing stopped: the stored chain cannot be verified');
+    if (reason !== null && reason !== stoppedFor) log.error({ reason }, 'audit sealing stopped');
     if (reason === null && stoppedFor !== null) log.info({}, 'audit sealing goes on');
     stoppedFor = reason;
   };

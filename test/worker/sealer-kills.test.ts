@@ -1,0 +1,104 @@
+import { randomInt } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../db/client.js';
+import { sleep } from '../../lib/sleep.js';
+import { sealBatch } from '../../worker/seal-batch.js';
+import { openTestDatabase, testMacs } from '../support/postgres.js';
+import { numbered, openSealing, readChain, type Sealing, writeEvents } from '../support/sealing.js';
+import { startStatementFaults } from '../support/statement-faults.js';
+
+let sealing: Sealing;
+beforeEach(async () => {
+  sealing = await openSealing();
+});
+afterEach(() => sealing.close());
+
+const sealedNames = async () =>
+  (await readChain(sealing)).filter(({ event_type }) => event_type === 'config.synced').map(({ resource_id }) => resource_id);
+
+const openVictim = () =>
+  openDatabase({
+    ...{ url: sealing.stored.url, poolMax: 1, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'victim' },
+    macs: testMacs,
+  });
+
+describe('a sealer that is killed (AU-14)', () => {
+  it('before or after any of its statements leaves a batch wholly sealed or not at all, and the next one goes on', async () => {
+    const faults = await startStatementFaults(sealing.stored.url);
+    const names: string[] = [];
+    let [broken, survived] = [0, 0];
+    for (let nth = 1, isOver = false; !isOver; nth += 1) {
+      for (const when of ['before', 'after'] as const) {
+        // A checkpoint is part of every other batch.
+        const batch = numbered(`${nth}-${when}`, 60);
+        await writeEvents(sealing.database, batch);
+        const victim = openTestDatabase(faults.url, 2);
+        faults.arm(nth, when);
+        const outcome = await victim.transaction((tx) => sealBatch(tx, sealing.keys)).catch(() => null);
+        isOver = faults.count < nth;
+        await victim.close();
+        const sealed = await sealedNames();
+        expect([names, [...names, ...batch]]).toContainEqual(sealed);
+        if (outcome !== null) expect(sealed).toHaveLength(names.length + 60);
+        if (sealed.length > names.length) survived += 1;
+        else broken += 1;
+        names.push(...batch);
+        await sealing.sealAll();
+        expect(await sealedNames()).toEqual(names);
+      }
+    }
+    await faults.close();
+    // Begin, lock, state, events, keys, four writes, commit; the last commits are survived.
+    expect(broken).toBeGreaterThan(15);
+    expect(survived).toBeGreaterThan(1);
+  }, 120_000);
+
+  it('at any moment, beside others and any number of writers, leaves one line without gaps (AU-I1)', async () => {
+    const writing = new AbortController();
+    const acknowledged: string[][] = [];
+    const writers = Array.from({ length: 6 }, async (_, writer) => {
+      for (let turn = 0; !writing.signal.aborted; turn += 1) {
+        const names = numbered(`${writer}.${turn}`, randomInt(1, 8));
+        await writeEvents(sealing.database, names);
+        acknowledged.push(names);
+      }
+    });
+    const sealers = Array.from({ length: 3 }, async () => {
+      let survived = 0;
+      while (!writing.signal.aborted) {
+        const database = openVictim();
+        for (let batch = 0; batch < 5; batch += 1)
+          await database
+            .transaction((tx) => sealBatch(tx, sealing.keys))
+            .then(
+              () => (survived += 1),
+              () => {},
+            );
+        await database.close();
+      }
+      return survived;
+    });
+    let killed = 0;
+    for (let round = 0; round < 60; round += 1) {
+      await sleep(randomInt(5, 60));
+      const rows = await sealing.database.query<{ done: boolean }>(
+        `select pg_terminate_backend(pid) as done from pg_stat_activity
+         where datname = current_database() and application_name = 'victim' and xact_start is not null order by random() limit 1`,
+      );
+      killed += rows.length;
+    }
+    writing.abort();
+    await Promise.all(writers);
+    const survived = await Promise.all(sealers);
+    expect(killed).toBeGreaterThan(5);
+    expect(survived.reduce((sum, one) => sum + one)).toBeGreaterThan(5);
+    await sealing.sealAll();
+    const sealed = await sealedNames();
+    expect(sealed.toSorted()).toEqual(acknowledged.flat().toSorted());
+    // Each writer's transactions followed each other.
+    for (const [writer] of writers.entries()) {
+      const own = sealed.filter((name) => name?.startsWith(`${writer}.`));
+      expect(own).toEqual(acknowledged.flat().filter((name) => name.startsWith(`${writer}.`)));
+    }
+  }, 120_000);
+});
