@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { endActive, untilActive } from '../support/active-statement.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
+import { eventually } from '../support/processes.js';
 import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 
 let database: TestDatabase;
@@ -125,6 +126,21 @@ describe('EXPLAIN on PostgreSQL (AP-60)', () => {
 });
 
 describe('dry-run jobs (AP-80)', () => {
+  /** Waits until the agent has no EXPLAIN job left: what it posts for one is seen before its slot is free. */
+  const idle = async () => {
+    let free = false;
+    void gateway
+      .nextPoll((body) => body.explain_limit === 2)
+      .then(() => {
+        free = true;
+      });
+    await eventually(async () => {
+      gateway.offerExplains({});
+      return free;
+    });
+  };
+  beforeEach(idle);
+
   it('are claimed and answered', async () => {
     const offered = job('select * from parts', { request_id: randomUUID() });
     gateway.offerExplains({ dry_run_jobs: [offered] });
@@ -138,7 +154,8 @@ describe('dry-run jobs (AP-80)', () => {
   it('are left to the agent that has claimed them', async () => {
     gateway.explainStatuses.push(409);
     gateway.offerExplains({ dry_run_jobs: [job('select 1', { request_id: randomUUID() })] });
-    await gateway.nextPoll();
+    await expect.poll(() => gateway.explainCalls.length).toBe(1);
+    await idle();
     expect(gateway.explainCalls).toHaveLength(1);
   });
 
@@ -152,5 +169,6 @@ describe('dry-run jobs (AP-80)', () => {
     const freed = gateway.nextPoll((body) => body.explain_limit !== 0);
     await endActive(target, 'cancel', 'slow()');
     await freed;
+    await idle();
   });
 });

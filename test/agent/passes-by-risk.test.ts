@@ -112,7 +112,7 @@ describe('what passes by itself all the same', () => {
     `update customers set city = 'Bruges' where id = 12`,
     `insert into orders (id, customer_id) values (401, 1)`,
     'delete from orders where id = 401',
-    `update big set city = 'x' where id = 5`,
+    'update big set city = null where id = 5',
     `update customers set name = upper(name) || '!' where email = 'e5'`,
     'create table fresh (id int)',
     'alter table orders add column remark text',

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { attemptId } from '../support/fake-job.js';
@@ -238,18 +238,17 @@ describe('where markers lie (HD-40)', () => {
     await gateway.close();
     return { result, lines: agent.lines.join('\n') };
   };
+  beforeEach(() => root.query('drop schema if exists svc cascade'));
   afterAll(async () => {
     await root.query('drop schema if exists svc cascade');
     for (const role of roles) await root.query(`drop owned by ${role} cascade; drop role ${role}`);
   });
 
   it('in a schema svc that the role makes, where it may', async () => {
-    await root.query('drop schema svc cascade');
     const name = new URL(target.url).pathname.slice(1);
     const role = await newRole(`grant create on database ${name} to ROLE; grant select, update on parts to ROLE`);
     expect((await startWith(role)).result).toMatchObject({ outcome: 'committed' });
     expect((await root.query(`select state from ${MARKERS}`)).rows).toEqual([{ state: 'done' }]);
-    await root.query('drop schema svc cascade');
   });
 
   it('else in the first schema of its path, with a word in the log', async () => {

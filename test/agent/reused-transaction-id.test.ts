@@ -12,7 +12,9 @@ let agent: TestAgent;
 
 beforeAll(async () => {
   postgres = await openOwnPostgres();
-  await ask('create table parts (id int primary key, qty int); insert into parts values (1, 10); create table others (id int)');
+  await ask(
+    'create table parts (id int primary key, qty int); insert into parts values (1, 10), (2, 10); create table others (id int)',
+  );
   await saveNothingEarly(postgres);
 }, 120_000);
 beforeEach(async () => {
@@ -45,14 +47,14 @@ it.each([
     held!.lose();
     const result = await job.result;
     expect(result).toMatchObject({ success: false, outcome, error_message: expect.stringContaining(why) });
-    expect(await ask('select qty from parts')).toEqual([{ qty: 10 }]);
+    expect(await ask('select qty from parts where id = 1')).toEqual([{ qty: 10 }]);
   },
   60_000,
 );
 
 it('AP-37: the id of a transaction proves its commit where no crash lies between, also without a marker', async () => {
-  const job = gateway.offer({ operation: 'execute_dml', detail: 'update parts set qty = 12 where id = 1', marker: 'none' });
+  const job = gateway.offer({ operation: 'execute_dml', detail: 'update parts set qty = 12 where id = 2', marker: 'none' });
   (await wire.next(({ bytes }) => bytes.includes('commit\0')))!.passUnanswered();
   expect(await job.result).toMatchObject({ success: true, outcome: 'committed' });
-  expect(await ask('select qty from parts')).toEqual([{ qty: 12 }]);
+  expect(await ask('select qty from parts where id = 2')).toEqual([{ qty: 12 }]);
 }, 60_000);

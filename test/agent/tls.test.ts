@@ -115,6 +115,7 @@ describe.skipIf(mariadb === null)('TLS to a MariaDB target', () => {
       expect(await version(`?ssl-mode=VERIFY_CA&ssl-ca=${authority.file}`)).toMatchObject(['Ssl_version', /TLS/]);
     } finally {
       certificate('localhost');
+      await root('flush ssl');
     }
   });
 });
@@ -139,20 +140,25 @@ describe('TLS to a PostgreSQL target', () => {
 
   beforeAll(async () => {
     postgres = await openOwnPostgres();
-  });
-  afterAll(() => postgres?.close());
-
-  it('does not fall back to a connection without TLS', async () => {
-    for (const mode of ['require', 'verify-full', 'no-verify'])
-      await expect(encrypted(`sslmode=${mode}`)).rejects.toMatchObject({ kind: 'connection', message: 'SSL' });
-  });
-
-  it('connects with the modes that its certificate satisfies', async () => {
     await change(
       `alter system set ssl_cert_file = '${files.cert}'`,
       `alter system set ssl_key_file = '${files.key}'`,
       'alter system set ssl = on',
     );
+  });
+  afterAll(() => postgres?.close());
+
+  it('does not fall back to a connection without TLS', async () => {
+    await change('alter system set ssl = off');
+    try {
+      for (const mode of ['require', 'verify-full', 'no-verify'])
+        await expect(encrypted(`sslmode=${mode}`)).rejects.toMatchObject({ kind: 'connection', message: 'SSL' });
+    } finally {
+      await change('alter system set ssl = on');
+    }
+  });
+
+  it('connects with the modes that its certificate satisfies', async () => {
     expect(await encrypted(`sslmode=verify-full&sslrootcert=${authority.file}`)).toEqual(['t']);
     expect(await encrypted('sslmode=no-verify')).toEqual(['t']);
     expect(await encrypted('')).toEqual(['f']);
@@ -176,8 +182,13 @@ describe('TLS to a PostgreSQL target', () => {
   it('refuses a certificate for another host', async () => {
     certificate('db.internal');
     await change();
-    await expect(encrypted(`sslmode=verify-full&sslrootcert=${authority.file}`)).rejects.toMatchObject({
-      ...{ kind: 'connection', message: 'ERR_TLS_CERT_ALTNAME_INVALID, the certificate is of another host' },
-    });
+    try {
+      await expect(encrypted(`sslmode=verify-full&sslrootcert=${authority.file}`)).rejects.toMatchObject({
+        ...{ kind: 'connection', message: 'ERR_TLS_CERT_ALTNAME_INVALID, the certificate is of another host' },
+      });
+    } finally {
+      certificate('localhost');
+      await change();
+    }
   });
 });

@@ -61,7 +61,7 @@ const emptySchema = (over: Body = {}) => ({
   ...{ database: 'shop', environment: 'production', dialect: 'postgresql', status: 'ready', snapshot: { tables: [] } },
   ...over,
 });
-const storedSchemas = () => calls.sql('select database, environment from schema_snapshots');
+const storedSchemas = () => calls.sql('select * from schema_snapshots order by database, environment');
 
 /** What an adversary with an agent token does: serve somebody else's production. */
 async function attack(agent: Awaited<ReturnType<typeof agentWith>>, id: string) {
@@ -76,13 +76,14 @@ async function attack(agent: Awaited<ReturnType<typeof agentWith>>, id: string) 
 describe('a token that serves another pair (HD-11)', () => {
   it('cannot answer "committed" for an approved change nor replace the schema of its database, as one without scopes can', async () => {
     const id = await approvedUpdate();
+    const before = await storedSchemas();
     const scoped = await agentWith(['crm/*', 'shop/staging']);
     const { polled, statuses } = await attack(scoped, id);
     expect(statuses).toEqual([200, 403, 404, 403]);
     expect(polled.body).toMatchObject({ jobs: [], refused_scopes: [{ database: 'shop', environment: 'production' }] });
     expect(polled.text).not.toContain('UPDATE parts');
     expect(await scopesOf(scoped.id)).toEqual([]);
-    expect(await storedSchemas()).toEqual([]);
+    expect(await storedSchemas()).toEqual(before);
     expect((await calls.show(alice, id)).body.status).toBe('dispatched');
 
     const unscoped = await attack(await agentWith(undefined), id);
@@ -191,8 +192,9 @@ describe('two tokens of one agent (HD-11)', () => {
     const waiting = agent.poll([['shop', 'staging']], { wait_ms: 20_000 });
     await new Promise((resolve) => setTimeout(resolve, 500));
     await calls.sql(`update tokens set agent_scopes = '{crm/staging}' where id = $1`, [agent.tokenId]);
-    await calls.created(alice, { environment: 'staging', detail: 'select 42' });
+    const id = await calls.created(alice, { environment: 'staging', detail: 'select 42' });
     expect((await waiting).body.jobs).toEqual([]);
+    await calls.act(alice, id, 'cancel');
   });
 });
 

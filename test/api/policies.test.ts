@@ -304,21 +304,24 @@ describe('policy lists', () => {
   );
 
   it('tell when an id first stood in the file and when it last changed (CF-71)', async () => {
+    const own = await startTestApi({ toml });
+    const get = (path: string) => own.call('GET', path, { token: own.tokens.admin });
     const times = async (list: string, id: string) => {
-      const { created_at, updated_at } = (await get(`/api/${list}/${id}`, 'admin')).body;
+      const { created_at, updated_at } = (await get(`/api/${list}/${id}`)).body;
       return [created_at, updated_at];
     };
-    const initial = api.services.generation().shared;
+    const { generation, database } = own.services;
+    const initial = generation().shared;
     const putInForce = async (changes: Partial<SharedConfig>) => {
       const next = { ...initial, ...changes };
-      const { number, createdAt } = await api.services.database.transaction(async (tx) => {
+      const { number, createdAt } = await database.transaction(async (tx) => {
         tx.wake(topic.generation);
         return insertGeneration(tx, sharedContent(next).digest, next);
       });
-      await expect.poll(() => api.services.generation().number).toBe(number);
+      await expect.poll(() => generation().number).toBe(number);
       return new Date(createdAt).toISOString();
     };
-    const first = new Date(api.services.generation().createdAt).toISOString();
+    const first = new Date(generation().createdAt).toISOString();
     const changed = initial.executionPolicies.map((policy) =>
       policy.id === 'ep:*:staging' ? { ...policy, maxExecutions: 4 } : policy,
     );
@@ -327,13 +330,14 @@ describe('policy lists', () => {
     expect(await times('execution-policies', 'ep:*:dev')).toEqual([first, first]);
     expect(await times('workflows', 'wf:shop:qa:e3b0c44298fc')).toEqual([first, first]);
     await putInForce({ resultPolicies: initial.resultPolicies.slice(0, 1) });
-    expect((await get('/api/result-policies/rp:ledger:staging', 'admin')).status).toBe(404);
+    expect((await get('/api/result-policies/rp:ledger:staging')).status).toBe(404);
     const replaced = { ...BUILTIN_REVIEW, id: 'srp:any:any' };
     const fourth = await putInForce({ sqlReview: [...initial.sqlReview, replaced] });
     expect(await times('result-policies', 'rp:ledger:staging')).toEqual([first, fourth]);
     expect(await times('execution-policies', 'ep:*:staging')).toEqual([first, expect.not.stringMatching(first)]);
     expect(ids(await get('/api/sql-review-policies'))).toEqual(['srp:ledger:any', 'srp:any:any']);
     expect((await get('/api/sql-review-policies/builtin-default')).status).toBe(404);
+    await own.close();
   });
 });
 

@@ -152,13 +152,15 @@ it('limits of 0, or enabled = false, are none (OP-31)', async () => {
 });
 
 it('a store that is away stops nobody: the call is judged, and 503 comes in time (OP-34, HT-112)', async () => {
-  const proxy = await startTcpProxy(api.database.url);
-  const behind = await startTestApi({ database: api.database, databaseUrl: proxy.url, stateDir: api.stateDir });
+  const own = await startTestApi();
+  const proxy = await startTcpProxy(own.database.url);
+  const behind = await startTestApi({ database: own.database, databaseUrl: proxy.url, stateDir: own.stateDir });
   proxy.freeze();
-  const answers = await Promise.all([1, 2, 3].map(() => behind.call('GET', '/api/me', { token: api.tokens.admin })));
+  const answers = await Promise.all([1, 2, 3].map(() => behind.call('GET', '/api/me', { token: own.tokens.admin })));
   expect(answers.map(({ status, body }) => [status, body.code])).toEqual(Array(3).fill([503, 'service.unavailable']));
   expect((await behind.services.metrics.backgroundPanics.get()).values[0]?.value).toBeGreaterThanOrEqual(1);
   proxy.heal();
   await behind.close();
   await proxy.close();
+  await own.close();
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -129,13 +130,17 @@ async function tablesWith(text: string): Promise<string[]> {
 }
 
 describe('RS-I6: what is not to be stored', () => {
-  const secret = 'marker-of-a-value-in-no-result-store';
-  const rows = `{"rows":[{"secret":"${secret}"}]}`;
+  /** A value that is nowhere else, and a result with it. */
+  const newSecret = () => {
+    const secret = `marker-of-a-value-in-no-result-store-${randomUUID()}`;
+    return { secret, rows: `{"rows":[{"secret":"${secret}"}]}` };
+  };
 
   it.each<[string, CreationOver]>([
     ['no_result_store', { no_result_store: true }],
     ['delivery stream', ledger],
   ])('RS-I6, RS-62: of %s nothing is found anywhere once its time in the relay is over', async (_what, over) => {
+    const { secret, rows } = newSecret();
     const { id } = await calls.run(owner, over, { success: true, result_data: rows });
     expect((await calls.stream(owner, id)).text).toContain(secret);
     expect(await tablesWith(secret)).toEqual(['result_relay']);
@@ -150,6 +155,7 @@ describe('RS-I6: what is not to be stored', () => {
   });
 
   it('the looks of this test would find it if it were stored', async () => {
+    const { secret, rows } = newSecret();
     await calls.run(owner, {}, { success: true, result_data: large(rows) });
     expect(await fileWith(api.stateDir, secret)).toContain('/results/');
     expect(await tablesWith(secret)).toEqual([]);

@@ -106,6 +106,8 @@ describe('the last admin (IM-64, IM-I6)', () => {
   };
 
   it('cannot be suspended, deleted or made less, by nobody and in no way', async () => {
+    const events = () => calls.sql(`select position from audit_events where resource_id = 'admin' order by position`);
+    const before = await events();
     const answers = [
       await suspend('admin'),
       await remove('admin'),
@@ -117,8 +119,7 @@ describe('the last admin (IM-64, IM-I6)', () => {
       expect(body.error).toContain('last active admin');
     }
     expect((await api.call('GET', '/api/me', { token: admin })).status).toBe(200);
-    const events = await calls.sql(`select 1 from audit_events where resource_id = 'admin' and event_type <> 'user.created'`);
-    expect(events).toEqual([]);
+    expect(await events()).toEqual(before);
   });
 
   it('is not tripped by who is no active admin, and counts admins by a group', async () => {
@@ -153,7 +154,8 @@ describe('the last admin (IM-64, IM-I6)', () => {
   });
 });
 
-describe('a user with thousands of open requests', () => {
+// The second test reads the news that the suspension in the first has made.
+describe('a user with thousands of open requests', { shuffle: false }, () => {
   const many = 1200;
   const owner = 'hoarder';
   const batchEnds = [0, many - 1];

@@ -37,7 +37,8 @@ describe('creating users (IM-62)', () => {
     const shown = await api.call('GET', '/api/users/mira', { token: body.token });
     expect(shown.body).toMatchObject({ id: 'mira', roles: ['requester'], groups: ['dba-team'], status: 'active', source: 'api' });
     const list = await api.call('GET', '/api/users', { token: admin });
-    expect(list.body.users.map((user: { id: string }) => user.id)).toEqual(['mira', 'clerk', 'admin']);
+    const ids = list.body.users.map((user: { id: string }) => user.id);
+    expect([ids[0], ids.slice(-2)]).toEqual(['mira', ['clerk', 'admin']]);
   });
 
   it.each([
@@ -138,7 +139,9 @@ describe('reissuing the initial token (IM-68)', () => {
     await create({ id: 'sleeping', roles: ['requester'] });
     await api.services.database.query(`update users set status = 'suspended' where id = 'sleeping'`);
     await create({ id: 'roleless' });
-    const codes = await Promise.all(['unknown', 'sleeping', 'roleless', 'gone'].map((id) => reissue(id)));
+    await create({ id: 'departed' });
+    await api.services.database.query(`update users set status = 'deleted' where id = 'departed'`);
+    const codes = await Promise.all(['unknown', 'sleeping', 'roleless', 'departed'].map((id) => reissue(id)));
     expect(codes.map((answer) => [answer.status, answer.body.code])).toEqual([
       [404, 'user.not_found'],
       [409, 'user.conflict'],
