@@ -201,7 +201,9 @@ describe('pages (HT-80, HT-81, HT-82, HT-83, HT-84)', () => {
   });
 
   it('are ordered by creation, newest first, then by id', async () => {
-    const before = await calls.sql(`select id, created_at::text from requests where environment = 'qa'`);
+    const before = await calls.sql<{ id: string; created_at: string }>(
+      `select id, created_at::text from requests where environment = 'qa'`,
+    );
     await calls.sql(`update requests set created_at = '2026-01-01T00:00:00Z' where environment = 'qa'`);
     try {
       const { requests } = (await calls.list(tokens.admin!, '?limit=100')).body;

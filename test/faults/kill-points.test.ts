@@ -50,7 +50,8 @@ afterAll(async () => {
   await mariadb?.stop();
 });
 
-describe('writes under kill -9 at every message of agent, server, worker and databases', () => {
+// One story in order: what the first test writes is resumed, counted and looked for by the others.
+describe('writes under kill -9 at every message of agent, server, worker and databases', { shuffle: false }, () => {
   const all: Played[] = [];
 
   it('AG-I3, AP-I3, AP-I5: each is applied at most once, and its status tells the truth', async () => {

@@ -68,8 +68,9 @@ describe('the reconciler', () => {
     const ids = await Promise.all([1, 2, 3].map(() => storeRequest(worker.database)));
     for (const id of ids) await untilKnown(worker, id, 'pending');
     await eventually(async () => (await worker.client.workflow.count("ExecutionStatus = 'Running'")).count >= 3);
+    const before = await repairs();
     for (let n = 0; n < 3; n += 1) await round();
-    expect(await repairs()).toBe(0);
+    expect(await repairs()).toBe(before);
   });
 
   it('tells a workflow to read again when its request is overdue', async () => {
@@ -144,6 +145,11 @@ describe('the reconciler', () => {
       await round(6);
       const states = await Promise.all(ids.map((id) => liveState(worker, id)));
       return states.every((state) => state?.stored?.status === 'pending');
+    });
+    await eventually(async () => {
+      const before = await repairs();
+      await round();
+      return (await repairs()) === before;
     });
     const run = await describeRun(worker, ids[0]!);
     expect(await run.staticSummary()).toBe('UPDATE on shop/production by alice');
