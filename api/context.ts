@@ -3,6 +3,7 @@ import type { Config } from '../config/types.js';
 import type { SigningKey } from '../crypto/ed25519.js';
 import type { Database, Queryable } from '../db/client.js';
 import type { Notifications } from '../db/notifications.js';
+import type { ReadAuditKeys } from '../runtime/audit-keys.js';
 import type { Generation } from '../runtime/generation.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
 import type { Metrics } from '../runtime/metrics.js';
@@ -37,6 +38,7 @@ export interface Services {
   config(): Config;
   generation(): Generation;
   signingKeys: SigningKeys;
+  auditKeys: ReadAuditKeys;
   results: ResultStore;
   metrics: Metrics;
   log: Logger;

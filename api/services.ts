@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
 import type { Releases } from '../lib/releases.js';
+import { openAuditKeys } from '../runtime/audit-keys.js';
 import { openConfiguration } from '../runtime/configuration.js';
 import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-database.js';
 import { createLifecycle } from '../runtime/lifecycle.js';
@@ -37,7 +38,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   const gateway = await openGatewayDatabase(config, log, 'server', options.signal);
   releases.add(gateway.close);
   const { database, notifications } = gateway;
-  const signingKeys = await gateway.patiently(() => openIdentity(options, gateway));
+  const { signingKeys, auditKeys } = await gateway.patiently(() => openIdentity(options, gateway));
   const metrics = createMetrics(version);
   const onEnd = (record: ReloadRecord) => writeReloadRecord(config.stateDir, record);
   const configuration = await openConfiguration({ config, gateway, metrics, log, onEnd }, releases);
@@ -54,6 +55,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     config: configuration.config,
     generation: configuration.generation,
     signingKeys,
+    auditKeys,
     results,
     metrics,
     log,
@@ -70,11 +72,12 @@ export async function openServices(options: ServicesOptions, releases: Releases)
 async function openIdentity(
   { config, forceBootstrap, log }: ServicesOptions,
   { database, secretKey }: Pick<GatewayDatabase, 'database' | 'secretKey'>,
-): Promise<SigningKeys> {
+): Promise<Pick<Services, 'signingKeys' | 'auditKeys'>> {
   const warn = (text: string) => log.warn({}, text);
   const keys = await openKeyRing({ database, purpose: 'execution_token', secretKey });
+  const auditKeys = await openAuditKeys({ database, secretKey, publicKeys: config.security.auditPublicKeys });
   await bootstrap({ database, config, force: forceBootstrap, warn });
-  return signingKeysOf(keys);
+  return { signingKeys: signingKeysOf(keys), auditKeys };
 }
 
 function signingKeysOf(keys: KeyRing): SigningKeys {

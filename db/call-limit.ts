@@ -44,6 +44,9 @@ export async function outsideDatabaseWork<T>(wait: () => Promise<T>, onLate: (va
   }
 }
 
+/** Work that goes on while its answer is being sent: the time of the call does not limit it (OP-70). */
+export const outsideCall = <T>(work: () => T): T => callTime.exit(work);
+
 const tooLate = 'the answer takes too long';
 
 /** Milliseconds left of the surrounding limit, at least 1; `callTimeoutMs` without one. */

@@ -1,10 +1,25 @@
 import { z } from 'zod';
 import { searchAuditEvents } from '../../db/audit-search.js';
+import { forbidden } from '../../domain/errors.js';
+import { can } from '../../domain/permissions.js';
 import { instantParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
+import { patiently } from './patient.js';
+import { verified, verifyLog } from './verify.js';
 
 const text = z.string();
 const maybe = z.string().nullable();
+
+const seqParam = z
+  .string()
+  .regex(/^[1-9][0-9]{0,14}$/, 'must be an integer of at least 1')
+  .transform(Number)
+  .meta({ type: 'integer', minimum: 1 })
+  .optional();
+const hashParam = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits')
+  .optional();
 
 const event = z.object({
   id: text,
@@ -66,6 +81,28 @@ export const auditRoutes: Route[] = [
           ? caller.roles.filter(({ permissions }) => permissions.some(({ perm }) => perm === '*' || perm === 'audit.read'))
           : [];
       return { ...(await searchAuditEvents(database, reads, filters, { limit, offset })), limit, offset };
+    },
+  }),
+  route({
+    operationId: 'verifyAuditLog',
+    method: 'get',
+    path: '/api/audit/verify',
+    summary: 'Verify the chain of the audit log, its checkpoints and its head',
+    tag: 'audit',
+    access: 'audit.read',
+    query: z
+      .object({ anchor_seq: seqParam, anchor_hash: hashParam })
+      .refine(({ anchor_seq, anchor_hash }) => (anchor_seq === undefined) === (anchor_hash === undefined), {
+        message: 'must be given together with its other half',
+        path: ['anchor_seq'],
+      }),
+    status: 200,
+    response: verified,
+    errors: ['validation.failed', 'auth.forbidden'],
+    async handle({ caller, query: { anchor_seq: seq, anchor_hash: hash }, signal }, services) {
+      if (!can(caller, 'audit.read', 'everywhere')) throw forbidden();
+      const anchor = seq === undefined || hash === undefined ? null : { seq, hash };
+      return patiently(verifyLog(services, anchor, signal));
     },
   }),
 ];

@@ -65,7 +65,7 @@ function wantsCompression(ctx: Koa.Context): boolean {
 
 async function answer(ctx: Koa.Context, options: AppOptions, router: Router): Promise<void> {
   try {
-    send(ctx, await dispatch(ctx, options, router));
+    send(ctx, options.services, await dispatch(ctx, options, router));
   } catch (error) {
     sendError(ctx, options.services, error);
   }

@@ -10,6 +10,7 @@ type ReplyBody =
   | { kind: 'value'; value: unknown }
   | { kind: 'json'; chunks: readonly JsonChunk[] }
   | { kind: 'text'; contentType: string; text: string | Uint8Array }
+  | { kind: 'stream'; contentType: string; parts: AsyncIterable<string | Uint8Array> }
   | { kind: 'empty' };
 
 /** An answer other than "the declared status with this value". */
@@ -35,6 +36,10 @@ export const noContent = () => new Reply(204, { kind: 'empty' });
 /** For anything that is not JSON: metrics, pages, exports. */
 export const text = (status: SuccessStatus, contentType: string, body: string | Uint8Array) =>
   new Reply(status, { kind: 'text', contentType, text: body });
+
+/** An answer that is made while it is sent, as fast as the caller takes it. If making it fails, the connection breaks. */
+export const stream = (contentType: string, parts: AsyncIterable<string | Uint8Array>) =>
+  new Reply(200, { kind: 'stream', contentType, parts });
 
 /** JSON of an operational endpoint whose status may report a failure, such as 503 of `/ready` (HT-90). */
 export const probe = (status: 200 | 503, value: unknown) => new Reply(status, { kind: 'value', value });

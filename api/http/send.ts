@@ -10,6 +10,8 @@ import type { LongPollKind } from './route.js';
 /** Larger answers are sent part by part instead of being copied together. */
 const joinUpToBytes = 64 * 1024;
 
+const longestStallMs = 60_000;
+
 /** What a call's log line and metrics need. */
 export interface Trace {
   callId: string;
@@ -31,7 +33,7 @@ export class HeadersTooLarge extends GatewayError {
   }
 }
 
-export function send(ctx: Koa.Context, { status, body }: Reply): void {
+export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status, body }: Reply): void {
   ctx.status = status;
   if (body.kind === 'empty') ctx.body = null;
   else if (body.kind === 'text') {
@@ -40,6 +42,17 @@ export function send(ctx: Koa.Context, { status, body }: Reply): void {
     ctx.body =
       typeof body.text === 'string' ? body.text : Buffer.from(body.text.buffer, body.text.byteOffset, body.text.byteLength);
   } else if (body.kind === 'json') sendJson(ctx, body.chunks);
+  else if (body.kind === 'stream') {
+    ctx.set('Content-Type', body.contentType);
+    // What was made must leave at once, and a broken stream must not look complete.
+    ctx.compress = false;
+    const failed = (error: unknown) =>
+      services.log.warn({ call_id: (ctx.state as Trace).callId, error: String(error) }, 'answer broken off');
+    ctx.body = Readable.from(
+      untilStalled(body.parts, () => ctx.res.destroy(), failed),
+      { objectMode: false },
+    );
+  }
 }
 
 function sendJson(ctx: Koa.Context, chunks: readonly JsonChunk[]): void {
@@ -57,6 +70,27 @@ function sendJson(ctx: Koa.Context, chunks: readonly JsonChunk[]): void {
       ? Buffer.concat(held)
       : Readable.from(inOrder(parts), { objectMode: false });
   ctx.length = length;
+}
+
+/** Breaks the connection when making the next part fails, or when the caller takes none for a minute. */
+async function* untilStalled(
+  parts: AsyncIterable<string | Uint8Array>,
+  breakOff: () => void,
+  onFailure: (error: unknown) => void,
+): AsyncGenerator<Uint8Array> {
+  let stalled: NodeJS.Timeout | undefined;
+  try {
+    for await (const part of parts) {
+      stalled = setTimeout(breakOff, longestStallMs);
+      yield typeof part === 'string' ? new TextEncoder().encode(part) : part;
+      clearTimeout(stalled);
+    }
+  } catch (error) {
+    onFailure(error);
+    breakOff();
+  } finally {
+    clearTimeout(stalled);
+  }
 }
 
 async function* inOrder(parts: readonly Exclude<JsonChunk, string>[]): AsyncGenerator<Uint8Array> {

@@ -33,7 +33,7 @@ export interface ChainContext {
   head: (HeadStatement & Signed) | null;
   /** Where the operator knows the hash of an event from outside the database. */
   anchor: { seq: number; hash: string } | null;
-  /** The stored purges whose `last_purged_hash` is the `prev_hash` of the first event. */
+  /** The stored purges whose `last_purged_hash` is the `prev_hash` of the first event or, without events, the hash of the head. */
   purges: readonly (PurgeStatement & Signed)[];
 }
 
@@ -91,14 +91,14 @@ export function nextInChain(state: ChainState, event: SealedEvent, context: Chai
 }
 
 /** A log begins with `seq` 1, or behind what a signed purge has deleted. `seq` itself is not hashed: the signed head holds the number of the last event. */
-function firstFault(event: SealedEvent, { purges, isSigned }: ChainContext): ChainReason | null {
+function firstFault(event: SealedEvent, context: ChainContext): ChainReason | null {
   if (event.prev_hash === null && event.seq <= 1) return event.seq === 1 ? null : 'sequence_gap';
-  const proved = purges.some(
-    (purge) => purge.lastPurgedHash === event.prev_hash && isSigned(purge.keyId, purgeText(purge), purge.signature),
-  );
-  if (!proved) return 'purge_boundary_unauthenticated';
+  if (!isPurgedUpTo(event.prev_hash, context)) return 'purge_boundary_unauthenticated';
   return event.seq > 1 ? null : 'sequence_gap';
 }
+
+const isPurgedUpTo = (hash: string | null, { purges, isSigned }: ChainContext): boolean =>
+  purges.some((purge) => purge.lastPurgedHash === hash && isSigned(purge.keyId, purgeText(purge), purge.signature));
 
 function followingFault(last: Place, event: SealedEvent): ChainReason | null {
   if (event.seq !== last.seq + 1) return 'sequence_gap';
@@ -110,12 +110,15 @@ export function chainFault(state: ChainState, context: ChainContext, usersExist:
   return state.fault ?? headFault(state, context, usersExist) ?? anchorFault(state, context);
 }
 
-function headFault({ last, beyondHead }: ChainState, { head, isSigned }: ChainContext, usersExist: boolean): ChainFault | null {
+function headFault({ last, beyondHead }: ChainState, context: ChainContext, usersExist: boolean): ChainFault | null {
+  const { head, isSigned } = context;
   const lastPlace = { id: last?.id ?? null, seq: last?.seq ?? null };
   if (head === null) return last !== null || usersExist ? { reason: 'head_missing', ...lastPlace } : null;
   if (!isSigned(head.keyId, headText(head), head.signature))
     return { reason: 'head_signature_invalid', id: last?.seq === head.seq ? last.id : null, seq: head.seq };
   if (beyondHead !== null) return { reason: 'head_mismatch', id: beyondHead.id, seq: beyondHead.seq };
+  // A purge has deleted all, and its own event is not sealed yet.
+  if (last === null && isPurgedUpTo(head.eventHash, context)) return null;
   // The newest events are gone: the first of them is the place.
   if (last === null || last.seq < head.seq) return { reason: 'head_mismatch', id: null, seq: (last?.seq ?? 0) + 1 };
   return last.hash === head.eventHash ? null : { reason: 'head_mismatch', ...lastPlace };

@@ -35,7 +35,7 @@ const longChain = fc.array(part, { maxLength: 30, size: 'max' }).map((each) => c
 const [plain, checkpointed] = [chainOf([{}, {}, {}, {}]), chainOf([{}, {}, null, {}, null, null, {}])];
 
 describe('a chain', () => {
-  it('is valid with any mix of events and checkpoints; the count follows the rows', () => {
+  it('is valid with any mix of events and checkpoints; the count follows the rows (AU-I5, AU-31)', () => {
     fc.assert(
       fc.property(parts, (each) => {
         const events = chainOf(each);
@@ -46,7 +46,7 @@ describe('a chain', () => {
     );
   });
 
-  it('with one byte of one hashed field changed is invalid at that event', () => {
+  it('with one byte of one hashed field changed is invalid at that event (AU-I2)', () => {
     fc.assert(
       fc.property(chain, fc.nat(), fc.constantFrom(...hashedKeys), text, (events, place, key, value) => {
         const index = place % events.length;
@@ -59,7 +59,7 @@ describe('a chain', () => {
     );
   });
 
-  it('without any of its rows, with two swapped or with one inserted is invalid', () => {
+  it('without any of its rows, with two swapped or with one inserted is invalid (AU-I3)', () => {
     fc.assert(
       fc.property(chain, fc.infiniteStream(fc.boolean()), fc.nat(), fc.nat(), (events, taken, first, second) => {
         const head = headOf(events);
@@ -76,7 +76,7 @@ describe('a chain', () => {
     );
   });
 
-  it('without its newest rows is invalid, with or without its head', () => {
+  it('without its newest rows is invalid, with or without its head (AU-I3, AU-42)', () => {
     fc.assert(
       fc.property(chain, fc.nat(), (events, number) => {
         const left = events.slice(0, number % events.length);
@@ -87,7 +87,7 @@ describe('a chain', () => {
     );
   });
 
-  it('that someone without the key made anew is invalid', () => {
+  it('that someone without the key made anew is invalid (AU-I4)', () => {
     const made = chainOf([{}, {}, null, {}], strangerKey);
     expect(faultOf(made, contextOf(made))).toEqual(at('checkpoint_signature_invalid', made[2]!));
     const short = chainOf([{ reason: 'other' }, {}, {}, {}]);
@@ -98,7 +98,7 @@ describe('a chain', () => {
   });
 });
 
-describe('each reason, in the order of the checks', () => {
+describe('each reason, in the order of the checks (AU-71)', () => {
   const cases: [string, readonly SealedEvent[], Partial<ChainContext>, ReturnType<typeof at> | null][] = [
     ['a first event that is not the first', plain.slice(2), {}, at('purge_boundary_unauthenticated', plain[2]!)],
     [
@@ -139,6 +139,12 @@ describe('each reason, in the order of the checks', () => {
     expect(faultOf(plain.slice(2), context)).toBeNull();
   });
 
+  it('a purge of all events holds until its own event is sealed', () => {
+    const head = headOf(plain);
+    expect(faultOf([], contextOf([], { head, purges: [purgeOf(plain[3]!.event_hash)] }))).toBeNull();
+    expect(faultOf([], contextOf([], { head, purges: [purgeOf(plain[2]!.event_hash)] }))?.reason).toBe('head_mismatch');
+  });
+
   it('no head before the first user and event', () => {
     expect(faultOf([], contextOf([]), false)).toBeNull();
     expect(faultOf([], contextOf([]))).toEqual({ reason: 'head_missing', id: null, seq: null });
@@ -169,7 +175,7 @@ describe('each reason, in the order of the checks', () => {
     expect(faultOf([...checkpointed.slice(0, 2), event], contextOf(checkpointed))?.reason).toBe('checkpoint_malformed');
   });
 
-  it('an unknown key id counts as an invalid signature', () => {
+  it('an unknown key id counts as an invalid signature (AU-40)', () => {
     const context = contextOf(checkpointed, { isSigned: signedBy(strangerKey) });
     expect(faultOf(checkpointed, context)).toEqual(at('checkpoint_signature_invalid', checkpointed[2]!));
   });

@@ -21,6 +21,9 @@ const fields =
     /\s+/,
   );
 
+const purgeTextOf = (purge: Row) =>
+  `purge-checkpoint:v1|${purge.last_purged_hash}|${purge.purged_before}|${purge.retained_count}`;
+
 export function hashBySpec(row: Row): string {
   const parts = fields.map((name) => Buffer.from(row[name] === null ? '' : String(row[name]), 'utf8'));
   const input = Buffer.concat(parts.flatMap((part, at) => [Buffer.from(`${at > 0 ? '\n' : ''}${part.length}:`, 'ascii'), part]));
@@ -40,8 +43,7 @@ export function findBySpec({ rows, head, purges, keys, anchor }: Log): Finding {
     if (before === undefined) {
       if (Number(row.seq) > 1 || row.prev_hash !== null) {
         const known = purges.filter((purge) => purge.last_purged_hash === row.prev_hash);
-        const text = (p: Row) => `purge-checkpoint:v1|${p.last_purged_hash}|${p.purged_before}|${p.retained_count}`;
-        if (!known.some((purge) => signed(purge.key_id, text(purge), purge.signature)))
+        if (!known.some((purge) => signed(purge.key_id, purgeTextOf(purge), purge.signature)))
           return found('purge_boundary_unauthenticated');
         if (Number(row.seq) < 2) return found('sequence_gap');
       } else if (row.seq !== 1) return found('sequence_gap');
@@ -72,6 +74,9 @@ export function findBySpec({ rows, head, purges, keys, anchor }: Log): Finding {
   if (head === null) return last === undefined ? null : { reason: 'head_missing', id: last.id, seq: last.seq };
   if (!signed(head.key_id, `audit-head:v1|${head.seq}|${head.event_hash}|${head.sealed_at}`, head.signature))
     return { reason: 'head_signature_invalid', id: last !== undefined && last.seq === head.seq ? last.id : null, seq: head.seq };
+  const purgedAll = (purge: Row) =>
+    purge.last_purged_hash === head.event_hash && signed(purge.key_id, purgeTextOf(purge), purge.signature);
+  if (last === undefined && purges.some(purgedAll)) return null;
   const beyond = rows.find((row) => Number(row.seq) > Number(head.seq));
   if (beyond !== undefined) return { reason: 'head_mismatch', id: beyond.id, seq: beyond.seq };
   if (last === undefined || last.seq !== head.seq) return { reason: 'head_mismatch', id: null, seq: Number(last?.seq ?? 0) + 1 };

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { eventHash } from '../../crypto/audit-hash.js';
+import { type LogFrame, readLogFrame, sealedBatches } from '../../db/audit-walk.js';
+import { outsideCall } from '../../db/call-limit.js';
+import { inSnapshot, type Snapshot } from '../../db/snapshot.js';
+import { type ChainContext, type ChainState, chainFault, nextInChain, startChain } from '../../domain/audit/chain.js';
+import { createPermits } from '../../lib/permits.js';
+import type { Services } from '../context.js';
+
+export type Anchor = ChainContext['anchor'];
+
+/** The answer (AU-70). */
+export const verified = z.object({
+  valid: z.boolean(),
+  total_events: z.number().int(),
+  sealed: z.number().int(),
+  unsealed: z.number().int(),
+  checkpoints_verified: z.number().int(),
+  first_broken_id: z.string().nullable(),
+  first_broken_seq: z.number().int().nullable(),
+  reason: z.string().nullable(),
+  head_seq: z.number().int().nullable(),
+  head_hash: z.string().nullable(),
+  oldest_unsealed_at: z.string().nullable(),
+});
+
+/** A statement of the walk over a large log, and the pause while other calls have their turn (OP-70 sets no limit for the whole). */
+const statementMs = 60_000;
+
+/** One at a time in a process, because it takes a connection and much of a core. Others wait in order. */
+const turn = createPermits(1);
+
+/** Verifies the whole log (AU-70). Rejects when the caller goes away. */
+export function verifyLog(
+  services: Pick<Services, 'database' | 'auditKeys'>,
+  anchor: Anchor,
+  signal: AbortSignal,
+): Promise<z.output<typeof verified>> {
+  return outsideCall(async () => {
+    if (!(await turn.take(signal))) signal.throwIfAborted();
+    return verifyNow(services, anchor, signal).finally(turn.give);
+  });
+}
+
+async function verifyNow({ database, auditKeys }: Pick<Services, 'database' | 'auditKeys'>, anchor: Anchor, signal: AbortSignal) {
+  const { isSigned } = await auditKeys(database);
+  return inSnapshot(database.pool, statementMs, async (snapshot) => {
+    const frame = await readLogFrame(snapshot);
+    const context = { hash: eventHash, isSigned, head: frame.head, anchor, purges: frame.purges };
+    const state = await walk(snapshot, context, signal);
+    return report(state, context, frame);
+  });
+}
+
+async function walk(snapshot: Snapshot, context: ChainContext, signal: AbortSignal): Promise<ChainState> {
+  let state = startChain;
+  for await (const events of sealedBatches(snapshot)) {
+    for (const event of events) {
+      state = nextInChain(state, event, context);
+      if (state.fault !== null) return state;
+    }
+    signal.throwIfAborted();
+  }
+  return state;
+}
+
+function report(state: ChainState, context: ChainContext, frame: LogFrame) {
+  const fault = chainFault(state, context, frame.usersExist);
+  return {
+    valid: fault === null,
+    total_events: frame.sealed + frame.unsealed,
+    sealed: frame.sealed,
+    unsealed: frame.unsealed,
+    checkpoints_verified: state.checkpoints,
+    first_broken_id: fault?.id ?? null,
+    first_broken_seq: fault?.seq ?? null,
+    reason: fault?.reason ?? null,
+    head_seq: frame.head?.seq ?? null,
+    head_hash: frame.head?.eventHash ?? null,
+    oldest_unsealed_at: frame.oldestUnsealedAt,
+  };
+}

@@ -1,0 +1,42 @@
+import type pg from 'pg';
+import { GatewayError } from '../domain/errors.js';
+import { databaseWithin } from './call-limit.js';
+import { isUnreachable } from './errors.js';
+
+/** How long a connection may be waited for (OP-70). */
+const connectMs = 3000;
+
+/** What a snapshot takes of a query: statements of a client that nobody prepares. */
+export interface Snapshot {
+  rows<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+/**
+ * Runs `work` on one snapshot of the database, in a transaction that reads only and blocks no writer. It takes as long as it needs;
+ * `statementMs` limits each statement and each pause between two. An unreachable server is 503.
+ */
+export async function inSnapshot<T>(pool: pg.Pool, statementMs: number, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
+  let client: pg.PoolClient | undefined;
+  try {
+    const taken = await databaseWithin(pool.connect(), connectMs, (late) => late.release());
+    client = taken;
+    await taken.query('begin isolation level repeatable read read only');
+    await taken.query(
+      `select set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $1, true)`,
+      [String(statementMs)],
+    );
+    const result = await work({
+      rows: async <Row extends object>(text: string, values: readonly unknown[] = []) =>
+        (await taken.query<Row>(text, [...values])).rows,
+    });
+    await taken.query('rollback');
+    taken.release();
+    return result;
+  } catch (error) {
+    // Whatever failed, this connection goes to nobody else: statements may still be on their way.
+    client?.release(true);
+    throw isUnreachable(error)
+      ? new GatewayError('service.unavailable', 'the gateway database is not reachable', null, { cause: error })
+      : error;
+  }
+}
