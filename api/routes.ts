@@ -5,6 +5,7 @@ import { agentListRoutes } from './agent/list-routes.js';
 import { publicKeyRoutes } from './agent/public-key-routes.js';
 import { agentRoutes } from './agent/routes.js';
 import { auditRoutes } from './audit/routes.js';
+import { treeRoutes } from './audit/tree-routes.js';
 import { databaseRoutes } from './databases/routes.js';
 import { openApiDocument } from './http/openapi.js';
 import { readOnlyPaths } from './http/read-only-paths.js';
@@ -57,6 +58,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...policyRoutes,
     ...publicKeyRoutes,
     ...auditRoutes,
+    ...treeRoutes,
     ...meRoutes,
     ...userRoutes,
     ...groupRoutes,

@@ -14,7 +14,7 @@ export function buildConfig({ sections, lists }: CompleteDraft, file: string, en
   const path = (name: string) => resolve(dirname(file), name);
   const optionalPath = (name: string | null) => (name === null ? null : path(name));
   const { root, auth, ...others } = sections;
-  const { temporal, worker, database, security, license, resultStorage, logging, ...plain } = camelKeys(others);
+  const { temporal, worker, database, security, license, resultStorage, logging, audit, ...plain } = camelKeys(others);
   const { ca, cert, key, serverName } = temporal.tlsFiles;
   const stateDir = path(root.state_dir);
   const config: Config = {
@@ -37,6 +37,7 @@ export function buildConfig({ sections, lists }: CompleteDraft, file: string, en
       secretKeyFileNamed: security.secretKeyFile !== null,
       auditPublicKeys: security.auditPublicKeys.map((hex) => hex.toLowerCase()),
     },
+    audit: { ...audit, origin: audit.origin ?? defaultOrigin(plain.server.publicUrl) },
     license: { ...license, key: license.key ?? (environment.SVC_LICENSE_KEY || null) },
     resultStorage: { ...resultStorage, rootDir: path(resultStorage.rootDir ?? `${root.state_dir}/results`) },
     logging: {
@@ -49,6 +50,9 @@ export function buildConfig({ sections, lists }: CompleteDraft, file: string, en
   };
   return deepFreeze(config);
 }
+
+/** AU-81. */
+const defaultOrigin = (publicUrl: string | null) => (publicUrl === null ? 'svc' : new URL(publicUrl).host);
 
 function buildOidc(oidc: NonNullable<CompleteDraft['sections']['auth']['oidc']>): OidcConfig {
   const { issuerUrl, issuer, ...others } = camelKeys(oidc);

@@ -120,5 +120,8 @@ export const processSections = {
     result_ttl_days: int(30, 1, 3650),
     approval_ttl_secs: int(86_400, 1),
   }),
-  audit: z.strictObject({ redaction: choice(['literals', 'full', 'none'], 'literals') }),
+  audit: z.strictObject({
+    redaction: choice(['literals', 'full', 'none'], 'literals'),
+    origin: optionalText(rules.logOrigin),
+  }),
 };

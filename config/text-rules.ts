@@ -1,3 +1,4 @@
+import { isKeyName } from '../crypto/signed-note.js';
 import { isAgentScope } from '../domain/agent-scopes.js';
 import { parsePermission } from '../domain/permissions.js';
 import { isGroupName, isName, isRoleName, isUserId, parseSelector } from '../domain/selectors.js';
@@ -42,6 +43,10 @@ export const accessEntry = rule(
 export const event = told((text) => (matchesEvent(text) ? null : 'matches no event'), 'names of events, `prefix.*` or `*`');
 
 export const hex64 = matching(/^[0-9a-f]{64}$/i, 'must be 64 hex characters');
+export const logOrigin = rule(
+  (text) => isKeyName(text) && text.length <= 255,
+  'must be 1 to 255 characters without white space and +',
+);
 export const apiToken = matching(/^svc_[0-9a-f]{32}$/, 'must be svc_ and 32 lower-case hex characters');
 export const webhookId = matching(
   /^(?=.{1,64}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,

@@ -95,7 +95,11 @@ export interface Config {
     requireScopes: boolean;
   };
   retention: { requestTtlDays: number; auditTtlDays: number; resultTtlDays: number; approvalTtlSecs: number };
-  audit: { redaction: 'literals' | 'full' | 'none' };
+  audit: {
+    redaction: 'literals' | 'full' | 'none';
+    /** The name of the log in its checkpoints (AU-81). */
+    origin: string;
+  };
   resultStorage: {
     backend: 'local' | 's3';
     rootDir: string;

@@ -9,7 +9,7 @@ export type JsonChunk = string | Uint8Array | StreamedChunk;
 type ReplyBody =
   | { kind: 'value'; value: unknown }
   | { kind: 'json'; chunks: readonly JsonChunk[] }
-  | { kind: 'text'; contentType: string; text: string | Uint8Array }
+  | { kind: 'text'; contentType: string; text: string | Uint8Array; isImmutable?: true }
   | { kind: 'stream'; contentType: string; parts: AsyncIterable<string | Uint8Array> }
   | { kind: 'empty' };
 
@@ -40,6 +40,10 @@ export const text = (status: SuccessStatus, contentType: string, body: string | 
 /** An answer that is made while it is sent, as fast as the caller takes it. If making it fails, the connection breaks. */
 export const stream = (contentType: string, parts: AsyncIterable<string | Uint8Array>) =>
   new Reply(200, { kind: 'stream', contentType, parts });
+
+/** Bytes that never change under this address, so that a client may keep them. */
+export const immutable = (status: SuccessStatus, contentType: string, body: Uint8Array) =>
+  new Reply(status, { kind: 'text', contentType, text: body, isImmutable: true });
 
 /** JSON of an operational endpoint whose status may report a failure, such as 503 of `/ready` (HT-90). */
 export const probe = (status: 200 | 503, value: unknown) => new Reply(status, { kind: 'value', value });

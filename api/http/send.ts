@@ -38,6 +38,7 @@ export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status
   if (body.kind === 'empty') ctx.body = null;
   else if (body.kind === 'text') {
     ctx.set('Content-Type', body.contentType);
+    if (body.isImmutable) ctx.set('Cache-Control', 'private, max-age=31536000, immutable');
     if (body.contentType.startsWith('text/html')) ctx.set(notFramed);
     ctx.body =
       typeof body.text === 'string' ? body.text : Buffer.from(body.text.buffer, body.text.byteOffset, body.text.byteLength);

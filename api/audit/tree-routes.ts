@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { TILE_WIDTH } from '../../crypto/merkle.js';
+import type { Queryable } from '../../db/client.js';
+import type { Caller } from '../../domain/caller.js';
+import { forbidden, invalid, refusal } from '../../domain/errors.js';
+import { can } from '../../domain/permissions.js';
+import type { Services } from '../context.js';
+import { immutable, text } from '../http/reply.js';
+import { type Route, route } from '../http/route.js';
+import { consistencyProof, inclusionProof, type SignedTree, signedNote, signedTree, tileBytes } from './tree.js';
+
+const size = z
+  .string()
+  .regex(/^[1-9][0-9]{0,14}$/, 'must be an integer of at least 1')
+  .transform(Number)
+  .meta({ type: 'integer', minimum: 1 })
+  .optional();
+
+const notJson = z.string().meta({ description: 'not JSON' });
+const errors = ['validation.failed', 'auth.forbidden', 'service.unavailable'] as const;
+const shared = { method: 'get', tag: 'audit', access: 'audit.read', status: 200, errors } as const;
+
+/** The tree over the audit log (audit.md section 9). Its hashes tell nothing of the events, but their number is that of all. */
+export const treeRoutes: Route[] = [
+  route({
+    ...shared,
+    operationId: 'auditCheckpoint',
+    path: '/api/audit/checkpoint',
+    summary: 'Size and root of the audit log as a signed note; with old=N, the proof from that size before it',
+    query: z.object({ old: size }),
+    response: notJson,
+    async handle({ caller, query: { old } }, services) {
+      const { db, tree } = await openTree(caller, services);
+      const note = await signedNote(tree, db, services);
+      if (old === undefined) return text(200, plain, note);
+      atMost(old, tree.size, 'old');
+      return text(200, plain, `${[`old ${old}`, ...(await consistencyProof(db, old, tree.size))].join('\n')}\n\n${note}`);
+    },
+  }),
+  route({
+    ...shared,
+    operationId: 'auditProof',
+    path: '/api/audit/proof',
+    summary: 'Proof that an event is in the log (seq, size), or that a log is the beginning of a later one (from, to)',
+    query: z.object({ seq: size, size, from: size, to: size }),
+    response: z.object({ proof: z.array(z.string()) }),
+    async handle({ caller, query }, services) {
+      const { db, tree } = await openTree(caller, services);
+      const { seq, from } = query;
+      if ((seq === undefined) === (from === undefined)) throw invalid('either seq or from is required', 'query.seq');
+      if (seq !== undefined) {
+        if (query.to !== undefined) throw invalid('to goes with from', 'query.to');
+        const whole = atMost(query.size ?? tree.size, tree.size, 'size');
+        return { proof: await inclusionProof(db, atMost(seq, whole, 'seq'), whole) };
+      }
+      if (query.size !== undefined) throw invalid('size goes with seq', 'query.size');
+      const whole = atMost(query.to ?? tree.size, tree.size, 'to');
+      return { proof: await consistencyProof(db, atMost(from as number, whole, 'from'), whole) };
+    },
+  }),
+  ...tilePaths().map(([operationId, path, summary]) =>
+    route({
+      ...shared,
+      operationId,
+      path,
+      summary,
+      params: z.record(z.string(), z.string()),
+      response: notJson,
+      errors: [...errors, 'route.not_found'],
+      async handle({ caller, params }, services) {
+        const { db, tree } = await openTree(caller, services);
+        const { level = '', ...rest } = params;
+        const tile = readTile(level, Object.values(rest));
+        const hashes = tile && (await tileBytes(db, tree, tile));
+        if (!tile || !hashes) throw refusal('route.not_found', 'the log has no such tile');
+        return tile.width === TILE_WIDTH ? immutable(200, octets, hashes) : text(200, octets, hashes);
+      },
+    }),
+  ),
+];
+
+const plain = 'text/plain; charset=utf-8';
+const octets = 'application/octet-stream';
+
+/** An index from 1000 is written in groups of three digits (C2SP `tlog-tiles`): `x001/234`; plain digits mean the same. */
+function tilePaths(): [string, `/${string}`, string][] {
+  const base = '/api/audit/tile/8/:level';
+  return [
+    ['auditTile', `${base}/:index`, 'A complete tile of 256 hashes'],
+    ['auditTilePart', `${base}/:index/:rest`, 'The first hashes of a tile (<index>.p/<width>), or a tile x<thousands>/<rest>'],
+    ['auditFarTilePart', `${base}/:index/:rest/:width`, 'The first hashes of a tile x<thousands>/<rest>.p/<width>'],
+  ];
+}
+
+function readTile(level: string, words: readonly string[]) {
+  const [, thousands, rest, part] = /^(?:x(\d{3})\/)?(\d{1,15})(?:\.p\/([1-9]\d{0,2}))?$/.exec(words.join('/')) ?? [];
+  if (rest === undefined || !/^([0-9]|[1-5][0-9]|6[0-3])$/.test(level)) return null;
+  if (thousands === undefined ? !/^(0|[1-9]\d*|\d{3})$/.test(rest) : rest.length !== 3 || thousands === '000') return null;
+  const width = part === undefined ? TILE_WIDTH : Number(part);
+  if (width > TILE_WIDTH || (part !== undefined && width === TILE_WIDTH)) return null;
+  return { level: Number(level), index: Number(`${thousands ?? ''}${rest}`), width };
+}
+
+/** What the log holds is a matter of all pairs. */
+async function openTree(caller: Caller, services: Services): Promise<{ db: Queryable; tree: SignedTree }> {
+  if (!can(caller, 'audit.read', 'everywhere')) throw forbidden();
+  return { db: services.database, tree: await signedTree(services.database, services) };
+}
+
+function atMost(value: number, most: number, name: string): number {
+  if (value > most) throw invalid(`${name} must be at most ${most}`, `query.${name}`);
+  return value;
+}

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { leafHash } from '../../crypto/merkle.js';
+import { openCheckpoint } from '../../crypto/signed-note.js';
+import { isConsistent, rootByInclusion } from '../../crypto/tree-proof.js';
+import { type Answer, shopToml, startTestApi, type TestApi } from '../support/api.js';
+import { sealAll } from '../support/sealed.js';
+
+let api: TestApi;
+let hashes: Uint8Array[];
+let publicKeyHex: string;
+const bytes = (base64: string) => Uint8Array.from(Buffer.from(base64, 'base64'));
+const get = (path: string, token = api.tokens.admin) => api.call('GET', `/api/audit/${path}`, { token });
+const refusal = ({ status, body }: Answer) => `${status} ${body.code} ${body.error}`;
+
+beforeAll(async () => {
+  api = await startTestApi({ toml: `[audit]\norigin = "shop.example.net/audit"\n${shopToml}` });
+  await api.services.database.query(
+    `insert into audit_events (id, event_type, event_category, event_version, outcome, actor_id, actor_type, metadata_json, created_at)
+     select gen_random_uuid(), 'token.created', 'token', 1, 'success', 'mira', 'user', '{}', '2031-04-05T06:07:08.123456Z' from generate_series(1, 600)`,
+  );
+  await sealAll(api);
+  const rows = await api.services.database.query<{ event_hash: string }>('select event_hash from audit_events order by seq');
+  hashes = rows.map(({ event_hash: hash }) => Uint8Array.from(Buffer.from(hash, 'hex')));
+  publicKeyHex = [...(await api.services.auditKeys(api.services.database)).trusted.values()][0] as string;
+});
+afterAll(() => api?.close());
+
+const openNote = (note: string) => openCheckpoint(note, { name: 'shop.example.net/audit', publicKeyHex });
+
+test('the checkpoint is a signed note of the log’s name, size and root (AU-81)', async () => {
+  const answer = await get('checkpoint');
+  expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+  expect(answer.text).toMatch(/^shop\.example\.net\/audit\n\d+\n[A-Za-z0-9+/]{43}=\n\n— shop\.example\.net\/audit \S+\n$/);
+  expect(openNote(answer.text)?.size).toBe(hashes.length);
+});
+
+test('each event is proven to be in the log, and each earlier log to be its beginning (AU-80, AU-82)', async () => {
+  const newest = openNote((await get('checkpoint')).text);
+  for (const seq of [1, 2, 255, 256, 257, 512, hashes.length]) {
+    const { body } = await get(`proof?seq=${seq}&size=${hashes.length}`);
+    const root = rootByInclusion(seq - 1, hashes.length, leafHash(hashes[seq - 1] as Uint8Array), body.proof.map(bytes));
+    expect(Buffer.from(root ?? []).toString('hex')).toBe(Buffer.from(newest?.root ?? []).toString('hex'));
+  }
+  for (const size of [1, 256, 300, hashes.length]) {
+    const { body } = await get(`proof?seq=1&size=${size}`);
+    const root = rootByInclusion(0, size, leafHash(hashes[0] as Uint8Array), body.proof.map(bytes)) as Uint8Array;
+    const proof = (await get(`proof?from=${size}&to=${hashes.length}`)).body.proof.map(bytes);
+    expect(isConsistent({ size, root }, newest as NonNullable<typeof newest>, proof)).toBe(true);
+    const [head, ...lines] = (await get(`checkpoint?old=${size}`)).text.split('\n\n')[0]?.split('\n') ?? [];
+    expect([head, lines.map((line) => Buffer.from(bytes(line)).toString('hex'))]).toEqual([
+      `old ${size}`,
+      proof.map((hash: Uint8Array) => Buffer.from(hash).toString('hex')),
+    ]);
+  }
+});
+
+test('tiles hold the hashes of events, and complete ones may be kept by clients (AU-82)', async () => {
+  const whole = await fetch(`${api.url}/api/audit/tile/8/0/1`, { headers: { Authorization: `Bearer ${api.tokens.admin}` } });
+  expect(whole.headers.get('cache-control')).toBe('private, max-age=31536000, immutable');
+  const tile = new Uint8Array(await whole.arrayBuffer());
+  expect(tile.length).toBe(8192);
+  expect(tile.slice(0, 32)).toEqual(leafHash(hashes[256] as Uint8Array));
+  for (const path of ['0/002.p/40', '0/2.p/1', '1/000.p/2', '1/0.p/1', '0/001.p/7']) {
+    const part = await fetch(`${api.url}/api/audit/tile/8/${path}`, { headers: { Authorization: `Bearer ${api.tokens.admin}` } });
+    expect(part.headers.get('cache-control')).toBe('no-store');
+    expect((await part.arrayBuffer()).byteLength).toBe(Number(path.split('/').at(-1)) * 32);
+  }
+});
+
+test('what the log does not have is refused, and bad input names its place (AU-82)', async () => {
+  for (const path of [
+    '0/2',
+    '0/2.p/256',
+    '0/2.p/0',
+    '0/9',
+    '2/0',
+    '1/0',
+    '64/0',
+    '-1/0',
+    '0/00',
+    '0/x',
+    '0/x001/002',
+    '0/x001/002.p/3',
+    '0/2.q/3',
+  ])
+    expect((await get(`tile/8/${path}`)).status, path).toBe(404);
+  const bad: [string, string][] = [
+    ['proof', 'query.seq'],
+    ['proof?seq=1&from=1', 'query.seq'],
+    ['proof?seq=0', 'query.seq'],
+    ['proof?seq=x', 'query.seq'],
+    ['proof?seq=1&size=9007199254740993', 'query.size'],
+    [`proof?seq=1&size=${hashes.length + 1}`, 'query.size'],
+    ['proof?seq=9&size=8', 'query.seq'],
+    ['proof?seq=1&to=8', 'query.to'],
+    ['proof?from=1&size=8', 'query.size'],
+    ['proof?from=9&to=8', 'query.from'],
+    ['checkpoint?old=0', 'query.old'],
+    [`checkpoint?old=${hashes.length + 1}`, 'query.old'],
+  ];
+  for (const [path, place] of bad) {
+    const answer = await get(path);
+    expect([answer.status, answer.body.code, answer.body.hint], path).toEqual([400, 'validation.failed', place]);
+  }
+});
+
+test('only who reads the audit log of all pairs is answered (AU-81, AU-82)', async () => {
+  for (const path of ['checkpoint', 'proof?seq=1', 'tile/8/0/0']) {
+    expect((await get(path, api.tokens.requester)).status, path).toBe(403);
+    expect((await api.call('GET', `/api/audit/${path}`)).status, path).toBe(401);
+  }
+});
+
+test('a tree that no audit key signed is neither proven nor signed (AU-81)', async () => {
+  const [head] = await api.services.database.query<{ tree_root: string }>('select tree_root from audit_head');
+  await api.services.database.query(`update audit_head set tree_root = $1`, ['0'.repeat(64)]);
+  for (const path of ['checkpoint', 'proof?seq=1', 'tile/8/0/0'])
+    expect(refusal(await get(path))).toBe('503 service.unavailable the audit log cannot be proven');
+  await api.services.database.query(`update audit_head set tree_root = $1`, [head?.tree_root]);
+  expect((await get('checkpoint')).status).toBe(200);
+});
