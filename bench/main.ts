@@ -3,6 +3,7 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sleep } from '../lib/sleep.js';
 import { againstFloor } from './against-floor.js';
+import { auditSealing } from './audit-sealing.js';
 import { classification } from './classification.js';
 import { closedLoop } from './closed-loop.js';
 import { codes } from './codes.js';
@@ -36,6 +37,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   'result-size': resultSize,
   slots,
   rows,
+  'audit-sealing': auditSealing,
 };
 
 /** These start agents of their own. */
