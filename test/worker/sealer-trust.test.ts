@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
+import { insertSecretKey } from '../../db/secret-key.js';
 import { openAuditKeys } from '../../runtime/audit-keys.js';
 import { revokeSigningKey, rotateKeys } from '../../runtime/key-rotation.js';
+import { rotateSecretKey } from '../../runtime/rotate-secret-key.js';
 import { sealedKey } from '../../runtime/signing-keys.js';
 import { createSealer } from '../../worker/sealer.js';
 import { numbered, openSealing, readChain, type Sealing, secretKey, writeEvents } from '../support/sealing.js';
@@ -222,5 +224,23 @@ describe('checkpoints in the log of the process (AU-43)', () => {
     const before = await readChain(sealing);
     await sealer().once();
     expect(await readChain(sealing)).toEqual(before);
+  });
+});
+
+describe('another secret key (HD-50)', () => {
+  it('keeps the keys of the audit log; a sealer with the old one seals nothing more', async () => {
+    const { database } = sealing;
+    await database.transaction((tx) => insertSecretKey(tx, tx.macs.keyCheck));
+    await writeEvents(database, numbered('old', 120));
+    await sealing.sealAll();
+    const next = new Uint8Array(32).fill(3);
+    await rotateSecretKey(database, secretKey, next);
+    expect(await sealing.sealOnce()).toMatchObject({ kind: 'stopped' });
+    const keys = await openAuditKeys({ database, secretKey: next, publicKeys: [] });
+    await createSealer({ database, keys, log }).once();
+    expect(await unsealed()).toBe(0);
+    const types = (await readChain(sealing)).map(({ event_type }) => event_type);
+    expect(types.at(-1)).toBe('secret_key.changed');
+    expect(types.filter((type) => type === 'signing_key.created')).toHaveLength(1);
   });
 });

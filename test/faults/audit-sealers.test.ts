@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { sleep } from '../../lib/sleep.js';
+import { numbered, openSealing, readChain, type Sealing, writeEvents } from '../support/sealing.js';
+
+const script = fileURLToPath(new URL('../support/sealing-process.ts', import.meta.url));
+
+let sealing: Sealing;
+beforeAll(async () => {
+  sealing = await openSealing();
+});
+afterAll(() => sealing.close());
+
+async function startSealer(): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ['--import', 'tsx', script, sealing.stored.url], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout!, 'data');
+  return child;
+}
+
+it('three sealing processes, one of which is killed again and again beside writers, make one line (AU-I1)', async () => {
+  const sealers = await Promise.all([startSealer(), startSealer(), startSealer()]);
+  const writing = new AbortController();
+  const acknowledged: string[] = [];
+  const writers = numbered('writer', 4).map(async (name) => {
+    for (let turn = 0; !writing.signal.aborted; turn += 1) {
+      const names = numbered(`${name}.${turn}`, 1 + (turn % 5));
+      await writeEvents(sealing.database, names);
+      acknowledged.push(...names);
+      await sleep(50);
+    }
+  });
+  for (let round = 0; round < 5; round += 1) {
+    await sleep(100 + round * 137);
+    const victim = sealers.shift()!;
+    const gone = once(victim, 'exit');
+    victim.kill('SIGKILL');
+    await gone;
+    sealers.push(await startSealer());
+  }
+  writing.abort();
+  await Promise.all(writers);
+  for (const one of sealers) one.kill('SIGKILL');
+  await Promise.all(sealers.map((one) => one.exitCode ?? one.signalCode ?? once(one, 'exit')));
+  const before = (await readChain(sealing)).length;
+  expect(before).toBeGreaterThan(500);
+  await sealing.sealAll();
+  const names = (await readChain(sealing)).flatMap(({ event_type, resource_id }) =>
+    event_type === 'config.synced' ? [resource_id] : [],
+  );
+  expect(names.toSorted()).toEqual(acknowledged.toSorted());
+  for (const [writer] of writers.entries()) {
+    const own = (all: readonly (string | null)[]) => all.filter((name) => name?.startsWith(`writer-${writer}.`));
+    expect(own(names)).toEqual(own(acknowledged));
+  }
+}, 180_000);

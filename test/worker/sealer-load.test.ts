@@ -1,0 +1,83 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openNotifications } from '../../db/notifications.js';
+import { sleep } from '../../lib/sleep.js';
+import { keepDoing } from '../../worker/job.js';
+import { createSealer } from '../../worker/sealer.js';
+import { numbered, openSealing, readChain, type Sealing, writeEvents } from '../support/sealing.js';
+
+let sealing: Sealing;
+let stop: () => Promise<void>;
+beforeEach(async () => {
+  sealing = await openSealing();
+  const { database } = sealing;
+  const notifications = openNotifications({ url: sealing.stored.url, database, applicationName: 'test' });
+  const stopping = new AbortController();
+  const host = { notifications, signal: stopping.signal, onFailure: () => {} };
+  const sealers = [1, 2].map(() =>
+    keepDoing(createSealer({ database, keys: sealing.keys, log: pino({ level: 'silent' }) }), host),
+  );
+  stop = async () => {
+    stopping.abort();
+    await Promise.all(sealers);
+    await notifications.close();
+  };
+});
+afterEach(async () => {
+  await stop();
+  await sealing.close();
+});
+
+const oldestMs = async () => {
+  const [row] = await sealing.database.query<{ ms: number }>(
+    `select coalesce(extract(epoch from clock_timestamp() - min(created_at)::timestamptz) * 1000, 0)::float8 as ms
+     from audit_events where seq is null`,
+  );
+  return row!.ms;
+};
+
+async function untilSealed(withinMs: number): Promise<void> {
+  const until = performance.now() + withinMs;
+  while ((await oldestMs()) > 0) {
+    expect(performance.now()).toBeLessThan(until);
+    await sleep(10);
+  }
+}
+
+describe('sealers in their workers (AU-13)', () => {
+  it('seal an event within a second of its commit', async () => {
+    await untilSealed(10_000);
+    const waits: number[] = [];
+    for (let turn = 0; turn < 8; turn += 1) {
+      await sleep(turn * 60);
+      await writeEvents(sealing.database, [`turn-${turn}`]);
+      const since = performance.now();
+      await untilSealed(10_000);
+      waits.push(performance.now() - since);
+    }
+    // A busy machine may miss one.
+    expect(waits.toSorted((a, b) => a - b)[6]).toBeLessThan(1000);
+    await readChain(sealing);
+  });
+
+  it('keep up with 20,000 events a minute', async () => {
+    await untilSealed(10_000);
+    const startedAt = performance.now();
+    let written = 0;
+    const writer = async (name: number) => {
+      for (let turn = 0; performance.now() - startedAt < 6000; turn += 1) {
+        const due = ((performance.now() - startedAt) / 1000) * 340;
+        if (written >= due) await sleep(5);
+        else {
+          written += 4;
+          await writeEvents(sealing.database, numbered(`${name}.${turn}`, 4));
+        }
+      }
+    };
+    await Promise.all([1, 2, 3].map(writer));
+    expect(written).toBeGreaterThanOrEqual(2000);
+    await untilSealed(3000);
+    const names = (await readChain(sealing)).filter(({ event_type }) => event_type === 'config.synced');
+    expect(names).toHaveLength(written);
+  });
+});
