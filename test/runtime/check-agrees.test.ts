@@ -80,31 +80,33 @@ const chief = roleToml('chief', ['*']);
 const withoutWorkflows = shopToml.slice(0, shopToml.indexOf('[[workflows]]'));
 
 describe('svc config check --online, a start and a reload judge alike (CF-I1)', () => {
-  /** One after the other on one database, so that each is compared with what the one before put in force. */
-  const cases: [string, string, boolean][] = [
-    ['the file in force', shopToml, true],
-    ['one more database and role', shopToml + more + chief, true],
-    ['a lost section', withoutWorkflows + more + chief, false],
-    ['a section that may be lost', `allow_empty = ["workflows"]\n${withoutWorkflows}${more}${chief}`, true],
-    ['the section again', shopToml + more + chief, true],
-    ['an unknown key', `${shopToml}${more}${chief}[agents]\nmin_versoin = "1.0.0"\n`, false],
-    ['an unknown role', shopToml + more + chief + groupToml('lost', ['nothing']), false],
-    ['a text that is no TOML', `${shopToml}[[[`, false],
-    ['another group', shopToml + more + chief + groupToml('leads', ['chief']), true],
-    ['a warning only', `${shopToml}${more}${chief}${groupToml('leads', ['chief'])}[audit]\nredaction = "none"\n`, true],
-  ];
-  it.each(cases)('CF-I1, CF-I2: %s', async (_what, shared, accepted) => {
-    const file = write(shared, api.database.url);
-    const state = () => storedState(api.services.database, ['audit_events', 'rate_windows']);
-    const before = await state();
-    const said = await isValid(file);
-    expect(await state()).toBe(before);
-    expect({ said, reloads: await reloads(file), starts: await starts(file) }).toEqual({
-      said: accepted,
-      reloads: accepted,
-      starts: accepted,
+  describe('one file after the other', { shuffle: false }, () => {
+    /** On one database, so that each is compared with what the one before put in force. */
+    const cases: [string, string, boolean][] = [
+      ['the file in force', shopToml, true],
+      ['one more database and role', shopToml + more + chief, true],
+      ['a lost section', withoutWorkflows + more + chief, false],
+      ['a section that may be lost', `allow_empty = ["workflows"]\n${withoutWorkflows}${more}${chief}`, true],
+      ['the section again', shopToml + more + chief, true],
+      ['an unknown key', `${shopToml}${more}${chief}[agents]\nmin_versoin = "1.0.0"\n`, false],
+      ['an unknown role', shopToml + more + chief + groupToml('lost', ['nothing']), false],
+      ['a text that is no TOML', `${shopToml}[[[`, false],
+      ['another group', shopToml + more + chief + groupToml('leads', ['chief']), true],
+      ['a warning only', `${shopToml}${more}${chief}${groupToml('leads', ['chief'])}[audit]\nredaction = "none"\n`, true],
+    ];
+    it.each(cases)('CF-I1, CF-I2: %s', async (_what, shared, accepted) => {
+      const file = write(shared, api.database.url);
+      const state = () => storedState(api.services.database, ['audit_events', 'rate_windows']);
+      const before = await state();
+      const said = await isValid(file);
+      expect(await state()).toBe(before);
+      expect({ said, reloads: await reloads(file), starts: await starts(file) }).toEqual({
+        said: accepted,
+        reloads: accepted,
+        starts: accepted,
+      });
+      if (!accepted) expect(await state()).toBe(before);
     });
-    if (!accepted) expect(await state()).toBe(before);
   });
 
   it('CF-I2: writes of what was refused nothing but config.rejected', async () => {

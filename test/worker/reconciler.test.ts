@@ -23,6 +23,8 @@ beforeAll(async () => {
   server = await openOwnTemporal();
   await server.start();
   worker = await startTestWorker({ address: server.address });
+  // Makes the row that says when a round was.
+  await round();
 });
 afterAll(async () => {
   await worker.stop();
