@@ -38,10 +38,7 @@ export async function searchAuditEvents(
   page: { limit: number; offset: number },
 ): Promise<{ events: AuditEvent[]; total: number }> {
   const { values, add } = parameters();
-  const where = [
-    ...filterConditions(filters, add),
-    `(${roles.map((role) => insideRole(role, add)).join(' or ') || 'false'})`,
-  ].join(' and ');
+  const where = visible(roles, filters, add);
   const [counted] = await db.query<{ total: number }>(`select count(*) as total from audit_events where ${where}`, values);
   const events = await db.query<AuditEvent>(
     `select ${columns} from audit_events where ${where}
@@ -49,6 +46,12 @@ export async function searchAuditEvents(
     values,
   );
   return { events, total: counted?.total ?? 0 };
+}
+
+/** The condition of the events that pass the filters and that these roles open. */
+export function visible(roles: readonly EffectiveRole[], filters: AuditFilters, add: Parameters['add']): string {
+  const inside = roles.map((role) => insideRole(role, add)).join(' or ') || 'false';
+  return [...filterConditions(filters, add), `(${inside})`].join(' and ');
 }
 
 function filterConditions(filters: AuditFilters, add: Parameters['add']): string[] {

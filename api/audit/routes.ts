@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { searchAuditEvents } from '../../db/audit-search.js';
+import type { Caller } from '../../domain/caller.js';
 import { forbidden } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { instantParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
+import { exportLog } from './export.js';
 import { patiently } from './patient.js';
 import { verified, verifyLog } from './verify.js';
 
@@ -48,6 +50,26 @@ const event = z.object({
   seq: z.number().int().nullable(),
 });
 
+/** Search and export have the same filters (AU-60). */
+const filterParams = {
+  actor_id: textParam,
+  event_type: textParam,
+  event_category: textParam,
+  outcome: textParam,
+  database: textParam,
+  environment: textParam,
+  operation: textParam,
+  request_id: textParam,
+  since: instantParam,
+  until: instantParam,
+};
+
+/** The roles that let the caller read events, each those of its pairs. */
+const readingRoles = (caller: Caller) =>
+  caller.kind === 'user'
+    ? caller.roles.filter(({ permissions }) => permissions.some(({ perm }) => perm === '*' || perm === 'audit.read'))
+    : [];
+
 /** The audit log (audit.md section 7). */
 export const auditRoutes: Route[] = [
   route({
@@ -57,31 +79,28 @@ export const auditRoutes: Route[] = [
     summary: 'Search the audit log, newest first',
     tag: 'audit',
     access: 'audit.read',
-    query: z.object({
-      actor_id: textParam,
-      event_type: textParam,
-      event_category: textParam,
-      outcome: textParam,
-      database: textParam,
-      environment: textParam,
-      operation: textParam,
-      request_id: textParam,
-      since: instantParam,
-      until: instantParam,
-      limit: limitParam(50, 200),
-      offset: offsetParam,
-    }),
+    query: z.object({ ...filterParams, limit: limitParam(50, 200), offset: offsetParam }),
     status: 200,
     response: z.object({ events: z.array(event), total: z.number().int(), limit: z.number().int(), offset: z.number().int() }),
     errors: ['validation.failed', 'auth.forbidden'],
     async handle({ caller, query }, { database }) {
       const { limit, offset, ...filters } = query;
-      const reads =
-        caller.kind === 'user'
-          ? caller.roles.filter(({ permissions }) => permissions.some(({ perm }) => perm === '*' || perm === 'audit.read'))
-          : [];
-      return { ...(await searchAuditEvents(database, reads, filters, { limit, offset })), limit, offset };
+      return { ...(await searchAuditEvents(database, readingRoles(caller), filters, { limit, offset })), limit, offset };
     },
+  }),
+  route({
+    operationId: 'exportAuditLog',
+    method: 'get',
+    path: '/api/audit/export',
+    summary: 'Export sealed events, oldest first, with a signed manifest as the last line',
+    tag: 'audit',
+    access: 'audit.read',
+    query: z.object({ ...filterParams, format: z.enum(['ndjson', 'csv']).default('ndjson') }),
+    status: 200,
+    response: z.string().meta({ description: 'not JSON' }),
+    errors: ['validation.failed', 'auth.forbidden'],
+    handle: ({ caller, actor, query: { format, ...filters } }, services) =>
+      exportLog(services, { actor, format, roles: readingRoles(caller), filters }),
   }),
   route({
     operationId: 'verifyAuditLog',

@@ -48,6 +48,7 @@ export const auditCategory = {
   'agent.registered': 'agent',
   'schema.snapshot_updated': 'agent',
   'schema.snapshot_failed': 'agent',
+  'audit.exported': 'policy',
   'config.synced': 'policy',
   'config.rejected': 'policy',
   'signing_key.created': 'policy',
@@ -83,7 +84,18 @@ export interface AuditDraft {
   type: AuditType;
   outcome: AuditOutcome;
   actor: Actor;
-  resourceType: 'request' | 'execution' | 'user' | 'group' | 'token' | 'agent' | 'schema' | 'config' | 'signing_key' | null;
+  resourceType:
+    | 'request'
+    | 'execution'
+    | 'user'
+    | 'group'
+    | 'token'
+    | 'agent'
+    | 'schema'
+    | 'config'
+    | 'signing_key'
+    | 'audit'
+    | null;
   resourceId: string | null;
   reason: string | null;
   /** Written as compact JSON in this key order (AU-22). */

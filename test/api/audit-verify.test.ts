@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { patiently } from '../../api/audit/patient.js';
 import { eventHash } from '../../crypto/audit-hash.js';
 import { sleep } from '../../lib/sleep.js';
@@ -17,6 +17,7 @@ let api: TestApi;
 let auditor: string;
 beforeAll(async () => {
   api = await startTestApi({ toml });
+  await sealAll(api);
   auditor = await api.createUser('anna', { roles: ['shop-auditor'] });
 });
 afterAll(() => api?.close());
@@ -43,15 +44,18 @@ it('refuses half an anchor and a malformed one', async () => {
 });
 
 it('before the first event is sealed there is no head; afterwards unsealed events are counted (AU-70)', async () => {
-  const { body: before } = await verify();
+  const other = await startTestApi({ toml });
+  onTestFinished(() => other.close());
+  const verifyOther = () => other.call('GET', '/api/audit/verify', { token: other.tokens.admin });
+  const { body: before } = await verifyOther();
   expect(before).toMatchObject({ valid: false, reason: 'head_missing', sealed: 0, head_seq: null, head_hash: null });
   expect(before.unsealed).toBe(before.total_events);
   expect(before.oldest_unsealed_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
-  await sealAll(api);
-  const { body: sealed } = await verify();
+  await sealAll(other);
+  const { body: sealed } = await verifyOther();
   expect(sealed).toMatchObject({ valid: true, unsealed: 0, sealed: before.total_events, head_seq: before.total_events });
-  await api.createUser('berta');
-  const { body: after } = await verify();
+  await other.createUser('berta');
+  const { body: after } = await verifyOther();
   expect(after).toMatchObject({ valid: true, sealed: sealed.sealed });
   expect(after.unsealed).toBeGreaterThan(0);
   expect(after.total_events).toBe(after.sealed + after.unsealed);

@@ -1,0 +1,102 @@
+import type { SigningKey } from '../../crypto/ed25519.js';
+import { insertAuditEvents } from '../../db/audit.js';
+import { exportPages, readExportSpan } from '../../db/audit-export.js';
+import type { AuditFilters } from '../../db/audit-search.js';
+import { outsideCall } from '../../db/call-limit.js';
+import type { Queryable } from '../../db/client.js';
+import type { Actor, AuditDraft } from '../../domain/audit/draft.js';
+import type { SealedEvent } from '../../domain/audit/event.js';
+import { type ExportFormat, exportForms, type Manifest } from '../../domain/audit/export-format.js';
+import { exportText } from '../../domain/audit/signed-texts.js';
+import type { EffectiveRole } from '../../domain/caller.js';
+import { refusal } from '../../domain/errors.js';
+import type { Services } from '../context.js';
+import { type Reply, stream } from '../http/reply.js';
+
+export interface ExportCall {
+  actor: Actor;
+  format: ExportFormat;
+  /** Those that let the caller read. */
+  roles: readonly EffectiveRole[];
+  filters: AuditFilters;
+}
+
+/** A slow reader keeps its place for as long as it takes something each minute. */
+const atOnce = 4;
+let running = 0;
+
+/** Streams the sealed events, oldest first, and a signed manifest (AU-62). */
+export async function exportLog(services: Services, call: ExportCall): Promise<Reply> {
+  if (running >= atOnce)
+    throw refusal('service.unavailable', `${atOnce} exports run already`, 'try again when one of them has ended');
+  const { signer } = await services.auditKeys(services.database);
+  if (signer === null) throw refusal('service.unavailable', 'the audit key does not open under the secret key');
+  const contentType = exportForms[call.format].contentType;
+  return stream(
+    contentType,
+    outsideCall(() => exported(services, call, signer)),
+  );
+}
+
+/** What has been sent so far. */
+interface Sent {
+  first: SealedEvent | null;
+  last: SealedEvent | null;
+  count: number;
+}
+
+async function* exported(services: Services, call: ExportCall, signer: SigningKey): AsyncGenerator<string> {
+  const database: Queryable = { query: (text, values) => outsideCall(() => services.database.query(text, values)) };
+  const form = exportForms[call.format];
+  const filters = Object.fromEntries(Object.entries(call.filters).filter(([, value]) => value !== undefined));
+  const sent: Sent = { first: null, last: null, count: 0 };
+  running += 1;
+  try {
+    const span = await readExportSpan(database);
+    if (form.header !== '') yield form.header;
+    for await (const events of exportPages(database, span, call)) {
+      // Counted before they leave: what a caller may have got is audited, even if the connection breaks.
+      sent.first ??= events[0] ?? null;
+      sent.last = events.at(-1) ?? sent.last;
+      sent.count += events.length;
+      yield events.map(form.line).join('');
+    }
+  } finally {
+    running -= 1;
+    await audit(services, call.actor, filters, sent.count);
+  }
+  yield form.manifest(manifestOf(sent, filters, signer));
+}
+
+function manifestOf({ first, last, count }: Sent, filters: Record<string, string>, signer: SigningKey): Manifest {
+  const stated = { firstSeq: first?.seq ?? null, lastSeq: last?.seq ?? null, count, lastHash: last?.event_hash ?? null };
+  return {
+    first_seq: stated.firstSeq,
+    last_seq: stated.lastSeq,
+    count,
+    last_hash: stated.lastHash,
+    filters,
+    public_key: signer.publicKeyHex,
+    key_id: signer.keyId,
+    signature: signer.sign(new TextEncoder().encode(exportText(stated))),
+  };
+}
+
+/** AU-11: a failed write does not change the answer. */
+async function audit(services: Services, actor: Actor, filters: Record<string, string>, count: number): Promise<void> {
+  const draft: AuditDraft = {
+    type: 'audit.exported',
+    outcome: 'info',
+    actor,
+    resourceType: 'audit',
+    resourceId: null,
+    reason: null,
+    metadata: { filters, count },
+  };
+  try {
+    await outsideCall(() => services.database.transaction((tx) => insertAuditEvents(tx, [draft])));
+  } catch (error) {
+    services.metrics.auditWriteFailures.inc();
+    services.log.error({ error: String(error) }, 'audit.exported not written');
+  }
+}

@@ -1,0 +1,50 @@
+import { auditEventKeys, type SealedEvent } from '../domain/audit/event.js';
+import type { EffectiveRole } from '../domain/caller.js';
+import { type AuditFilters, visible } from './audit-search.js';
+import type { Queryable } from './client.js';
+import { parameters } from './parameters.js';
+
+/** Which sealed events an export has: those of one moment, as no event is ever sealed below the last. */
+export interface ExportSpan {
+  lastSeq: number;
+  /** What was purged by then. */
+  purgedSeq: number;
+}
+
+const purged = 'coalesce((select max(last_purged_seq) from audit_purges), 0)';
+
+export async function readExportSpan(db: Queryable): Promise<ExportSpan> {
+  const [span] = await db.query<ExportSpan>(
+    `select coalesce((select max(seq) from audit_events where seq is not null), 0) as "lastSeq", ${purged} as "purgedSeq"`,
+  );
+  return span!;
+}
+
+/** Whatever the filters and the texts, a page reads no more events, and holds no more. */
+const readPerPage = 10_000;
+const heldPerPage = 250;
+
+/**
+ * The visible events of the span in order, page by page, each read in a moment of its own: a caller who reads slowly holds no snapshot and no
+ * connection. Sealed events never change, so the pages together are what one snapshot would show, unless a purge overtakes the reader: then
+ * it throws.
+ */
+export async function* exportPages(
+  db: Queryable,
+  span: ExportSpan,
+  what: { roles: readonly EffectiveRole[]; filters: AuditFilters },
+): AsyncGenerator<SealedEvent[]> {
+  for (let after = span.purgedSeq; after < span.lastSeq; ) {
+    const { values, add } = parameters();
+    const to = Math.min(after + readPerPage, span.lastSeq);
+    const events = await db.query<SealedEvent>(
+      `select ${auditEventKeys.join(', ')} from audit_events where seq > ${add(after)} and seq <= ${add(to)}
+       and ${visible(what.roles, what.filters, add)} order by seq limit ${heldPerPage}`,
+      values,
+    );
+    const [now] = await db.query<{ seq: number }>(`select ${purged} as seq`);
+    if (now!.seq > after) throw new Error('a purge has deleted events that the export had not read');
+    if (events.length > 0) yield events;
+    after = events.length < heldPerPage ? to : events.at(-1)!.seq;
+  }
+}
