@@ -103,7 +103,7 @@ create table audit_events (
   constraint audit_events_id_key UNIQUE (id),
   constraint audit_events_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'agent'::text, 'system'::text]))),
   constraint audit_events_outcome_check CHECK ((outcome = ANY (ARRAY['success'::text, 'denied'::text, 'failure'::text, 'info'::text])))
-);
+) with (autovacuum_vacuum_scale_factor=0.02, vacuum_index_cleanup=on);
 CREATE INDEX audit_events_by_request ON audit_events (request_id, "position") WHERE (request_id IS NOT NULL);
 CREATE INDEX audit_events_by_time ON audit_events (created_at);
 CREATE INDEX audit_events_checkpoints ON audit_events (seq) WHERE (event_type = 'audit.signed_checkpoint'::text);

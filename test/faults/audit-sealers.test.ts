@@ -21,8 +21,8 @@ async function startSealer(): Promise<ChildProcess> {
   return child;
 }
 
-it('three sealing processes, one of which is killed again and again beside writers, make one line (AU-I1)', async () => {
-  const sealers = await Promise.all([startSealer(), startSealer(), startSealer()]);
+it('sealing processes of which one after the other is killed beside writers make one line (AU-I1)', async () => {
+  const sealers = await Promise.all(Array.from({ length: 5 }, startSealer));
   const writing = new AbortController();
   const acknowledged: string[] = [];
   const writers = numbered('writer', 4).map(async (name) => {
@@ -30,23 +30,22 @@ it('three sealing processes, one of which is killed again and again beside write
       const names = numbered(`${name}.${turn}`, 1 + (turn % 5));
       await writeEvents(sealing.database, names);
       acknowledged.push(...names);
-      await sleep(50);
+      await sleep(10);
     }
   });
-  for (let round = 0; round < 5; round += 1) {
-    await sleep(100 + round * 137);
+  for (let round = 0; round < 4; round += 1) {
+    await sleep(300 + round * 137);
     const victim = sealers.shift()!;
     const gone = once(victim, 'exit');
     victim.kill('SIGKILL');
     await gone;
-    sealers.push(await startSealer());
   }
   writing.abort();
   await Promise.all(writers);
   for (const one of sealers) one.kill('SIGKILL');
   await Promise.all(sealers.map((one) => one.exitCode ?? one.signalCode ?? once(one, 'exit')));
   const before = (await readChain(sealing)).length;
-  expect(before).toBeGreaterThan(500);
+  expect(before).toBeGreaterThan(200);
   await sealing.sealAll();
   const names = (await readChain(sealing)).flatMap(({ event_type, resource_id }) =>
     event_type === 'config.synced' ? [resource_id] : [],
