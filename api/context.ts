@@ -9,6 +9,7 @@ import type { Lifecycle } from '../runtime/lifecycle.js';
 import type { Metrics } from '../runtime/metrics.js';
 import type { RateLimiter } from '../runtime/rate-limits/limiter.js';
 import type { ResultStore } from '../runtime/result-store.js';
+import type { KeyRing } from '../runtime/signing-keys.js';
 import type { SqlJudge } from '../sql/judge.js';
 import type { KeyLines } from './requests/key-lines.js';
 import type { TemporalReader } from './temporal.js';
@@ -28,6 +29,8 @@ export interface SigningKeys {
   signer(keyId: string, db: Queryable): Promise<SigningKey>;
   /** All published keys, newest first (ET-18). */
   publicKeys(): Promise<PublicKeyEntry[]>;
+  /** All keys that were ever ours, also those that sign no more. */
+  everyRow: KeyRing['everyRow'];
 }
 
 /** What handlers work with; created once per process. */

@@ -83,6 +83,7 @@ async function openIdentity(
 function signingKeysOf(keys: KeyRing): SigningKeys {
   return {
     signer: keys.signer,
+    everyRow: keys.everyRow,
     publicKeys: async () =>
       (await keys.rows()).flatMap(({ keyId, publicKey, status, notAfter }) =>
         status === 'retired' || status === 'revoked'

@@ -50,6 +50,12 @@ export async function latestGenerationNumber(db: Queryable): Promise<number> {
   return row?.number ?? 0;
 }
 
+/** A stored generation that was written with the secret key; undefined if there is none of this number. */
+export async function findGeneration(db: Vouched, number: number): Promise<StoredGeneration | undefined> {
+  const [row] = await db.query<CodedGeneration>(`select ${columns}, mac from config_generations where number = $1`, [number]);
+  return row !== undefined && holdsUnder(db.macs)(row) ? row : undefined;
+}
+
 /** When each entry of a list first appeared and last changed, up to generation `number`. Adding an entry again counts as a change (CF-71). */
 export async function listItemTimes(
   db: Queryable,

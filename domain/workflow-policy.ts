@@ -90,7 +90,7 @@ export interface Passing {
  * passes.
  */
 export function decideAutoApproval(
-  rule: AutoApproveRule | null,
+  rule: Pick<AutoApproveRule, 'mode' | 'risk'> | null,
   risk: RiskLevel,
   { emergency, requireApproval, bounded }: Passing,
 ): AutoApproval {

@@ -3,7 +3,14 @@ import { type SigningKey, signingKeyFromSeed } from '../crypto/ed25519.js';
 import { openSeed, sealSeed } from '../crypto/seal.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Queryable } from '../db/client.js';
-import { insertFirstKey, type KeyPurpose, listUsableKeys, type NewKey, type SigningKeyRow } from '../db/signing-keys.js';
+import {
+  insertFirstKey,
+  type KeyPurpose,
+  listAllKeys,
+  listUsableKeys,
+  type NewKey,
+  type SigningKeyRow,
+} from '../db/signing-keys.js';
 import { type AuditDraft, systemActor } from '../domain/audit/draft.js';
 import { StartError } from './start-error.js';
 
@@ -15,6 +22,8 @@ export interface KeyRing {
   signer(keyId: string, db: Queryable): Promise<SigningKey>;
   /** Keys stored now and sealed under this secret key, newest first, without seeds. A key that was just revoked is not included (ET-25). */
   rows(): Promise<Omit<SigningKeyRow, 'sealedSeed'>[]>;
+  /** The same for keys that were retired or revoked too: what they signed while they could stays signed. */
+  everyRow(): Promise<Omit<SigningKeyRow, 'sealedSeed'>[]>;
 }
 
 export interface KeyRingOptions {
@@ -40,9 +49,11 @@ export async function openKeyRing(options: KeyRingOptions): Promise<KeyRing> {
     const known = opened.get(row.keyId) ?? tryOpenKey(row, purpose, secretKey);
     return known?.publicKeyHex === row.publicKey;
   };
+  const oursAmong = (rows: readonly SigningKeyRow[]) => rows.filter(isOurs).map(({ sealedSeed: _, ...row }) => row);
   return {
     signer: async (keyId, db) => opened.get(keyId) ?? load(keyId, db),
-    rows: async () => (await listUsableKeys(database, purpose)).filter(isOurs).map(({ sealedSeed: _, ...row }) => row),
+    rows: async () => oursAmong(await listUsableKeys(database, purpose)),
+    everyRow: async () => oursAmong(await listAllKeys(database, purpose)),
   };
 }
 

@@ -4,6 +4,7 @@ import { type Route, route } from '../http/route.js';
 import { createRequest, creationPermissions } from './create.js';
 import { creationBody, note } from './creation-body.js';
 import { approveRequest, cancelRequest, rejectRequest, resumeRequest } from './decide.js';
+import { evidenceDocument, showEvidence } from './evidence.js';
 import { showRequests } from './list.js';
 import { created, executions, listed, outcome, shown, workflow } from './schemas.js';
 import { showExecutions, showRequest } from './show.js';
@@ -62,6 +63,20 @@ const readRoutes: Route[] = [
     errors: ['validation.failed', 'auth.forbidden', 'request.not_found'],
     longPoll: 'request',
     handle: showRequest,
+  }),
+  route({
+    operationId: 'getEvidence',
+    method: 'get',
+    path: '/api/requests/:id/evidence',
+    summary: 'A document that proves who asked, who agreed and what ran; text=false leaves the text out',
+    tag: 'requests',
+    access: 'request.view',
+    params,
+    query: z.object({ text: booleanParam(true) }),
+    status: 200,
+    response: evidenceDocument,
+    errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'service.unavailable'],
+    handle: showEvidence,
   }),
   route({
     operationId: 'listExecutions',

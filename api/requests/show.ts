@@ -61,6 +61,12 @@ async function answer(
   return rawJson(200, [objectText(answered, { metadata: found.request.metadata })]);
 }
 
+/** As `GET /api/requests/{id}` answers it, without the text, the context, which repeats the text, and the hint of the moment. */
+export async function shownWithoutText(caller: Caller, services: Services, found: Parameters<typeof answer>[2]): Promise<string> {
+  const { detail: _, context: __, queue_hint: ___, ...others } = shown.parse(await shownRequest(caller, services, found));
+  return objectText(others, { metadata: found.request.metadata });
+}
+
 async function shownRequest(
   caller: Caller,
   services: Services,

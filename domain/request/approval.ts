@@ -9,7 +9,10 @@ export interface StepProgress {
 }
 
 /** The progress of each step (AV-10): an entry needs `min` users, a step needs every entry (`all`) or one (`any`). */
-export function stepProgress(policy: PolicySnapshot, decisions: readonly Decision[]): StepProgress[] {
+export function stepProgress(
+  policy: Pick<PolicySnapshot, 'steps'>,
+  decisions: readonly Pick<Decision, 'step' | 'userId' | 'action' | 'selector'>[],
+): StepProgress[] {
   return policy.steps.map((step, index) => {
     const approvals = decisions.filter((decision) => decision.action === 'approve' && decision.step === index);
     const entries = step.approvers.map(({ selector, min }) => {

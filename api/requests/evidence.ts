@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { evidenceTools } from '../../crypto/evidence-tools.js';
+import { outsideDatabaseWork } from '../../db/call-limit.js';
+import { listRequestEvents } from '../../db/evidence.js';
+import { readState } from '../../db/request-state.js';
+import { findShown } from '../../db/shown-request.js';
+import type { SealedEvent } from '../../domain/audit/event.js';
+import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { evidenceText } from '../../domain/evidence/document.js';
+import type { Fault } from '../../domain/evidence/fault.js';
+import { verifyEvidence } from '../../domain/evidence/verify.js';
+import { can } from '../../domain/permissions.js';
+import { conflict } from '../../domain/request/guards.js';
+import { maySee } from '../../domain/request/relation.js';
+import { sleep } from '../../lib/sleep.js';
+import type { Services } from '../context.js';
+import { type Reply, rawJson } from '../http/reply.js';
+import type { Call } from '../http/route.js';
+import { evidenceBody } from './evidence-body.js';
+import { requestId } from './request-id.js';
+
+/** docs/evidence.md describes the members. */
+export const evidenceDocument = z.object({
+  evidence: z.looseObject({ format: z.literal('svc-evidence-v1') }),
+  signature: z.object({ key_id: z.string(), signature: z.string() }),
+});
+
+type EvidenceCall = Call<{ id: string }, { text: boolean }, undefined>;
+
+/** An event may wait this long for its place in the log (AU-84). */
+const sealedWithinMs = 5000;
+const lookEveryMs = 200;
+/** Rows are read one after the other, so a move meanwhile gives a document that does not fit together. */
+const tries = 5;
+
+/** `GET /api/requests/{id}/evidence` (AU-84). A document that would not be verified is not given out. */
+export async function showEvidence(call: EvidenceCall, services: Services): Promise<Reply> {
+  const id = requestId(call.params.id);
+  let fault: Fault | null = null;
+  for (let tried = 0; tried < tries; tried++) {
+    const found = await findShown(services.database, id);
+    if (found === undefined) throw notFound('request');
+    if (!maySee(call.caller, found.request) || !can(call.caller, 'audit.read', found.request)) throw forbidden();
+    await requireUnchanged(services, id);
+    const events = await sealedEvents(call, services, id);
+    const text = await signed(
+      await evidenceBody({ caller: call.caller, withText: call.query.text }, services, found, events),
+      id,
+      services,
+    );
+    fault = verifyEvidence(text, { trustedKeys: null, anchor: null }, evidenceTools).fault;
+    if (fault === null) return rawJson(200, [text]);
+  }
+  services.log.error({ requestId: id, fault }, 'the evidence of a request does not hold');
+  throw conflict('content_changed', `its evidence does not hold: ${fault?.message}`, 'verify the audit log');
+}
+
+/** HD-50: what was changed outside the gateway is not signed. */
+async function requireUnchanged({ database }: Services, id: string): Promise<void> {
+  const found = await readState(database, id);
+  if (found !== undefined && found.request.broken !== null)
+    throw conflict('content_changed', 'the stored request was changed outside the gateway', 'verify the audit log');
+}
+
+/** The events of the request once all of them have their place. */
+async function sealedEvents(call: EvidenceCall, { database }: Services, id: string): Promise<SealedEvent[]> {
+  for (const since = performance.now(); ; await outsideDatabaseWork(() => sleep(lookEveryMs, call.signal))) {
+    const events = await listRequestEvents(database, id);
+    const sealed = events.filter((event): event is SealedEvent => event.seq !== null && event.event_hash !== null);
+    if (sealed.length === events.length) return sealed;
+    if (performance.now() - since > sealedWithinMs || call.signal.aborted)
+      throw refusal('request.conflict', 'events of this request are not sealed yet', 'a worker seals them');
+  }
+}
+
+async function signed(
+  { body, compact }: { body: string; compact: string },
+  id: string,
+  { auditKeys, database }: Services,
+): Promise<string> {
+  const { signer } = await auditKeys(database);
+  if (signer === null) throw refusal('service.unavailable', 'the current audit key cannot be opened');
+  const text = evidenceText(id, evidenceTools.sha256(compact));
+  const signature = { key_id: signer.keyId, signature: signer.sign(new TextEncoder().encode(text)) };
+  return `{"evidence":${body},\n"signature":${JSON.stringify(signature)}}\n`;
+}
