@@ -157,7 +157,7 @@ describe('svc worker', () => {
     await own.drop();
   }, 60_000);
 
-  it('serves degraded while Temporal is away, and stops all the same (OP-10, OP-50)', async () => {
+  it('serves degraded and seals the audit log while Temporal is away, and stops all the same (AU-13, OP-10, OP-50)', async () => {
     const listen = `127.0.0.1:${await freePort()}`;
     const worker = start({ listen, temporal: `127.0.0.1:${await freePort()}` });
     const answer = await untilReady(worker, listen, 'degraded');
@@ -167,6 +167,10 @@ describe('svc worker', () => {
       worker: 'not_seen',
       result_storage: 'ok',
     });
+    const database = openTestDatabase(stored.url);
+    await eventually(async () => (await database.query('select 1 from audit_events where seq is null')).length === 0);
+    expect(await database.query('select 1 from audit_head')).toHaveLength(1);
+    await database.close();
     worker.child.kill('SIGTERM');
     expect(await worker.exited).toBe(0);
   }, 60_000);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
+import { readSharedGauges } from '../../db/gauges.js';
 import { insertSecretKey } from '../../db/secret-key.js';
 import { openAuditKeys } from '../../runtime/audit-keys.js';
 import { revokeSigningKey, rotateKeys } from '../../runtime/key-rotation.js';
@@ -128,6 +129,16 @@ describe('a stored chain that cannot be verified (AU-44)', () => {
     expect(pauses).toEqual([10_000, 10_000]);
     expect(await unsealed()).toBe(before);
     expect(messages()).toEqual(stopped(reason));
+  });
+
+  it('is seen by the number of unsealed events, which rises (AU-72)', async () => {
+    const gauge = async () => (await readSharedGauges(sealing.database)).auditUnsealed;
+    await sealing.tamper('delete from audit_head');
+    await sealer().once();
+    expect(await gauge()).toBe(1);
+    await writeEvents(sealing.database, numbered('more', 4));
+    await sealer().once();
+    expect(await gauge()).toBe(5);
   });
 
   it('is continued when it verifies again', async () => {
