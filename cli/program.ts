@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import type { Bind, Chosen, Run } from './command.js';
 import { defineAdministration } from './define/administration.js';
 import { defineDatabases, defineSchema } from './define/databases.js';
+import { defineEvidence } from './define/evidence.js';
 import { defineExecute, definePreflight } from './define/execute.js';
 import { defineWhoami } from './define/identity.js';
 import { defineLocal } from './define/local.js';
@@ -73,6 +74,7 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineMigrate(program, bind);
   definePreflight(program, bind);
   defineRequest(program, bind);
+  defineEvidence(program, bind);
   defineDatabases(program, bind);
   definePolicy(program, bind);
   defineAdministration(program, bind);

@@ -1,0 +1,123 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { evidenceTools } from '../../crypto/evidence-tools.js';
+import { type Anchor, readAnchor } from '../../domain/evidence/anchor.js';
+import { storyOf } from '../../domain/evidence/story.js';
+import { type EvidenceVerdict, verifyEvidence } from '../../domain/evidence/verify.js';
+import type { Context } from '../context.js';
+import { CommandFailure, failure } from '../failure.js';
+import type { Answer } from '../output/output.js';
+import { visible, visibleLines } from '../output/visible.js';
+import { resolveRequestId } from '../request-id.js';
+
+/** `svc evidence get`: writes the document byte for byte as the server signed it. */
+export async function getEvidence(
+  context: Context,
+  [given = '']: readonly string[],
+  { output, withoutText }: { output: string; withoutText?: boolean },
+): Promise<Answer> {
+  const id = await resolveRequestId(context, given);
+  const query = withoutText ? { text: 'false' } : {};
+  const reply = await context.client().call({ method: 'GET', path: ['api', 'requests', id, 'evidence'], query });
+  const file = resolve(context.terminal.directory, output);
+  try {
+    writeFileSync(file, reply.text, { flag: 'wx' });
+  } catch (error) {
+    throw failure('usage', `${context.what}: ${file} cannot be written (${codeOf(error)})`);
+  }
+  const data = JSON.stringify({ request_id: id, file });
+  return { data, human: () => `${file}\n`, note: `check it with: svc evidence verify ${output}` };
+}
+
+interface VerifyOptions {
+  key?: string[];
+  checkpoint?: string;
+}
+
+/** `svc evidence verify`: needs no server and no configuration (AU-85). */
+export async function verifyEvidenceFile(
+  context: Context,
+  [file = '']: readonly string[],
+  options: VerifyOptions,
+): Promise<Answer> {
+  const keys = options.key?.map((key) => key.toLowerCase()) ?? null;
+  if (keys?.some((key) => !/^[0-9a-f]{64}$/.test(key)))
+    throw failure('usage', `${context.what}: --key must be 64 hex characters`);
+  const anchor = options.checkpoint === undefined ? null : anchorIn(context, options.checkpoint);
+  const verdict = verifyEvidence(readText(context, file), { trustedKeys: keys, anchor }, evidenceTools);
+  const data = JSON.stringify(dataOf(verdict, keys !== null));
+  const human = () => pageOf(verdict, keys !== null);
+  const { fault } = verdict;
+  if (fault !== null)
+    throw new CommandFailure('integrity_violation', `${context.what}: ${fault.message} (${fault.code})`, {
+      exit: 3,
+      data,
+      human: () => '',
+    });
+  const note = keys === null ? 'the keys are the document’s own: give the gateway’s audit key with --key' : 'it holds';
+  return { data, human, note };
+}
+
+function readText(context: Context, file: string): string {
+  const path = resolve(context.terminal.directory, file);
+  let bytes: Uint8Array;
+  try {
+    bytes = Uint8Array.from(readFileSync(path));
+  } catch (error) {
+    throw failure('usage', `${context.what}: ${path} cannot be read (${codeOf(error)})`);
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    // Not a document either, and told as such.
+    return '';
+  }
+}
+
+function anchorIn(context: Context, file: string): Anchor {
+  const anchor = readAnchor(readText(context, file));
+  if (anchor === null) throw failure('usage', `${context.what}: ${file} is no checkpoint`);
+  return anchor;
+}
+
+function dataOf({ fault, evidence, log, kept }: EvidenceVerdict, isTrusted: boolean) {
+  return {
+    valid: fault === null,
+    fault,
+    keys: isTrusted ? 'given' : 'own',
+    ...(fault === null && evidence !== null ? { request: summaryOf(evidence.request), log, kept, story: storyOf(evidence) } : {}),
+  };
+}
+
+const summaryOf = ({
+  id,
+  requester,
+  database,
+  environment,
+  operation,
+  status,
+}: NonNullable<EvidenceVerdict['evidence']>['request']) => ({
+  ...{ id, requester, database, environment, operation, status },
+});
+
+/** The page that a person reads. Nothing of a document that does not hold is told. */
+function pageOf({ evidence, log, kept }: EvidenceVerdict, isTrusted: boolean): string {
+  if (evidence === null || log === null) return '';
+  const story = storyOf(evidence);
+  const text = story.text === null ? ['  (the text is not in the document)'] : visibleLines(story.text).split('\n');
+  return [
+    visible(story.title),
+    '',
+    ...text.map((line) => `  ${line}`),
+    '',
+    ...story.events.map(({ at, told }) => `${visible(at)}  ${visible(told)}`),
+    '',
+    ...story.results.map(visible),
+    `log ${visible(log.origin)} of ${log.size} events, root ${log.root}`,
+    ...(kept === null ? [] : [`agrees with the checkpoint of ${kept.size} events that was kept elsewhere`]),
+    `signed by ${isTrusted ? 'a key given' : 'a key of the document itself'}; made ${visible(evidence.made_at)}`,
+    '',
+  ].join('\n');
+}
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? 'unknown reason';
