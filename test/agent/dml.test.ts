@@ -7,7 +7,7 @@ import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { attemptId, type FakeJob, type JobInput } from '../support/fake-job.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
-import { startTestAgent, type TestAgent } from '../support/test-agent.js';
+import { startTestAgent, type TestAgent, withoutBeats } from '../support/test-agent.js';
 
 let database: TestDatabase;
 let gateway: FakeGateway;
@@ -139,8 +139,15 @@ describe('execute_dml on PostgreSQL', () => {
     const job = offer('update parts set qty = qty + 1', { fence: 3, unresolvedFences: [1, 2] });
     expect(await job.result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 3 });
     expect(await markers(job.requestId)).toMatchObject([{ fence: 3, mode: 'tx', state: 'done' }]);
-    const late = await run('update parts set qty = qty + 1', { requestId: job.requestId, fence: 2, gone: true });
-    expect(late).toMatchObject({ success: false, outcome: 'not_started', error_message: 'superseded by attempt 3' });
+    const other = await startFakeGateway();
+    const late = startTestAgent({ gateway: other, url: database.url, timings: withoutBeats });
+    const input = { operation: 'execute_dml', requestId: job.requestId, fence: 2, gone: true };
+    expect(await other.offer({ detail: 'update parts set qty = qty + 1', ...input }).result).toMatchObject({
+      ...{ success: false, outcome: 'not_started', error_message: 'superseded by attempt 3' },
+    });
+    late.stop();
+    await late.exit;
+    await other.close();
     expect(await quantity(1)).toBe(11);
   });
 

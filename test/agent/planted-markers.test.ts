@@ -6,7 +6,7 @@ import { type FakeGateway, startFakeGateway } from '../support/fake-gateway.js';
 import { attemptId } from '../support/fake-job.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
 import { eventually } from '../support/processes.js';
-import { startTestAgent, type TestAgent } from '../support/test-agent.js';
+import { startTestAgent, type TestAgent, withoutBeats } from '../support/test-agent.js';
 import { databaseToml, dbaTeamToml, workflowToml } from '../support/toml.js';
 
 const MARKERS = 'svc.svc_execution_marker';
@@ -111,7 +111,7 @@ describe('marker rows of earlier agents and of nobody (HD-40, HD-41)', () => {
           approvalDigest,
         ]);
     };
-    agent = startTestAgent({ gateway, url: target.url });
+    agent = startTestAgent({ gateway, url: target.url, timings: withoutBeats });
     await gateway.nextPoll();
   });
   afterAll(async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Database, Transaction } from '../../db/client.js';
 import { systemActor } from '../../domain/audit/draft.js';
@@ -6,14 +6,14 @@ import { createTestDatabase, openTestDatabase, type TestDatabase } from '../supp
 
 let stored: TestDatabase;
 let database: Database;
-beforeAll(async () => {
+beforeEach(async () => {
   stored = await createTestDatabase();
   database = openTestDatabase(stored.url);
   const event = { type: 'config.synced', outcome: 'success', actor: systemActor, resourceType: 'config' } as const;
   const drafts = [1, 2, 3, 4].map((number) => ({ ...event, resourceId: `${number}`, reason: 'as it was', metadata: { number } }));
   await database.transaction((tx) => insertAuditEvents(tx, drafts));
 });
-afterAll(async () => {
+afterEach(async () => {
   await database.close();
   await stored.drop();
 });
@@ -60,6 +60,7 @@ describe('the events of the audit log (AU-3)', () => {
   });
 
   it('go only with a purge that covers them, in its own transaction', async () => {
+    await run(seal(1), seal(2), seal(3));
     await run(purge(1));
     await expect(run(`delete from audit_events ${where(1)}`)).rejects.toThrow('append-only');
     for (const beyond of [3, 4])

@@ -45,6 +45,9 @@ const quick: Partial<Timings> = {
   deadlineGraceMs: 500,
 };
 
+/** For a job whose heartbeats answer 410: the run asks for itself, before a regular heartbeat cancels it. */
+export const withoutBeats: Partial<Timings> = { heartbeatMs: 600_000 };
+
 /** Runs an agent in this process with short durations. Call `stop()` and await `exit` before its gateway closes. */
 export function startTestAgent(options: TestAgentOptions): TestAgent {
   const directory = mkdtempSync(join(tmpdir(), 'svc-agent-'));

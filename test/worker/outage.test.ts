@@ -37,7 +37,8 @@ afterAll(async () => {
 
 const untilTold = () => eventually(async () => (await countBacklog(worker.database)) === 0);
 
-describe('while Temporal is away', () => {
+// Temporal's server is first started in the middle of the first test.
+describe('while Temporal is away', { shuffle: false }, () => {
   it('news waits; once Temporal is there, its namespace is made and publishing starts', async () => {
     const id = await storeRequest(worker.database);
     expect(await reader.reachable()).toBe(false);

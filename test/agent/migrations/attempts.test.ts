@@ -13,6 +13,7 @@ import {
 } from '../../support/migration-bench.js';
 import { createEmptyDatabase } from '../../support/postgres.js';
 import { eventually } from '../../support/processes.js';
+import { withoutBeats } from '../../support/test-agent.js';
 
 const MIGRATION_LOCK = '-5598397634837090491';
 let bench: MigrationBench;
@@ -111,10 +112,12 @@ describe('after a lost attempt', () => {
   it('AP-54, AP-55: an attempt that starts after a newer one does nothing', async () => {
     const requestId = randomUUID();
     await bench.up(tableFiles(1), null, { requestId, fence: 3, unresolvedFences: [1, 2] });
-    expect(await bench.up(tableFiles(2), null, { requestId, fence: 2, unresolvedFences: [1], gone: true })).toMatchObject({
+    const late = await startMigrationBench({ through: () => bench.url, timings: withoutBeats });
+    expect(await late.up(tableFiles(2), null, { requestId, fence: 2, unresolvedFences: [1], gone: true })).toMatchObject({
       ...{ success: false, outcome: 'not_started', error_message: 'superseded by attempt 3' },
     });
     expect(await bench.versions()).toEqual(['v1']);
+    await late.close();
   });
 
   it('MI-I9: a cancel is not confirmed before it is known that the lost attempt changed nothing', async () => {

@@ -4,6 +4,7 @@ import { attemptId, type JobInput } from '../../support/fake-job.js';
 import { findMysql } from '../../support/mysql.js';
 import { type MysqlBench, startMysqlBench } from '../../support/mysql-agent.js';
 import { eventually } from '../../support/processes.js';
+import { withoutBeats } from '../../support/test-agent.js';
 
 const server = await findMysql(import.meta.url);
 
@@ -76,10 +77,13 @@ describe.skipIf(server === null)('execute_dml on MySQL', () => {
     const job = offer('update parts set qty = qty + 1', { fence: 3, unresolvedFences: [1, 2] });
     expect(await job.result).toMatchObject({ success: true, outcome: 'committed', rows_affected: 3 });
     expect(await markers(job.requestId)).toEqual([[3, 'tx', 'done', 3]]);
-    expect(await run('update parts set qty = qty + 1', { requestId: job.requestId, fence: 2, gone: true })).toMatchObject({
+    const late = await startMysqlBench(server!, { through: () => bench.database.url, timings: withoutBeats });
+    const input = { requestId: job.requestId, fence: 2, gone: true };
+    expect(await late.run('execute_dml', 'update parts set qty = qty + 1', input)).toMatchObject({
       outcome: 'not_started',
       error_message: 'superseded by attempt 3',
     });
+    await late.close();
   });
 
   it('AP-54: does not guess about a lost attempt outside a transaction', async () => {

@@ -7,7 +7,7 @@ import { createMysqlDatabase, type MysqlDatabase, withMysql } from '../../suppor
 import { type MysqlBench, startMysqlBench } from '../../support/mysql-agent.js';
 import { openOwnMariadb } from '../../support/own-mariadb.js';
 import { eventually } from '../../support/processes.js';
-import { startTestAgent, type TestAgent } from '../../support/test-agent.js';
+import { startTestAgent, type TestAgent, withoutBeats } from '../../support/test-agent.js';
 import { databaseToml, dbaTeamToml, passesToml } from '../../support/toml.js';
 
 const MARKERS = 'svc.svc_execution_marker';
@@ -93,7 +93,7 @@ describe.skipIf(server === null)('marker rows of earlier agents and of nobody on
   let bench: MysqlBench;
   let older: string;
   beforeAll(async () => {
-    bench = await startMysqlBench({ url: server!.url(), createDatabase: newDatabase });
+    bench = await startMysqlBench({ url: server!.url(), createDatabase: newDatabase }, { timings: withoutBeats });
     older = `${bench.database.name}.svc_execution_marker`;
     await bench.root.query(`${partsDdl}; ${olderDdl(older)}`);
     bench.gateway.onClaim = async ({ requestId, approvalDigest }) => {
