@@ -23,6 +23,8 @@ export interface Call {
   timeoutMs?: number;
   /** Replaces the command's own signal. */
   signal?: AbortSignal;
+  /** Takes the body of a 200 part by part; `timeoutMs` then limits the silence between two. Such a call is never repeated. */
+  onPart?: (part: Uint8Array) => Promise<void>;
   /** Statuses of 300 and above to return instead of throwing. */
   accept?: readonly number[];
 }
@@ -69,6 +71,7 @@ export function createClient(options: ClientOptions): Client {
       connectMs: limits.connectMs,
       totalMs: call.timeoutMs ?? limits.callMs,
       signal,
+      onPart: call.onPart,
     });
   return {
     async call(call) {
@@ -76,7 +79,7 @@ export function createClient(options: ClientOptions): Client {
       await options.admit?.();
       const answer = await repeated(
         () => attempt(call, signal),
-        (call.repeatable ?? call.method === 'GET') ? tries : 1,
+        (call.repeatable ?? (call.method === 'GET' && call.onPart === undefined)) ? tries : 1,
         limits,
         signal,
       ).catch((error: unknown) => {

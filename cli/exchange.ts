@@ -18,6 +18,8 @@ export interface ExchangeCall {
   connectMs: number;
   totalMs: number;
   signal: AbortSignal;
+  /** Takes the body of a 2xx part by part, however long it is; `text` is empty then. Each part gives `totalMs` anew. */
+  onPart?: ((part: Uint8Array) => Promise<void>) | undefined;
 }
 
 export interface ExchangeAnswer {
@@ -50,14 +52,15 @@ export function exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
       agent: call.agent,
       ...(call.isForwarded ? { path: call.url.href } : {}),
     });
-    const settle = watch(request, call);
+    const watched = watch(request, call);
+    const { settle } = watched;
     const fail = (error: unknown) => {
       settle();
       reject(call.signal.aborted ? call.signal.reason : asNoAnswer(error));
     };
     request.on('error', fail);
     request.on('response', (response) => {
-      readAll(response).then((text) => {
+      readBody(response, call, watched.goOn).then((text) => {
         settle();
         resolve({ status: response.statusCode ?? 0, headers: response.headers, text });
       }, fail);
@@ -66,8 +69,8 @@ export function exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
   });
 }
 
-/** Applies deadlines and cancellation; the returned function removes them. */
-function watch(request: ClientRequest, call: ExchangeCall): () => void {
+/** Applies deadlines and cancellation until `settle`; `goOn` begins the time of the whole anew. */
+function watch(request: ClientRequest, call: ExchangeCall): { settle: () => void; goOn: () => void } {
   const total = setTimeout(() => request.destroy(new NoAnswer(`no answer within ${call.totalMs / 1000} s`, false)), call.totalMs);
   const connect = setTimeout(
     () => request.destroy(new NoAnswer(`no connection within ${call.connectMs / 1000} s`, true)),
@@ -80,11 +83,22 @@ function watch(request: ClientRequest, call: ExchangeCall): () => void {
     if (!socket.connecting) return connected();
     socket.once(call.url.protocol === 'https:' ? 'secureConnect' : 'connect', connected);
   });
-  return () => {
+  const settle = () => {
     clearTimeout(total);
     clearTimeout(connect);
     call.signal.removeEventListener('abort', onAbort);
   };
+  return { settle, goOn: () => total.refresh() };
+}
+
+async function readBody(response: IncomingMessage, { onPart }: ExchangeCall, goOn: () => void): Promise<string> {
+  if (onPart === undefined || response.statusCode !== 200) return readAll(response);
+  for await (const part of response) {
+    goOn();
+    await onPart(part as Uint8Array);
+    goOn();
+  }
+  return '';
 }
 
 async function readAll(response: IncomingMessage): Promise<string> {

@@ -20,6 +20,7 @@ export type LocalCode =
   | 'execution_failed'
   | 'timeout'
   | 'interrupted'
+  | 'integrity_violation'
   | 'internal_error';
 
 /** How an unsuccessful command ends: code, message, hint, exit code and `data` as JSON text (CL-12, section 4). */
@@ -78,5 +79,6 @@ const exitCodes = {
   execution_failed: 3,
   timeout: 124,
   interrupted: 130,
+  integrity_violation: 1,
   internal_error: 1,
 } satisfies Record<LocalCode, number>;

@@ -8,8 +8,9 @@ import { renderTable } from '../output/table.js';
 import { visible } from '../output/visible.js';
 import { resolveRequestId } from '../request-id.js';
 import { parseWhen } from '../when.js';
+import { verifyAudit } from './audit-verify.js';
 
-export interface AuditListOptions {
+export interface AuditFilterOptions {
   user?: string;
   operation?: string;
   eventType?: string;
@@ -18,34 +19,23 @@ export interface AuditListOptions {
   request?: string;
   since?: string;
   until?: string;
+}
+
+export interface AuditListOptions extends AuditFilterOptions {
   limit?: number;
   offset?: number;
   resultFormat?: ResultFormat;
+  /** `svc audit --verify` is `svc audit verify` (cli.md section 6). */
+  verify?: boolean;
 }
 
 /** `svc audit list`, newest first; filters by database and environment only when the options are given. */
 export async function listAuditEvents(context: Context, _: readonly string[], options: AuditListOptions): Promise<Answer> {
-  const now = context.terminal.now();
-  const since = options.since === undefined ? undefined : parseWhen(options.since, 'since', now);
-  const until = options.until === undefined ? undefined : parseWhen(options.until, 'until', now);
-  const request = options.request === undefined ? undefined : await resolveRequestId(context, options.request);
+  if (options.verify === true) return verifyAudit(context, [], {});
   const reply = await context.client().call({
     method: 'GET',
     path: ['api', 'audit', 'events'],
-    query: {
-      actor_id: options.user,
-      operation: options.operation,
-      event_type: options.eventType,
-      event_category: options.category,
-      outcome: options.outcome,
-      request_id: request,
-      database: context.options.database,
-      environment: context.options.environment,
-      since,
-      until,
-      limit: options.limit,
-      offset: options.offset,
-    },
+    query: { ...(await auditFilters(context, options)), limit: options.limit, offset: options.offset },
   });
   const answer = reply.json();
   const events = answer.get('events')?.items() ?? [];
@@ -53,6 +43,23 @@ export async function listAuditEvents(context: Context, _: readonly string[], op
     data: reply.text,
     human: () => auditText(context, events, options.resultFormat ?? 'table'),
     note: `${events.length} of ${answer.get('total')?.text ?? events.length} events`,
+  };
+}
+
+/** The filters under the names of the endpoints, which list and export share (AU-60). */
+export async function auditFilters(context: Context, options: AuditFilterOptions): Promise<Record<string, string | undefined>> {
+  const now = context.terminal.now();
+  return {
+    actor_id: options.user,
+    operation: options.operation,
+    event_type: options.eventType,
+    event_category: options.category,
+    outcome: options.outcome,
+    request_id: options.request === undefined ? undefined : await resolveRequestId(context, options.request),
+    database: context.options.database,
+    environment: context.options.environment,
+    since: options.since === undefined ? undefined : parseWhen(options.since, 'since', now),
+    until: options.until === undefined ? undefined : parseWhen(options.until, 'until', now),
   };
 }
 

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { Bind } from '../command.js';
 import { defineIdentity } from './identity.js';
-import { moreNames, nameList, resultFormatOption, wholeNumber } from './values.js';
+import { auditAnchor, moreNames, nameList, publicKeys, resultFormatOption, wholeNumber } from './values.js';
 
 export function defineAdministration(program: Command, bind: Bind): void {
   defineAudit(program, bind);
@@ -12,11 +12,28 @@ export function defineAdministration(program: Command, bind: Bind): void {
 const whenHelp = '7d, 12h, 30m, 2026-05-01 or an RFC 3339 time';
 
 function defineAudit(program: Command, bind: Bind): void {
-  const list = program
-    .command('audit')
-    .description('what happened, who did it, how it ended')
-    .command('list', { isDefault: true })
-    .description('audit events, newest first')
+  const audit = program.command('audit').description('what happened, who did it, how it ended');
+  const list = addAuditFilters(audit.command('list', { isDefault: true }).description('audit events, newest first'))
+    .option('--limit <n>', 'how many', wholeNumber)
+    .option('--offset <n>', 'how many to skip', wholeNumber)
+    .option('--verify', 'the same as audit verify')
+    .addOption(resultFormatOption());
+  bind(list, async () => (await import('../commands/audit.js')).listAuditEvents);
+  const exported = addAuditFilters(audit.command('export').description('sealed events, oldest first, with a signed manifest'))
+    .addOption(new Option('--as <format>', 'form of the lines').choices(['ndjson', 'csv']))
+    .option('--output <file>', 'write them to a file');
+  bind(exported, async () => (await import('../commands/audit-export.js')).exportAudit);
+  const verify = audit
+    .command('verify')
+    .description('was the log changed? asks the server, or checks an export alone')
+    .option('--anchor <seq:hash>', 'an event known from elsewhere', auditAnchor)
+    .option('--file <export>', 'check this export; asks no server and reads no configuration')
+    .option('--public-key <hex...>', 'trust these audit keys only; with --file', publicKeys);
+  bind(verify, async () => (await import('../commands/audit-verify.js')).verifyAudit);
+}
+
+const addAuditFilters = (command: Command): Command =>
+  command
     .option('--user <id>', 'by this actor')
     .option('--operation <name>', 'of this operation')
     .option('--event-type <type>', 'of this type: request.approved')
@@ -24,12 +41,7 @@ function defineAudit(program: Command, bind: Bind): void {
     .option('--outcome <name>', 'success, denied, failure or info')
     .option('--request <id>', 'about this request')
     .option('--since <when>', whenHelp)
-    .option('--until <when>', whenHelp)
-    .option('--limit <n>', 'how many', wholeNumber)
-    .option('--offset <n>', 'how many to skip', wholeNumber)
-    .addOption(resultFormatOption());
-  bind(list, async () => (await import('../commands/audit.js')).listAuditEvents);
-}
+    .option('--until <when>', whenHelp);
 
 function defineToken(program: Command, bind: Bind): void {
   const token = program.command('token').description('API tokens');

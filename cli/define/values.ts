@@ -36,6 +36,20 @@ export function moreNames(text: string, previous: string[] | undefined): string[
   return [...(previous ?? []), ...nameList(text)];
 }
 
+/** Parses `SEQ:HASH`, as `audit verify` prints it. */
+export function auditAnchor(text: string): { seq: number; hash: string } {
+  const [, seq, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq === undefined || hash === undefined)
+    throw new InvalidArgumentError('it must be a number, a colon and 64 lower-case hexadecimal digits.');
+  return { seq: Number(seq), hash };
+}
+
+/** Collects public keys from an option that may be repeated. */
+export function publicKeys(text: string, previous: string[] | undefined): string[] {
+  if (!/^[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('it must be 64 hexadecimal digits.');
+  return [...(previous ?? []), text.toLowerCase()];
+}
+
 export function resultFormatOption(): Option {
   return new Option('--result-format <format>', 'how a result is shown').choices([...resultFormats]);
 }

@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { ExportFormat } from '../../domain/audit/export-format.js';
+import { parseManifestLine } from '../../domain/audit/export-parse.js';
+import type { Context } from '../context.js';
+import { failure } from '../failure.js';
+import type { Answer } from '../output/output.js';
+import { type AuditFilterOptions, auditFilters } from './audit.js';
+
+export interface AuditExportOptions extends AuditFilterOptions {
+  as?: ExportFormat;
+  output?: string;
+}
+
+/** Longer than the server lets a slow reader wait. */
+const silenceMs = 90_000;
+/** More than a manifest has. */
+const keptBytes = 64 * 1024;
+
+/** `svc audit export`: the bytes as they come, to stdout or to a file that appears only when it is complete. */
+export async function exportAudit(context: Context, _: readonly string[], options: AuditExportOptions): Promise<Answer> {
+  const { what, output } = context;
+  const { as: format = 'ndjson' } = options;
+  if (output.mode !== 'human' && options.output === undefined)
+    throw failure('usage', 'the export is many lines and --format json prints one: give --output');
+  const query = { ...(await auditFilters(context, options)), format };
+  const sink = options.output === undefined ? stdoutSink(context) : fileSink(resolve(context.terminal.directory, options.output));
+  let tail: Buffer = Buffer.alloc(0);
+  try {
+    await context.client().call({
+      method: 'GET',
+      path: ['api', 'audit', 'export'],
+      query,
+      timeoutMs: silenceMs,
+      async onPart(part) {
+        tail = Buffer.concat([tail, part]).subarray(-keptBytes);
+        await sink.write(part);
+      },
+    });
+    const line = tail.subarray(tail.lastIndexOf(0x0a, tail.length - 2) + 1).toString('utf8');
+    const manifest = parseManifestLine(format, line);
+    if (manifest === null)
+      throw failure('network_error', `${what}: the export broke off before its manifest`, { hint: 'try again' });
+    sink.end();
+    return {
+      data: JSON.stringify({ manifest, ...(options.output === undefined ? {} : { output: options.output }) }),
+      human: () => '',
+      note: `${manifest.count} events${options.output === undefined ? '' : ` written to ${options.output}`}`,
+    };
+  } catch (error) {
+    sink.discard();
+    throw error;
+  }
+}
+
+interface Sink {
+  write(part: Uint8Array): Promise<void> | void;
+  end(): void;
+  discard(): void;
+}
+
+function stdoutSink({ terminal: { stdout }, signal }: Context): Sink {
+  return {
+    write: async (part) => {
+      if (!stdout.write(part)) await once(stdout, 'drain', { signal });
+    },
+    end: () => undefined,
+    discard: () => undefined,
+  };
+}
+
+/** Written beside its place and renamed, readable by its owner only, as results are (CL-17). */
+function fileSink(path: string): Sink {
+  const temporary = `${path}.${process.pid}.tmp`;
+  let file: number | null = null;
+  const close = () => {
+    if (file !== null) closeSync(file);
+    file = null;
+  };
+  return {
+    write(part) {
+      file ??= openSync(temporary, 'wx', 0o600);
+      writeSync(file, part);
+    },
+    end() {
+      close();
+      renameSync(temporary, path);
+    },
+    discard() {
+      close();
+      rmSync(temporary, { force: true });
+    },
+  };
+}

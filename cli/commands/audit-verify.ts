@@ -1,0 +1,61 @@
+import type { JsonText } from '../../lib/json/read.js';
+import type { Context } from '../context.js';
+import { CommandFailure, failure } from '../failure.js';
+import type { Answer } from '../output/output.js';
+import { visible } from '../output/visible.js';
+import type { AuditVerifyOptions } from './audit-verify-file.js';
+
+/** A large log takes minutes; the server sends a blank every few seconds, so only silence ends the wait. */
+const silenceMs = 60_000;
+
+/** `svc audit verify` (CL-32), or of a file alone (CL-33). */
+export async function verifyAudit(context: Context, _: readonly string[], options: AuditVerifyOptions): Promise<Answer> {
+  if (options.file !== undefined) {
+    const { verifyExport } = await import('./audit-verify-file.js');
+    return verifyExport(context, options.file, options);
+  }
+  if (options.publicKey !== undefined) throw failure('usage', '--public-key needs --file: the server knows its keys');
+  const text = await askServer(context, options.anchor);
+  const { readJson } = await import('../../lib/json/read.js');
+  const answer = readJson(text);
+  if (answer.get('valid')?.text !== 'true') throw broken(context.what, answer, text);
+  return {
+    data: text,
+    human: () => soundText(answer),
+    note: 'keep the anchor outside the gateway: with --anchor it shows whether an older copy took its place',
+  };
+}
+
+async function askServer(context: Context, anchor: AuditVerifyOptions['anchor']): Promise<string> {
+  const parts: Uint8Array[] = [];
+  const reply = await context.client().call({
+    method: 'GET',
+    path: ['api', 'audit', 'verify'],
+    query: { anchor_seq: anchor?.seq, anchor_hash: anchor?.hash },
+    timeoutMs: silenceMs,
+    onPart: async (part) => void parts.push(part),
+  });
+  return reply.text + Buffer.concat(parts).toString('utf8').trim();
+}
+
+function soundText(answer: JsonText): string {
+  const text = (key: string) => visible(answer.get(key)?.string() ?? answer.get(key)?.text ?? '');
+  const rows = [
+    ['log', 'valid'],
+    ['sealed events', text('sealed')],
+    ['not sealed yet', text('unsealed')],
+    ['checkpoints', text('checkpoints_verified')],
+    ['anchor to keep', `${text('head_seq')}:${text('head_hash')}`],
+  ];
+  return rows.map(([label, value]) => `${label!.padEnd(16)}${value}\n`).join('');
+}
+
+function broken(what: string, answer: JsonText, data: string): CommandFailure {
+  const text = (key: string) => visible(answer.get(key)?.string() ?? answer.get(key)?.text ?? 'null');
+  const place = `first_broken_seq ${text('first_broken_seq')}, first_broken_id ${text('first_broken_id')}`;
+  return new CommandFailure('integrity_violation', `${what}: the log is not valid: ${text('reason')} at ${place}`, {
+    data,
+    hint: 'docs/audit.md tells what each reason means and what to do',
+    exit: 1,
+  });
+}
