@@ -23,6 +23,13 @@ const hashParam = z
   .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits')
   .optional();
 
+/** As a checkpoint writes it, or in hexadecimal digits. */
+const rootParam = z
+  .string()
+  .regex(/^([0-9a-f]{64}|[A-Za-z0-9+/]{43}=)$/, 'must be 32 bytes in base64 or hexadecimal digits')
+  .transform((root) => Uint8Array.from(Buffer.from(root, root.length === 64 ? 'hex' : 'base64')))
+  .optional();
+
 const event = z.object({
   id: text,
   event_type: text,
@@ -110,18 +117,24 @@ export const auditRoutes: Route[] = [
     tag: 'audit',
     access: 'audit.read',
     query: z
-      .object({ anchor_seq: seqParam, anchor_hash: hashParam })
+      .object({ anchor_seq: seqParam, anchor_hash: hashParam, anchor_size: seqParam, anchor_root: rootParam })
       .refine(({ anchor_seq, anchor_hash }) => (anchor_seq === undefined) === (anchor_hash === undefined), {
         message: 'must be given together with its other half',
         path: ['anchor_seq'],
+      })
+      .refine(({ anchor_size, anchor_root }) => (anchor_size === undefined) === (anchor_root === undefined), {
+        message: 'must be given together with its other half',
+        path: ['anchor_size'],
       }),
     status: 200,
     response: verified,
     errors: ['validation.failed', 'auth.forbidden'],
-    async handle({ caller, query: { anchor_seq: seq, anchor_hash: hash }, signal }, services) {
+    async handle({ caller, query, signal }, services) {
       if (!can(caller, 'audit.read', 'everywhere')) throw forbidden();
-      const anchor = seq === undefined || hash === undefined ? null : { seq, hash };
-      return patiently(verifyLog(services, anchor, signal));
+      const { anchor_seq: seq, anchor_hash: hash, anchor_size: size, anchor_root: root } = query;
+      const event = seq === undefined || hash === undefined ? null : { seq, hash };
+      const tree = size === undefined || root === undefined ? null : { size, root };
+      return patiently(verifyLog(services, { event, tree }, signal));
     },
   }),
 ];

@@ -3,11 +3,23 @@ import { eventHash } from '../../crypto/audit-hash.js';
 import { type LogFrame, readLogFrame, sealedBatches } from '../../db/audit-walk.js';
 import { outsideCall } from '../../db/call-limit.js';
 import { inSnapshot, type Snapshot } from '../../db/snapshot.js';
-import { type ChainContext, type ChainState, chainFault, nextInChain, startChain } from '../../domain/audit/chain.js';
+import {
+  type ChainContext,
+  type ChainFault,
+  type ChainState,
+  chainFault,
+  nextInChain,
+  startChain,
+} from '../../domain/audit/chain.js';
 import { createPermits } from '../../lib/permits.js';
 import type { Services } from '../context.js';
+import { growWalked, type TreeAnchor, treeBefore, treeFault, type WalkedTree } from './verify-tree.js';
 
-export type Anchor = ChainContext['anchor'];
+/** What somebody kept outside the database: the hash of an event, and a root of the tree. */
+export interface Anchors {
+  event: ChainContext['anchor'];
+  tree: TreeAnchor | null;
+}
 
 /** The answer (AU-70). */
 export const verified = z.object({
@@ -33,39 +45,52 @@ const turn = createPermits(1);
 /** Verifies the whole log (AU-70). Rejects when the caller goes away. */
 export function verifyLog(
   services: Pick<Services, 'database' | 'auditKeys'>,
-  anchor: Anchor,
+  anchors: Anchors,
   signal: AbortSignal,
 ): Promise<z.output<typeof verified>> {
   return outsideCall(async () => {
     if (!(await turn.take(signal))) signal.throwIfAborted();
-    return verifyNow(services, anchor, signal).finally(turn.give);
+    return verifyNow(services, anchors, signal).finally(turn.give);
   });
 }
 
-async function verifyNow({ database, auditKeys }: Pick<Services, 'database' | 'auditKeys'>, anchor: Anchor, signal: AbortSignal) {
+async function verifyNow(
+  { database, auditKeys }: Pick<Services, 'database' | 'auditKeys'>,
+  anchors: Anchors,
+  signal: AbortSignal,
+) {
   const { isSigned } = await auditKeys(database);
   return inSnapshot(database.pool, statementMs, async (snapshot) => {
     const frame = await readLogFrame(snapshot);
-    const context = { hash: eventHash, isSigned, head: frame.head, anchor, purges: frame.purges };
-    const state = await walk(snapshot, context, signal);
-    return report(state, context, frame);
+    const context = { hash: eventHash, isSigned, head: frame.head, anchor: anchors.event, purges: frame.purges };
+    const { state, tree } = await walk(snapshot, context, signal);
+    const fault =
+      chainFault(state, context, frame.usersExist) ?? (await treeFault(snapshot, tree, { isSigned, anchor: anchors.tree }));
+    return report(state, fault, frame);
   });
 }
 
-async function walk(snapshot: Snapshot, context: ChainContext, signal: AbortSignal): Promise<ChainState> {
+async function walk(
+  snapshot: Snapshot,
+  context: ChainContext,
+  signal: AbortSignal,
+): Promise<{ state: ChainState; tree: WalkedTree }> {
   let state = startChain;
+  let tree: WalkedTree | undefined;
   for await (const events of sealedBatches(snapshot)) {
     for (const event of events) {
       state = nextInChain(state, event, context);
-      if (state.fault !== null) return state;
+      if (state.fault !== null) return { state, tree: null };
     }
+    if (tree === undefined) tree = await treeBefore(snapshot, (events[0]?.seq ?? 1) - 1);
+    tree = await growWalked(snapshot, tree, events);
     signal.throwIfAborted();
   }
-  return state;
+  // A purge may have deleted all events, so that only the tiles are left.
+  return { state, tree: tree === undefined ? await treeBefore(snapshot, context.head?.seq ?? 0) : tree };
 }
 
-function report(state: ChainState, context: ChainContext, frame: LogFrame) {
-  const fault = chainFault(state, context, frame.usersExist);
+function report(state: ChainState, fault: ChainFault | null, frame: LogFrame) {
   return {
     valid: fault === null,
     total_events: frame.sealed + frame.unsealed,

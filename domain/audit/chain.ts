@@ -12,6 +12,7 @@ export type ChainReason =
   | 'head_missing'
   | 'head_signature_invalid'
   | 'head_mismatch'
+  | 'tree_mismatch'
   | 'anchor_mismatch';
 
 /** The first thing found wrong and its place. The id is null where no event stands. */

@@ -3,7 +3,7 @@ import { leafHash } from '../../crypto/merkle.js';
 import { openCheckpoint } from '../../crypto/signed-note.js';
 import { isConsistent, rootByInclusion } from '../../crypto/tree-proof.js';
 import { type Answer, shopToml, startTestApi, type TestApi } from '../support/api.js';
-import { sealAll } from '../support/sealed.js';
+import { sealAll } from '../support/audit-api.js';
 
 let api: TestApi;
 let hashes: Uint8Array[];

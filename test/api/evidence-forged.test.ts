@@ -12,7 +12,7 @@ import { verifyEvidence } from '../../domain/evidence/verify.js';
 import { compactJson } from '../../lib/json/read.js';
 import { runSvc } from '../cli/run-svc.js';
 import { type Loose, startTestApi, type TestApi } from '../support/api.js';
-import { sealAll } from '../support/sealed.js';
+import { sealAll } from '../support/audit-api.js';
 import { databaseToml, dbaTeamToml, passesToml, workflowToml } from '../support/toml.js';
 import { agentCalls, pollBody, scope } from './agent-calls.js';
 

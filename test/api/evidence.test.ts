@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { evidenceTools } from '../../crypto/evidence-tools.js';
 import { verifyEvidence } from '../../domain/evidence/verify.js';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { sealAll } from '../support/sealed.js';
+import { sealAll } from '../support/audit-api.js';
 import { databaseToml, dbaTeamToml, groupToml, passesToml, roleToml, workflowToml } from '../support/toml.js';
 import { type AgentCalls, agentCalls, pollBody, scope } from './agent-calls.js';
 
