@@ -46,6 +46,12 @@ const stalePairs = `coalesce((
 const cancelledOnes = `array(select e.id from executions e join requests r on r.id = e.request_id
   where e.id = any($16::uuid[]) and e.agent_id = $1 and e.status = 'running' and r.cancel_requested_at is not null)`;
 
+/** The answers to claims by polls of instance $6 that it does not hold, oldest first (AG-81). */
+const unheldClaims = `coalesce((
+  select jsonb_agg(jsonb_build_object('database', r.database, 'environment', r.environment, 'answer', e.claim_answer) order by e.created_at, e.id)
+  from executions e join requests r on r.id = e.request_id
+  where e.status = 'running' and e.lease_expires_at > clock_timestamp() and e.agent_id = $1 and e.poll_instance = $6 and e.id <> all($16::uuid[])), '[]')`;
+
 /** What a poll says besides its report. */
 export interface PollQuestions {
   wanted: readonly (Pair & { maxAgeSecs: number })[];
@@ -56,6 +62,7 @@ export interface PollQuestions {
 export interface PollAnswers {
   stale: StaleSchema[];
   cancelled: string[];
+  unheld: (Pair & { answer: string })[];
 }
 
 /**
@@ -73,7 +80,8 @@ export async function updateAgent(
        in_flight_preflight = $9, draining = $10, uptime_secs = $11, active_jobs = $12, last_seen_at = clock_timestamp(),
        duplicate_until = case when a.instance_id <> $6 and a.last_seen_at > clock_timestamp() - interval '60 seconds'
          then clock_timestamp() + interval '60 seconds' else a.duplicate_until end
-     from lazily where a.id = $1 returning ${stalePairs} as stale, ${cancelledOnes} as cancelled`,
+     from lazily where a.id = $1 returning ${stalePairs} as stale, ${cancelledOnes} as cancelled,
+       ${unheldClaims} as unheld`,
     [
       ...agentValues(report),
       wanted.map(({ database }) => database),

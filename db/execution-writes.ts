@@ -9,6 +9,8 @@ export interface NewClaim {
   leaseSecs: number;
   /** The token that claimed. */
   tokenId: string;
+  /** The instance whose poll claimed (AG-81); null when it was claimed by a call of its own. */
+  pollInstance: string | null;
 }
 
 /** Part of a claim's one writing statement: the execution row. */
@@ -20,6 +22,7 @@ export function claimInsert({ p, now }: MoveStatement, execution: Execution, cla
     claim_id: execution.claimId,
     claim_answer: claim.answer,
     token_id: claim.tokenId,
+    poll_instance: claim.pollInstance,
     mutating: execution.mutating,
     marker: execution.marker,
     marker_form: execution.markerForm,

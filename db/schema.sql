@@ -231,6 +231,7 @@ create table executions (
   submission text,
   token_id uuid,
   marker_form smallint default 1 not null,
+  poll_instance text,
   constraint executions_pkey PRIMARY KEY (id),
   constraint executions_request_id_fence_key UNIQUE (request_id, fence),
   constraint executions_marker_check CHECK ((marker = ANY (ARRAY['required'::text, 'none'::text]))),

@@ -21,13 +21,26 @@ import { claimAnswer, claimTerms, leaseSecsOf } from './claim-answer.js';
 
 type ClaimCall = Call<{ id: string }, undefined, { claim_id?: string | undefined }>;
 
+/** One claim, by its own call or by a poll. */
+export interface Claiming {
+  requestId: string;
+  /** Null: a repeated claim is refused (AG-36). */
+  claimId: string | null;
+  /** The instance whose poll claims; null for a claim by its own call. */
+  pollInstance: string | null;
+  /** The shortest lease (AG-37). */
+  leaseFloorMs: number;
+}
+
+export type Claimant = Pick<Call<unknown, unknown, unknown>, 'caller' | 'actor' | 'generation'>;
+
 /** `POST /api/agent/jobs/{request id}/claim` by the checks AG-27 to AG-35; the answer is what was stored, byte for byte (AG-39). */
 export async function claimJob(call: ClaimCall, services: Services, times: { leaseFloorMs: number }): Promise<Reply> {
   const claimId = call.body.claim_id ?? null;
   if (claimId !== null && !isUuid(claimId)) throw invalid('claim_id must be a UUID', 'body.claim_id');
   if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
   if (!isUuid(call.params.id)) throw await unknownRequest(call, services);
-  const claim = () => commitClaim(call, services, claimId, times);
+  const claim = () => commitClaim(call, services, { requestId: call.params.id, claimId, pollInstance: null, ...times });
   const answer = await claim().catch(async (error: unknown) => {
     if (isUnknown(error)) throw await unknownRequest(call, services);
     // Of two claims with one `claim_id` at once, the one that came second finds now what the other has stored.
@@ -48,26 +61,23 @@ const isLostRace = (error: unknown) =>
   (error instanceof GatewayError && error.code === 'request.conflict') || violates(error, 'executions_claim');
 
 /** AG-31, AG-36: the same agent's same claim gives the same answer again; the id of another request's claim is 400. */
-function repeatedAnswer(call: ClaimCall, { repeated }: ClaimFacts): string | null {
+function repeatedAnswer({ caller }: Claimant, requestId: string, { repeated }: ClaimFacts): string | null {
   if (repeated === null) return null;
-  if (repeated.requestId !== call.params.id || repeated.agentId !== call.caller.id)
+  if (repeated.requestId !== requestId || repeated.agentId !== caller.id)
     throw invalid('claim_id belongs to another claim', 'body.claim_id');
   if (!repeated.running) throw refusal('request.conflict', 'this claim has ended');
   return repeated.answer;
 }
 
-async function commitClaim(
-  call: ClaimCall,
-  services: Services,
-  claimId: string | null,
-  times: { leaseFloorMs: number },
-): Promise<string> {
+/** Claims by the checks AG-28 to AG-35; resolves with the answer's exact bytes, or throws the refusal. */
+export async function commitClaim(call: Claimant, services: Services, claiming: Claiming): Promise<string> {
+  const { requestId, claimId, pollInstance, leaseFloorMs } = claiming;
   const executionId = randomUUID();
   const decide = async (request: StoredRequest, now: number, context: ClaimFacts, db: Queryable) => {
     checkContext(call, context, request);
     const signer = await services.signingKeys.signer(context.signingKeyId, db);
-    if (repeatedAnswer(call, context) !== null) return nothing;
-    const terms = claimTerms(call.generation, request, times.leaseFloorMs);
+    if (repeatedAnswer(call, requestId, context) !== null) return nothing;
+    const terms = claimTerms(call.generation, request, leaseFloorMs);
     const agent = agentFacts(call.caller.id, context, request);
     const { ownerActive } = context;
     const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, call.generation, context.dialect) };
@@ -77,11 +87,12 @@ async function commitClaim(
     const { maxPersistBytes: maxResultBytes } = services.config().resultStorage;
     const run = { request, execution: verdict.change.state.execution!, terms, maxResultBytes, now };
     const answer = claimAnswer(run, signer);
-    return { ...verdict, claim: { answer, leaseSecs: leaseSecsOf(terms), tokenId: agentOf(call.caller).tokenId } };
+    const { tokenId } = agentOf(call.caller);
+    return { ...verdict, claim: { answer, leaseSecs: leaseSecsOf(terms), tokenId, pollInstance } };
   };
   const how = { facts: claimFacts(call.caller.id, claimId), needsOwner: true, pair: true };
-  const moved = await commitMove(services, () => moveAtOnce(services.database, call.params.id, decide, how));
-  return moved.claim?.answer ?? repeatedAnswer(call, moved.facts) ?? '';
+  const moved = await commitMove(services, () => moveAtOnce(services.database, requestId, decide, how));
+  return moved.claim?.answer ?? repeatedAnswer(call, requestId, moved.facts) ?? '';
 }
 
 function agentFacts(
@@ -104,7 +115,7 @@ function agentFacts(
 }
 
 /** AG-28, AG-30. */
-function checkContext(call: ClaimCall, context: ClaimFacts, request: StoredRequest): void {
+function checkContext(call: Claimant, context: ClaimFacts, request: StoredRequest): void {
   if (!context.known) throw neverPolled();
   requireServed(call.caller, request);
   if (!agentFacts(call.caller.id, context, request).inScope) throw forbidden();

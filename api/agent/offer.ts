@@ -15,6 +15,8 @@ export interface Wanted {
 
 export interface Offer {
   jobs: Job[];
+  /** The answers of claims by the poll (AG-80). */
+  claims: string[];
   dryRuns: DryRunOffer[];
   preflights: SignedPreflight[];
   /** Executions to cancel (AG-82). */
@@ -25,7 +27,7 @@ export interface SignedPreflight extends PreflightClaim {
   explain_token: string;
 }
 
-export const nothingOffered: Offer = { jobs: [], dryRuns: [], preflights: [], cancelled: [] };
+export const nothingOffered: Offer = { jobs: [], claims: [], dryRuns: [], preflights: [], cancelled: [] };
 
 /** Work that the agent could take now (AG-17 to AG-22), if any. This claims preflight jobs, so it asks `mayClaim` right before. */
 export async function offer(
@@ -79,5 +81,5 @@ function roomForPreflight(report: AgentReport, wanted: Wanted, jobs: Job[], dryR
   return Math.min(wanted.explains - dryRuns.length, slots);
 }
 
-export const isEmpty = ({ jobs, dryRuns, preflights, cancelled }: Offer): boolean =>
-  jobs.length + dryRuns.length + preflights.length + cancelled.length === 0;
+export const isEmpty = ({ jobs, claims, dryRuns, preflights, cancelled }: Offer): boolean =>
+  jobs.length + claims.length + dryRuns.length + preflights.length + cancelled.length === 0;

@@ -26,32 +26,40 @@ const scopes = z
   .transform((list) => [...new Map(list.map((scope) => [`${scope.database}/${scope.environment}`, scope])).values()]);
 
 /** The body of `POST /api/agent/poll` (agent.md section 3). */
-export const pollBody = z.object({
-  capabilities: z.object({
-    scopes,
-    operations: operations.default([]),
-    features: z.array(z.string().max(64)).max(32).default([]),
-  }),
-  limit: count.default(10),
-  explain_limit: count.default(10),
-  wait_ms: count.default(0),
-  holding: z.array(z.guid()).max(1000).default([]).meta({ description: 'executions that this instance runs' }),
-  status: z
-    .object({
-      in_flight: load,
-      max_concurrent: load,
-      in_flight_preflight: load.default(0),
-      draining: z.boolean().default(false),
-      uptime_secs: count.default(0),
-      active_jobs: z
-        .array(z.object({ request_id: z.string().max(64), operation: z.string().max(64), elapsed_secs: z.number().optional() }))
-        .default([])
-        .transform((jobs) => jobs.slice(0, 100)),
-    })
-    .nullish(),
-  agent_version: z.string().max(256).nullish(),
-  instance_id: z.string().max(256).nullish(),
-});
+export const pollBody = z
+  .object({
+    capabilities: z.object({
+      scopes,
+      operations: operations.default([]),
+      features: z.array(z.string().max(64)).max(32).default([]),
+    }),
+    limit: count.default(10),
+    explain_limit: count.default(10),
+    wait_ms: count.default(0),
+    claim: z.boolean().default(false).meta({ description: 'claim what would be offered; needs `instance_id`' }),
+    holding: z.array(z.guid()).max(1000).default([]).meta({ description: 'executions that this instance runs' }),
+    status: z
+      .object({
+        in_flight: load,
+        max_concurrent: load,
+        in_flight_preflight: load.default(0),
+        draining: z.boolean().default(false),
+        uptime_secs: count.default(0),
+        active_jobs: z
+          .array(z.object({ request_id: z.string().max(64), operation: z.string().max(64), elapsed_secs: z.number().optional() }))
+          .default([])
+          .transform((jobs) => jobs.slice(0, 100)),
+      })
+      .nullish(),
+    agent_version: z.string().max(256).nullish(),
+    instance_id: z.string().max(256).nullish(),
+  })
+  .refine(({ claim, instance_id: instanceId }) => !claim || instanceId != null, {
+    path: ['instance_id'],
+    message: 'is required with claim',
+  });
+
+const text = z.string();
 
 const job = z.object({
   id: z.string(),
@@ -63,8 +71,37 @@ const job = z.object({
   fence: z.number().int(),
 });
 
+export const claimAnswer = z.object({
+  execution_id: text,
+  request_id: text,
+  operation: text,
+  database: text,
+  environment: text,
+  detail: text,
+  execution_token: text,
+  statement_timeout_secs: z.number().int(),
+  max_rows: z.number().int().nullable(),
+  lease_expires_at: text,
+  lease_secs: z.number().int(),
+  execution_plan: z.null(),
+  execution_plan_json: z.null(),
+  fence: z.number().int(),
+  unresolved_fences: z.array(z.number().int()),
+  unresolved_executions: z.array(z.object({ fence: z.number().int(), execution_id: text })),
+  marker: z.enum(['required', 'none']),
+  policy_revision: text,
+  approval_digest: text,
+  max_result_bytes: z.number().int(),
+  max_affected_rows: z.number().int().nullable(),
+  search_path: z.array(text).nullable(),
+  server_time: text,
+});
+
 export const pollAnswer = z.object({
   jobs: z.array(job),
+  claims: z
+    .array(claimAnswer)
+    .meta({ description: 'with `claim`: what this poll claimed, and what polls of this instance claimed and `holding` lacks' }),
   dry_run_jobs: z.array(
     z.object({ id: z.string(), request_id: z.string(), database: z.string(), environment: z.string(), sql: z.string() }),
   ),

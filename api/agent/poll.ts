@@ -13,6 +13,7 @@ import { agentOf } from './caller.js';
 import { type CancelWatch, type ToldCancels, watchCancels } from './cancels.js';
 import { isEmpty, nothingOffered, type Offer, offer } from './offer.js';
 import type { pollBody } from './poll-body.js';
+import { claimOffered, lostClaims } from './poll-claims.js';
 import { type SchemaAsks, takeAsks, wantedSchemas } from './snapshot-asks.js';
 
 type PollCall = Call<undefined, undefined, z.output<typeof pollBody>>;
@@ -25,6 +26,8 @@ export interface PollMemory {
   waiting: WaitingPolls;
   asks: SchemaAsks;
   told: ToldCancels;
+  /** The shortest lease (AG-37). */
+  leaseFloorMs: number;
 }
 
 const maxWaitingPolls = 4;
@@ -40,21 +43,25 @@ export async function pollJobs(call: PollCall, services: Services, memory: PollM
   }
 }
 
-async function answerPoll(call: PollCall, services: Services, { waiting, asks }: PollMemory, cancels: CancelWatch) {
+async function answerPoll(call: PollCall, services: Services, memory: PollMemory, cancels: CancelWatch) {
   const { served, refused } = splitByScopes(agentOf(call.caller).agentScopes, call.body.capabilities.scopes);
   const report = agentReport(call, served);
-  const { stale, cancelled: found } = await record(call, services, report);
-  cancels.found(found);
+  const known = await record(call, services, report);
+  cancels.found(known.cancelled);
   const { minVersion } = services.config().agents;
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
   const none = upgradeRequired || services.lifecycle.draining || report.draining;
-  const schemas = none ? [] : takeAsks(asks, stale, performance.now());
-  // An agent that must send a schema gets its answer immediately.
-  const waitMs = schemas.length > 0 ? 0 : Math.min(call.body.wait_ms, 30_000);
-  const offered = none ? nothingOffered : await waitForOffer(call, services, report, { waiting, waitMs, cancels });
-  const { jobs, dryRuns, preflights, cancelled } = offered;
+  const schemas = none ? [] : takeAsks(memory.asks, known.stale, performance.now());
+  // Also to an agent or a server that drains: nobody else can end these.
+  const lost = call.body.claim && !upgradeRequired ? lostClaims(known, report) : [];
+  // An agent that must send a schema, or that lost a claim, gets its answer immediately.
+  const waitMs = schemas.length + lost.length > 0 ? 0 : Math.min(call.body.wait_ms, 30_000);
+  const loaded = { ...report, inFlight: report.inFlight + lost.length };
+  const offered = none ? nothingOffered : await waitForOffer(call, services, loaded, { memory, waitMs, cancels });
+  const { jobs, claims, dryRuns, preflights, cancelled } = offered;
   return {
     jobs,
+    claims: [...lost, ...claims].map((answer) => JSON.parse(answer)),
     dry_run_jobs: dryRuns,
     preflight_jobs: preflights.map((job) => ({ ...job, expires_at: iso(job.expires_at) })),
     cancelled,
@@ -104,19 +111,19 @@ async function record(call: PollCall, services: Services, report: AgentReport): 
       },
     ]);
   });
-  return { stale: [], cancelled: [] };
+  return { stale: [], cancelled: [], unheld: [] };
 }
 
 async function waitForOffer(
   call: PollCall,
   services: Services,
   report: AgentReport,
-  { waiting, waitMs, cancels }: { waiting: WaitingPolls; waitMs: number; cancels: CancelWatch },
+  { memory, waitMs, cancels }: { memory: PollMemory; waitMs: number; cancels: CancelWatch },
 ): Promise<Offer> {
   const wanted = { jobs: Math.min(call.body.limit, 20), explains: Math.min(call.body.explain_limit, 10) };
   if (wanted.jobs + wanted.explains + waitMs + call.body.holding.length === 0) return nothingOffered;
   const ended = new AbortController();
-  const leave = waitMs > 0 ? takePlace(waiting, call.caller.id, () => ended.abort()) : () => {};
+  const leave = waitMs > 0 ? takePlace(memory.waiting, call.caller.id, () => ended.abort()) : () => {};
   const started = performance.now();
   let waited = false;
   try {
@@ -133,7 +140,10 @@ async function waitForOffer(
       const [found, cancelled, may] = await Promise.all([offer(services, report, wanted, mayClaim), cancels.take(), mayTake]);
       waited = true;
       if (!may) return nothingOffered;
-      const all = { ...found, cancelled };
+      const { leaseFloorMs } = memory;
+      const claims = call.body.claim && found.jobs.length > 0 && (await mayClaim());
+      const taken = claims ? await claimOffered(call, services, { report, jobs: found.jobs, leaseFloorMs }) : {};
+      const all = { ...found, ...taken, cancelled };
       return isEmpty(all) ? null : all;
     });
     if (offered === null && waitMs > 0) await call.recheck();

@@ -3,42 +3,16 @@ import { type Route, route } from '../http/route.js';
 import { claimJob } from './claim.js';
 import { heartbeat } from './heartbeat.js';
 import { type PollMemory, pollJobs } from './poll.js';
-import { pollAnswer, pollBody } from './poll-body.js';
+import { claimAnswer, pollAnswer, pollBody } from './poll-body.js';
 import { submitResult, submitUnread } from './result.js';
 import { resultBody } from './submission.js';
 
 const params = z.object({ id: z.string() });
 const text = z.string();
 
-const claimAnswer = z.object({
-  execution_id: text,
-  request_id: text,
-  operation: text,
-  database: text,
-  environment: text,
-  detail: text,
-  execution_token: text,
-  statement_timeout_secs: z.number().int(),
-  max_rows: z.number().int().nullable(),
-  lease_expires_at: text,
-  lease_secs: z.number().int(),
-  execution_plan: z.null(),
-  execution_plan_json: z.null(),
-  fence: z.number().int(),
-  unresolved_fences: z.array(z.number().int()),
-  unresolved_executions: z.array(z.object({ fence: z.number().int(), execution_id: text })),
-  marker: z.enum(['required', 'none']),
-  policy_revision: text,
-  approval_digest: text,
-  max_result_bytes: z.number().int(),
-  max_affected_rows: z.number().int().nullable(),
-  search_path: z.array(text).nullable(),
-  server_time: text,
-});
-
 /** The agent protocol (agent.md 3 to 6). `leaseFloorMs` is the shortest lease (AG-37). */
 export function agentRoutes(times: { leaseFloorMs: number }): Route[] {
-  const memory: PollMemory = { waiting: new Map(), asks: new Map(), told: new Map() };
+  const memory: PollMemory = { waiting: new Map(), asks: new Map(), told: new Map(), ...times };
   return [
     route({
       operationId: 'pollJobs',

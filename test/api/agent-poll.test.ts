@@ -184,6 +184,7 @@ describe('the jobs of a poll (AG-17 to AG-19)', () => {
         },
       ],
       ...{
+        claims: [],
         preflight_jobs: [],
         cancelled: [],
         schema_sync: [],

@@ -67,7 +67,7 @@ export async function claim(database: Database, id: string, leaseMs = 60_000): P
   const claiming: Move = { kind: 'claim', actor: { ...actorOf('agent-1'), type: 'agent' }, agent, facts, execution };
   const decide: Decide = (request, now) => ({
     ...judge(request, claiming, now),
-    claim: { answer: '{}', leaseSecs: Math.ceil(leaseMs / 1000), tokenId: randomUUID() },
+    claim: { answer: '{}', leaseSecs: Math.ceil(leaseMs / 1000), tokenId: randomUUID(), pollInstance: null },
   });
   await database.transaction((tx) => move(tx, id, decide, { pair: true }));
   return executionId;
