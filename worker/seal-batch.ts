@@ -18,7 +18,7 @@ import { headText, treeText } from '../domain/audit/signed-texts.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
 import { readStoredChain } from './stored-chain.js';
 
-const maxEvents = 500;
+export const maxEvents = 500;
 /** Bounds the memory of a batch. One event may have 200 KB. */
 const maxBytes = 4 * 1024 * 1024;
 
@@ -39,9 +39,9 @@ export type SealOutcome =
     };
 
 /** Seals the next batch in this transaction: chain, checkpoints, tree and head, or nothing (AU-14). */
-export async function sealBatch(tx: Transaction, readKeys: ReadAuditKeys): Promise<SealOutcome> {
+export async function sealBatch(tx: Transaction, readKeys: ReadAuditKeys, limit = maxEvents): Promise<SealOutcome> {
   if (!(await tryLockAudit(tx))) return { kind: 'busy' };
-  const [state, events, keys] = await Promise.all([readSealState(tx), listUnsealed(tx, maxEvents, maxBytes), readKeys(tx)]);
+  const [state, events, keys] = await Promise.all([readSealState(tx), listUnsealed(tx, limit, maxBytes), readKeys(tx)]);
   const chain = readStoredChain(state, keys);
   if ('broken' in chain) return { kind: 'stopped', reason: chain.broken };
   const { signer } = keys;
@@ -58,14 +58,14 @@ export async function sealBatch(tx: Transaction, readKeys: ReadAuditKeys): Promi
     kind: 'done',
     sealed: events.length,
     checkpoints: run.checkpoints,
-    isFull: isFull(events),
+    isFull: isFull(events, limit),
     checkpointInMs: checkpointDueInMs(run.end, now),
   };
 }
 
 /** Ended by a limit, as far as can be told: a character has at most three bytes. */
-const isFull = (events: readonly UnsealedEvent[]) =>
-  events.length === maxEvents || events.reduce((sum, { detail_raw }) => sum + (detail_raw?.length ?? 0), 0) > maxBytes / 6;
+const isFull = (events: readonly UnsealedEvent[], limit: number) =>
+  events.length === limit || events.reduce((sum, { detail_raw }) => sum + (detail_raw?.length ?? 0), 0) > maxBytes / 6;
 
 function grow(tree: Tree, sealed: SealedEvent[]): { tiles: TileRow[]; root: string } {
   const inOrder = sealed.sort((a, b) => a.seq - b.seq);

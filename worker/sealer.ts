@@ -3,7 +3,7 @@ import { hasUnsealed } from '../db/audit-seal.js';
 import type { Database } from '../db/client.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
 import type { Job } from './job.js';
-import { type SealOutcome, sealBatch } from './seal-batch.js';
+import { maxEvents, type SealOutcome, sealBatch } from './seal-batch.js';
 
 export interface SealerOptions {
   database: Database;
@@ -17,6 +17,7 @@ const lookEveryMs = 400;
 const shortestPauseMs = 20;
 /** The last checkpoint may be another process's, so the time of the next one is asked for now and then. */
 const checkpointLookMs = 60_000;
+const fewestEvents = 8;
 const stoppedLookMs = 10_000;
 
 /**
@@ -26,6 +27,7 @@ const stoppedLookMs = 10_000;
 export function createSealer({ database, keys, log }: SealerOptions): Job {
   let checkpointLookAt = 0;
   let stoppedFor: string | null = null;
+  let limit = maxEvents;
   const note = (outcome: SealOutcome) => {
     if (outcome.kind === 'busy') return;
     const reason = outcome.kind === 'stopped' ? outcome.reason : null;
@@ -38,7 +40,11 @@ export function createSealer({ database, keys, log }: SealerOptions): Job {
     async once() {
       const startedAt = performance.now();
       if (startedAt < checkpointLookAt && !(await hasUnsealed(database))) return lookEveryMs;
-      const outcome = await database.transaction((tx) => sealBatch(tx, keys));
+      const tried = limit;
+      // Stays halved after a failure: a database on a slow disk may have no time for a large batch.
+      limit = Math.max(fewestEvents, limit >> 1);
+      const outcome = await database.transaction((tx) => sealBatch(tx, keys, tried));
+      limit = Math.min(maxEvents, tried + Math.ceil(tried / 8));
       note(outcome);
       if (outcome.kind === 'busy') return lookEveryMs;
       if (outcome.kind === 'stopped') return stoppedLookMs;

@@ -63,12 +63,16 @@ export const numbered = (prefix: string, count: number) => Array.from({ length: 
 
 /**
  * The sealed events in order, after a check of the whole log by code of its own: places without gaps, every hash, every checkpoint, the head, the
- * tiles and the root of the tree.
+ * tiles and the root of the tree. `purged` are events that were read before a purge removed them.
  */
-export async function readChain({ database }: Pick<Sealing, 'database'>): Promise<SealedEvent[]> {
-  const events = await database.query<SealedEvent>(
+export async function readChain(
+  { database }: Pick<Sealing, 'database'>,
+  purged: readonly SealedEvent[] = [],
+): Promise<SealedEvent[]> {
+  const stored = await database.query<SealedEvent>(
     `select ${auditEventKeys.join(', ')} from audit_events where seq is not null order by seq`,
   );
+  const events = [...purged, ...stored];
   const publicKeys = new Map(
     (
       await database.query<{ id: string; key: string }>(

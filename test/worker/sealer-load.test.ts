@@ -81,3 +81,26 @@ describe('sealers in their workers (AU-13)', () => {
     expect(names).toHaveLength(written);
   });
 });
+
+describe('a database that has no time for a whole batch', () => {
+  it('gets smaller ones, until one fits', async () => {
+    await stop();
+    const { database } = sealing;
+    await writeEvents(database, numbered('slow', 600));
+    await sealing.tamper(
+      `create function audit_slow() returns trigger language plpgsql as $$ begin
+         if (select count(*) from new_rows) > 100 then raise exception 'too many' using errcode = 'query_canceled'; end if; return null;
+       end $$`,
+      `create trigger audit_slow after update on audit_events referencing new table as new_rows for each statement execute function audit_slow()`,
+    );
+    const job = createSealer({ database, keys: sealing.keys, log: pino({ level: 'silent' }) });
+    const sizes: number[] = [];
+    for (let turn = 0; turn < 40; turn += 1) {
+      await job.once().catch(() => {});
+      sizes.push((await database.query('select 1 from audit_events where seq is null')).length);
+    }
+    expect(sizes[2]).toBe(sizes[0]);
+    expect(sizes.at(-1)).toBe(0);
+    await readChain(sealing);
+  });
+});
