@@ -11,7 +11,6 @@ const NOT_AVAILABLE: readonly Path[] = [
   ['license'],
   ['tracing'],
   ['allow_private_networks'],
-  ['retention', 'audit_ttl_days'],
 ];
 
 /** Warns of each of them that the file sets and that has no effect in this version. */

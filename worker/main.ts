@@ -16,6 +16,7 @@ import type { ResultStore } from '../runtime/result-store.js';
 import { StartError } from '../runtime/start-error.js';
 import { stopSignals } from '../runtime/stop-signals.js';
 import { version } from '../runtime/version.js';
+import { createAuditPurge } from './audit-purge.js';
 import { countMoves } from './count-moves.js';
 import { createResultCleaner } from './expired-results.js';
 import { createExplainKeeper } from './explain-keeper.js';
@@ -134,6 +135,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createResultCleaner({ database, results, resultTtlDays: () => days().resultTtlDays }),
     createOrphanCleaner({ database, results, signal }),
     createPurge({ database, results, requestTtlDays: () => days().requestTtlDays }),
+    createAuditPurge({ database, keys: auditKeys, log, auditTtlDays: () => days().auditTtlDays }),
     createRateWindowCleaner({ database }),
     createExplainKeeper({ database }),
     createKeyKeeper({ database }),

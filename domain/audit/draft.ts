@@ -49,6 +49,7 @@ export const auditCategory = {
   'schema.snapshot_updated': 'agent',
   'schema.snapshot_failed': 'agent',
   'audit.exported': 'policy',
+  'audit.purge_checkpoint': 'policy',
   'config.synced': 'policy',
   'config.rejected': 'policy',
   'signing_key.created': 'policy',

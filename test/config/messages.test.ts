@@ -52,12 +52,11 @@ describe('messages', () => {
 
 describe('warnings', () => {
   it('name sections and keys whose feature this version lacks (CF-5)', () => {
-    const text = `${MINIMAL}[slack]\n[auth.oidc]\nissuer = "https://a.example.net"\nclient_id = "x"\n[retention]\naudit_ttl_days = 30\n[result_storage]\nbackend = "s3"\n[auth]\nmode = "token"`;
+    const text = `${MINIMAL}[slack]\n[auth.oidc]\nissuer = "https://a.example.net"\nclient_id = "x"\n[result_storage]\nbackend = "s3"\n[auth]\nmode = "token"`;
     expect(warningsOf(text)).toEqual([
       'mcp.default_environment: no database has the environment development',
       'slack: not available in this version',
       'auth.oidc: not available in this version',
-      'retention.audit_ttl_days: not available in this version',
       'auth.mode: has no effect',
     ]);
   });
