@@ -13,6 +13,7 @@ import { type Fault, fault } from './fault.js';
 import type { EvidenceTools } from './tools.js';
 
 const lifeMs = 300_000;
+const toleranceMs = 10_000;
 
 /** The text is the one whose digest was approved, as far as the document holds the text. */
 export function contentFault({ content, request }: Evidence, tools: EvidenceTools): Fault | null {
@@ -69,13 +70,13 @@ function isSigned(fields: TokenFields, { public_key: key }: EvidenceKey, tools: 
   );
 }
 
-/** A key signs from its creation until its overlap ends. */
+/** A key signs from its creation until its overlap ends, both by the clock of the database, which each statement reads anew. */
 function isInSpan(fields: TokenFields, { created_at: from, not_after: until }: EvidenceKey): boolean {
   const issued = readInstant(textOf(fields, 'issued_at'));
   const expires = readInstant(textOf(fields, 'expires_at'));
   const [first, last] = [readInstant(from), until === null ? null : readInstant(until)];
   if (issued === null || expires === null || first === null || (until !== null && last === null)) return false;
-  return expires === issued + lifeMs && issued >= first && (last === null || issued <= last);
+  return expires === issued + lifeMs && issued >= first - toleranceMs && (last === null || issued <= last + toleranceMs);
 }
 
 function expected({ request, content }: Evidence, attempt: Attempt, tools: EvidenceTools): [string, TokenValue][] {

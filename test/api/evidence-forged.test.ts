@@ -1,66 +1,28 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type SigningKey, signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { evidenceTools } from '../../crypto/evidence-tools.js';
 import { signCheckpoint } from '../../crypto/signed-note.js';
-import { readAnchor } from '../../domain/evidence/anchor.js';
 import { evidenceText } from '../../domain/evidence/document.js';
 import { verifyEvidence } from '../../domain/evidence/verify.js';
 import { compactJson } from '../../lib/json/read.js';
-import { runSvc } from '../cli/run-svc.js';
 import { type Loose, startTestApi, type TestApi } from '../support/api.js';
-import { sealAll } from '../support/audit-api.js';
-import { databaseToml, dbaTeamToml, passesToml, workflowToml } from '../support/toml.js';
-import { agentCalls, pollBody, scope } from './agent-calls.js';
-
-const toml = [
-  databaseToml('shop', ['staging', 'production']),
-  dbaTeamToml,
-  passesToml('staging'),
-  workflowToml({ environment: 'production', steps: [[{ group: 'dba-team', min: 2 }]] }),
-  '[[execution_policies]]\nmax_executions = 9\n',
-].join('');
+import { evidenceToml, makeEvidence } from '../support/evidence.js';
 
 let api: TestApi;
-let folder: string;
 let signer: SigningKey;
 /** A request that was approved by two and ran twice, another one like it, and one that passed by policy. */
 let document: string;
 let other: Loose;
 let passed: string;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-evidence-'));
-  api = await startTestApi({ toml });
-  const calls = await agentCalls(api);
-  const people = await api.createUsers({ ada: { groups: ['dba-team'] }, ben: { groups: ['dba-team'] } });
-  const agent = await calls.known(pollBody({ limit: 0 }, { scopes: [scope('shop', 'staging'), scope('shop', 'production')] }));
-  const ok = { success: true, outcome: 'committed', result: { rows_affected: 1 } };
-  const ran = async () => {
-    const id = await calls.created(calls.requester, { detail: 'select 7 as "a b"', reason: 'to \u202elook' });
-    await calls.act(people.ada, id, 'approve', { comment: 'fine' });
-    await calls.act(people.ben, id, 'approve', {});
-    for (const _ of [1, 2]) {
-      await calls.resume(id);
-      await agent.submit(await agent.run(id), ok);
-    }
-    return id;
-  };
-  const [first, second] = [await ran(), await ran()];
-  const third = await calls.dispatched();
-  await sealAll(api);
-  const ask = async (id: string) => (await api.call('GET', `/api/requests/${id}/evidence`, { token: api.tokens.admin })).text;
-  document = await ask(first);
-  other = JSON.parse(await ask(second)).evidence;
-  passed = await ask(third);
-  signer = (await api.services.auditKeys(api.services.database)).signer as SigningKey;
+  api = await startTestApi({ toml: evidenceToml });
+  const made = await makeEvidence(api);
+  signer = made.signer;
+  ({ document, passed } = made);
+  other = JSON.parse(made.other).evidence;
 });
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 const verify = (text: string, trustedKeys: string[] | null = null) =>
   verifyEvidence(text, { trustedKeys, anchor: null }, evidenceTools);
@@ -298,94 +260,4 @@ it('any byte changed outside the white space makes verification fail, or changes
     }),
     { numRuns: 3000 },
   );
-});
-
-describe('svc evidence', () => {
-  const file = (name: string, text: string) => {
-    writeFileSync(join(folder, name), text);
-    return join(folder, name);
-  };
-  const svc = (...words: string[]) => runSvc(['evidence', ...words], { directory: folder });
-
-  it('verifies a document without a server and tells its story (AU-85)', async () => {
-    const path = file('good.json', document);
-    const { code, stdout, stderr } = await svc('verify', path);
-    expect([code, stderr]).toEqual([0, 'the keys are the document’s own: give the gateway’s audit key with --key\n']);
-    for (const words of [
-      /^request \S+: execute_select on shop\/production by rita, executed$/m,
-      /rita asked: “to \\u\{?202e\}?look”/,
-      /ada agreed as group:dba-team \(step 1 of 1\): “fine”/,
-      /ben agreed as group:dba-team, the last approval/,
-      /agent agent-1 began attempt 2/,
-      /attempt 2 ended: committed/,
-      /^ {2}select 7 as "a b"$/m,
-    ])
-      expect(stdout).toMatch(words);
-    const trusted = await svc('verify', path, '--key', signer.publicKeyHex, '--json');
-    expect([trusted.code, JSON.parse(trusted.stdout).data]).toMatchObject([
-      0,
-      { valid: true, fault: null, keys: 'given', log: { origin: 'svc' } },
-    ]);
-  });
-
-  it('ends with 3 and the first thing that does not hold (AU-85)', async () => {
-    const path = file('bad.json', document.replace('"user":"ada"', '"user":"eve"'));
-    const { code, stdout, stderr } = await svc('verify', path);
-    expect([code, stdout, stderr]).toEqual([
-      3,
-      '',
-      'error: evidence verify: the document is not what was signed (signature_invalid)\n',
-    ]);
-    const told = await svc('verify', path, '--json');
-    expect([told.code, JSON.parse(told.stdout)]).toMatchObject([
-      3,
-      { ok: false, data: { valid: false, fault: { code: 'signature_invalid' } }, error: { code: 'integrity_violation' } },
-    ]);
-    expect((await svc('verify', file('good.json', document), '--key', '0'.repeat(64))).code).toBe(3);
-    expect((await svc('verify', file('none.json', ''))).code).toBe(3);
-    expect((await svc('verify', join(folder, 'missing.json'))).code).toBe(2);
-    expect((await svc('verify', file('good.json', document), '--key', 'x')).code).toBe(2);
-  });
-
-  it('fetches a document byte for byte and overwrites nothing (AU-85)', async () => {
-    const id = JSON.parse(document).evidence.request.id;
-    const options = { directory: folder, environment: { HOME: folder, SVC_SERVER_URL: api.url, SVC_TOKEN: api.tokens.admin } };
-    const got = await runSvc(['evidence', 'get', id, '--output', 'got.json'], options);
-    expect([got.code, got.stderr]).toEqual([0, 'check it with: svc evidence verify got.json\n']);
-    expect(faultOf(readFileSync(join(folder, 'got.json'), 'utf8'))).toBeNull();
-    expect((await runSvc(['evidence', 'get', id, '--output', 'got.json'], options)).code).toBe(2);
-    const bare = await runSvc(['evidence', 'get', id.slice(0, 8), '--without-text', '--output', 'bare.json'], options);
-    expect([bare.code, JSON.parse(readFileSync(join(folder, 'bare.json'), 'utf8')).evidence.content.detail]).toEqual([0, null]);
-    expect((await runSvc(['evidence', 'get', id], options)).code).toBe(2);
-  });
-
-  it('shows by a later checkpoint that the log was only continued (AU-86)', async () => {
-    const size = verify(document).log?.size as number;
-    const path = file('good.json', document);
-    const same = file('same.txt', JSON.parse(document).evidence.checkpoint);
-    expect((await svc('verify', path, '--checkpoint', same)).stdout).toContain(`agrees with the checkpoint of ${size} events`);
-    await api.createUser('nora');
-    await sealAll(api);
-    const get = async (query: string) =>
-      (await api.call('GET', `/api/audit/checkpoint${query}`, { token: api.tokens.admin })).text;
-    const later = await get(`?old=${size}`);
-    const shown = await svc('verify', path, '--checkpoint', file('later.txt', later), '--json');
-    expect([shown.code, JSON.parse(shown.stdout).data.kept.size > size]).toEqual([0, true]);
-    const alone = await svc('verify', path, '--checkpoint', file('alone.txt', await get('')));
-    expect([alone.code, alone.stderr]).toEqual([3, expect.stringContaining(`needs the proof from ${size} to`)]);
-    const root = new Uint8Array(32);
-    const wrong = [
-      later.replace(/\n[A-Za-z0-9+/]{43}=\n/, `\n${Buffer.from(root).toString('base64')}\n`),
-      `old ${size}\n\n${signCheckpoint({ origin: 'svc', size: size + 1, root }, signer)}`,
-      signCheckpoint({ origin: 'svc', size, root }, signer),
-      signCheckpoint({ origin: 'other', size, root }, signer),
-      signCheckpoint({ origin: 'svc', size, root }, signingKeyFromSeed(new Uint8Array(32))),
-    ];
-    for (const [at, text] of wrong.entries()) {
-      const { code, stderr } = await svc('verify', path, '--checkpoint', file(`wrong-${at}.txt`, text));
-      expect([code, stderr], text).toEqual([3, expect.stringContaining('anchor_mismatch')]);
-    }
-    expect([readAnchor(''), readAnchor('old x\n')]).toEqual([null, null]);
-    expect((await svc('verify', path, '--checkpoint', file('empty.txt', ''))).code).toBe(2);
-  });
 });

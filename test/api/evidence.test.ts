@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { evidenceTools } from '../../crypto/evidence-tools.js';
 import { verifyEvidence } from '../../domain/evidence/verify.js';
+import { bundleOf } from '../domain/migration/bundles.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { sealAll } from '../support/audit-api.js';
 import { databaseToml, dbaTeamToml, groupToml, passesToml, roleToml, workflowToml } from '../support/toml.js';
@@ -139,6 +140,14 @@ describe('evidence holds (AU-84) for a request that', () => {
     await holds(nobody, 'approved');
     await calls.endClock(nobody, 'approved', true);
     await holds(nobody, 'expired');
+  });
+
+  it('is a migration, with its text and without', async () => {
+    const detail = JSON.stringify(bundleOf([1]));
+    const id = await calls.dispatched(detail, { operation: 'migrate_up' });
+    await agent.submit(await agent.run(id), { success: true, outcome: 'committed', result: { applied: ['1'] } });
+    await holds(id, 'executed');
+    expect(check((await ask(id, api.tokens.admin, '?text=false')).text).fault).toBeNull();
   });
 
   it('was an emergency', async () => {
