@@ -42,7 +42,7 @@ export async function showEvidence(call: EvidenceCall, services: Services): Prom
     if (found === undefined) throw notFound('request');
     if (!maySee(call.caller, found.request) || !can(call.caller, 'audit.read', found.request)) throw forbidden();
     await requireUnchanged(services, id);
-    const events = await sealedEvents(call, services, id);
+    const events = await sealedEvents(call, services, id, found.now);
     const text = await signed(
       await evidenceBody({ caller: call.caller, withText: call.query.text }, services, found, events),
       id,
@@ -62,13 +62,14 @@ async function requireUnchanged({ database }: Services, id: string): Promise<voi
     throw conflict('content_changed', 'the stored request was changed outside the gateway', 'verify the audit log');
 }
 
-/** The events of the request once all of them have their place. */
-async function sealedEvents(call: EvidenceCall, { database }: Services, id: string): Promise<SealedEvent[]> {
+/** The events of the request once all of them have their place. `now` is the database's, as are their instants. */
+async function sealedEvents(call: EvidenceCall, { database }: Services, id: string, now: number): Promise<SealedEvent[]> {
   for (const since = performance.now(); ; await outsideDatabaseWork(() => sleep(lookEveryMs, call.signal))) {
     const events = await listRequestEvents(database, id);
-    const sealed = events.filter((event): event is SealedEvent => event.seq !== null && event.event_hash !== null);
-    if (sealed.length === events.length) return sealed;
-    if (performance.now() - since > sealedWithinMs || call.signal.aborted)
+    const oldest = events.find(({ seq, event_hash: hash }) => seq === null || hash === null);
+    if (oldest === undefined) return events as SealedEvent[];
+    const ageMs = now + performance.now() - since - Date.parse(oldest.created_at);
+    if (ageMs > sealedWithinMs || call.signal.aborted)
       throw refusal('request.conflict', 'events of this request are not sealed yet', 'a worker seals them');
   }
 }
