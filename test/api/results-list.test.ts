@@ -127,8 +127,13 @@ describe('GET /api/results', () => {
        select e.id, r.id, 'local', '', 0, '', true, clock_timestamp(), 30, clock_timestamp() + interval '1 day', r.requester, r.database, r.environment, '{}'
        from executions e join requests r on r.id = e.request_id where e.fence >= 100`,
     );
-    expect((await list('other', '?limit=5000')).body.results).toHaveLength(100);
-    expect((await list('other')).body.results).toHaveLength(50);
+    try {
+      expect((await list('other', '?limit=5000')).body.results).toHaveLength(100);
+      expect((await list('other')).body.results).toHaveLength(50);
+    } finally {
+      await calls.sql('delete from results where execution_id in (select id from executions where fence >= 100)');
+      await calls.sql('delete from executions where fence >= 100');
+    }
     expect((await list('blind')).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
   });
 });
