@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { sleep } from '../lib/sleep.js';
 import { againstFloor } from './against-floor.js';
 import { auditSealing } from './audit-sealing.js';
+import { auditVerify } from './audit-verify.js';
 import { classification } from './classification.js';
 import { closedLoop } from './closed-loop.js';
 import { codes } from './codes.js';
@@ -44,7 +45,12 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
 const withOwnAgents = new Set(['slots', 'rows']);
 
 /** Benches of code alone: they need no system. */
-const alone: Record<string, (options: BenchOptions) => Promise<Record<string, unknown>>> = { classification, codes, completion };
+const alone: Record<string, (options: BenchOptions) => Promise<Record<string, unknown>>> = {
+  classification,
+  codes,
+  completion,
+  'audit-verify': auditVerify,
+};
 
 /**
  * `node bench/run.mjs <name> [key=number ...]`: runs one bench on a system of its own and prints one JSON line. `quiet=0.7` first
