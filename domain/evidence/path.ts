@@ -1,4 +1,5 @@
 import { objectOf } from '../audit/checkpoint.js';
+import type { AuditType } from '../audit/draft.js';
 import type { SealedEvent } from '../audit/event.js';
 import type { Status } from '../request/types.js';
 import { type Fault, fault } from './fault.js';
@@ -16,8 +17,15 @@ interface Step {
   fence?: 'next' | 'same' | 'older';
 }
 
+/** The events of requests. A type of another name that is about a request must be added here. */
+type RequestEvent =
+  | Exclude<Extract<AuditType, `request.${string}` | `step.${string}` | `execution.${string}`>, 'request.blocked_by_review'>
+  | 'ddl.break_glass_bypass';
+
+const isRequestEvent = (type: string): type is RequestEvent => Object.hasOwn(steps, type);
+
 /** The moves of the state table (requests.md section 7) by the events that they leave. */
-const steps: Readonly<Record<string, readonly Step[]>> = {
+const steps: Readonly<Record<RequestEvent, readonly Step[]>> = {
   'request.created': [{ from: ['none'], to: 'pending' }],
   'request.auto_approved': [{ from: ['none'], to: 'passed' }],
   'request.break_glass': [{ from: ['none'], to: 'passed' }],
@@ -66,7 +74,7 @@ export function followPath(events: readonly SealedEvent[]): { status: string; fa
 }
 
 function move(at: At, event: SealedEvent): At | null {
-  const candidates = Object.hasOwn(steps, event.event_type) ? (steps[event.event_type] ?? []) : [];
+  const candidates = isRequestEvent(event.event_type) ? steps[event.event_type] : [];
   const fence = Number(objectOf(event.metadata_json).fence);
   const step = candidates.find((each) => each.from.includes(at.status) && fits(each, fence, at.fence));
   if (step === undefined) return null;

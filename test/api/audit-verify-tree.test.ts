@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { readCheckpoint } from '../../crypto/signed-note.js';
 import { treeText } from '../../domain/audit/signed-texts.js';
+import { purgeAuditEvents } from '../../worker/purge-audit-events.js';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { sealAll, tamper } from '../support/audit-api.js';
 
@@ -97,4 +98,23 @@ it('finds tiles that were changed, cut or removed, and a root that nobody signed
   await withChange(`update audit_head set tree_root = repeat('0', 64), tree_signature = '${own}'`, back, broken);
   await withChange(`update audit_head set tree_signature = repeat('0', 128)`, back, broken);
   expect(await verified()).toEqual(fine);
+});
+
+it('proves what was purged as before, and roots from before the purge (AU-80, AU-83)', async () => {
+  const { database, auditKeys } = api.services;
+  const last = kept.at(-1) as (typeof kept)[number];
+  const proofs = async () => [
+    (await get(`proof?seq=2&size=${last.size}`)).body,
+    (await get(`proof?from=3&to=${last.size}`)).body,
+  ];
+  const before = await proofs();
+  expect(await database.transaction((tx) => purgeAuditEvents(tx, auditKeys, 0))).toMatchObject({ kind: 'done' });
+  const [left] = await database.query<{ first: number }>('select min(seq) as first from audit_events');
+  expect(left?.first).toBeGreaterThan(300);
+  await sealAll(api);
+  expect(await proofs()).toEqual(before);
+  for (const each of kept) expect(await verified(anchor(each)), `${each.size}`).toEqual(fine);
+  expect((await verified(anchor({ ...last, size: last.size - 1 }))).reason).toBe('anchor_mismatch');
+  await tamper(api, 'update audit_tiles set hashes = set_byte(hashes, 5, get_byte(hashes, 5) # 1) where level = 1');
+  expect((await verified()).reason).toBe('tree_mismatch');
 });
