@@ -203,6 +203,7 @@ describe.skipIf(server === null)('the schema of a MySQL target', () => {
       await altering;
     });
     expect((await driver.snapshot(30_000, signal)).tables).toHaveLength(tables.length + 1);
+    await withMysql(database.adminUrl, (root) => root.query('drop table slow'));
     await eventually(
       async () =>
         (await states('innodb_trx t join information_schema.processlist p on p.id = t.trx_mysql_thread_id')).length === 0,

@@ -106,6 +106,7 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
   });
 
   it('AP-51: makes the marker table, only looks for --check, and says what is missing', async () => {
+    await withMysql(database.adminUrl, (root) => root.query('drop table if exists svc_execution_marker'));
     const { url, readUrl } = database;
     const ready = {
       markerReady: true,
