@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hasUnsealed } from '../../db/audit-seal.js';
 import type { Transaction } from '../../db/client.js';
 import { sealBatch } from '../../worker/seal-batch.js';
 import { openSealing, readChain, type Sealing } from '../support/sealing.js';
 
 let sealing: Sealing;
-beforeAll(async () => {
+beforeEach(async () => {
   sealing = await openSealing();
   await sealing.tamper(
     'alter table audit_events set (autovacuum_enabled = off)',
@@ -13,7 +13,7 @@ beforeAll(async () => {
      select gen_random_uuid(), 'config.synced', 'policy', 'success', 'system', 'system' from generate_series(1, 6000)`,
   );
 });
-afterAll(() => sealing.close());
+afterEach(() => sealing.close());
 
 /** Rows of events that PostgreSQL has read for `work`. */
 async function readBy(work: (tx: Transaction) => Promise<unknown>): Promise<number> {
