@@ -77,13 +77,14 @@ describe.skipIf(server === null)('connections to MySQL', () => {
 
   it('AP-56: marker rows older than retention_days are deleted at the start, with those of unfinished attempts', async () => {
     const gateway = await startFakeGateway();
-    const start = async () => {
+    const start = async (days: number) => {
       const polled = gateway.nextPoll((body) => body.limit !== 0);
-      const agent = startTestAgent({ gateway, url: database.url, tables: '[marker]\nretention_days = 30\n' });
+      const agent = startTestAgent({ gateway, url: database.url, tables: `[marker]\nretention_days = ${days}\n` });
       await polled;
       return agent;
     };
-    const first = await start();
+    // What it deletes at its start may still run in the server after its end.
+    const first = await start(3650);
     first.stop();
     await first.exit;
     const rows = [29, 31, 400].flatMap((days) =>
@@ -93,7 +94,7 @@ describe.skipIf(server === null)('connections to MySQL', () => {
     await withMysql(database.adminUrl, (root) =>
       root.query(`insert into svc_execution_marker (${columns}) values ${rows.join(', ')}`),
     );
-    const second = await start();
+    const second = await start(30);
     try {
       await expect.poll(() => second.lines.filter((line) => line.includes('old marker rows deleted'))).toHaveLength(1);
       expect(second.lines.join('\n')).toContain('"rows":4');
