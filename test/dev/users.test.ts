@@ -12,6 +12,7 @@ beforeAll(async () => {
   api = await startTestApi();
   mkdirSync(layout.state);
   copyFileSync(join(api.stateDir, 'admin-token'), join(layout.state, 'admin-token'));
+  await prepareUsers(layout, api.url);
 });
 afterAll(async () => {
   await api?.close();
@@ -22,7 +23,6 @@ const me = async (token: string) => (await api.call('GET', '/api/me', { token })
 
 describe('the users of the demo (DV-7, DV-8)', () => {
   it('are alice, who asks, and bob of dba-team, each with a token file and a configuration of svc', async () => {
-    await prepareUsers(layout, api.url);
     expect(await me(userToken(layout, 'alice'))).toMatchObject({ subject_id: 'alice', groups: [] });
     expect(await me(userToken(layout, 'bob'))).toMatchObject({ subject_id: 'bob', groups: ['dba-team'] });
     expect(statSync(join(layout.tokens, 'bob')).mode & 0o777).toBe(0o600);
