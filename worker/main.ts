@@ -139,7 +139,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createRateWindowCleaner({ database }),
     createExplainKeeper({ database }),
     createKeyKeeper({ database }),
-    createSealer({ database, keys: auditKeys, log }),
+    createSealer({ database, keys: auditKeys, origin: () => configuration.config().audit.origin, log }),
   ];
 }
 

@@ -32,6 +32,8 @@ export type SealOutcome =
       /** Stored events that got their place. */
       sealed: number;
       checkpoints: readonly SealedEvent[];
+      /** The new head; null if nothing was sealed. */
+      head: AuditHead | null;
       /** More events may be waiting. */
       isFull: boolean;
       /** Infinity while no event follows the last checkpoint. */
@@ -49,15 +51,17 @@ export async function sealBatch(tx: Transaction, readKeys: ReadAuditKeys, limit 
   const { now } = state;
   const sign = (text: string) => signer.sign(new TextEncoder().encode(text));
   const run = sealRun(chain.end, events, { hash: eventHash, newId: randomUUID, keyId: signer.keyId, sign, now });
+  let head: AuditHead | null = null;
   if (run.end.seq > chain.end.seq) {
     const { tiles, root } = grow(chain.tree, [...run.events, ...run.checkpoints]);
-    const head = signedHead(run.end, root, signer, now);
+    head = signedHead(run.end, root, signer, now);
     await writeSealedBatch(tx, { events: run.events, added: run.checkpoints, tiles, head });
   }
   return {
     kind: 'done',
     sealed: events.length,
     checkpoints: run.checkpoints,
+    head,
     isFull: isFull(events, limit),
     checkpointInMs: checkpointDueInMs(run.end, now),
   };

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import { hasUnsealed } from '../db/audit-seal.js';
+import { signCheckpoint } from '../crypto/signed-note.js';
+import { type AuditHead, hasUnsealed } from '../db/audit-seal.js';
 import type { Database } from '../db/client.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
 import type { Job } from './job.js';
@@ -8,6 +9,8 @@ import { maxEvents, type SealOutcome, sealBatch } from './seal-batch.js';
 export interface SealerOptions {
   database: Database;
   keys: ReadAuditKeys;
+  /** The name of the log in its notes (AU-81). */
+  origin: () => string;
   log: Logger;
 }
 
@@ -24,7 +27,7 @@ const stoppedLookMs = 10_000;
  * Seals audit events (AU-13). Any number of processes may run it: one of them seals at a time, and none waits. It costs one look at an index
  * that is empty, and a batch when there is something to seal.
  */
-export function createSealer({ database, keys, log }: SealerOptions): Job {
+export function createSealer({ database, keys, origin, log }: SealerOptions): Job {
   let checkpointLookAt = 0;
   let stoppedFor: string | null = null;
   let limit = maxEvents;
@@ -34,6 +37,12 @@ export function createSealer({ database, keys, log }: SealerOptions): Job {
     if (reason !== null && reason !== stoppedFor) log.error({ reason }, 'audit sealing stopped');
     if (reason === null && stoppedFor !== null) log.info({}, 'audit sealing goes on');
     stoppedFor = reason;
+  };
+  /** The tree as a signed note, which an operator can keep outside the database (AU-43, AU-81). */
+  const noteOf = async ({ seq: size, treeRoot }: AuditHead) => {
+    const { signer } = await keys(database);
+    const root = Uint8Array.from(Buffer.from(treeRoot, 'hex'));
+    return signer === null ? null : signCheckpoint({ origin: origin(), size, root }, signer);
   };
   return {
     name: 'sealer',
@@ -48,9 +57,11 @@ export function createSealer({ database, keys, log }: SealerOptions): Job {
       note(outcome);
       if (outcome.kind === 'busy') return lookEveryMs;
       if (outcome.kind === 'stopped') return stoppedLookMs;
-      for (const { seq, event_hash, metadata_json } of outcome.checkpoints) {
+      const { checkpoints, head } = outcome;
+      const signedNote = checkpoints.length > 0 && head !== null ? await noteOf(head) : null;
+      for (const { seq, event_hash, metadata_json } of checkpoints) {
         const { signature } = JSON.parse(metadata_json) as { signature: string };
-        log.info({ seq, event_hash, signature }, 'audit_checkpoint');
+        log.info({ seq, event_hash, signature, note: signedNote }, 'audit_checkpoint');
       }
       checkpointLookAt = performance.now() + Math.min(checkpointLookMs, outcome.checkpointInMs);
       return outcome.isFull ? Math.max(shortestPauseMs, performance.now() - startedAt) : lookEveryMs;

@@ -77,7 +77,7 @@ describe('svc server keys (ET-25, ET-26)', () => {
       [first],
     );
     expect(overlap?.secs).toBe(60);
-    await database.query(`update signing_keys set not_after = clock_timestamp() where status = 'retiring'`);
+    await database.query(`update signing_keys set not_after = clock_timestamp() - interval '1 ms' where status = 'retiring'`);
     expect((await listUsableKeys(database, purpose)).map(({ keyId }) => keyId)).toEqual([second]);
     await keeper.once();
     expect(await statuses()).toEqual(['current', 'retired']);

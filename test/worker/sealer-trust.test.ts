@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
+import { openCheckpoint } from '../../crypto/signed-note.js';
 import { readSharedGauges } from '../../db/gauges.js';
 import { insertSecretKey } from '../../db/secret-key.js';
 import { openAuditKeys } from '../../runtime/audit-keys.js';
@@ -20,7 +21,8 @@ beforeEach(async () => {
 afterEach(() => sealing.close());
 
 const log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) });
-const sealer = () => createSealer({ database: sealing.database, keys: sealing.keys, log });
+const origin = () => 'gateway.example';
+const sealer = () => createSealer({ database: sealing.database, keys: sealing.keys, origin, log });
 const unsealed = async () => (await sealing.database.query('select 1 from audit_events where seq is null')).length;
 const work = () => ({ database: sealing.database, purpose: 'audit' as const, secretKey });
 const messages = () => lines.map(({ msg, reason }) => [msg, ...(reason === undefined ? [] : [String(reason).split(':')[0]])]);
@@ -189,7 +191,7 @@ describe('the keys of the audit log (AU-40)', () => {
     expect(await sealing.sealOnce()).toMatchObject({ kind: 'stopped' });
     const { database } = sealing;
     const listed = await openAuditKeys({ database, secretKey, publicKeys: [stranger.publicKeyHex] });
-    await createSealer({ database, keys: listed, log }).once();
+    await createSealer({ database, keys: listed, origin, log }).once();
     expect(await unsealed()).toBe(0);
     await readChain(sealing);
   });
@@ -210,8 +212,8 @@ describe('the keys of the audit log (AU-40)', () => {
   });
 });
 
-describe('checkpoints in the log of the process (AU-43)', () => {
-  it('are one line each, with place, hash and signature', async () => {
+describe('checkpoints in the log of the process (AU-43, AU-81)', () => {
+  it('are one line each, with place, hash, signature and the note of the tree', async () => {
     await writeEvents(sealing.database, numbered('many', 250));
     await sealer().once();
     const checkpoints = (await readChain(sealing)).filter(({ event_type }) => event_type === 'audit.signed_checkpoint');
@@ -222,6 +224,11 @@ describe('checkpoints in the log of the process (AU-43)', () => {
         signature: JSON.parse(metadata_json).signature,
       })),
     );
+    const [head] = await sealing.database.query<{ seq: number; root: string; key: string }>(
+      'select h.seq, h.tree_root as root, k.public_key as key from audit_head h join signing_keys k using (key_id)',
+    );
+    const noted = openCheckpoint(String(lines[1]?.note), { name: 'gateway.example', publicKeyHex: head!.key });
+    expect([noted?.size, Buffer.from(noted!.root).toString('hex')]).toEqual([head!.seq, head!.root]);
   });
 
   it('come 60 minutes after the last one, when nothing is written any more (AU-41)', async () => {
@@ -248,7 +255,7 @@ describe('another secret key (HD-50)', () => {
     await rotateSecretKey(database, secretKey, next);
     expect(await sealing.sealOnce()).toMatchObject({ kind: 'stopped' });
     const keys = await openAuditKeys({ database, secretKey: next, publicKeys: [] });
-    await createSealer({ database, keys, log }).once();
+    await createSealer({ database, keys, origin, log }).once();
     expect(await unsealed()).toBe(0);
     const types = (await readChain(sealing)).map(({ event_type }) => event_type);
     expect(types.at(-1)).toBe('secret_key.changed');
