@@ -1,5 +1,5 @@
 import type { AgentReport, PollAnswers } from '../../db/agents.js';
-import type { Job } from '../../db/claimable-jobs.js';
+import { type Job, listJobs } from '../../db/claimable-jobs.js';
 import { GatewayError } from '../../domain/errors.js';
 import type { Services } from '../context.js';
 import { type Claimant, commitClaim } from './claim.js';
@@ -11,26 +11,57 @@ export interface Claimed {
   jobs: Job[];
 }
 
-/** Claims these jobs for the instance that polls, as far as its free slots go (AG-80). One transaction per claim; never throws. */
-export async function claimOffered(
+export interface Claiming {
+  report: AgentReport;
+  /** What was found, oldest dispatch first. */
+  jobs: readonly Job[];
+  /** At most so many are found when other agents took all of these. */
+  limit: number;
+  leaseFloorMs: number;
+}
+
+/** How often a poll looks again for jobs that no other agent took first. */
+const maxLooks = 5;
+
+/** Claims for the instance that polls as many jobs as it has free slots (AG-80). One transaction per claim. */
+export async function claimOffered(call: Claimant, services: Services, claiming: Claiming): Promise<Claimed> {
+  let claimed: Claimed = { claims: [], jobs: [] };
+  if (freeSlots(claiming.report) === 0) return claimed;
+  let { jobs } = claiming;
+  for (let looks = 1; jobs.length > 0; looks++) {
+    claimed = await claimSome(call, services, { ...claiming, jobs });
+    if (claimed.claims.length + claimed.jobs.length > 0 || looks === maxLooks) break;
+    jobs = await listJobs(services.database, claiming.report, claiming.limit);
+  }
+  return claimed;
+}
+
+const freeSlots = ({ maxConcurrent, inFlight }: AgentReport) => Math.max(0, maxConcurrent - inFlight);
+
+/** Takes the next job whenever one turns out to be taken by another agent. Never throws. */
+async function claimSome(
   call: Claimant,
   services: Services,
-  { report, jobs, leaseFloorMs }: { report: AgentReport; jobs: readonly Job[]; leaseFloorMs: number },
+  { report, jobs, leaseFloorMs }: Omit<Claiming, 'limit'>,
 ): Promise<Claimed> {
-  const free = Math.max(0, report.maxConcurrent - report.inFlight);
   const claimed: Claimed = { claims: [], jobs: [] };
-  await Promise.all(
-    jobs.slice(0, free).map(async (job) => {
+  const left = [...jobs];
+  const fillSlot = async () => {
+    for (let job = left.shift(); job !== undefined; job = left.shift()) {
       try {
-        const claiming = { requestId: job.id, claimId: null, pollInstance: report.instanceId, leaseFloorMs };
-        claimed.claims.push(await commitClaim(call, services, claiming));
+        const terms = { requestId: job.id, claimId: null, pollInstance: report.instanceId, leaseFloorMs };
+        claimed.claims.push(await commitClaim(call, services, terms));
+        return;
       } catch (error) {
-        if (error instanceof GatewayError) return;
+        if (error instanceof GatewayError && !error.code.startsWith('service.')) continue;
         services.log.warn({ error: String(error), request_id: job.id }, 'job not claimed by the poll');
         claimed.jobs.push(job);
+        // It may have been claimed all the same (AG-81), so its slot stays taken.
+        return;
       }
-    }),
-  );
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(freeSlots(report), jobs.length) }, fillSlot));
   return claimed;
 }
 

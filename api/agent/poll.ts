@@ -140,10 +140,9 @@ async function waitForOffer(
       const [found, cancelled, may] = await Promise.all([offer(services, report, wanted, mayClaim), cancels.take(), mayTake]);
       waited = true;
       if (!may) return nothingOffered;
-      const { leaseFloorMs } = memory;
+      const claiming = { ...memory, report, jobs: found.jobs, limit: wanted.jobs };
       const claims = call.body.claim && found.jobs.length > 0 && (await mayClaim());
-      const taken = claims ? await claimOffered(call, services, { report, jobs: found.jobs, leaseFloorMs }) : {};
-      const all = { ...found, ...taken, cancelled };
+      const all = { ...found, ...(claims ? await claimOffered(call, services, claiming) : {}), cancelled };
       return isEmpty(all) ? null : all;
     });
     if (offered === null && waitMs > 0) await call.recheck();

@@ -135,7 +135,9 @@ describe('a claim whose answer was lost (AG-81)', () => {
     await agent.submit(ended!.execution_id as string, { success: true, outcome: 'committed', fence: ended!.fence });
     expect(await claimsOf(agent)).toEqual([late]);
     expect(await claimsOf(agent, {}, { scopes: [scope('ledger', 'staging')] })).toEqual([]);
-    await calls.sql(`update executions set lease_expires_at = clock_timestamp() where id = $1`, [late!.execution_id]);
+    await calls.sql(`update executions set lease_expires_at = clock_timestamp() - interval '1 ms' where id = $1`, [
+      late!.execution_id,
+    ]);
     expect(await claimsOf(agent)).toEqual([]);
   });
 

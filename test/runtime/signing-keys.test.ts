@@ -67,7 +67,7 @@ describe('svc server keys (ET-25, ET-26)', () => {
     const keeper = createKeyKeeper({ database });
     await keeper.once();
     expect(await statuses()).toEqual(['next', 'current']);
-    await database.query(`update signing_keys set activate_at = clock_timestamp() where status = 'next'`);
+    await database.query(`update signing_keys set activate_at = clock_timestamp() - interval '1 ms' where status = 'next'`);
     await keeper.once();
     expect(await statuses()).toEqual(['current', 'retiring']);
     const second = await currentId();
