@@ -30,6 +30,8 @@ export interface RouteTimes extends RequestTimes {
   resultWaitMs: number;
   /** The shortest lease (AG-37). */
   leaseFloorMs: number;
+  /** How long a poll claims what it finds (AG-80). */
+  claimWithinMs: number;
 }
 
 export const defaultTimes: RouteTimes = {
@@ -37,6 +39,7 @@ export const defaultTimes: RouteTimes = {
   cancelWaitMs: 20_000,
   resultWaitMs: 300_000,
   leaseFloorMs: 60_000,
+  claimWithinMs: 250,
 };
 
 /** The document, the router and the tests all read this one list. */

@@ -28,6 +28,11 @@ export interface PollMemory {
   told: ToldCancels;
   /** The shortest lease (AG-37). */
   leaseFloorMs: number;
+  /**
+   * An agent that froze or lost its network leaves a poll that waits on: a claim for it would be lost with its lease. So a poll that has waited
+   * longer offers, and the agent claims (AG-80). Agents with work to do poll again at once.
+   */
+  claimWithinMs: number;
 }
 
 const maxWaitingPolls = 4;
@@ -141,7 +146,8 @@ async function waitForOffer(
       waited = true;
       if (!may) return nothingOffered;
       const claiming = { ...memory, report, jobs: found.jobs, limit: wanted.jobs };
-      const claims = call.body.claim && found.jobs.length > 0 && (await mayClaim());
+      const isThere = performance.now() - started < memory.claimWithinMs;
+      const claims = call.body.claim && isThere && found.jobs.length > 0 && (await mayClaim());
       const all = { ...found, ...(claims ? await claimOffered(call, services, claiming) : {}), cancelled };
       return isEmpty(all) ? null : all;
     });

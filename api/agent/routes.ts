@@ -11,7 +11,7 @@ const params = z.object({ id: z.string() });
 const text = z.string();
 
 /** The agent protocol (agent.md 3 to 6). `leaseFloorMs` is the shortest lease (AG-37). */
-export function agentRoutes(times: { leaseFloorMs: number }): Route[] {
+export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number }): Route[] {
   const memory: PollMemory = { waiting: new Map(), asks: new Map(), told: new Map(), ...times };
   return [
     route({

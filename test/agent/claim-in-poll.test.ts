@@ -14,8 +14,8 @@ afterAll(async () => {
 });
 
 it('the agent runs what its poll claimed, without a claim of its own; it names the feature (AG-80, AG-83)', async () => {
-  const agent = bench.start({ token: await bench.agentToken(), gateway: proxy });
   const id = await bench.create('select 1');
+  const agent = bench.start({ token: await bench.agentToken(), gateway: proxy });
   expect(await bench.ended(id)).toBe('executed');
   expect(proxy.paths.filter((path) => path.endsWith('/claim'))).toEqual([]);
   const agents = await bench.api.call('GET', '/api/agents', { token: bench.api.tokens.admin });
@@ -32,8 +32,8 @@ it('a write whose claim was lost with the answer to the poll runs once, in its f
     lost += 1;
     throw new Error('the connection breaks');
   };
-  const agent = bench.start({ token: await bench.agentToken(), gateway: proxy });
   const id = await bench.create(`insert into entries values ('lost')`);
+  const agent = bench.start({ token: await bench.agentToken(), gateway: proxy });
   expect(await bench.ended(id)).toBe('executed');
   expect([lost, await bench.words(), (await bench.newestRun(id)).fence]).toEqual([1, ['lost'], 1]);
   proxy.onAnswer = null;
@@ -41,7 +41,7 @@ it('a write whose claim was lost with the answer to the poll runs once, in its f
   expect(await agent.exit).toBe(0);
 });
 
-it('an agent that stops runs what its last waiting poll claimed (AG-81, AP-17)', async () => {
+it('an agent that stops runs what its last poll claimed (AG-81, AP-17)', async () => {
   let stop = () => {};
   proxy.onAnswer = (path, body) => {
     if (path === '/api/agent/poll' && (body.claims as unknown[]).length > 0) {
@@ -52,9 +52,9 @@ it('an agent that stops runs what its last waiting poll claimed (AG-81, AP-17)',
     return body;
   };
   for (let round = 0; round < 5; round++) {
+    const id = await bench.create(`select ${round}`);
     const agent = bench.start({ token: await bench.agentToken(), gateway: proxy });
     stop = agent.stop;
-    const id = await bench.create(`select ${round}`);
     expect(await bench.ended(id)).toBe('executed');
     expect(await agent.exit).toBe(0);
   }

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { sleep } from '../../lib/sleep.js';
 import type { TestApi } from '../support/api.js';
 import { eventually } from '../support/processes.js';
-import { type Agent, type AgentCalls, type Body, pollBody, scope, startAgentApi } from './agent-calls.js';
+import { type Agent, type AgentCalls, type Body, idsOf, pollBody, scope, startAgentApi } from './agent-calls.js';
 
+/** Longer than a busy machine takes to look. */
+const claimWithinMs = 3000;
 let api: TestApi;
 let calls: AgentCalls;
 beforeAll(async () => {
-  ({ api, calls } = await startAgentApi());
+  ({ api, calls } = await startAgentApi({ times: { claimWithinMs } }));
 });
 afterAll(() => api?.close());
 beforeEach(() => calls.clear());
@@ -41,11 +44,15 @@ describe('a poll with `claim` (AG-80)', () => {
     expect(await calls.events(id, 'execution.started')).toHaveLength(1);
   });
 
-  it('that waits claims what is dispatched meanwhile', async () => {
+  it('that has waited for a while only offers: its agent may be gone', async () => {
     const agent = await calls.newAgent();
-    const waiting = claimsOf(agent, { wait_ms: 30_000 });
+    const poll = agent.poll(claiming({ wait_ms: 30_000 }));
+    await eventually(async () => (await waiting()) === 1);
+    await sleep(claimWithinMs);
     const id = await calls.dispatched();
-    expect(requestsOf(await waiting)).toEqual([id]);
+    const { body } = await poll;
+    expect([body.claims, idsOf({ body } as never)]).toEqual([[], [id]]);
+    expect(await calls.statusOf(id)).toBe('dispatched');
   });
 
   it('claims as many as there are free slots, and no more than its limit', async () => {
@@ -61,7 +68,11 @@ describe('a poll with `claim` (AG-80)', () => {
   it('and one of another agent never get the same job', async () => {
     const agents = await Promise.all(Array.from({ length: 4 }, () => calls.newAgent()));
     const ids = await Promise.all(Array.from({ length: 8 }, () => calls.dispatched()));
-    const all = (await Promise.all(agents.map((agent) => claimsOf(agent)))).flat();
+    const all: Body[] = [];
+    await eventually(async () => {
+      all.push(...(await Promise.all(agents.map((agent) => claimsOf(agent, { holding: executionsOf(all) })))).flat());
+      return all.length >= ids.length;
+    });
     expect(requestsOf(all)).toEqual(ids.sort());
   });
 
