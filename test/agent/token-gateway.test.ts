@@ -35,6 +35,12 @@ async function startAgent(): Promise<void> {
   expect(await bench.ended(await bench.create('select 1'))).toBe('executed');
 }
 
+/** A poll that begins after an attempt has ended brings it no more. */
+async function nextPoll(): Promise<void> {
+  const { length: before } = proxy.paths;
+  await eventually(() => proxy.paths.slice(before).includes('/api/agent/poll'), 60_000);
+}
+
 const insert = (word: string) => `insert into entries values ('${word}')`;
 const wrongKey = signingKeyFromSeed(new Uint8Array(32).fill(66));
 const changedToken = (claim: ClaimBody, over: Record<string, unknown>) => ({
@@ -192,9 +198,7 @@ describe('a resumed attempt whose claim answer was changed (ET-41, AG-59)', () =
       const unanswered = () => proxy.claims.filter((claim) => claim.request_id === id);
       await eventually(() => unanswered().length >= 4, 60_000);
       await bench.calls.fireClock(id, 'lease');
-      // A poll that begins now brings the first attempt no more.
-      const { length: before } = proxy.paths;
-      await eventually(() => proxy.paths.slice(before).includes('/api/agent/poll'));
+      await nextPoll();
       proxy.onClaim = change;
       expect((await bench.resume(id)).status).toBe(200);
       expect(await bench.ended(id)).toBe('execution_lost');
@@ -276,8 +280,9 @@ describe('a claim answer that was used before (ET-39, ET-I7)', () => {
     expect(await bench.words()).toEqual(['once']);
 
     // And the attempt that a person asked for still can be made.
-    proxy.onClaim = null;
     await bench.calls.fireClock(id, 'lease');
+    await nextPoll();
+    proxy.onClaim = null;
     expect((await bench.resume(id)).status).toBe(200);
     expect(await bench.ended(id)).toBe('executed');
     expect(await bench.words()).toEqual(['once', 'once']);
