@@ -75,7 +75,6 @@ function bodyOf(
         'marker_executions',
         'max_affected_rows',
         'cancel_in_poll',
-        'claim_in_poll',
         ...(config.snapshotSync.enabled ? ['schema_sync'] : []),
       ],
     },
@@ -90,7 +89,6 @@ function bodyOf(
     limit: Math.min(request.limit, 20),
     explain_limit: Math.min(request.explainLimit, 10),
     wait_ms: request.waitMs,
-    claim: true,
     holding: jobs.held(),
   };
 }
