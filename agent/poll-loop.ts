@@ -75,12 +75,10 @@ export class PollLoop {
     const { answer } = result;
     onSnapshotsAsked(answer.schema_sync);
     jobs.cancel(answer.cancelled);
-    // Even with a clock that is off: each ends with an outcome, or the gateway would count it as lost.
-    const runs = answer.claims.map((claim) => jobs.run(claim, answer.agent_id));
     this.#takesJobs = mayTakeJobs(answer, log);
     setHealthy(this.#takesJobs);
     if (!this.#takesJobs) return config.pollIntervalMs;
-    const claims = [...runs, ...(await this.#start(answer, offer))];
+    const claims = await this.#start(answer, offer);
     if (claims.includes('refused')) return config.pollIntervalMs;
     // A draining server answers immediately with nothing; without a pause this would be a busy loop.
     const brought = claims.length + answer.preflight_jobs.length + answer.cancelled.length;
@@ -109,7 +107,7 @@ export class PollLoop {
 
   #start(answer: PollAnswer, offer: Offer): Promise<('claimed' | 'refused')[]> {
     const { jobs, explains } = this.#parts;
-    const offered = answer.jobs.slice(0, Math.max(0, offer.jobs - answer.claims.length));
+    const offered = answer.jobs.slice(0, offer.jobs);
     const explained = startExplains(answer, offer.explains, explains);
     return Promise.all([...offered.map((job) => jobs.start(job, answer.agent_id)), ...explained]);
   }
@@ -122,7 +120,7 @@ export class PollLoop {
 function startExplains(answer: PollAnswer, limit: number, explains: ExplainJobs): Promise<'claimed' | 'refused'>[] {
   const preflights = answer.preflight_jobs.slice(0, limit);
   for (const job of preflights) explains.startPreflight(job, answer);
-  const starting = new Set([...answer.jobs.map(({ id }) => id), ...answer.claims.map(({ request_id: id }) => id)]);
+  const starting = new Set(answer.jobs.map(({ id }) => id));
   const waiting = answer.dry_run_jobs.filter((job) => !starting.has(job.request_id));
   return waiting.slice(0, limit - preflights.length).map((job) => explains.startDryRun(job, answer.agent_id));
 }

@@ -47,16 +47,18 @@ const cancelledOnes = `array(select e.id from executions e join requests r on r.
   where e.id = any($16::uuid[]) and e.agent_id = $1 and e.status = 'running' and r.cancel_requested_at is not null)`;
 
 /** The answers to claims by polls of instance $6 that it does not hold, oldest first (AG-81). */
-const unheldClaims = `coalesce((
+const unheldClaims = `case when $17 then coalesce((
   select jsonb_agg(jsonb_build_object('database', r.database, 'environment', r.environment, 'answer', e.claim_answer) order by e.created_at, e.id)
   from executions e join requests r on r.id = e.request_id
-  where e.status = 'running' and e.lease_expires_at > clock_timestamp() and e.agent_id = $1 and e.poll_instance = $6 and e.id <> all($16::uuid[])), '[]')`;
+  where e.status = 'running' and e.lease_expires_at > clock_timestamp() and e.agent_id = $1 and e.poll_instance = $6 and e.id <> all($16::uuid[])), '[]') else '[]' end`;
 
 /** What a poll says besides its report. */
 export interface PollQuestions {
   wanted: readonly (Pair & { maxAgeSecs: number })[];
   /** Executions that the instance runs. */
   holding: readonly string[];
+  /** Whether it claims with its polls. */
+  claims: boolean;
 }
 
 export interface PollAnswers {
@@ -72,7 +74,7 @@ export interface PollAnswers {
 export async function updateAgent(
   db: Queryable,
   report: AgentReport,
-  { wanted, holding }: PollQuestions,
+  { wanted, holding, claims }: PollQuestions,
 ): Promise<PollAnswers | null> {
   const [row] = await db.query<PollAnswers>(
     `with lazily as materialized (select set_config('synchronous_commit', 'off', true))
@@ -88,6 +90,7 @@ export async function updateAgent(
       wanted.map(({ environment }) => environment),
       wanted.map(({ maxAgeSecs }) => maxAgeSecs),
       holding,
+      claims,
     ],
   );
   return row ?? null;

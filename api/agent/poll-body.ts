@@ -36,7 +36,10 @@ export const pollBody = z
     limit: count.default(10),
     explain_limit: count.default(10),
     wait_ms: count.default(0),
-    claim: z.boolean().default(false).meta({ description: 'claim what would be offered; needs `instance_id`' }),
+    claim: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'claim what is found at once, instead of offering it; needs `instance_id`' }),
     holding: z.array(z.guid()).max(1000).default([]).meta({ description: 'executions that this instance runs' }),
     status: z
       .object({

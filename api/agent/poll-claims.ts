@@ -11,9 +11,10 @@ export interface Claimed {
   jobs: Job[];
 }
 
-export interface Claiming {
+/** What a poll has found, and who asks for it. */
+export interface Found {
   report: AgentReport;
-  /** What was found, oldest dispatch first. */
+  /** Oldest dispatch first. */
   jobs: readonly Job[];
   /** At most so many are found when other agents took all of these. */
   limit: number;
@@ -24,14 +25,14 @@ export interface Claiming {
 const maxLooks = 5;
 
 /** Claims for the instance that polls as many jobs as it has free slots (AG-80). One transaction per claim. */
-export async function claimOffered(call: Claimant, services: Services, claiming: Claiming): Promise<Claimed> {
+export async function claimOffered(call: Claimant, services: Services, found: Found): Promise<Claimed> {
   let claimed: Claimed = { claims: [], jobs: [] };
-  if (freeSlots(claiming.report) === 0) return claimed;
-  let { jobs } = claiming;
+  if (freeSlots(found.report) === 0) return claimed;
+  let { jobs } = found;
   for (let looks = 1; jobs.length > 0; looks++) {
-    claimed = await claimSome(call, services, { ...claiming, jobs });
+    claimed = await claimSome(call, services, { ...found, jobs });
     if (claimed.claims.length + claimed.jobs.length > 0 || looks === maxLooks) break;
-    jobs = await listJobs(services.database, claiming.report, claiming.limit);
+    jobs = await listJobs(services.database, found.report, found.limit);
   }
   return claimed;
 }
@@ -42,7 +43,7 @@ const freeSlots = ({ maxConcurrent, inFlight }: AgentReport) => Math.max(0, maxC
 async function claimSome(
   call: Claimant,
   services: Services,
-  { report, jobs, leaseFloorMs }: Omit<Claiming, 'limit'>,
+  { report, jobs, leaseFloorMs }: Omit<Found, 'limit'>,
 ): Promise<Claimed> {
   const claimed: Claimed = { claims: [], jobs: [] };
   const left = [...jobs];

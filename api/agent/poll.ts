@@ -58,7 +58,7 @@ async function answerPoll(call: PollCall, services: Services, memory: PollMemory
   const none = upgradeRequired || services.lifecycle.draining || report.draining;
   const schemas = none ? [] : takeAsks(memory.asks, known.stale, performance.now());
   // Also to an agent or a server that drains: nobody else can end these.
-  const lost = call.body.claim && !upgradeRequired ? lostClaims(known, report) : [];
+  const lost = upgradeRequired ? [] : lostClaims(known, report);
   // An agent that must send a schema, or that lost a claim, gets its answer immediately.
   const waitMs = schemas.length + lost.length > 0 ? 0 : Math.min(call.body.wait_ms, 30_000);
   const loaded = { ...report, inFlight: report.inFlight + lost.length };
@@ -98,7 +98,7 @@ function agentReport(call: PollCall, scopes: AgentReport['scopes']): AgentReport
 }
 
 async function record(call: PollCall, services: Services, report: AgentReport): Promise<PollAnswers> {
-  const questions = { wanted: wantedSchemas(call.generation, report), holding: call.body.holding };
+  const questions = { wanted: wantedSchemas(call.generation, report), holding: call.body.holding, claims: call.body.claim };
   const known = await updateAgent(services.database, report, questions);
   if (known !== null) return known;
   const current = (await services.signingKeys.publicKeys()).find(({ status }) => status === 'current');
