@@ -1,34 +1,15 @@
-import { type AuditEvent, auditEventKeys } from '../domain/audit/event.js';
+import { type AuditEvent, auditEventKeys, exactFilters } from '../domain/audit/event.js';
 import type { EffectiveRole } from '../domain/caller.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
 
-export interface AuditFilters {
-  actor_id?: string | undefined;
-  event_type?: string | undefined;
-  event_category?: string | undefined;
-  outcome?: string | undefined;
-  database?: string | undefined;
-  environment?: string | undefined;
-  operation?: string | undefined;
-  request_id?: string | undefined;
+export interface AuditFilters extends Partial<Record<keyof typeof exactFilters, string | undefined>> {
   /** UTC text with six fraction digits, like `created_at`. Both ends are inclusive. */
   since?: string | undefined;
   until?: string | undefined;
 }
 
 const columns = auditEventKeys.join(', ');
-
-const exact = {
-  actor_id: 'actor_id',
-  event_type: 'event_type',
-  event_category: 'event_category',
-  outcome: 'outcome',
-  database: 'database_name',
-  environment: 'environment',
-  operation: 'operation',
-  request_id: 'request_id::text',
-} as const;
 
 /** One page of the events that these roles open, and their total. Newest first, unsealed events before sealed ones (AU-60, AU-61). */
 export async function searchAuditEvents(
@@ -55,9 +36,10 @@ export function visible(roles: readonly EffectiveRole[], filters: AuditFilters, 
 }
 
 function filterConditions(filters: AuditFilters, add: Parameters['add']): string[] {
-  const conditions = Object.entries(exact).flatMap(([key, column]) => {
-    const value = filters[key as keyof typeof exact];
-    return value === undefined ? [] : [`${column} = ${add(value)}`];
+  const conditions = Object.entries(exactFilters).flatMap(([name, column]) => {
+    const value = filters[name as keyof typeof exactFilters];
+    // As text: a value that is no UUID matches nothing.
+    return value === undefined ? [] : [`${column}${column === 'request_id' ? '::text' : ''} = ${add(value)}`];
   });
   // Stored instants are texts of one form, so they compare as texts.
   if (filters.since !== undefined) conditions.push(`created_at >= ${add(filters.since)}`);

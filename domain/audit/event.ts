@@ -63,3 +63,15 @@ export interface SealedEvent extends AuditEvent {
   event_hash: string;
   seq: number;
 }
+
+/** Filters of search and export, with the key of the event that must have exactly the filter's value (AU-60). */
+export const exactFilters = {
+  actor_id: 'actor_id',
+  event_type: 'event_type',
+  event_category: 'event_category',
+  outcome: 'outcome',
+  database: 'database_name',
+  environment: 'environment',
+  operation: 'operation',
+  request_id: 'request_id',
+} as const satisfies Readonly<Record<string, keyof AuditEvent>>;

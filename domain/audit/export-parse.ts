@@ -1,24 +1,12 @@
-import { type AuditEvent, auditEventKeys, hashedKeys, type SealedEvent } from './event.js';
+import { type AuditEvent, auditEventKeys, exactFilters, hashedKeys, type SealedEvent } from './event.js';
 import { cellReadings, type ExportFormat, exportForms, type Manifest } from './export-format.js';
-
-/** What the export was asked for (AU-60), by the key of the event that each value is compared with. */
-const exactFilters: Readonly<Record<string, keyof AuditEvent>> = {
-  actor_id: 'actor_id',
-  event_type: 'event_type',
-  event_category: 'event_category',
-  outcome: 'outcome',
-  database: 'database_name',
-  environment: 'environment',
-  operation: 'operation',
-  request_id: 'request_id',
-};
 
 /** Whether an export with these filters may have the event. */
 export function passesFilters(event: AuditEvent, filters: Manifest['filters']): boolean {
   return Object.entries(filters).every(([name, value]) => {
     if (name === 'since') return event.created_at >= value;
     if (name === 'until') return event.created_at <= value;
-    const key = Object.hasOwn(exactFilters, name) ? exactFilters[name] : undefined;
+    const key = Object.hasOwn(exactFilters, name) ? exactFilters[name as keyof typeof exactFilters] : undefined;
     return key !== undefined && event[key] === value;
   });
 }
