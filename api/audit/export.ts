@@ -25,12 +25,16 @@ export interface ExportCall {
 const atOnce = 4;
 let running = 0;
 
-/** Streams the sealed events, oldest first, and a signed manifest (AU-62). */
-export async function exportLog(services: Services, call: ExportCall): Promise<Reply> {
+function requirePlace(): void {
   if (running >= atOnce)
     throw refusal('service.unavailable', `${atOnce} exports run already`, 'try again when one of them has ended');
+}
+
+/** Streams the sealed events, oldest first, and a signed manifest (AU-62). */
+export async function exportLog(services: Services, call: ExportCall): Promise<Reply> {
   const { signer } = await services.auditKeys(services.database);
   if (signer === null) throw refusal('service.unavailable', 'the audit key does not open under the secret key');
+  requirePlace();
   const contentType = exportForms[call.format].contentType;
   return stream(
     contentType,
@@ -50,6 +54,8 @@ async function* exported(services: Services, call: ExportCall, signer: SigningKe
   const form = exportForms[call.format];
   const filters = Object.fromEntries(Object.entries(call.filters).filter(([, value]) => value !== undefined));
   const sent: Sent = { first: null, last: null, count: 0 };
+  // Again: others who asked at the same moment may have begun. A place is taken only here, where the end is certain to give it back.
+  requirePlace();
   running += 1;
   try {
     const span = await readExportSpan(database);

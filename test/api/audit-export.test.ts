@@ -259,6 +259,20 @@ describe('a long export', () => {
     await vi.waitFor(async () => expect((await get('?database=lab')).status).toBe(200));
   });
 
+  it('runs four times at most when many ask at the same moment (AU-62)', async () => {
+    const headers = { authorization: `Bearer ${api.tokens.admin}` };
+    const gone = new AbortController();
+    const begins = async () => {
+      const answer = await fetch(`${api.url}/api/audit/export?operation=bulk`, { headers, signal: gone.signal });
+      return answer.status === 200 && !(await answer.body!.getReader().read()).done;
+    };
+    // One that finds no place after its status was sent is broken off.
+    const began = await Promise.all(Array.from({ length: 12 }, () => begins().catch(() => false)));
+    gone.abort();
+    expect(began.filter(Boolean)).toHaveLength(4);
+    await vi.waitFor(async () => expect((await get('?database=lab')).status).toBe(200));
+  });
+
   it('breaks off without a manifest when the database goes away in between, and the log says so', async () => {
     const { database } = api.services;
     const original = database.query;
