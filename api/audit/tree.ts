@@ -1,4 +1,4 @@
-import { HASH_BYTES, hashesAt, TILE_WIDTH } from '../../crypto/merkle.js';
+import { emptyTree, HASH_BYTES, hashesAt, TILE_WIDTH, treeRoot } from '../../crypto/merkle.js';
 import { signCheckpoint } from '../../crypto/signed-note.js';
 import { consistencyRuns, inclusionRuns, type Run, readProof, tilesOf } from '../../crypto/tree-proof.js';
 import { findTreeHead, readTiles } from '../../db/audit-tree.js';
@@ -18,7 +18,7 @@ export interface SignedTree {
  */
 export async function signedTree(db: Queryable, { auditKeys }: Pick<Services, 'auditKeys'>): Promise<SignedTree> {
   const [head, keys] = [await findTreeHead(db), await auditKeys(db)];
-  if (head === null) return { size: 0, root: new Uint8Array(0) };
+  if (head === null) return { size: 0, root: treeRoot(emptyTree) };
   if (!keys.isSigned(head.keyId, treeText(head), head.treeSignature))
     throw refusal('service.unavailable', 'the audit log cannot be proven', 'verify it');
   return { size: head.seq, root: Uint8Array.from(Buffer.from(head.treeRoot, 'hex')) };
@@ -32,7 +32,6 @@ export async function signedNote(
 ): Promise<string> {
   const { signer } = await services.auditKeys(db);
   if (signer === null) throw refusal('service.unavailable', 'the current audit key cannot be opened');
-  if (tree.size === 0) throw refusal('service.unavailable', 'no audit event is sealed yet');
   return signCheckpoint({ origin: services.config().audit.origin, ...tree }, signer);
 }
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { leafHash } from '../../crypto/merkle.js';
 import { openCheckpoint } from '../../crypto/signed-note.js';
@@ -8,12 +9,14 @@ import { sealAll } from '../support/audit-api.js';
 let api: TestApi;
 let hashes: Uint8Array[];
 let publicKeyHex: string;
+let beforeSealing: Answer;
 const bytes = (base64: string) => Uint8Array.from(Buffer.from(base64, 'base64'));
 const get = (path: string, token = api.tokens.admin) => api.call('GET', `/api/audit/${path}`, { token });
 const refusal = ({ status, body }: Answer) => `${status} ${body.code} ${body.error}`;
 
 beforeAll(async () => {
   api = await startTestApi({ toml: `[audit]\norigin = "shop.example.net/audit"\n${shopToml}` });
+  beforeSealing = await get('checkpoint');
   await api.services.database.query(
     `insert into audit_events (id, event_type, event_category, event_version, outcome, actor_id, actor_type, metadata_json, created_at)
      select gen_random_uuid(), 'token.created', 'token', 1, 'success', 'mira', 'user', '{}', '2031-04-05T06:07:08.123456Z' from generate_series(1, 600)`,
@@ -32,6 +35,11 @@ test('the checkpoint is a signed note of the log’s name, size and root (AU-81)
   expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8');
   expect(answer.text).toMatch(/^shop\.example\.net\/audit\n\d+\n[A-Za-z0-9+/]{43}=\n\n— shop\.example\.net\/audit \S+\n$/);
   expect(openNote(answer.text)?.size).toBe(hashes.length);
+});
+
+test('before anything is sealed it is that of the empty log, the beginning of every other (AU-81)', () => {
+  const root = Buffer.from(openNote(beforeSealing.text)?.root ?? []).toString('hex');
+  expect([openNote(beforeSealing.text)?.size, root]).toEqual([0, hash('sha256', '')]);
 });
 
 test('each event is proven to be in the log, and each earlier log to be its beginning (AU-80, AU-82)', async () => {
