@@ -1,9 +1,9 @@
 import { isKeyName } from '../crypto/signed-note.js';
 import { isAgentScope } from '../domain/agent-scopes.js';
+import { matchesEvent } from '../domain/notifications/events.js';
 import { parsePermission } from '../domain/permissions.js';
 import { isGroupName, isName, isRoleName, isUserId, parseSelector } from '../domain/selectors.js';
 import { isAddressOrCidr, isPrivateHost } from './addresses.js';
-import { matchesEvent } from './events.js';
 import type { Check } from './leaf.js';
 
 /** The table of keys shows the problem without its first words. */
