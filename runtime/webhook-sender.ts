@@ -1,0 +1,117 @@
+import { request as startRequest, validateHeaderName, validateHeaderValue } from 'node:http';
+import type { Socket } from 'node:net';
+import { stopAfter } from '../lib/deadline.js';
+import { type ConnectFailure, connectGuarded, type Network, systemNetwork } from './guarded-connect.js';
+
+export interface WebhookRequest {
+  url: string;
+  headers: Readonly<Record<string, string>>;
+  body: string;
+  allowPrivateNetworks: boolean;
+  /** Ends the attempt. Who aborts it learns nothing of the receiver from its result. */
+  signal?: AbortSignal;
+}
+
+/** How an attempt ended. `error` is a short class, which tells nothing of the URL and of what was answered (NT-53). */
+export type Attempt =
+  | { delivered: true; status: number }
+  | { delivered: false; error: `status ${number}` | ConnectFailure; status: number | null; retryAfter: string | null };
+
+interface SenderOptions {
+  network?: Network;
+  timeoutMs?: number;
+}
+
+/** The whole attempt, from the lookup of the name to the end of the answer (NT-30). */
+const attemptMs = 10_000;
+const maxAnswerBytes = 65_536;
+/** A date takes 29 characters. Longer text is none. */
+const maxRetryAfter = 64;
+
+/**
+ * Makes one attempt: one POST on a connection of its own, without proxy or redirect (NT-30). Never rejects. Whether it was
+ * delivered is decided by the status, once the headers of the answer are complete: a body that never ends, or that breaks off,
+ * changes nothing of it.
+ *
+ * Node's own client is used. It follows nothing, decompresses nothing, and takes a socket that was opened and checked before, so
+ * that no pool or proxy can come between the check and the request.
+ */
+export async function sendWebhook(request: WebhookRequest, options: SenderOptions = {}): Promise<Attempt> {
+  const { network = systemNetwork, timeoutMs = attemptMs } = options;
+  const over = new AbortController();
+  const attempt = await stopAfter(
+    timeoutMs,
+    () => over.abort(),
+    () => send(request, network, over.signal),
+    request.signal,
+  ).catch(() => failed('network error'));
+  const isLate = over.signal.aborted && request.signal?.aborted !== true;
+  return isLate && !attempt.delivered && attempt.status === null ? failed('timeout') : attempt;
+}
+
+const failed = (error: ConnectFailure): Attempt => ({ delivered: false, error, status: null, retryAfter: null });
+
+async function send(request: WebhookRequest, network: Network, signal: AbortSignal): Promise<Attempt> {
+  const { allowPrivateNetworks, headers } = request;
+  const url = URL.canParse(request.url) ? new URL(request.url) : null;
+  if (url === null || !isAddress(url)) return failed('address not allowed');
+  for (const [name, value] of Object.entries(headers)) {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  }
+  const socket = await connectGuarded(url, { allowPrivateNetworks, network, signal });
+  if (typeof socket === 'string') return failed(socket);
+  return await exchange(socket, url, request, signal).finally(() => socket.destroy());
+}
+
+/** NT-40. The file was checked for it, and what is wrong here must not be sent anyway. */
+const isAddress = ({ protocol, username, password, hash }: URL) =>
+  /^https?:$/.test(protocol) && username === '' && password === '' && hash === '';
+
+/** Sends the request and reads the answer, until its end or its limit or the abort. */
+function exchange(socket: Socket, url: URL, { headers, body }: WebhookRequest, signal: AbortSignal): Promise<Attempt> {
+  return new Promise((resolve) => {
+    let attempt = failed('network error');
+    const request = startRequest({
+      method: 'POST',
+      path: `${url.pathname}${url.search}`,
+      headers: { ...headers, host: url.host, 'content-length': Buffer.byteLength(body) },
+      createConnection: () => socket,
+    });
+    const end = () => {
+      signal.removeEventListener('abort', end);
+      request.destroy();
+      resolve(attempt);
+    };
+    request.on('response', (answer) => {
+      attempt = judge(answer.statusCode ?? 0, answer.headers['retry-after']);
+      let bytes = 0;
+      answer.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        if (bytes >= maxAnswerBytes) end();
+      });
+      answer.on('end', end).on('error', end);
+    });
+    request.on('upgrade', () => {
+      attempt = judge(101, undefined);
+      end();
+    });
+    request.on('error', (error) => {
+      if (isTlsError(error) && attempt.status === null) attempt = failed('tls error');
+      end();
+    });
+    request.on('close', end);
+    signal.addEventListener('abort', end, { once: true });
+    request.end(body);
+    if (signal.aborted) end();
+  });
+}
+
+/** TLS 1.3 tells after the handshake that a client's certificate is missing. */
+const isTlsError = (error: Error) => 'code' in error && String(error.code).startsWith('ERR_SSL_');
+
+function judge(status: number, retryAfter = ''): Attempt {
+  if (status >= 200 && status < 300) return { delivered: true, status };
+  const isKept = retryAfter !== '' && retryAfter.length <= maxRetryAfter;
+  return { delivered: false, error: `status ${status}`, status, retryAfter: isKept ? retryAfter : null };
+}
