@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { searchAuditEvents } from '../../db/audit-search.js';
+import { byField } from '../../domain/audit/event.js';
 import type { Caller } from '../../domain/caller.js';
 import { forbidden } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
@@ -10,7 +11,7 @@ import { patiently } from './patient.js';
 import { verified, verifyLog } from './verify.js';
 
 const text = z.string();
-const maybe = z.string().nullable();
+const whole = z.number().int();
 
 const seqParam = z
   .string()
@@ -30,32 +31,7 @@ const rootParam = z
   .transform((root) => Uint8Array.from(Buffer.from(root, root.length === 64 ? 'hex' : 'base64')))
   .optional();
 
-const event = z.object({
-  id: text,
-  event_type: text,
-  event_category: text,
-  event_version: z.number().int(),
-  outcome: text,
-  actor_id: text,
-  actor_type: text,
-  resource_type: maybe,
-  resource_id: maybe,
-  peer_ip: maybe,
-  client_ip: maybe,
-  client_ip_source: maybe,
-  request_id: maybe,
-  operation: maybe,
-  database_name: maybe,
-  environment: maybe,
-  detail_fingerprint: maybe,
-  detail_raw: maybe,
-  reason: maybe,
-  metadata_json: text,
-  prev_hash: maybe,
-  created_at: text,
-  event_hash: maybe,
-  seq: z.number().int().nullable(),
-});
+const event = z.object(byField({ text, 'text or null': text.nullable(), integer: whole, 'integer or null': whole.nullable() }));
 
 /** Search and export have the same filters (AU-60). */
 const filterParams = {

@@ -1,5 +1,5 @@
 import { compactJson, readJson } from '../../lib/json/read.js';
-import type { SealedEvent } from '../audit/event.js';
+import { byField, type SealedEvent } from '../audit/event.js';
 import {
   bool,
   integer,
@@ -24,31 +24,11 @@ const signature = matching(/^[0-9a-f]{128}$/, '128 lower-case hex characters');
 const hash = matching(/^[A-Za-z0-9+/]{43}=$/, 'a hash in base64');
 const maybe = nullable(text);
 
+/** As in an export; only the first of a log has no `prev_hash`. */
 const event = object({
-  id: text,
-  event_type: text,
-  event_category: text,
-  event_version: integer,
-  outcome: text,
-  actor_id: text,
-  actor_type: text,
-  resource_type: maybe,
-  resource_id: maybe,
-  peer_ip: maybe,
-  client_ip: maybe,
-  client_ip_source: maybe,
-  request_id: maybe,
-  operation: maybe,
-  database_name: maybe,
-  environment: maybe,
-  detail_fingerprint: maybe,
-  detail_raw: maybe,
-  reason: maybe,
-  metadata_json: text,
+  ...byField({ text, 'text or null': maybe, integer, 'integer or null': integer }),
   prev_hash: nullable(hex64),
-  created_at: text,
   event_hash: hex64,
-  seq: integer,
 }) satisfies Shape<SealedEvent>;
 
 /** The request as shown, without its text. Nothing is read of the members that stand here no more than as they were shown. */
