@@ -82,23 +82,35 @@ export const treeRoutes: Route[] = [
 const plain = 'text/plain; charset=utf-8';
 const octets = 'application/octet-stream';
 
-/** An index from 1000 is written in groups of three digits (C2SP `tlog-tiles`): `x001/234`; plain digits mean the same. */
+/**
+ * An index from 1000 is written in groups of three digits (C2SP `tlog-tiles`): `x001/x234/067`; plain digits mean the same. Three groups name
+ * 10^9 tiles, which a log of 2.56 · 10^11 events has; a group is a part of the path, so more of them are more routes.
+ */
 function tilePaths(): [string, `/${string}`, string][] {
   const base = '/api/audit/tile/8/:level';
   return [
     ['auditTile', `${base}/:index`, 'A complete tile of 256 hashes'],
     ['auditTilePart', `${base}/:index/:rest`, 'The first hashes of a tile (<index>.p/<width>), or a tile x<thousands>/<rest>'],
-    ['auditFarTilePart', `${base}/:index/:rest/:width`, 'The first hashes of a tile x<thousands>/<rest>.p/<width>'],
+    [
+      'auditFarTile',
+      `${base}/:index/:rest/:last`,
+      'A tile x<millions>/x<thousands>/<rest>, or the first of x<thousands>/<rest>.p/<width>',
+    ],
+    [
+      'auditFarTilePart',
+      `${base}/:index/:rest/:last/:width`,
+      'The first hashes of a tile x<millions>/x<thousands>/<rest>.p/<width>',
+    ],
   ];
 }
 
 function readTile(level: string, words: readonly string[]) {
-  const [, thousands, rest, part] = /^(?:x(\d{3})\/)?(\d{1,15})(?:\.p\/([1-9]\d{0,2}))?$/.exec(words.join('/')) ?? [];
+  const [, groups = '', rest, part] = /^((?:x\d{3}\/)*)(\d{1,15})(?:\.p\/([1-9]\d{0,2}))?$/.exec(words.join('/')) ?? [];
   if (rest === undefined || !/^([0-9]|[1-5][0-9]|6[0-3])$/.test(level)) return null;
-  if (thousands === undefined ? !/^(0|[1-9]\d*|\d{3})$/.test(rest) : rest.length !== 3 || thousands === '000') return null;
+  if (groups === '' ? !/^(0|[1-9]\d*|\d{3})$/.test(rest) : rest.length !== 3 || groups.startsWith('x000')) return null;
   const width = part === undefined ? TILE_WIDTH : Number(part);
   if (width > TILE_WIDTH || (part !== undefined && width === TILE_WIDTH)) return null;
-  return { level: Number(level), index: Number(`${thousands ?? ''}${rest}`), width };
+  return { level: Number(level), index: Number(`${groups.replace(/\D/g, '')}${rest}`), width };
 }
 
 /** What the log holds is a matter of all pairs. */

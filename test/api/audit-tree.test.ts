@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { leafHash } from '../../crypto/merkle.js';
 import { openCheckpoint } from '../../crypto/signed-note.js';
 import { isConsistent, rootByInclusion } from '../../crypto/tree-proof.js';
+import { treeText } from '../../domain/audit/signed-texts.js';
 import { type Answer, shopToml, startTestApi, type TestApi } from '../support/api.js';
-import { sealAll } from '../support/audit-api.js';
+import { sealAll, tamper } from '../support/audit-api.js';
 
 let api: TestApi;
 let hashes: Uint8Array[];
@@ -72,6 +73,47 @@ test('tiles hold the hashes of events, and complete ones may be kept by clients 
     const part = await fetch(`${api.url}/api/audit/tile/8/${path}`, { headers: { Authorization: `Bearer ${api.tokens.admin}` } });
     expect(part.headers.get('cache-control')).toBe('no-store');
     expect((await part.arrayBuffer()).byteLength).toBe(Number(path.split('/').at(-1)) * 32);
+  }
+});
+
+test('tiles beyond a million stand in groups of three digits, as C2SP writes them (AU-82)', async () => {
+  const { database, auditKeys } = api.services;
+  const { signer } = await auditKeys(database);
+  const head = { seq: 1_234_068 * 256 + 3, treeRoot: 'ab'.repeat(32) };
+  const signature = signer?.sign(new TextEncoder().encode(treeText(head)));
+  const hashes = (count: number) => Buffer.alloc(count * 32, count).toString('hex');
+  await tamper(
+    api,
+    'create table head_copy as table audit_head',
+    `update audit_head set seq = ${head.seq}, tree_root = '${head.treeRoot}', tree_signature = '${signature}'`,
+    `insert into audit_tiles values (0, 1234067, 256, '\\x${hashes(256)}'), (0, 1234068, 3, '\\x${hashes(3)}'), (1, 4820, 148, '\\x${hashes(148)}')`,
+  );
+  const lengthOf = async (path: string) => {
+    const answer = await fetch(`${api.url}/api/audit/tile/8/${path}`, {
+      headers: { Authorization: `Bearer ${api.tokens.admin}` },
+    });
+    return answer.status === 200 ? (await answer.arrayBuffer()).byteLength : answer.status;
+  };
+  try {
+    for (const path of ['0/x001/x234/067', '0/1234067']) expect(await lengthOf(path), path).toBe(8192);
+    for (const path of ['0/x001/x234/068.p/3', '0/1234068.p/3']) expect(await lengthOf(path), path).toBe(96);
+    expect(await lengthOf('1/x004/820.p/148')).toBe(148 * 32);
+    for (const path of [
+      '0/x001/x234/069',
+      '0/x001/x234/068',
+      '0/x000/x234/067',
+      '0/x001/234/067',
+      '0/x001/x234/67',
+      '0/x1/x234/067',
+    ])
+      expect(await lengthOf(path), path).toBe(404);
+  } finally {
+    await tamper(
+      api,
+      'delete from audit_head',
+      'insert into audit_head select * from head_copy',
+      'delete from audit_tiles where index in (1234067, 1234068, 4820)',
+    );
   }
 });
 
