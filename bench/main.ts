@@ -3,6 +3,7 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sleep } from '../lib/sleep.js';
 import { againstFloor } from './against-floor.js';
+import { auditLog } from './audit-log.js';
 import { auditSealing } from './audit-sealing.js';
 import { auditVerify } from './audit-verify.js';
 import { classification } from './classification.js';
@@ -39,6 +40,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   slots,
   rows,
   'audit-sealing': auditSealing,
+  'audit-log': auditLog,
 };
 
 /** These start agents of their own. */

@@ -30,6 +30,8 @@ export interface BenchSystem {
   serverUrl: string;
   /** The gateway's own database, to read what no caller can. */
   database: pg.Pool;
+  databaseUrl: string;
+  secretKeyFile: string;
   /** Holds that database and the targets. */
   postgres: PostgresServer;
   logFolder: string;
@@ -63,6 +65,8 @@ export async function startSystem(folder: string, profileFolder: string | null, 
       ...callers,
       serverUrl: started.serverUrl,
       database,
+      databaseUrl: started.databaseUrl,
+      secretKeyFile: join(layout.state, 'secret.key'),
       postgres: started.postgres,
       logFolder: layout.run,
       processes,
