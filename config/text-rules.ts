@@ -1,4 +1,5 @@
 import { isKeyName } from '../crypto/signed-note.js';
+import { webhookKey } from '../crypto/webhook-signature.js';
 import { isAgentScope } from '../domain/agent-scopes.js';
 import { matchesEvent } from '../domain/notifications/events.js';
 import { parsePermission } from '../domain/permissions.js';
@@ -90,11 +91,8 @@ export const webhookUrl = told((text) => {
 
 /** NT-31. */
 export const webhookSecret = told((text) => {
-  if (!text.startsWith('whsec_')) return null;
-  const encoded = text.slice('whsec_'.length);
-  const bytes = Buffer.from(encoded, 'base64');
-  const isExact = bytes.toString('base64').replace(/=+$/, '') === encoded.replace(/=+$/, '');
-  return isExact && bytes.length >= 24 && bytes.length <= 64 ? null : 'must have base64 of 24 to 64 bytes after whsec_';
+  const isMalformed = text.startsWith('whsec_') && webhookKey(text) === null;
+  return isMalformed ? 'must have base64 of 24 to 64 bytes after whsec_' : null;
 }, 'at least 16 characters, or `whsec_` and base64 of 24 to 64 bytes');
 
 function parseHttp(text: string): URL | null {
