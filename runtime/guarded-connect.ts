@@ -25,7 +25,20 @@ export interface Network {
   ca?: string;
 }
 
-export const systemNetwork: Network = { lookup: (host) => lookUp(host, { all: true }), connect };
+export const systemNetwork: Network = { lookup: oneAtATime((host) => lookUp(host, { all: true })), connect };
+
+/**
+ * Attempts that ask for a name while it is being looked up share the answer. The system's lookups cannot be stopped, and Node runs
+ * two at a time: without this, the attempts at one host with a dead name server would hold up everybody else's.
+ */
+export function oneAtATime(lookup: Network['lookup']): Network['lookup'] {
+  const running = new Map<string, ReturnType<Network['lookup']>>();
+  return (host) => {
+    const answer = running.get(host) ?? lookup(host).finally(() => running.delete(host));
+    running.set(host, answer);
+    return answer;
+  };
+}
 
 export interface GuardedConnectOptions {
   allowPrivateNetworks: boolean;

@@ -109,7 +109,7 @@ describe('an answer', () => {
       more();
     });
     const startedAt = performance.now();
-    expect(await send(port, {}, 60_000)).toEqual({ delivered: true, status: 200 });
+    expect(await send(port, {}, { timeoutMs: 60_000 })).toEqual({ delivered: true, status: 200 });
     expect(performance.now() - startedAt).toBeLessThan(5000);
     // What the system's buffers hold is written, but not read.
     expect(written).toBeLessThan(10_000_000);
@@ -120,7 +120,7 @@ describe('an answer', () => {
       const timer = setInterval(() => response.write('x'), 20);
       response.on('close', () => clearInterval(timer));
     });
-    expect(await send(port, {}, 300)).toEqual({ delivered: true, status: 200 });
+    expect(await send(port, {}, { timeoutMs: 300 })).toEqual({ delivered: true, status: 200 });
   });
 
   it('of 200 whose body breaks off counts as delivered', async () => {
@@ -184,7 +184,7 @@ describe('a receiver', () => {
   ])('that %s runs into the timeout', async (_name, onConnection) => {
     const { port } = await openTcpReceiver(onConnection);
     const startedAt = performance.now();
-    expect(await send(port, { body: 'x'.repeat(8_000_000) }, 300)).toEqual(timeout);
+    expect(await send(port, { body: 'x'.repeat(8_000_000) }, { timeoutMs: 300 })).toEqual(timeout);
     expect(performance.now() - startedAt).toBeLessThan(2000);
   });
 
