@@ -1,14 +1,7 @@
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
 import { newestFirst, selectKeys, unionOf } from './request-places.js';
-
-/** How many requests a list of a changing set counts one by one. What is more than that is estimated. */
-export const mostCounted = 10_000;
-
-export interface Counted {
-  total: number;
-  isEstimate: boolean;
-}
+import { mostCounted } from './totals.js';
 
 /** Counts the requests of disjoint conditions from an index, at most one more than `mostCounted` of each. */
 export async function countUpToMost(db: Queryable, branches: (p: Parameters) => string[]): Promise<number> {
@@ -29,13 +22,4 @@ export async function estimate(db: Queryable, branches: (p: Parameters) => strin
   const keys = unionOf(branches(p).map(selectKeys));
   const [row] = await db.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(`explain (format json) ${keys}`, p.values);
   return row?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0;
-}
-
-/** The total of a list with more than `mostCounted` requests: the estimate, corrected by what the page has shown. */
-export function totalBy(estimated: number, { limit, offset }: { limit: number; offset: number }, shown: number): Counted {
-  const least = Math.max(mostCounted + 1, shown > 0 ? offset + shown : 0);
-  // The page ended before its limit: it holds the last request.
-  if (shown > 0 && shown < limit) return { total: least, isEstimate: false };
-  const most = shown === 0 && limit > 0 ? Math.max(offset, least) : Number.POSITIVE_INFINITY;
-  return { total: Math.min(Math.max(Math.round(estimated), least), most), isEstimate: true };
 }

@@ -3,10 +3,11 @@ import type { Status } from '../domain/request/types.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
 import { type Mark, markOfStatus } from './request-blocks.js';
-import { type Counted, countUpToMost, estimate, mostCounted, totalBy } from './request-count.js';
+import { countUpToMost, estimate } from './request-count.js';
 import { compared, newestFirst, type Places, placesNow, placesOf, selectKeys, step, unionOf } from './request-places.js';
 import { approvable, filtered, lasting, type RequestFilters, type User, waiting } from './request-visibility.js';
 import { isNewer, noneWait, type Waiting, waitingNow } from './request-waiting.js';
+import { type Counted, mostCounted, totalBy } from './totals.js';
 
 export interface ListedRequest {
   id: string;

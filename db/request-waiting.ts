@@ -1,9 +1,9 @@
 import type { Queryable } from './client.js';
 import { longestCommitMs } from './notifications.js';
 import { type Parameters, parameters } from './parameters.js';
-import { mostCounted } from './request-count.js';
 import { newestFirst, type Place, selectKeys } from './request-places.js';
 import { at } from './row-types.js';
+import { mostCounted } from './totals.js';
 
 /** A condition of `requests r` that depends on nothing but the request; built anew for each statement. */
 type Condition = (p: Parameters) => string;

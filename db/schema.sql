@@ -104,8 +104,15 @@ create table audit_events (
   constraint audit_events_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'agent'::text, 'system'::text]))),
   constraint audit_events_outcome_check CHECK ((outcome = ANY (ARRAY['success'::text, 'denied'::text, 'failure'::text, 'info'::text])))
 ) with (autovacuum_vacuum_scale_factor=0.02, vacuum_index_cleanup=on);
+CREATE INDEX audit_events_blocks ON audit_events (((seq / 4096)), created_at) WHERE (seq IS NOT NULL);
+CREATE INDEX audit_events_by_actor ON audit_events (actor_id, seq) WHERE (seq IS NOT NULL);
+CREATE INDEX audit_events_by_category ON audit_events (event_category, seq) WHERE (seq IS NOT NULL);
+CREATE INDEX audit_events_by_database ON audit_events (database_name, seq) INCLUDE (environment) WHERE (seq IS NOT NULL);
+CREATE INDEX audit_events_by_environment ON audit_events (environment, seq) WHERE (seq IS NOT NULL);
+CREATE INDEX audit_events_by_operation ON audit_events (operation, seq) WHERE (seq IS NOT NULL);
+CREATE INDEX audit_events_by_outcome ON audit_events (outcome, seq) WHERE (seq IS NOT NULL);
 CREATE INDEX audit_events_by_request ON audit_events (request_id, "position") WHERE (request_id IS NOT NULL);
-CREATE INDEX audit_events_by_time ON audit_events (created_at);
+CREATE INDEX audit_events_by_type ON audit_events (event_type, seq) WHERE (seq IS NOT NULL);
 CREATE INDEX audit_events_checkpoints ON audit_events (seq) WHERE (event_type = 'audit.signed_checkpoint'::text);
 CREATE UNIQUE INDEX audit_events_prev_hash ON audit_events (prev_hash) WHERE (prev_hash IS NOT NULL);
 CREATE UNIQUE INDEX audit_events_seq ON audit_events (seq) WHERE (seq IS NOT NULL);

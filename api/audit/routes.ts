@@ -64,11 +64,18 @@ export const auditRoutes: Route[] = [
     access: 'audit.read',
     query: z.object({ ...filterParams, limit: limitParam(50, 200), offset: offsetParam }),
     status: 200,
-    response: z.object({ events: z.array(event), total: z.number().int(), limit: z.number().int(), offset: z.number().int() }),
+    response: z.object({
+      events: z.array(event),
+      total: whole,
+      total_is_estimate: z.boolean().meta({ description: 'above 10,000 the total may be an estimate' }),
+      limit: whole,
+      offset: whole,
+    }),
     errors: ['validation.failed', 'auth.forbidden'],
     async handle({ caller, query }, { database }) {
       const { limit, offset, ...filters } = query;
-      return { ...(await searchAuditEvents(database, readingRoles(caller), filters, { limit, offset })), limit, offset };
+      const { isEstimate, ...found } = await searchAuditEvents(database, readingRoles(caller), filters, { limit, offset });
+      return { ...found, total_is_estimate: isEstimate, limit, offset };
     },
   }),
   route({

@@ -5,6 +5,7 @@ import type { Answer } from '../output/output.js';
 import { type ResultFormat, renderResult } from '../output/result-format.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
+import { totalOf } from '../output/total.js';
 import { visible } from '../output/visible.js';
 import { resolveRequestId } from '../request-id.js';
 import { parseWhen } from '../when.js';
@@ -42,7 +43,7 @@ export async function listAuditEvents(context: Context, _: readonly string[], op
   return {
     data: reply.text,
     human: () => auditText(context, events, options.resultFormat ?? 'table'),
-    note: `${events.length} of ${answer.get('total')?.text ?? events.length} events`,
+    note: `${events.length} of ${totalOf(answer) ?? events.length} events`,
   };
 }
 

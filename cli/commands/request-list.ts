@@ -2,10 +2,10 @@ import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { showInstant } from '../output/instant.js';
 import { migrationDetailLine } from '../output/migration-detail.js';
-import { withCommas } from '../output/numbers.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
+import { totalOf } from '../output/total.js';
 import { visible } from '../output/visible.js';
 
 export interface RequestListOptions {
@@ -38,13 +38,6 @@ export async function listRequests(context: Context, _: readonly string[], optio
     human: () => (requests.length === 0 ? '' : requestTable(context, requests)),
     note: requests.length === 0 ? 'no requests' : `${requests.length} of ${totalOf(page) ?? requests.length}`,
   };
-}
-
-/** An estimate is rounded to two digits, so that nobody takes it for a count: `about 1,200,000`. */
-function totalOf(page: JsonText): string | undefined {
-  const total = page.get('total');
-  if (page.get('total_is_estimate')?.text !== 'true') return total?.text;
-  return `about ${withCommas(Number(Number(total?.text).toPrecision(2)))}`;
 }
 
 function requestTable(context: Context, requests: readonly JsonText[]): string {

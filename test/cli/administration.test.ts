@@ -259,6 +259,15 @@ describe('audit', () => {
     });
   });
 
+  it('says of how many, and when that is an estimate', async () => {
+    const note = async (total: object) => {
+      api.on('GET /api/audit/events', { body: { events: [event], ...total, limit: 50, offset: 0 } });
+      return (await svc('audit')).stderr.trim();
+    };
+    expect(await note({ total: 12_345, total_is_estimate: false })).toBe('1 of 12345 events');
+    expect(await note({ total: 1_234_567, total_is_estimate: true })).toBe('1 of about 1,200,000 events');
+  });
+
   it('gives every key in the other result formats', async () => {
     api.on('GET /api/audit/events', { body: { events: [event], total: 1, limit: 50, offset: 0 } });
     expect((await svc('audit', 'list', '--result-format', 'csv')).stdout.split('\r\n')[0]).toBe(Object.keys(event).join(','));

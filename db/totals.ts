@@ -1,0 +1,16 @@
+/** How many items of a changing set are counted one by one (HT-83). What is more than that is estimated. */
+export const mostCounted = 10_000;
+
+export interface Counted {
+  total: number;
+  isEstimate: boolean;
+}
+
+/** The total of a list with more than `mostCounted` items: the estimate, corrected by what the page has shown. */
+export function totalBy(estimated: number, { limit, offset }: { limit: number; offset: number }, shown: number): Counted {
+  const least = Math.max(mostCounted + 1, shown > 0 ? offset + shown : 0);
+  // The page ended before its limit: it holds the last item.
+  if (shown > 0 && shown < limit) return { total: least, isEstimate: false };
+  const most = shown === 0 && limit > 0 ? Math.max(offset, least) : Number.POSITIVE_INFINITY;
+  return { total: Math.min(Math.max(Math.round(estimated), least), most), isEstimate: true };
+}
