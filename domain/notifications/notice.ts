@@ -1,6 +1,6 @@
 import type { AuditDraft } from '../audit/draft.js';
 import { openSelectors } from '../request/approval.js';
-import type { StoredRequest } from '../request/types.js';
+import type { Status, StoredRequest } from '../request/types.js';
 import { isNotificationEvent, type NotificationEvent, notificationEvents } from './events.js';
 
 /** What one event tells, whatever form it is sent in. No SQL beyond the redaction, no result, no secret (NT-20). */
@@ -25,6 +25,7 @@ interface RequestFacts {
   environment: string;
   operation: string;
   requester: string;
+  status: Status;
   /** The step that the event is about, from 1, and how many there are; null where none is. */
   step: { number: number; total: number } | null;
   /** Who has approved it, in order and once each. */
@@ -80,7 +81,7 @@ export const bareNotice = (event: NotificationEvent, actor: string, detail: stri
 const creations: ReadonlySet<NotificationEvent> = new Set(['request.created', 'request.auto_approved', 'request.break_glass']);
 
 function factsOf(request: StoredRequest, event: NotificationEvent, metadata: AuditDraft['metadata']): RequestFacts {
-  const { id, database, environment, operation, requester } = request;
+  const { id, database, environment, operation, requester, status } = request;
   const approvals = request.decisions.filter(({ action }) => action === 'approve');
   return {
     id,
@@ -88,6 +89,7 @@ function factsOf(request: StoredRequest, event: NotificationEvent, metadata: Aud
     environment,
     operation,
     requester,
+    status,
     step: notificationEvents[event].approval ? stepOf(request, metadata) : null,
     approvers: [...new Set(approvals.map(({ userId }) => userId))],
     next: openSelectors(request),

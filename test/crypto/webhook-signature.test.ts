@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { verifyWebhook, webhookHeaders, webhookKey } from '../../crypto/webhook-signature.js';
 
@@ -46,6 +47,34 @@ describe('the headers of an attempt', () => {
       expect(webhookKey(secret)).toBeNull();
       expect(() => webhookHeaders({ ...attempt, secret })).toThrow(/^the secret of a webhook must be/);
       expect(() => verifyWebhook({ headers: {}, body, secret, now: attempt.now })).toThrow(/^the secret of a webhook must be/);
+    }
+  });
+});
+
+describe('a receiver with the published library', () => {
+  const sent = { ...attempt, now: Date.now() };
+  const raw = 'a-secret-of-ours, ü';
+  const receivers = [
+    { secret: whsec, webhook: new Webhook(whsec) },
+    { secret: raw, webhook: new Webhook(Buffer.from(raw), { format: 'raw' }) },
+  ];
+
+  it('accepts what we send, and nothing else (NT 30, NT 31)', () => {
+    for (const { secret, webhook } of receivers) {
+      const headers = webhookHeaders({ ...sent, secret });
+      expect(webhook.verify(body, headers)).toEqual(JSON.parse(body));
+      expect(() => webhook.verify(`${body} `, headers)).toThrow('No matching signature');
+      expect(() => webhook.verify(body, { ...headers, 'webhook-id': 'wd-other' })).toThrow('No matching signature');
+      expect(() => webhook.verify(body, webhookHeaders({ ...sent, secret, now: sent.now - 301_000 }))).toThrow('too old');
+    }
+  });
+
+  it('signs what ours accepts (NT 31)', () => {
+    for (const { secret, webhook } of receivers) {
+      const at = Math.floor(sent.now / 1000);
+      const signature = webhook.sign('msg_1', new Date(sent.now), body);
+      const headers = { 'webhook-id': 'msg_1', 'webhook-timestamp': String(at), 'webhook-signature': signature };
+      expect(verifyWebhook({ headers, body, secret, now: sent.now })).toBeNull();
     }
   });
 });

@@ -35,6 +35,7 @@ describe('the notices of a move (NT 1)', () => {
         environment: 'production',
         operation: 'execute_select',
         requester: 'alice',
+        status: 'pending',
         step: { number: 1, total: 2 },
         approvers: ['otto'],
         next: ['group:dbas'],

@@ -11,6 +11,7 @@ const notice: Notice = {
     environment: 'production',
     operation: 'execute_dml',
     requester: 'mira',
+    status: 'pending',
     step: { number: 1, total: 2 },
     approvers: ['otto'],
     next: ['group:dbas'],

@@ -19,7 +19,17 @@ const policy = (over: Partial<NotificationPolicy>): NotificationPolicy => ({
 const on = (database: string, environment: string, event: NotificationEvent = 'request.created'): Subject => ({
   event,
   request: notificationEvents[event].request
-    ? { id: 'r', database, environment, operation: 'execute_select', requester: 'alice', step: null, approvers: [], next: [] }
+    ? {
+        id: 'r',
+        database,
+        environment,
+        operation: 'execute_select',
+        requester: 'alice',
+        status: 'pending',
+        step: null,
+        approvers: [],
+        next: [],
+      }
     : null,
 });
 const routed = (notificationPolicies: NotificationPolicy[], webhooks: SharedWebhook[], subject: Subject) => {
@@ -61,7 +71,7 @@ describe('an event', () => {
     expect(routed([everywhere], webhooks, on('', '', 'license_downgraded'))).toEqual([['all'], []]);
   });
 
-  it('that says only that a run began is not for Slack (SL-50)', () => {
+  it('that says only that a run began is not for Slack (NT 1)', () => {
     expect(routed([], webhooks, on('app', 'prod', 'execution.started'))).toEqual([['all'], []]);
     expect(routed([policy({ slackChannels: ['#a'] })], webhooks, on('app', 'prod', 'execution.started'))[1]).toEqual([]);
   });

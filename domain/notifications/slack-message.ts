@@ -1,0 +1,120 @@
+import type { NotificationEvent } from './events.js';
+import type { Notice } from './notice.js';
+import { codeBlock, codeSpan, isBlank, plainLine } from './slack-text.js';
+
+/** Not parsed for addresses, channels and names: only what the gateway marks up is markup. */
+interface Markup {
+  type: 'mrkdwn';
+  text: string;
+  verbatim: true;
+}
+
+type Block =
+  | { type: 'header'; text: { type: 'plain_text'; text: string; emoji: true } }
+  | { type: 'section'; fields: Markup[] }
+  | { type: 'section'; text: Markup }
+  | { type: 'context'; elements: Markup[] };
+
+export interface SlackMessage {
+  text: string;
+  blocks: Block[];
+}
+
+const titles: Partial<Record<NotificationEvent, string>> = {
+  'request.created': '📋 New Approval Request',
+  'request.break_glass': '🚨 Break-Glass Request',
+  'request.auto_approved': '⚡ Auto-Approved',
+  'step.approved': '☑️ Step Approved',
+  'request.approved': '✅ Request Approved',
+  'request.rejected': '❌ Rejected',
+  'execution.completed': '🎉 Completed',
+  'execution.failed': '⚠️ Execution Failed',
+  'execution.lost': '💀 Execution Lost',
+  'request.expired': '⏰ Expired',
+  'request.cancelled': '🚫 Cancelled',
+  'request.dispatch_timeout': '🔄 Dispatch Timeout',
+  license_grace_warning: '⚠️ License Grace Warning',
+  license_downgraded: '🔒 License Downgraded',
+};
+
+// With these the longest text of a block is below Slack's 3000 characters (2000 in a field), also when every character is escaped to five.
+const nameLimit = 128;
+const detailLimit = 200;
+const sayingLimit = 100;
+const selectorLimit = 64;
+const maxApprovers = 5;
+const maxSelectors = 3;
+
+/** The body of format `slack` (NT-21). */
+export const slackBody = (notice: Notice): string => JSON.stringify(slackMessage(notice));
+
+/** An incoming-webhook message of Slack. */
+export function slackMessage(notice: Notice): SlackMessage {
+  const { event, request, detail } = notice;
+  const title = titles[event] ?? '🔔 Notification';
+  const parts = contextOf(notice);
+  const hint = hintOf(notice);
+  const blocks: Block[] = [
+    { type: 'header', text: { type: 'plain_text', text: title, emoji: true } },
+    { type: 'section', fields: fieldsOf(request) },
+  ];
+  if (detail !== null && !isBlank(detail)) blocks.push({ type: 'section', text: markup(codeBlock(detail, detailLimit)) });
+  if (parts.length > 0) blocks.push({ type: 'context', elements: [markup(parts.join(' • '))] });
+  if (hint !== null) blocks.push({ type: 'context', elements: [markup(hint)] });
+  return { text: `${title} — ${name(request?.database)}/${name(request?.environment)} — ${name(request?.id)}`, blocks };
+}
+
+const markup = (text: string): Markup => ({ type: 'mrkdwn', text, verbatim: true });
+
+const name = (text: string | undefined) => (text === undefined ? '—' : plainLine(text, nameLimit));
+
+function fieldsOf(request: Notice['request']): Markup[] {
+  const { approvers = [] } = request ?? {};
+  const fields = [
+    `*Requester:*\n${name(request?.requester)}`,
+    `*Database:*\n${name(request?.database)} / ${name(request?.environment)}`,
+    `*Operation:*\n${name(request?.operation)}`,
+    `*Request ID:*\n${name(request?.id)}`,
+  ];
+  if (approvers.length > 0)
+    fields.push(
+      `*Approvers:*\n${few(
+        approvers.map((user) => plainLine(user, selectorLimit)),
+        maxApprovers,
+      )}`,
+    );
+  return fields.map(markup);
+}
+
+function contextOf({ event, actor, request, reason, error }: Notice): string[] {
+  const { requester = null, step = null, next = [] } = request ?? {};
+  const parts: string[] = [];
+  if (titles[event] === undefined) parts.push(`Event: ${event}`);
+  if (actor !== requester) parts.push(`Actor: ${name(actor)}`);
+  if (step !== null) parts.push(`Step ${step.number}/${step.total}`);
+  if (reason !== null && !isBlank(reason)) parts.push(`Reason: ${codeSpan(reason, sayingLimit)}`);
+  const failure = error === null ? '' : (error.line ?? error.class);
+  if (!isBlank(failure)) parts.push(`Error: ${codeSpan(failure, sayingLimit)}`);
+  if (next.length > 0)
+    parts.push(
+      `Next: ${few(
+        next.map((selector) => codeSpan(selector, selectorLimit)),
+        maxSelectors,
+      )}`,
+    );
+  return parts;
+}
+
+function few(texts: readonly string[], most: number): string {
+  const more = texts.length - most;
+  return more > 0 ? `${texts.slice(0, most).join(', ')} and ${more} more` : texts.join(', ');
+}
+
+/** The command that comes next, if the request still waits for it. */
+function hintOf({ event, request }: Notice): string | null {
+  if (request === null) return null;
+  const { id, status } = request;
+  if (event === 'request.created' && status === 'pending') return `Approve: ${codeSpan(`svc request approve ${id}`, nameLimit)}`;
+  const waits = (event === 'request.approved' || event === 'request.dispatch_timeout') && status === 'approved';
+  return waits ? `Run: ${codeSpan(`svc request resume ${id}`, nameLimit)}` : null;
+}

@@ -1,0 +1,50 @@
+/**
+ * Text of users and databases for Slack's markup, so that it is read as it is and stands only where it was put. Slack ends markup at no other sign than its
+ * own: a name in bold, a link, a mention, an emoji or a line that looks like one of ours would be taken for the gateway's word.
+ */
+
+/** One line, in a code span, in which Slack reads no markup but the three escapes. At most `limit` characters, with `…` behind it when there are more. */
+export function codeSpan(text: string, limit: number): string {
+  const [kept, more] = cut(lineOf(text), limit);
+  return `\`${quoted(kept)}\`${more}`;
+}
+
+/** Several lines, without empty ones, which would push the rest out of sight. */
+export function codeBlock(text: string, limit: number): string {
+  const lines: string[] = [];
+  let length = 0;
+  for (const line of text.split(lineEnd)) {
+    if (line.trim() === '') continue;
+    lines.push(line);
+    length += line.length;
+    if (length > 2 * limit) break;
+  }
+  const [kept, more] = cut(lines.join('\n'), limit);
+  return `\`\`\`${quoted(visible(kept))}\`\`\`${more}`;
+}
+
+/** A name, which can hold no markup but the three escapes. */
+export function plainLine(text: string, limit: number): string {
+  const [kept, more] = cut(lineOf(text), limit);
+  return `${quoted(kept)}${more}`;
+}
+
+export const isBlank = (text: string) => /^[\s\u0085]*$/.test(text);
+
+const lineEnd = /\r\n?|[\n\u0085\u2028\u2029]/;
+
+const lineOf = (text: string) => visible(text.split(lineEnd).join(' ')).replace(/\s+/g, ' ').trim();
+
+/** Whole characters, not halves of them. */
+function cut(text: string, limit: number): [kept: string, more: string] {
+  const characters = Array.from(text.slice(0, 2 * limit + 2));
+  return characters.length > limit ? [characters.slice(0, limit).join(''), '…'] : [text, ''];
+}
+
+/** A backtick would end the code. Escaped once it was cut, so that no escape is. */
+const quoted = (text: string) => escaped(text.replaceAll('`', "'"));
+
+const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+/** What would not be seen, or would turn the order of what is, becomes a mark that is seen. Emojis and some scripts need the two joiners. */
+const visible = (text: string) => text.replace(/(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}]/gu, '\ufffd');

@@ -1,0 +1,46 @@
+import type { KnownBlock } from '@slack/types';
+import { expect } from 'vitest';
+import type { SlackMessage } from '../../domain/notifications/slack-message.js';
+
+/** Slack's published limits. The type holds the message to Slack's own types of blocks. */
+export function expectFitsSlack(message: SlackMessage): void {
+  const { text, blocks }: { text: string; blocks: KnownBlock[] } = message;
+  between(text, 40_000);
+  expect(blocks.length).toBeLessThanOrEqual(50);
+  for (const block of blocks) {
+    if (block.type === 'header') between(block.text.text, 150);
+    else if (block.type === 'context') {
+      expect(block.elements.length).toBeLessThanOrEqual(10);
+      for (const element of block.elements) if (element.type === 'mrkdwn') between(element.text, 3000);
+    } else if (block.type === 'section') {
+      if (block.text !== undefined) between(block.text.text, 3000);
+      expect(block.fields?.length ?? 0).toBeLessThanOrEqual(10);
+      for (const field of block.fields ?? []) between(field.text, 2000);
+    } else throw new Error(`no such block: ${block.type}`);
+  }
+}
+
+function between(text: string, most: number): void {
+  expect(text.length).toBeGreaterThan(0);
+  expect(text.length).toBeLessThanOrEqual(most);
+}
+
+/** All texts of Slack's markup in a message. */
+export const markupOf = ({ blocks }: SlackMessage): string[] =>
+  blocks.flatMap((block) => {
+    if (block.type === 'header') return [];
+    if (block.type === 'context') return block.elements.map(({ text }) => text);
+    return 'fields' in block ? block.fields.map(({ text }) => text) : [block.text.text];
+  });
+
+/** What stands in the code of a text, as a reader sees it, and the text around it with `\u25a1` in its place. */
+export function codeIn(text: string): { code: string[]; around: string } {
+  const code: string[] = [];
+  const around = text.replace(/```([^`]*)```|`([^`\n]*)`/g, (_, block?: string, span?: string) => {
+    code.push(shown(block ?? span ?? ''));
+    return '\u25a1';
+  });
+  return { code, around };
+}
+
+const shown = (text: string) => text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
