@@ -1,11 +1,11 @@
 import type { Pair } from '../domain/caller.js';
 import { findRole } from '../domain/permissions.js';
 import { matchPolicy } from '../domain/workflow-policy.js';
-import { refusedHost } from './addresses.js';
 import type { Draft, Entry } from './draft.js';
 import { UNREAD } from './leaf.js';
 import { checkDefinedNames } from './name-checks.js';
 import type { Findings } from './problems.js';
+import { checkWebhooks } from './webhook-hosts.js';
 import { checkWorkflows } from './workflow-checks.js';
 
 /** Checks what entries say about each other, as far as they could be read: references (CF-10) and repeats (CF-5). */
@@ -30,23 +30,6 @@ function checkDuplicates({ lists }: Draft, findings: Findings): void {
   for (const { path, value } of lists['auth.roles']) {
     if (findRole(value.name, []) !== undefined)
       findings.error({ path: [...path, 'name'], message: 'is the name of a built-in role' });
-  }
-}
-
-/** Checks addresses as they are written (NT-41, NT-44). Names are looked up when a delivery is sent (NT-43). */
-function checkWebhooks({ sections, lists }: Draft, findings: Findings): void {
-  for (const { path, value } of lists.webhooks) {
-    if (value.url === UNREAD) continue;
-    const { hostname } = new URL(value.url);
-    const refused = refusedHost(hostname, sections.root?.allow_private_networks === true);
-    if (refused !== null)
-      findings.error({
-        path: [...path, 'url'],
-        message: `host ${hostname} ${refused === 'private' ? 'is a private address' : 'is a link-local or metadata address'}`,
-        hint: refused === 'private' ? 'set allow_private_networks or use a public host' : 'use another host',
-      });
-    if (value.secret !== null && value.secret.length < 16)
-      findings.warning({ path: [...path, 'secret'], message: 'is shorter than 16 characters' });
   }
 }
 

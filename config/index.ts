@@ -2,20 +2,22 @@ import { dirname, resolve } from 'node:path';
 import { warnNotAvailable } from './availability.js';
 import { buildConfig, isComplete } from './build.js';
 import { checkReferences } from './cross-checks.js';
-import { readDraft } from './draft.js';
+import { type Draft, readDraft } from './draft.js';
 import { expandTree } from './expansion.js';
 import { checkLocal } from './local-checks.js';
 import { locate } from './positions.js';
 import { createFindings, type Findings, toProblems } from './problems.js';
 import { dropRetiredKeys } from './retired.js';
 import { parseToml, readSource } from './source.js';
-import type { LoadedConfig } from './types.js';
+import type { ConfigProblem, LoadedConfig } from './types.js';
+import { checkWebhookHosts, type Lookup } from './webhook-hosts.js';
 
 export { findLostSections } from './guard.js';
 export { formatProblem } from './problems.js';
 export { keepRestartKeys, listRestartKeys } from './reload.js';
 export { changedSections, sharedContent } from './shared.js';
 export type * from './types.js';
+export type { Lookup } from './webhook-hosts.js';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -25,20 +27,47 @@ type Variables = Readonly<Record<string, string | undefined>>;
  * network.
  */
 export function loadConfig(file: string, environment: Variables): LoadedConfig {
+  const read = readAndCheck(file, environment);
+  return 'problem' in read ? refuse(read.problem) : conclude(read);
+}
+
+/** The same as start, reload and `svc config check` do it: names of webhooks are looked up too (NT-42), which takes 3 s at most. */
+export async function loadConfigForUse(file: string, environment: Variables, lookup?: Lookup): Promise<LoadedConfig> {
+  const read = readAndCheck(file, environment);
+  if ('problem' in read) return refuse(read.problem);
+  await checkWebhookHosts(read.draft, read.findings, lookup);
+  return conclude(read);
+}
+
+interface Read {
+  file: string;
+  text: string;
+  table: Record<string, unknown>;
+  draft: Draft;
+  findings: Findings;
+  environment: Variables;
+}
+
+function readAndCheck(file: string, environment: Variables): Read | { problem: ConfigProblem } {
   const source = readSource(file);
-  if ('problem' in source) return { ok: false, errors: [source.problem], warnings: [] };
+  if ('problem' in source) return source;
   const parsed = parseToml(file, source.text);
-  if ('problem' in parsed) return { ok: false, errors: [parsed.problem], warnings: [] };
-  const path = resolve(file);
+  if ('problem' in parsed) return parsed;
   const findings = createFindings();
   const draft = readDraft(prepare(parsed.table, environment, findings), findings);
   checkReferences(draft, findings);
-  checkLocal(draft, dirname(path), environment, findings);
-  const positions = locate(source.text);
-  const toList = (list: Findings['errors']) => toProblems(list, file, positions, parsed.table);
+  checkLocal(draft, dirname(resolve(file)), environment, findings);
+  return { file, text: source.text, table: parsed.table, draft, findings, environment };
+}
+
+const refuse = (problem: ConfigProblem): LoadedConfig => ({ ok: false, errors: [problem], warnings: [] });
+
+function conclude({ file, text, table, draft, findings, environment }: Read): LoadedConfig {
+  const positions = locate(text);
+  const toList = (list: Findings['errors']) => toProblems(list, file, positions, table);
   const warnings = toList(findings.warnings);
   if (!isComplete(draft, findings.errors.length)) return { ok: false, errors: toList(findings.errors), warnings };
-  return { ok: true, config: buildConfig(draft, path, environment), warnings };
+  return { ok: true, config: buildConfig(draft, resolve(file), environment), warnings };
 }
 
 /** Expands variables, removes retired keys, and puts in the two addresses that `svc dev` gives its own processes (OP-53). */

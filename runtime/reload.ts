@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { formatProblem, keepRestartKeys, listRestartKeys, loadConfig } from '../config/index.js';
+import { formatProblem, keepRestartKeys, type Lookup, listRestartKeys, loadConfigForUse } from '../config/index.js';
 import type { Config } from '../config/types.js';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database, Transaction } from '../db/client.js';
@@ -27,6 +27,8 @@ export interface ReloadOptions {
   apply(next: Config): void;
   /** Called when a reload ends. */
   onEnd?: (record: ReloadRecord) => Promise<void>;
+  /** Of the names of webhooks; default the system's. */
+  lookup?: Lookup;
   /** Between two reloads (CF-40); default 5 s. */
   everyMs?: number;
 }
@@ -73,7 +75,7 @@ type Outcome = Pick<ReloadRecord, 'outcome' | 'errors' | 'warnings'>;
 
 async function attempt(options: ReloadOptions): Promise<Outcome> {
   const before = options.current();
-  const loaded = loadConfig(before.file, options.environment);
+  const loaded = await loadConfigForUse(before.file, options.environment, options.lookup);
   const warnings = loaded.warnings.map(formatProblem);
   if (!loaded.ok) return reject(options, loaded.errors.map(formatProblem), warnings);
   const { config } = loaded;

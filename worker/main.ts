@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { createStep } from '../activities/step.js';
-import { formatProblem, loadConfig } from '../config/index.js';
+import { formatProblem, loadConfigForUse } from '../config/index.js';
 import { createReleases } from '../lib/releases.js';
 import { openAuditKeys, type ReadAuditKeys } from '../runtime/audit-keys.js';
 import { type Configuration, openConfiguration } from '../runtime/configuration.js';
@@ -43,7 +43,24 @@ const reconcileGraceMs = 30_000;
 
 /** `svc worker`: runs until SIGTERM or SIGINT. Returns the exit code: 0 after a clean stop, 1 if it cannot start (OP-51, OP-63). */
 export async function runWorker(options: { config: string }): Promise<number> {
-  const loaded = loadConfig(options.config, process.env);
+  // Before the file is read: a signal that nobody listens to ends the process.
+  const { signal, release } = stopSignals();
+  const hangUp = hangUpSignal();
+  try {
+    return await startAndWork(options.config, signal, hangUp.connect);
+  } catch (error) {
+    if (signal.aborted) return 0;
+    if (!(error instanceof StartError)) throw error;
+    for (const line of error.lines) say(line);
+    return 1;
+  } finally {
+    hangUp.release();
+    release();
+  }
+}
+
+async function startAndWork(file: string, signal: AbortSignal, onHangUp: (reload: () => void) => void): Promise<number> {
+  const loaded = await loadConfigForUse(file, process.env);
   for (const warning of loaded.warnings) say(`warning: ${formatProblem(warning)}`);
   if (!loaded.ok) {
     for (const problem of loaded.errors) say(formatProblem(problem));
@@ -51,8 +68,6 @@ export async function runWorker(options: { config: string }): Promise<number> {
   }
   const { config } = loaded;
   const log = createLog({ process: 'worker', version, level: config.logging.level, format: config.logging.format });
-  const { signal, release } = stopSignals();
-  const hangUp = hangUpSignal();
   const releases = createReleases((error) => log.error({ error: String(error) }, 'not closed cleanly'));
   try {
     const gateway = await openGatewayDatabase(config, log, 'worker', signal);
@@ -60,18 +75,11 @@ export async function runWorker(options: { config: string }): Promise<number> {
     const metrics = createMetrics(version);
     const auditKeys = await gateway.patiently(() => openAuditKeys({ ...gateway, publicKeys: config.security.auditPublicKeys }));
     const configuration = await openConfiguration({ config, gateway, metrics, log }, releases);
-    hangUp.connect(configuration.reload);
+    onHangUp(configuration.reload);
     await work({ configuration, gateway, auditKeys, metrics, log, signal });
     return 0;
-  } catch (error) {
-    if (signal.aborted) return 0;
-    if (!(error instanceof StartError)) throw error;
-    for (const line of error.lines) say(line);
-    return 1;
   } finally {
     await releases.all();
-    hangUp.release();
-    release();
   }
 }
 

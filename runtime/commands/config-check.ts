@@ -1,4 +1,4 @@
-import { formatProblem, loadConfig } from '../../config/index.js';
+import { formatProblem, type Lookup, loadConfigForUse } from '../../config/index.js';
 import type { ConfigProblem } from '../../config/types.js';
 import { GatewayError } from '../../domain/errors.js';
 import { ConfigError, StartError } from '../start-error.js';
@@ -12,6 +12,8 @@ export interface ConfigCheckOptions {
   /** Warnings also make the exit code 1. */
   strict?: boolean | undefined;
   format: 'human' | 'json';
+  /** Of the names of webhooks; default the system's. */
+  lookup?: Lookup;
 }
 
 interface Report {
@@ -28,7 +30,7 @@ export async function runConfigCheck(
   say: Say = standardStreams,
 ): Promise<number> {
   const { config: file, strict = false, format } = options;
-  const found = await check(file, options.online === true, environment);
+  const found = await check(options, environment);
   const report = { ok: found.errors.length === 0 && !(strict && found.warnings.length > 0), ...found };
   if (format === 'json') say.out(JSON.stringify(report));
   else tell(report, file, say);
@@ -36,11 +38,10 @@ export async function runConfigCheck(
 }
 
 async function check(
-  file: string,
-  online: boolean,
+  { config: file, online = false, lookup }: ConfigCheckOptions,
   environment: Record<string, string | undefined>,
 ): Promise<Omit<Report, 'ok'>> {
-  const loaded = loadConfig(file, environment);
+  const loaded = await loadConfigForUse(file, environment, lookup);
   const { warnings } = loaded;
   if (!loaded.ok) return { errors: loaded.errors, warnings, changes: null };
   if (!online) return { errors: [], warnings, changes: null };

@@ -5,7 +5,7 @@ import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createServer } from '../../api/server.js';
-import { loadConfig } from '../../config/index.js';
+import { type Lookup, loadConfigForUse } from '../../config/index.js';
 import { runConfigCheck } from '../../runtime/commands/config-check.js';
 import { createReloader } from '../../runtime/reload.js';
 import type { ReloadRecord } from '../../runtime/reload-record.js';
@@ -37,12 +37,13 @@ function write(shared: string, url: string): string {
 }
 
 const silent = { out: () => {}, err: () => {} };
+const lookup: Lookup = async (host) => [{ address: host === 'intranet.example' ? '10.0.0.1' : '93.184.216.34' }];
 const isValid = async (config: string) =>
-  (await runConfigCheck({ config, online: true, format: 'json' }, environment, silent)) === 0;
+  (await runConfigCheck({ config, online: true, format: 'json', lookup }, environment, silent)) === 0;
 
 /** Whether a server starts with the file; it is stopped again. */
 async function starts(file: string): Promise<boolean> {
-  const loaded = loadConfig(file, environment);
+  const loaded = await loadConfigForUse(file, environment, lookup);
   if (!loaded.ok) return false;
   const stop = new AbortController();
   const { log } = api.services;
@@ -64,7 +65,7 @@ async function reloads(file: string): Promise<boolean> {
   const record = await new Promise<ReloadRecord>((resolve) => {
     const generation = api.services.generation();
     const reloader = createReloader({
-      ...{ database, metrics, log, environment, everyMs: 1 },
+      ...{ database, metrics, log, environment, lookup, everyMs: 1 },
       generations: { current: () => generation, use: () => {} },
       current: () => ({ ...api.config, file }),
       apply: () => {},
@@ -77,6 +78,7 @@ async function reloads(file: string): Promise<boolean> {
 
 const more = databaseToml('ledger', ['staging']);
 const chief = roleToml('chief', ['*']);
+const webhookToml = (host: string) => `[[webhooks]]\nid = "a"\nurl = "https://${host}/"\n`;
 const withoutWorkflows = shopToml.slice(0, shopToml.indexOf('[[workflows]]'));
 
 describe('svc config check --online, a start and a reload judge alike (CF-I1)', () => {
@@ -93,6 +95,16 @@ describe('svc config check --online, a start and a reload judge alike (CF-I1)', 
       ['a text that is no TOML', `${shopToml}[[[`, false],
       ['another group', shopToml + more + chief + groupToml('leads', ['chief']), true],
       ['a warning only', `${shopToml}${more}${chief}${groupToml('leads', ['chief'])}[audit]\nredaction = "none"\n`, true],
+      [
+        'a webhook that points inside',
+        shopToml + more + chief + groupToml('leads', ['chief']) + webhookToml('intranet.example'),
+        false,
+      ],
+      [
+        'a webhook that points outside',
+        shopToml + more + chief + groupToml('leads', ['chief']) + webhookToml('hooks.example.net'),
+        true,
+      ],
     ];
     it.each(cases)('CF-I1, CF-I2: %s', async (_what, shared, accepted) => {
       const file = write(shared, api.database.url);
