@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type AuditDraft, type AuditSubject, auditCategory, metadataJson } from '../domain/audit/draft.js';
 import type { Transaction } from './client.js';
+import { insertDeliveries } from './webhook-deliveries.js';
 
-/** Writes events in order, in the transaction of the change that they record (AU-10). */
+/** Writes events in order, in the transaction of the change that they record (AU-10), with what they tell webhooks (NT-3). */
 export async function insertAuditEvents(
   tx: Transaction,
   drafts: readonly AuditDraft[],
@@ -10,6 +11,7 @@ export async function insertAuditEvents(
 ): Promise<void> {
   if (drafts.length === 0) return;
   await tx.query(`with ${auditInsert('$1')} select 1`, [auditRows(drafts, subject)]);
+  await insertDeliveries(tx, tx.deliveriesOf(drafts, null));
 }
 
 /**

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import { GatewayError } from '../domain/errors.js';
+import type { DeliveriesOf } from '../domain/notifications/new-delivery.js';
 import { databaseWithin, remainingMs } from './call-limit.js';
 import { isUnreachable, sqlState } from './errors.js';
 import { openPool, type PoolOptions } from './pool.js';
@@ -18,8 +19,14 @@ export interface Vouched extends Queryable {
   readonly macs: ApprovalMacs;
 }
 
+/** Knows what has to be written beside each change of a request. */
+export interface Recorder {
+  readonly macs: ApprovalMacs;
+  readonly deliveriesOf: DeliveriesOf;
+}
+
 /** Writes require this type, so that a write on a bare pool does not compile. */
-export interface Transaction extends Vouched {
+export interface Transaction extends Vouched, Recorder {
   readonly [writes]: true;
   /** Sends a write whose rows nobody needs. It shares a round trip with what follows, and the commit waits for it. */
   send(text: string, values?: readonly unknown[]): void;
@@ -37,7 +44,7 @@ export interface SingleWrite {
   eventId: string;
 }
 
-export interface Database extends Vouched {
+export interface Database extends Vouched, Recorder {
   /** Whether the statement wrote. False also after a deadlock or serialisation failure; an unreachable server is 503. */
   writeOnce(write: SingleWrite): Promise<boolean>;
   /** Runs `work` in one transaction. Repeats it after a deadlock or serialisation failure; an unreachable server is 503. */
@@ -51,6 +58,8 @@ export interface DatabaseOptions extends PoolOptions {
   callTimeoutMs?: number;
   /** Required to move requests. */
   macs?: ApprovalMacs;
+  /** Events that are recorded leave the gateway by these; none do if absent. */
+  deliveriesOf?: DeliveriesOf;
   /** Called after each commit that has topics to notify. */
   onWake?: (topics: string[]) => void;
 }
@@ -68,12 +77,15 @@ export function openDatabase(options: DatabaseOptions): Database {
     get macs() {
       return present(options.macs);
     },
+    deliveriesOf: options.deliveriesOf ?? noDeliveries,
     query: (text, values) => limited((client) => run(client, text, values)),
     writeOnce: (write) => writeOnce(limited, write, options),
     transaction: (work) => transaction(limited, work, options),
     close: () => pool.end(),
   };
 }
+
+const noDeliveries: DeliveriesOf = () => [];
 
 function present(macs: ApprovalMacs | undefined): ApprovalMacs {
   if (macs === undefined) throw new Error('the database was opened without the secret key');
@@ -138,13 +150,13 @@ async function writeOnce(
 async function transaction<T>(
   limited: Limited,
   work: (tx: Transaction) => Promise<T>,
-  { onWake, macs }: DatabaseOptions,
+  { onWake, macs, deliveriesOf = noDeliveries }: DatabaseOptions,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const topics = new Set<string>();
       const open: OpenTransaction = { name: null, result: undefined };
-      const result = await limited((client) => attemptTransaction(client, work, { topics, open, macs })).catch(
+      const result = await limited((client) => attemptTransaction(client, work, { topics, open, macs, deliveriesOf })).catch(
         async (error: unknown) => {
           const { name } = open;
           // The answer to COMMIT was lost. A new connection asks whether the transaction committed; if that is unknown too, the answer is
@@ -161,10 +173,16 @@ async function transaction<T>(
   }
 }
 
+interface Surroundings extends Pick<Recorder, 'deliveriesOf'> {
+  topics: Set<string>;
+  open: OpenTransaction;
+  macs: ApprovalMacs | undefined;
+}
+
 async function attemptTransaction<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
-  { topics, open, macs }: { topics: Set<string>; open: OpenTransaction; macs: ApprovalMacs | undefined },
+  { topics, open, macs, deliveriesOf }: Surroundings,
 ): Promise<T> {
   const begun = quiet(beginNamed(client));
   const sent: Promise<unknown>[] = [];
@@ -183,6 +201,7 @@ async function attemptTransaction<T>(
     get macs() {
       return present(macs);
     },
+    deliveriesOf,
   };
   try {
     open.result = await work(tx as unknown as Transaction);

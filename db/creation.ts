@@ -5,7 +5,7 @@ import type { NewRequest } from '../domain/request/new-request.js';
 import { isMutatingMigration, type StoredRequest } from '../domain/request/types.js';
 import { viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
-import type { Database, Queryable, SingleWrite, Transaction, Vouched } from './client.js';
+import type { Database, Queryable, Recorder, SingleWrite, Transaction, Vouched } from './client.js';
 import { dryRunInsert } from './dry-run-jobs.js';
 import { lockPair } from './migration-pairs.js';
 import { allowedAlways, writing } from './move-statement.js';
@@ -17,6 +17,7 @@ import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
 import { activeOwner } from './users.js';
 import { keyCheckColumn, requestCode, requireCurrentKey } from './vouching.js';
+import { deliveriesInsert, deliveryRows } from './webhook-deliveries.js';
 
 // A read is claimed within milliseconds, within half a second under load: its creation's news is then overtaken and costs no workflow task.
 const dispatchedLingerMs = 1000;
@@ -50,7 +51,7 @@ export async function creationInstant(db: Vouched): Promise<number> {
  */
 export async function insertRequest(tx: Transaction, request: NewRequest, now: number): Promise<StoredRequest> {
   const pairBusyMs = isMutatingMigration(request.operation) ? await lockPair(tx, request.input) : 0;
-  const { write, stored } = creationStatement({ request, now, pairBusyMs, macs: tx.macs }, (p) => allowedAlways(p, request.id));
+  const { write, stored } = creationStatement({ request, now, pairBusyMs, recorder: tx }, (p) => allowedAlways(p, request.id));
   tx.send(write.text, write.values);
   tx.wake(...write.topics);
   return stored;
@@ -65,7 +66,7 @@ export const longestBeforeMs = 500;
  */
 export async function insertAtOnce(db: Database, request: NewRequest, now: number): Promise<StoredRequest | undefined> {
   if (isMutatingMigration(request.operation)) return undefined;
-  const { write, stored } = creationStatement({ request, now, pairBusyMs: 0, macs: db.macs }, (p) => {
+  const { write, stored } = creationStatement({ request, now, pairBusyMs: 0, recorder: db }, (p) => {
     const keyCheck = p.add(db.macs.keyCheck);
     return `${activeOwner(p, request.requester)},
       allowed as materialized (select ${p.add(request.id)}::uuid as id
@@ -79,11 +80,11 @@ interface Creation {
   request: NewRequest;
   now: number;
   pairBusyMs: number;
-  macs: ApprovalMacs;
+  recorder: Recorder;
 }
 
 function creationStatement(
-  { request, now, pairBusyMs, macs }: Creation,
+  { request, now, pairBusyMs, recorder }: Creation,
   allowed: (p: Parameters) => string,
 ): { write: SingleWrite; stored: StoredRequest } {
   const { request: stored, events } = createdRequest(request, now);
@@ -92,7 +93,7 @@ function creationStatement(
   const subject = { requestId: stored.id, operation, database, environment, detailFingerprint, detailRaw };
   const p = parameters();
   const guard = allowed(p);
-  const columns: Record<string, unknown> = { ...requestColumns(request, stored, macs), dispatch_busy_ms: pairBusyMs };
+  const columns: Record<string, unknown> = { ...requestColumns(request, stored, recorder.macs), dispatch_busy_ms: pairBusyMs };
   const values = Object.values(columns).map(p.add).join(', ');
   const eventId = randomUUID();
   const inserts = [
@@ -106,6 +107,11 @@ function creationStatement(
   if (explained) inserts.push(explainInsert(p, request, stored));
   const topics: string[] = [topic.outbox];
   if (stored.status === 'dispatched' || explained) topics.push(topic.jobs(database, environment));
+  const deliveries = recorder.deliveriesOf(events, { request: stored, detail: detailRaw });
+  if (deliveries.length > 0) {
+    inserts.push(deliveriesInsert(p.add(deliveryRows(deliveries)), 'allowed'));
+    topics.push(topic.deliveries);
+  }
   return { write: { text: writing(inserts), values: p.values, topics, eventId }, stored };
 }
 

@@ -1,4 +1,5 @@
 import type { Queryable } from './client.js';
+import { backlogCount } from './outbox.js';
 
 /** Gauges with the same value on all processes (marked S in OP-20). */
 export interface SharedGauges {
@@ -30,7 +31,7 @@ export async function readSharedGauges(db: Queryable): Promise<SharedGauges> {
        coalesce((select held from open where status = 'running'), 0) as running,
        active.all as "agentsActive", active.full as "agentsSaturated",
        (select count(*) from audit_events where seq is null) as "auditUnsealed",
-       (select count(distinct request_id) from outbox where not yields) as "workflowBacklog",
+       ${backlogCount} as "workflowBacklog",
        (select count(*) from users where status = 'active') as "activeUsers",
        (select count(distinct entry ->> 'name')
         from (select content from config_generations order by number desc limit 1) newest, jsonb_array_elements(content -> 'databases') entry) as databases

@@ -3,7 +3,7 @@ import { isMutatingMigration } from '../domain/request/types.js';
 import { nextInstantOf } from '../domain/request/view.js';
 import type { Database } from './client.js';
 import { type Decide, decided, type HowToMove, type Moved, move } from './move.js';
-import { movingStatement, topicsOf, type Written } from './move-write.js';
+import { movingStatement, type Written } from './move-write.js';
 import type { Parameters } from './parameters.js';
 import { type FoundState, readState } from './request-state.js';
 import { at } from './row-types.js';
@@ -58,5 +58,5 @@ function writeIfUnchanged(
     const inTime = `allowed as materialized (select id from locked where ${instant} is null or clock_timestamp() < ${instant})`;
     return [...(owner === null ? [] : [owner]), locked, inTime].join(', ');
   };
-  return db.writeOnce({ ...movingStatement(written, db.macs, allowed), topics: topicsOf(written) });
+  return db.writeOnce(movingStatement(written, db, allowed));
 }

@@ -10,6 +10,7 @@ import { topic } from './notifications.js';
 import { yieldingInsert } from './outbox.js';
 import { parameters } from './parameters.js';
 import { listStates, lockOpenOf } from './request-state.js';
+import { deliveriesInsert, deliveryRows } from './webhook-deliveries.js';
 
 /** What a bulk move did to one request; no more, since there may be very many. */
 export interface MovedOne {
@@ -83,11 +84,18 @@ async function write(tx: Transaction, judged: readonly Judged[]): Promise<void> 
   );
   const texts = [
     `moved as (update requests r set ${sets.join(', ')} from jsonb_populate_recordset(null::requests, ${p.add(JSON.stringify(states))}::jsonb) as given
-      where r.id = given.id)`,
+      where r.id = given.id returning r.id)`,
     auditInsert(p.add(auditRowsOf(events))),
     yieldingInsert(p.add(JSON.stringify(judged.map(newsOf)))),
     dryRunEndOfMany(p, judged.map(outlineOf)),
   ];
+  const deliveries = judged.flatMap(({ after, change }) =>
+    tx.deliveriesOf(change?.events ?? [], { request: after, detail: null }).map((one) => ({ ...one, yields: true })),
+  );
+  if (deliveries.length > 0) {
+    texts.push(deliveriesInsert(p.add(deliveryRows(deliveries)), 'moved'));
+    tx.wake(topic.deliveries);
+  }
   await tx.query(`with ${texts.join(', ')} select 1`, p.values);
   for (const { after } of judged) tx.wake(...waitersOf(after));
 }

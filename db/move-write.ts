@@ -6,6 +6,7 @@ import type { Decision, StoredRequest } from '../domain/request/types.js';
 import type { Change } from '../domain/request/verdict.js';
 import { viewOf } from '../domain/request/view.js';
 import { auditInsert, auditRows } from './audit.js';
+import type { Recorder, SingleWrite } from './client.js';
 import { dryRunEnd } from './dry-run-jobs.js';
 import { claimInsert, executionUpdate, type NewClaim } from './execution-writes.js';
 import { dispatchBusy, endsRun, pairUpdate } from './migration-pairs.js';
@@ -15,6 +16,7 @@ import { outboxInsert } from './outbox.js';
 import { type Parameters, parameters } from './parameters.js';
 import { at } from './row-types.js';
 import { decisionCode, stateCode } from './vouching.js';
+import { deliveriesInsert, deliveryRows } from './webhook-deliveries.js';
 
 /** What a decided move writes. */
 export interface Written {
@@ -28,23 +30,25 @@ export interface Written {
   more: ((statement: MoveStatement) => string[]) | undefined;
 }
 
-/** Everything a move writes, in one statement. `allowed` makes the part of that name. */
+/** Everything a move writes, in one statement. `allowed` makes the part of that name. `topics` are to be notified once it is committed. */
 export function movingStatement(
   written: Written,
-  macs: ApprovalMacs,
+  { macs, deliveriesOf }: Recorder,
   allowed: (p: Parameters) => string,
-): { text: string; values: unknown[]; eventId: string } {
+): SingleWrite {
   const p = parameters();
-  const { before, after, now, refused } = written;
+  const { before, after, change, now, refused } = written;
   const guard = allowed(p);
   const eventId = randomUUID();
   const statement: MoveStatement = { p, request: '(select id from allowed)', before, after, now, refused };
   const parts = [guard, ...partsOf(statement, { ...written, eventId }, macs), ...(written.more?.(statement) ?? [])];
-  return {
-    text: writing(parts),
-    values: p.values,
-    eventId,
-  };
+  const topics = topicsOf(written);
+  const deliveries = deliveriesOf(change.events, { request: after, detail: null });
+  if (deliveries.length > 0) {
+    parts.push(deliveriesInsert(p.add(deliveryRows(deliveries)), 'allowed'));
+    topics.push(topic.deliveries);
+  }
+  return { text: writing(parts), values: p.values, topics, eventId };
 }
 
 function partsOf(
@@ -65,8 +69,7 @@ function partsOf(
   return [...parts, ...dryRunEnd(p, request, before.status, after.status), ...pairUpdate(statement)];
 }
 
-/** Topics to notify once a move is committed. */
-export function topicsOf({ before, after, change }: Pick<Written, 'before' | 'after' | 'change'>): string[] {
+function topicsOf({ before, after, change }: Pick<Written, 'before' | 'after' | 'change'>): string[] {
   const { signal, lingerMs } = change;
   const topics = waitersOf(after);
   // Lingering news is found by the publisher's own look; most of it is overtaken before.

@@ -6,7 +6,7 @@ import type { Queryable, Transaction } from './client.js';
 import type { NewClaim } from './execution-writes.js';
 import { lockPairOf } from './migration-pairs.js';
 import { allowedAlways, type MoveStatement } from './move-statement.js';
-import { movingStatement, topicsOf, type Written } from './move-write.js';
+import { movingStatement, type Written } from './move-write.js';
 import { type FactsQuery, type FoundState, lockState } from './request-state.js';
 import { lockActive } from './users.js';
 
@@ -63,9 +63,9 @@ export async function move<Facts = undefined>(
   const { moved, written } = await decided(found, decide, how, tx);
   if (written !== null) {
     // The row is locked since it was read.
-    const { text, values } = movingStatement(written, tx.macs, (p) => allowedAlways(p, id));
+    const { text, values, topics } = movingStatement(written, tx, (p) => allowedAlways(p, id));
     tx.send(text, values);
-    tx.wake(...topicsOf(written));
+    tx.wake(...topics);
   }
   return moved;
 }

@@ -16,6 +16,7 @@ export const topic = {
   /** The answer to a preflight job. */
   preflight: (id: string) => `p:${id}`,
   outbox: 'outbox',
+  deliveries: 'deliveries',
   generation: 'generation',
 } as const;
 

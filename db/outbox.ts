@@ -163,9 +163,12 @@ export async function nextNewsInMs(db: Queryable): Promise<number | null> {
   return row?.in_ms ?? null;
 }
 
-/** Requests with unsent news, not counting news of a suspension (OP-72). */
+/** Requests and deliveries that Temporal has not been told of; those of a suspension do not count (OP-72). */
+export const backlogCount = `(select count(distinct request_id) from outbox where not yields)
+  + (select count(*) from webhook_deliveries where not told and not yields)`;
+
 export async function countBacklog(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ count: number }>('select count(distinct request_id) as count from outbox where not yields');
+  const [row] = await db.query<{ count: number }>(`select ${backlogCount} as count`);
   return row?.count ?? 0;
 }
 

@@ -531,6 +531,34 @@ create table users (
   constraint users_status_check CHECK ((status = ANY (ARRAY['active'::text, 'suspended'::text, 'deleted'::text])))
 );
 
+create table webhook_deliveries (
+  id uuid not null,
+  webhook_id text not null,
+  event_type text not null,
+  request_id uuid,
+  body text not null,
+  status text default 'pending'::text not null,
+  attempts smallint default 0 not null,
+  last_error text,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  next_retry_at timestamp(3) with time zone default clock_timestamp(),
+  attempt_started_at timestamp(3) with time zone,
+  finished_at timestamp(3) with time zone,
+  told boolean default false not null,
+  taken_until timestamp(3) with time zone,
+  yields boolean default false not null,
+  constraint webhook_deliveries_pkey PRIMARY KEY (id),
+  constraint webhook_deliveries_attempts_check CHECK (((attempts >= 0) AND (attempts <= 10))),
+  constraint webhook_deliveries_check CHECK (((status = 'pending'::text) = (next_retry_at IS NOT NULL))),
+  constraint webhook_deliveries_check1 CHECK (((status = ANY (ARRAY['delivered'::text, 'dead'::text, 'cancelled'::text])) = (finished_at IS NOT NULL))),
+  constraint webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'in_progress'::text, 'delivered'::text, 'dead'::text, 'cancelled'::text])))
+) with (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX webhook_deliveries_finished ON webhook_deliveries (finished_at) WHERE (finished_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_list ON webhook_deliveries (created_at DESC, id DESC);
+CREATE INDEX webhook_deliveries_of_webhook ON webhook_deliveries (webhook_id, created_at DESC, id DESC);
+CREATE INDEX webhook_deliveries_open ON webhook_deliveries (webhook_id, status, next_retry_at) WHERE (finished_at IS NULL);
+CREATE INDEX webhook_deliveries_untold ON webhook_deliveries (yields, created_at) WHERE (NOT told);
+
 create table workers (
   identity text not null,
   task_queue text not null,

@@ -5,6 +5,7 @@ import type { GatewayDatabase } from './gateway-database.js';
 import { type Generation, syncGeneration, watchGeneration } from './generation.js';
 import type { Metrics } from './metrics.js';
 import { createReloader, type ReloadOptions } from './reload.js';
+import { deliveriesBy } from './webhooks.js';
 
 /** A process's configuration: its own file, and the generation that all processes share. */
 export interface Configuration {
@@ -16,7 +17,7 @@ export interface Configuration {
 
 export interface ConfigurationOptions extends Pick<ReloadOptions, 'onEnd'> {
   config: Config;
-  gateway: Pick<GatewayDatabase, 'database' | 'notifications' | 'patiently'>;
+  gateway: Pick<GatewayDatabase, 'database' | 'notifications' | 'patiently' | 'deliverBy'>;
   metrics: Metrics;
   log: Logger;
 }
@@ -30,6 +31,7 @@ export async function openConfiguration(options: ConfigurationOptions, releases:
   const onChange = ({ number }: Generation) => metrics.configGeneration.set(number);
   const generations = watchGeneration({ database, notifications, log, first, onChange });
   releases.add(generations.close);
+  options.gateway.deliverBy(deliveriesBy(() => generations.current().shared));
   const reloader = createReloader({
     database,
     generations,

@@ -18,6 +18,9 @@ import { stopSignals } from '../runtime/stop-signals.js';
 import { version } from '../runtime/version.js';
 import { createAuditPurge } from './audit-purge.js';
 import { countMoves } from './count-moves.js';
+import { createDeliveries } from './deliveries.js';
+import { createDeliveryKeeper } from './delivery-keeper.js';
+import { createDeliveryStarter } from './delivery-starter.js';
 import { createResultCleaner } from './expired-results.js';
 import { createExplainKeeper } from './explain-keeper.js';
 import { createHeartbeat } from './heartbeat.js';
@@ -108,7 +111,10 @@ async function work(options: WorkOptions): Promise<void> {
   const onMoved = countMoves(metrics);
   const onStepFailure = (error: unknown) =>
     log.warn({ error: describeError(error) }, 'a step of a workflow failed; it is tried again');
-  const activities = createStep({ database, onMoved, onFailure: onStepFailure });
+  const activities = {
+    ...createStep({ database, onMoved, onFailure: onStepFailure }),
+    ...createDeliveries({ configuration, database, metrics, log }),
+  };
   const worker = runTemporalWorker({ config, identity, activities, bundle: loadWorkflowBundle, link: temporal, log, signal });
   const jobs = createJobs({ ...options, temporal, results, onMoved, identity, isWorking: worker.isWorking });
   log.info({ task_queue: taskQueue }, 'worker started');
@@ -136,6 +142,8 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
   const rounds = { everyMs: reconcileEveryMs, graceMs: reconcileGraceMs };
   return [
     createPublisher(told),
+    createDeliveryStarter(told),
+    createDeliveryKeeper(told),
     createSweeper({ database, onMoved }),
     createReconciler({ ...told, ...rounds, maxBacklog, metrics, onMoved }),
     createHeartbeat({ database, identity, taskQueue, isWorking }),

@@ -4,7 +4,7 @@ import type { Config } from '../config/types.js';
 import { stopAfter } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
 import { temporalConnection } from '../runtime/temporal-connection.js';
-import type { StepActivities } from '../workflows/messages.js';
+import type { DeliverActivities, StepActivities } from '../workflows/messages.js';
 import { describeError, withinMs } from './temporal-errors.js';
 import type { TemporalLink } from './temporal-link.js';
 import { prepareServer } from './temporal-server.js';
@@ -12,7 +12,7 @@ import { prepareServer } from './temporal-server.js';
 export interface TemporalWorkerOptions {
   config: Pick<Config, 'temporal' | 'worker' | 'database'>;
   identity: string;
-  activities: StepActivities;
+  activities: StepActivities & DeliverActivities;
   bundle: () => Promise<WorkflowBundleOption>;
   link: TemporalLink;
   log: Logger;
@@ -94,9 +94,10 @@ function createWorker(
     identity,
     activities,
     workflowBundle: bundle,
-    // All activities are local so far, so there is nothing to poll for.
-    enableNonLocalActivities: false,
     maxCachedWorkflows: maxCachedWorkflows ?? 400,
+    // Deliveries wait for receivers, at most 8 for each webhook: slow ones must not take all the room.
+    maxConcurrentActivityTaskExecutions: 256,
+    activityTaskPollerBehavior: { type: 'autoscaling', minimum: 1, initial: 1, maximum: 8 },
     workflowTaskPollerBehavior: { type: 'autoscaling', minimum: 4, initial: 4, maximum: 16 },
     // Each one holds a connection to the gateway's database.
     maxConcurrentLocalActivityExecutions: Math.min(config.worker.maxConcurrentActivities, config.database.poolMax),

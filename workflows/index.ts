@@ -1,1 +1,2 @@
+export { delivery } from './delivery.js';
 export { request } from './request.js';

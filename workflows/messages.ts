@@ -46,3 +46,22 @@ export interface RequestState {
   stored: { version: number; status: string; deadline: string | null } | null;
   clock: string | null;
 }
+
+/** A delivery of one event to one webhook. */
+export const deliveryWorkflow = 'delivery';
+/** The stored delivery has changed: it was cancelled, or is to be sent now. */
+export const deliveryChanged = 'change';
+
+export const deliveryWorkflowId = (id: string) => `delivery-${id}`;
+
+export interface DeliveryInput {
+  id: string;
+}
+
+/**
+ * Makes the next attempt if it is due, and returns the status that ends the delivery. Throws what Temporal should wait for: the time of the next attempt, with
+ * the reason in words.
+ */
+export interface DeliverActivities {
+  deliver(id: string): Promise<string>;
+}

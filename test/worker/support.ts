@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
+import { createDeliver, type DeliverOptions } from '../../activities/deliver.js';
 import { createStep } from '../../activities/step.js';
 import { type Database, openDatabase } from '../../db/client.js';
 import { openNotifications } from '../../db/notifications.js';
@@ -32,6 +33,8 @@ export interface TestWorkerOptions {
   namespace?: string;
   /** Replaces what the step answers, such as a clock by a machine that is wrong. */
   wrapStep?: (step: ReturnType<typeof createStep>['step']) => ReturnType<typeof createStep>['step'];
+  /** How attempts of deliveries are made. */
+  deliver?: Omit<DeliverOptions, 'database'>;
   /** Further background work beside the publisher. */
   jobs?: (parts: TestParts) => Job[];
   publish?: boolean;
@@ -50,7 +53,13 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
   installTestRuntime();
   const stored = await createTestDatabase();
   const notify = { publish: (_: string[]) => {} };
-  const shared = { url: stored.url, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'test', macs: testMacs };
+  const shared = {
+    url: stored.url,
+    connectTimeoutMs: 10_000,
+    statementTimeoutMs: 10_000,
+    applicationName: 'test',
+    macs: testMacs,
+  };
   const database = openDatabase({ ...shared, poolMax: 10, onWake: (topics) => notify.publish(topics) });
   const notifications = openNotifications({ url: stored.url, database, applicationName: 'test' });
   notify.publish = notifications.publish;
@@ -71,7 +80,7 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
       database: { ...database0, url: stored.url },
     },
     identity: taskQueue,
-    activities: { step: options.wrapStep?.(step) ?? step },
+    activities: { step: options.wrapStep?.(step) ?? step, ...createDeliver({ database, ...(options.deliver ?? noWebhook) }) },
     bundle: loadWorkflowBundle,
     link: temporal,
     log,
@@ -105,6 +114,12 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
     },
   };
 }
+
+const noWebhook: Omit<DeliverOptions, 'database'> = {
+  isKnown: () => false,
+  send: () => Promise.reject(new Error('there is no webhook')),
+  nextAttemptMs: () => null,
+};
 
 const database0 = {
   poolMax: 10,

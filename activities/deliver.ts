@@ -1,0 +1,83 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import { limitDatabaseWork } from '../db/call-limit.js';
+import type { Database } from '../db/client.js';
+import { type AttemptEnd, beginAttempt, endAttempt } from '../db/delivery-attempts.js';
+import type { Delivery, Outcome } from '../domain/notifications/attempt.js';
+import { maxAttempts } from '../domain/notifications/schedule.js';
+import { isUuid } from '../lib/uuid.js';
+import type { DeliverActivities } from '../workflows/messages.js';
+
+export interface DeliverOptions {
+  database: Database;
+  /** Whether this process can send to the webhook (CF-31). */
+  isKnown: (webhookId: string) => boolean;
+  /** Makes one attempt, within `ATTEMPT_MS`. Never rejects. */
+  send: (delivery: Delivery) => Promise<Outcome>;
+  /** Milliseconds from the failed attempt of this number until the next; null after the last (NT-50, NT-51). */
+  nextAttemptMs: (attempt: number, outcome: Outcome & { delivered: false }) => number | null;
+  /** Called with each end of an attempt or a delivery. */
+  onEnd?: (end: 'delivered' | 'retried' | 'dead') => void;
+  /** Called with the reason of a failure of ours. Temporal does not learn it. */
+  onFailure?: (error: unknown) => void;
+}
+
+/** Before and after an attempt; with it less than the 20 s that the workflow gives. */
+const databaseMs = 3000;
+
+/** Makes the attempts of deliveries (section 7 of the rules of notifications). The stored row decides; Temporal brings it here when it is due. */
+export function createDeliver(options: DeliverOptions): DeliverActivities {
+  const { database, isKnown, onEnd } = options;
+  return {
+    async deliver(id) {
+      if (!isUuid(id)) return 'not_stored';
+      const begun = await stored(options, () => database.transaction((tx) => beginAttempt(tx, id, isKnown)));
+      if (begun === null) return 'not_stored';
+      switch (begun.kind) {
+        case 'ended':
+          return begun.status;
+        case 'dead':
+          onEnd?.('dead');
+          return 'dead';
+        case 'wait':
+          throw later(begun.reason, begun.ms);
+        case 'begin':
+          return attempt(options, begun.delivery, begun.attempt);
+      }
+    },
+  };
+}
+
+async function attempt(options: DeliverOptions, delivery: Delivery, number: number): Promise<string> {
+  const outcome = await options.send(delivery);
+  const end: AttemptEnd = outcome.delivered
+    ? { kind: 'delivered' }
+    : { kind: 'failed', error: outcome.error, ms: options.nextAttemptMs(number, outcome) };
+  const status = await stored(options, () => options.database.transaction((tx) => endAttempt(tx, delivery.id, number, end)));
+  options.onEnd?.(end.kind === 'delivered' ? 'delivered' : end.ms === null ? 'dead' : 'retried');
+  if (end.kind === 'failed' && end.ms !== null && (status === 'pending' || status === 'in_progress'))
+    throw later(`attempt ${number} of ${maxAttempts}: ${end.error}`, end.ms);
+  return status ?? 'not_stored';
+}
+
+async function stored<T>({ onFailure }: DeliverOptions, work: () => Promise<T>): Promise<T> {
+  try {
+    return await limitDatabaseWork(databaseMs, work);
+  } catch (error) {
+    onFailure?.(error);
+    throw failure('the gateway database could not be used; the log of the worker says why');
+  }
+}
+
+/** Temporal runs the activity again after the pause, and shows the reason meanwhile. */
+const later = (reason: string, ms: number) => failure(reason, Math.max(1, Math.ceil(ms)));
+
+/** Temporal keeps this in the workflow's history, which must hold neither a database's messages nor our stack. */
+function failure(message: string, nextRetryMs?: number): ApplicationFailure {
+  const told = ApplicationFailure.create({
+    message,
+    type: 'delivery',
+    ...(nextRetryMs === undefined ? {} : { nextRetryDelay: nextRetryMs }),
+  });
+  told.stack = '';
+  return told;
+}

@@ -1,0 +1,51 @@
+import type { NewDelivery } from '../domain/notifications/new-delivery.js';
+import type { Queryable, Transaction } from './client.js';
+import { topic } from './notifications.js';
+
+/** Part `notified` of a larger statement; nothing is written unless `guard`, a part before it, has a row. */
+export function deliveriesInsert(parameter: string, guard: string): string {
+  return `notified as (${insert(parameter)} where exists (select from ${guard}))`;
+}
+
+/** Parameter of `deliveriesInsert`, as JSON text. */
+export const deliveryRows = (deliveries: readonly NewDelivery[]): string =>
+  JSON.stringify(
+    deliveries.map(({ id, webhookId, eventType, requestId, body, yields }) => ({
+      ...{ id, body, yields, webhook_id: webhookId, event_type: eventType, request_id: requestId },
+    })),
+  );
+
+export async function insertDeliveries(tx: Transaction, deliveries: readonly NewDelivery[]): Promise<void> {
+  if (deliveries.length === 0) return;
+  await tx.query(insert('$1'), [deliveryRows(deliveries)]);
+  tx.wake(topic.deliveries);
+}
+
+const insert = (parameter: string) => `insert into webhook_deliveries (id, webhook_id, event_type, request_id, body, yields)
+  select id, webhook_id, event_type, request_id, body, yields from jsonb_to_recordset(${parameter}::jsonb)
+    as delivery(id uuid, webhook_id text, event_type text, request_id uuid, body text, yields boolean)`;
+
+/** Cancels what webhooks outside the list have unfinished; their workflows are told. */
+export async function cancelDeliveriesExcept(tx: Transaction, webhookIds: readonly string[]): Promise<void> {
+  const cancelled = await tx.query(
+    `update webhook_deliveries set ${ended('cancelled')}, told = false, taken_until = null
+     where finished_at is null and webhook_id <> all($1::text[]) returning 1 as one`,
+    [webhookIds],
+  );
+  if (cancelled.length > 0) tx.wake(topic.deliveries);
+}
+
+/** Assignments that end a delivery. */
+export const ended = (status: 'delivered' | 'dead' | 'cancelled'): string =>
+  `status = '${status}', next_retry_at = null, finished_at = clock_timestamp()`;
+
+/** NT-55. Returns how many rows were deleted. */
+export async function deleteFinishedDeliveries(db: Queryable, days: number, limit: number): Promise<number> {
+  const rows = await db.query(
+    `delete from webhook_deliveries where id in (
+       select id from webhook_deliveries where finished_at < clock_timestamp() - $1::int * interval '1 day' order by finished_at limit $2)
+     returning 1 as one`,
+    [days, limit],
+  );
+  return rows.length;
+}

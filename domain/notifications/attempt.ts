@@ -1,0 +1,68 @@
+import { maxAttempts } from './schedule.js';
+
+/** The rules of a delivery's attempts (NT-50, NT-52, NT-54). Instants are milliseconds since the epoch. */
+export type DeliveryStatus = 'pending' | 'in_progress' | 'delivered' | 'dead' | 'cancelled';
+
+export interface Delivery {
+  id: string;
+  webhookId: string;
+  eventType: string;
+  body: string;
+  status: DeliveryStatus;
+  attempts: number;
+  /** Null unless pending. */
+  nextRetryAt: number | null;
+  attemptStartedAt: number | null;
+}
+
+/** What the webhook is busy with. */
+export interface WebhookLoad {
+  /** Attempts that run now. */
+  running: number;
+  /** How long the oldest of them has run; 0 if none does. */
+  oldestMs: number;
+  /** Deliveries whose attempt is due. */
+  due: number;
+}
+
+/** What the receiver answered, or why it did not. */
+export type Outcome =
+  | { delivered: true; status: number }
+  /** `error` is a short class (NT-53). */
+  | { delivered: false; status: number | null; error: string; retryAfter: string | null };
+
+export type Beginning =
+  | { kind: 'begin'; attempt: number }
+  | { kind: 'wait'; ms: number; reason: 'not due yet' | 'the webhook is busy' | 'this worker does not know the webhook' }
+  /** The process that made the last attempt has died. */
+  | { kind: 'dead' }
+  | { kind: 'ended'; status: DeliveryStatus };
+
+export const MAX_RUNNING = 8;
+/** The longest attempt (NT-30). */
+export const ATTEMPT_MS = 10_000;
+/** No attempt still runs so long after its start: the process that ran it has died. */
+const ATTEMPT_IS_OVER_MS = ATTEMPT_MS + 5000;
+const waitMs = { least: 250, most: 300_000 };
+const elsewhereMs = 5000;
+
+/** Whether an attempt may begin at `now`. `isKnown` is false if this process's own file does not have the webhook (CF-31). */
+export function judgeAttempt(delivery: Delivery, now: number, isKnown: boolean): Beginning {
+  const { status, attempts, nextRetryAt, attemptStartedAt } = delivery;
+  if (status !== 'pending' && status !== 'in_progress') return { kind: 'ended', status };
+  if (!isKnown) return { kind: 'wait', ms: elsewhereMs, reason: 'this worker does not know the webhook' };
+  const notBefore = status === 'pending' ? (nextRetryAt ?? now) : (attemptStartedAt ?? 0) + ATTEMPT_IS_OVER_MS;
+  if (now < notBefore) return { kind: 'wait', ms: notBefore - now, reason: 'not due yet' };
+  return attempts >= maxAttempts ? { kind: 'dead' } : { kind: 'begin', attempt: attempts + 1 };
+}
+
+/** When a due delivery should ask again, if the webhook has no room for it: about when those before it are through. Null if it has room. */
+export function waitForRoom({ running, oldestMs, due }: WebhookLoad, random: number): number | null {
+  if (running < MAX_RUNNING) return null;
+  const turns = Math.ceil(due / MAX_RUNNING);
+  const ms = turns * Math.min(ATTEMPT_MS, 2 * oldestMs) * (0.5 + random);
+  return Math.round(Math.min(waitMs.most, Math.max(waitMs.least, ms)));
+}
+
+/** The id of a delivery as callers and receivers see it. */
+export const deliveryName = (id: string): string => `wd-${id}`;

@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { insertDeliveries } from '../../db/webhook-deliveries.js';
+import type { Delivery, Outcome } from '../../domain/notifications/attempt.js';
+import { createDeliveryKeeper } from '../../worker/delivery-keeper.js';
+import { createDeliveryStarter } from '../../worker/delivery-starter.js';
+import { deliveryWorkflowId } from '../../workflows/messages.js';
+import { eventually, log, startTestWorker, type TestWorker } from './support.js';
+
+let worker: TestWorker;
+let sent: Delivery[];
+let answer: (delivery: Delivery) => Outcome | Promise<Outcome>;
+const ok: Outcome = { delivered: true, status: 200 };
+const status503: Outcome = { delivered: false, status: 503, error: 'status 503', retryAfter: null };
+
+beforeAll(async () => {
+  worker = await startTestWorker({
+    deliver: {
+      isKnown: (id) => id !== 'elsewhere',
+      send: async (delivery) => {
+        sent.push(delivery);
+        return answer(delivery);
+      },
+      nextAttemptMs: (attempt) => (attempt === 10 ? null : 20),
+    },
+    jobs: (parts) => [
+      createDeliveryStarter({ ...parts, log }),
+      createDeliveryKeeper({ ...parts, log, everyMs: 200, graceMs: 1000 }),
+    ],
+  });
+});
+afterAll(() => worker?.stop());
+beforeEach(() => {
+  sent = [];
+  answer = () => ok;
+});
+
+async function store(webhookId = 'ops', body = '{"event":"user.created"}'): Promise<string> {
+  const id = randomUUID();
+  const one = { id, webhookId, eventType: 'user.created', requestId: null, body, yields: false };
+  await worker.database.transaction((tx) => insertDeliveries(tx, [one]));
+  return id;
+}
+
+async function find(id: string) {
+  const [row] = await worker.database.query<{ status: string; attempts: number; lastError: string | null; open: boolean }>(
+    `select status, attempts, last_error as "lastError", finished_at is null as open from webhook_deliveries where id = $1`,
+    [id],
+  );
+  return row;
+}
+
+const untilEnded = (id: string) => eventually(async () => (await find(id))?.open === false);
+const sentTo = (id: string) => sent.filter((one) => one.id === id);
+const historyOf = async (id: string) =>
+  (await worker.client.workflow.getHandle(deliveryWorkflowId(id)).fetchHistory()).events ?? [];
+
+it('delivers what is stored, once, and its workflow ends with the status (NT-3, NT-I2)', async () => {
+  const id = await store();
+  await untilEnded(id);
+  expect(await find(id)).toMatchObject({ status: 'delivered', attempts: 1, lastError: null });
+  expect(sentTo(id)).toHaveLength(1);
+  expect(await worker.client.workflow.getHandle(deliveryWorkflowId(id)).result()).toBe('delivered');
+});
+
+it('tries again after a failure with the same bytes, and keeps its class (NT-22, NT-50, NT-I3)', async () => {
+  answer = ({ attempts }) => (attempts < 2 ? status503 : ok);
+  const id = await store('ops', '{"event":"user.created","é":"\\u0000"}');
+  await untilEnded(id);
+  expect(await find(id)).toEqual({ status: 'delivered', attempts: 3, lastError: 'status 503', open: false });
+  expect(new Set(sentTo(id).map(({ body }) => body))).toEqual(new Set(['{"event":"user.created","é":"\\u0000"}']));
+});
+
+it('is dead after ten failed attempts, of which Temporal keeps a few events only (NT-50, NT-I4)', async () => {
+  answer = () => status503;
+  const id = await store();
+  await untilEnded(id);
+  expect(await find(id)).toMatchObject({ status: 'dead', attempts: 10, lastError: 'status 503' });
+  expect(sentTo(id)).toHaveLength(10);
+  expect((await historyOf(id)).length).toBeLessThan(20);
+});
+
+it('runs at most eight attempts of a webhook at once, and another webhook does not wait for it (NT-54)', async () => {
+  let running = 0;
+  let most = 0;
+  const held: (() => void)[] = [];
+  answer = async ({ webhookId }) => {
+    if (webhookId !== 'slow') return ok;
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise<void>((resolve) => held.push(resolve));
+    running -= 1;
+    return ok;
+  };
+  const slow = await Promise.all(Array.from({ length: 20 }, () => store('slow')));
+  await eventually(() => running === 8);
+  const quick = await store('quick');
+  await untilEnded(quick);
+  expect(most).toBe(8);
+  const letGo = setInterval(() => held.splice(0).forEach((go) => void go()), 20);
+  for (const id of slow) await untilEnded(id);
+  clearInterval(letGo);
+  expect(most).toBe(8);
+  expect((await find(quick))?.status).toBe('delivered');
+});
+
+it('leaves a delivery to a worker that knows its webhook, without counting an attempt (CF-31)', async () => {
+  const id = await store('elsewhere');
+  await eventually(async () => (await historyOf(id).catch(() => [])).length > 0);
+  const described = () => worker.client.workflow.getHandle(deliveryWorkflowId(id)).describe();
+  await eventually(async () =>
+    (await described()).raw.pendingActivities?.some(({ lastFailure }) => lastFailure?.message?.includes('does not know')),
+  );
+  expect(await find(id)).toMatchObject({ status: 'pending', attempts: 0 });
+});
+
+it('a delivery whose workflow Temporal has lost is started again (NT-I2)', async () => {
+  answer = () => status503;
+  const id = await store();
+  await eventually(async () => ((await find(id))?.attempts ?? 0) > 0);
+  await worker.client.workflow.getHandle(deliveryWorkflowId(id)).terminate('lost');
+  answer = () => ok;
+  await untilEnded(id);
+  expect((await find(id))?.status).toMatch(/delivered|dead/);
+});
