@@ -11,6 +11,8 @@ interface Draining {
   jobs: Jobs;
   explains: ExplainJobs;
   poll: Poll;
+  /** Until when a poll that was cut short may still claim. */
+  claimsUntil: number | null;
   /** Aborted when nothing more may be sent. */
   abandoned: AbortController;
 }
@@ -21,29 +23,26 @@ interface Draining {
  */
 export async function drain(
   { config, timings, log, stopNow }: { config: AgentConfig; timings: Timings; log: Log; stopNow: AbortSignal },
-  { jobs, explains, poll, abandoned }: Draining,
+  { jobs, explains, poll, claimsUntil, abandoned }: Draining,
 ): Promise<number> {
   log.info('agent is stopping', { jobs: config.maxConcurrentTasks - jobs.free });
-  const lastWord = () =>
-    poll({
-      limit: 0,
-      explainLimit: 0,
-      waitMs: 0,
-      draining: true,
-      signal: AbortSignal.any([stopNow, AbortSignal.timeout(timings.stopGraceMs)]),
-    });
-  const told = lastWord();
-  const drained = await within(
-    Promise.all([jobs.idle(), explains.idle()]).then(() => true),
-    config.drainTimeoutMs,
-    false,
-    stopNow,
-  );
-  await told;
-  if (drained) {
+  /** Runs the claims that the answer brings; resolves with how many it began. */
+  const lastWord = async (): Promise<number> => {
+    const signal = AbortSignal.any([stopNow, AbortSignal.timeout(timings.stopGraceMs)]);
+    const result = await poll({ limit: 0, explainLimit: 0, waitMs: 0, claim: true, draining: true, signal });
+    if (!result.ok) return 0;
+    const { claims, agent_id: agentId } = result.answer;
+    return claims.filter((claim) => jobs.run(claim, agentId) === 'claimed').length;
+  };
+  // A poll that was cut short may have claimed, or be about to (AG-81); nobody else can end that.
+  const finish = async () => {
     await lastWord();
-    return 0;
-  }
+    await sleep(Math.max(0, (claimsUntil ?? 0) - performance.now()), stopNow);
+    do await Promise.all([jobs.idle(), explains.idle()]);
+    while ((await lastWord()) > 0);
+    return true;
+  };
+  if (await within(finish(), config.drainTimeoutMs, false, stopNow)) return 0;
   log.error('running jobs are cancelled', { jobs: config.maxConcurrentTasks - jobs.free });
   jobs.cancelAll();
   await within(jobs.idle(), timings.stopGraceMs, undefined);

@@ -33,7 +33,9 @@ export interface Jobs {
   active(): ActiveJob[];
   /** Claims an offered job and runs it if claimed; resolves with the claim's answer (AP-08). */
   start(offered: OfferedJob, agentId: string): Promise<'claimed' | 'refused'>;
-  /** The executions of the claimed jobs. */
+  /** Runs what a poll claimed; refuses what this process holds already, which an honest answer never brings (AG-80, AG-81). */
+  run(claim: ClaimAnswer, agentId: string): 'claimed' | 'refused';
+  /** The executions of the claimed jobs, and of those that ended last: one whose result was given up may still run for the gateway. */
   held(): string[];
   /** Cancels these executions, as the gateway asks (AG-82). */
   cancel(executionIds: readonly string[]): void;
@@ -44,7 +46,7 @@ export interface Jobs {
 }
 
 interface Running {
-  offered: OfferedJob;
+  offered: Pick<OfferedJob, 'id' | 'operation'>;
   since: number;
   control: CancelControl;
   /** Null until it is claimed. */
@@ -56,6 +58,28 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
   const running = new Set<Running>();
   const started = createStartedAttempts();
   const whenIdle = new Set<() => void>();
+  const endedLast: string[] = [];
+
+  const take = (offered: Running['offered'], executionId: string | null): Running => {
+    const control = new CancelControl(cancelTextOf(offered.operation));
+    const entry = { offered, since: performance.now(), control, executionId };
+    running.add(entry);
+    return entry;
+  };
+  const leave = (entry: Running) => {
+    running.delete(entry);
+    if (entry.executionId !== null) endedLast.push(entry.executionId);
+    if (endedLast.length > config.maxConcurrentTasks) endedLast.shift();
+    dependencies.onFreedSlot();
+    if (running.size === 0) for (const resolve of whenIdle) resolve();
+  };
+  const work = (entry: Running, claim: ClaimAnswer, agentId: string) => {
+    const job = claimedJob(claim, agentId, entry.control, dependencies);
+    runClaimed(job, { ...dependencies, started })
+      .catch((error: Error) => log.error('job failed in the agent', { request: entry.offered.id, why: error.name }))
+      .finally(() => leave(entry));
+  };
+  const held = () => [...[...running].flatMap(({ executionId }) => executionId ?? []), ...endedLast].slice(0, 1000);
 
   return {
     get free() {
@@ -68,26 +92,23 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
         elapsed_secs: Math.floor((performance.now() - since) / 1000),
       })),
     async start(offered, agentId) {
-      const entry: Running = {
-        offered,
-        since: performance.now(),
-        control: new CancelControl(cancelTextOf(offered.operation)),
-        executionId: null,
-      };
-      running.add(entry);
+      const entry = take(offered, null);
       const claim = await claimJob(offered, dependencies);
       entry.executionId = claim?.execution_id ?? null;
-      const job = claim && claimedJob(claim, agentId, entry.control, dependencies);
-      const work = job ? runClaimed(job, { ...dependencies, started }) : Promise.resolve();
-      const done = work.finally(() => {
-        running.delete(entry);
-        dependencies.onFreedSlot();
-        if (running.size === 0) for (const resolve of whenIdle) resolve();
-      });
-      done.catch((error: Error) => log.error('job failed in the agent', { request: offered.id, why: error.name }));
+      if (claim === null) leave(entry);
+      else work(entry, claim, agentId);
       return claim ? 'claimed' : 'refused';
     },
-    held: () => [...running].flatMap(({ executionId }) => executionId ?? []).slice(0, 1000),
+    run(claim, agentId) {
+      const { execution_id: executionId, request_id: id, operation } = claim;
+      if (held().includes(executionId)) {
+        log.error('already started', { request: id, fence: claim.fence });
+        return 'refused';
+      }
+      work(take({ id, operation }, executionId), claim, agentId);
+      return 'claimed';
+    },
+    held,
     cancel(executionIds) {
       for (const { control, executionId } of running) if (executionIds.includes(executionId ?? '')) control.request('asked');
     },

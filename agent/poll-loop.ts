@@ -37,6 +37,8 @@ export class PollLoop {
   #current: { cut: AbortController; full: boolean } | null = null;
   #takesJobs: boolean;
   #emptyInRow = 0;
+  /** Until when a poll whose answer never came may still claim; null when there is none. */
+  #claimsUntil: number | null = null;
 
   constructor(parts: LoopDependencies, stop: AbortSignal) {
     this.#parts = parts;
@@ -62,10 +64,15 @@ export class PollLoop {
     this.#current?.cut.abort(new Error('scopes changed'));
   }
 
+  get claimsUntil(): number | null {
+    return this.#claimsUntil;
+  }
+
   /** Polls once and starts what it brings; resolves with the pause until the next poll. */
   async #turn(): Promise<number> {
     const { config, jobs, explains, log, onTurn, onSnapshotsAsked, setHealthy } = this.#parts;
-    const offer = this.#takesJobs ? { jobs: jobs.free, explains: explains.free } : { jobs: 0, explains: 0 };
+    // A claim that came late may have taken one slot too many.
+    const offer = this.#takesJobs ? { jobs: Math.max(0, jobs.free), explains: explains.free } : { jobs: 0, explains: 0 };
     const begunAt = performance.now();
     const result = await this.#poll(offer);
     onTurn();
@@ -75,10 +82,12 @@ export class PollLoop {
     const { answer } = result;
     onSnapshotsAsked(answer.schema_sync);
     jobs.cancel(answer.cancelled);
+    // Even with a clock that is off: each ends with an outcome, or the gateway would count it as lost.
+    const runs = answer.claims.map((claim) => jobs.run(claim, answer.agent_id));
     this.#takesJobs = mayTakeJobs(answer, log);
     setHealthy(this.#takesJobs);
     if (!this.#takesJobs) return config.pollIntervalMs;
-    const claims = await this.#start(answer, offer);
+    const claims = [...runs, ...(await this.#start(answer, offer))];
     if (claims.includes('refused')) return config.pollIntervalMs;
     // A draining server answers immediately with nothing; without a pause this would be a busy loop.
     const brought = claims.length + answer.preflight_jobs.length + answer.cancelled.length;
@@ -88,13 +97,22 @@ export class PollLoop {
   }
 
   async #poll({ jobs: limit, explains: explainLimit }: Offer): Promise<PollResult | 'cut short'> {
-    const { config, poll } = this.#parts;
+    const { config, poll, timings } = this.#parts;
     const stop = this.#stop;
     const cut = new AbortController();
-    this.#current = { cut, full: limit === 0 || (explainLimit === 0 && config.maxConcurrentExplains > 0) };
-    const ask = () => poll({ limit, explainLimit, waitMs: config.pollWaitMs, draining: false, signal: cut.signal });
+    const full = limit === 0 || (explainLimit === 0 && config.maxConcurrentExplains > 0);
+    this.#current = { cut, full };
+    const begunAt = performance.now();
+    // A claim whose answer was lost is asked for at once: its lease runs (AG-81).
+    const lostMs = this.#claimsUntil === null ? config.pollWaitMs : Math.max(0, Math.ceil(this.#claimsUntil - begunAt));
+    const waitMs = Math.min(config.pollWaitMs, lostMs);
+    // What a poll claims that is then cut short comes late. Without a limit it only brings such claims.
+    const claim = limit === 0 || !full;
+    const ask = () => poll({ limit, explainLimit, waitMs, claim, draining: false, signal: cut.signal });
     const result = await stopAfter(Number.POSITIVE_INFINITY, () => cut.abort(stop.reason), ask, stop);
     this.#current = null;
+    if (result.ok && begunAt >= (this.#claimsUntil ?? 0)) this.#claimsUntil = null;
+    if (!result.ok && result.status === null && claim && limit > 0) this.#claimsUntil = begunAt + timings.pollClaimsMs;
     return stop.aborted || (cut.signal.aborted && !result.ok) ? 'cut short' : result;
   }
 
@@ -107,7 +125,7 @@ export class PollLoop {
 
   #start(answer: PollAnswer, offer: Offer): Promise<('claimed' | 'refused')[]> {
     const { jobs, explains } = this.#parts;
-    const offered = answer.jobs.slice(0, offer.jobs);
+    const offered = answer.jobs.slice(0, Math.max(0, offer.jobs - answer.claims.length));
     const explained = startExplains(answer, offer.explains, explains);
     return Promise.all([...offered.map((job) => jobs.start(job, answer.agent_id)), ...explained]);
   }
@@ -120,7 +138,7 @@ export class PollLoop {
 function startExplains(answer: PollAnswer, limit: number, explains: ExplainJobs): Promise<'claimed' | 'refused'>[] {
   const preflights = answer.preflight_jobs.slice(0, limit);
   for (const job of preflights) explains.startPreflight(job, answer);
-  const starting = new Set(answer.jobs.map(({ id }) => id));
+  const starting = new Set([...answer.jobs.map(({ id }) => id), ...answer.claims.map(({ request_id: id }) => id)]);
   const waiting = answer.dry_run_jobs.filter((job) => !starting.has(job.request_id));
   return waiting.slice(0, limit - preflights.length).map((job) => explains.startDryRun(job, answer.agent_id));
 }

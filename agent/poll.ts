@@ -23,6 +23,8 @@ export interface PollRequest {
   limit: number;
   explainLimit: number;
   waitMs: number;
+  /** Whether the gateway may claim what it finds (AG-80). Without it, it does not answer lost claims again either. */
+  claim: boolean;
   draining: boolean;
   signal: AbortSignal;
 }
@@ -75,6 +77,7 @@ function bodyOf(
         'marker_executions',
         'max_affected_rows',
         'cancel_in_poll',
+        'claim_in_poll',
         ...(config.snapshotSync.enabled ? ['schema_sync'] : []),
       ],
     },
@@ -89,6 +92,7 @@ function bodyOf(
     limit: Math.min(request.limit, 20),
     explain_limit: Math.min(request.explainLimit, 10),
     wait_ms: request.waitMs,
+    claim: request.claim,
     holding: jobs.held(),
   };
 }

@@ -27,28 +27,6 @@ const preflightJob = z.object({
   explain_token: z.string().optional(),
 });
 
-/** The poll's answer, as far as this agent uses it (section 3). */
-export const pollAnswer = z.object({
-  jobs: z.array(offeredJob).max(20),
-  dry_run_jobs: z.array(dryRunJob).max(10),
-  preflight_jobs: z.array(preflightJob).max(10),
-  /** Executions to cancel; absent from older gateways. */
-  cancelled: z.array(z.string()).max(1000).default([]),
-  /** Databases whose snapshot the gateway wants again; absent from older gateways. */
-  schema_sync: z
-    .array(z.object({ database: z.string(), environment: z.string() }))
-    .max(1000)
-    .default([]),
-  /** Absent from a gateway without token scopes. */
-  refused_scopes: z
-    .array(z.object({ database: z.string(), environment: z.string() }))
-    .max(1000)
-    .default([]),
-  upgrade_required: z.boolean(),
-  agent_id: z.string(),
-  server_time: z.string(),
-});
-
 /** The answer to a claim (section 4). */
 export const claimAnswer = z.object({
   execution_id: z.guid(),
@@ -71,6 +49,30 @@ export const claimAnswer = z.object({
   max_result_bytes: z.int().min(0),
   max_affected_rows: z.int().min(0).nullish(),
   search_path: z.array(z.string()).nullish(),
+});
+
+/** The poll's answer, as far as this agent uses it (section 3). */
+export const pollAnswer = z.object({
+  jobs: z.array(offeredJob).max(20),
+  /** What the poll claimed for this process; absent from older gateways. */
+  claims: z.array(claimAnswer).max(1000).default([]),
+  dry_run_jobs: z.array(dryRunJob).max(10),
+  preflight_jobs: z.array(preflightJob).max(10),
+  /** Executions to cancel; absent from older gateways. */
+  cancelled: z.array(z.string()).max(1000).default([]),
+  /** Databases whose snapshot the gateway wants again; absent from older gateways. */
+  schema_sync: z
+    .array(z.object({ database: z.string(), environment: z.string() }))
+    .max(1000)
+    .default([]),
+  /** Absent from a gateway without token scopes. */
+  refused_scopes: z
+    .array(z.object({ database: z.string(), environment: z.string() }))
+    .max(1000)
+    .default([]),
+  upgrade_required: z.boolean(),
+  agent_id: z.string(),
+  server_time: z.string(),
 });
 
 /** The answer to a dry-run claim (section 10). */

@@ -5,6 +5,8 @@ export interface Timings {
   httpConnectMs: number;
   /** Added to `wait_ms` for the whole poll. */
   pollGraceMs: number;
+  /** How long after its start a poll may still claim: far longer than the gateway's 250 ms (AG-80). */
+  pollClaimsMs: number;
   /** Waits between repetitions of one claim, the last one repeats; and how long it is repeated: the shortest lease (AP-08). */
   claimBackoffMs: readonly number[];
   claimGiveUpMs: number;
@@ -40,6 +42,7 @@ export const defaultTimings: Timings = {
   httpMs: 30_000,
   httpConnectMs: 10_000,
   pollGraceMs: 10_000,
+  pollClaimsMs: 1000,
   claimBackoffMs: [250, 500, 1000, 2000],
   claimGiveUpMs: 60_000,
   resultBackoffMs: [1000, 2000, 4000, 8000, 15_000],

@@ -19,7 +19,10 @@ export type GatewayBench = Awaited<ReturnType<typeof startGatewayBench>>;
 
 /** A real gateway and a target with a table `entries (word text)`; agents are started by the test, and stopped by `close`. */
 export async function startGatewayBench(toml = passesAll) {
-  const [api, database] = await Promise.all([startTestApi({ toml, times: { cancelWaitMs: 20 } }), createEmptyDatabase()]);
+  const [api, database] = await Promise.all([
+    startTestApi({ toml, times: { cancelWaitMs: 20, claimWithinMs: 3000 } }),
+    createEmptyDatabase(),
+  ]);
   const target = new pg.Client({ connectionString: database.url });
   await target.connect();
   await target.query('create table entries (word text)');

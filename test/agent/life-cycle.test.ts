@@ -61,7 +61,7 @@ describe('life of the agent', () => {
       capabilities: {
         scopes: [{ database: 'shop', environment: 'staging', marker: true }],
         operations: ['execute_select', 'execute_dml', 'migrate_up', 'migrate_down', 'migrate_status'],
-        features: ['fence', 'marker_executions', 'max_affected_rows', 'cancel_in_poll', 'schema_sync'],
+        features: ['fence', 'marker_executions', 'max_affected_rows', 'cancel_in_poll', 'claim_in_poll', 'schema_sync'],
       },
       status: { in_flight: 0, max_concurrent: 8, draining: false, active_jobs: [] },
       limit: 8,

@@ -33,6 +33,7 @@ function start(options: Partial<TestAgentOptions> = {}): void {
 }
 
 const write = (detail: string) => gateway.offer({ operation: 'execute_dml', detail });
+const waits = ({ wait_ms: ms }: Record<string, unknown>) => Number(ms) > 0;
 const logged = (text: string) => agent.lines.filter((line) => line.includes(text));
 
 describe('the main loop', () => {
@@ -158,6 +159,34 @@ describe('the main loop', () => {
     expect(await agent.exit).toBe(0);
     expect(late.flatMap(({ claims }) => claims)).toEqual([]);
     expect(gateway.polls.filter(({ status }) => (status as { draining: boolean }).draining)).toHaveLength(2);
+  });
+
+  it('asks at once again after a poll without an answer: what that claimed has a lease that runs (AG-81)', async () => {
+    start({ pollWaitMs: 30_000, timings: { pollClaimsMs: 0 } });
+    await gateway.nextPoll(waits);
+    gateway.pollExtra = { jobs: null };
+    const next = gateway.nextPoll();
+    write('select 1');
+    expect(await next).toMatchObject({ wait_ms: 0, claim: true });
+    const waiting = gateway.nextPoll(waits);
+    gateway.pollExtra = {};
+    expect(await waiting).toMatchObject({ wait_ms: 30_000, claim: true });
+  });
+
+  it('lets a poll claim that no slot of an EXPLAIN can cut short, and otherwise not (AP-07, AG-80)', async () => {
+    start({ head: 'max_concurrent_explains = 1', pollWaitMs: 50 });
+    await gateway.nextPoll(waits);
+    await target.query('create table busy (id int)');
+    await target.query('begin');
+    await target.query('lock table busy');
+    const full = gateway.nextPoll(({ limit, explain_limit: room }) => Number(limit) > 0 && room === 0);
+    const [id, timeout_ms, expires_at] = [crypto.randomUUID(), 60_000, new Date(Date.now() + 60_000).toISOString()];
+    const job = { id, database: 'shop', environment: 'staging', sql: 'select * from busy', timeout_ms, expires_at };
+    gateway.offerExplains({ preflight_jobs: [{ ...job, claim_token: crypto.randomUUID() }] });
+    expect(await full).toMatchObject({ claim: false });
+    await target.query('rollback');
+    await target.query('drop table busy');
+    expect(await gateway.nextPoll(({ explain_limit: room }) => room === 1)).toMatchObject({ claim: true });
   });
 
   it('verifies before it judges, and judges before it looks at the database (AP-20, AP-I2)', async () => {

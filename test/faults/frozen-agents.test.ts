@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/processes.js';
 import type { Held, Message } from '../support/tripwire.js';
+import { agentCalls } from './agent-calls.js';
 import { type BothTargets, startBothTargets } from './both-targets.js';
 import { endSilentLeases, eventTypes, waitMs } from './looks.js';
 import { openTransactions, type Target } from './targets.js';
@@ -95,6 +96,23 @@ describe('a write whose agent is frozen past the end of its lease', () => {
     wake(frozen);
     await untilToldLate(frozen);
     await expectOnce(frozen);
+  }, 180_000);
+});
+
+describe('an agent that is frozen while its poll waits', () => {
+  it('AG-80: takes nothing: another one runs each of the writes, in its first attempt', async () => {
+    const { startOther, system, writes } = both;
+    await agentCalls(both).untilPollOnlyOffers();
+    system.agent.signal('SIGSTOP');
+    await startOther();
+    const all = await writes.create(6);
+    await eventually(async () => !(await writes.areOpen(all)), waitMs);
+    system.agent.signal('SIGCONT');
+    for (const state of await statesOf(all)) expect(state).toMatchObject({ status: 'executed', applied: state.changes });
+    for (const { id } of all) {
+      const started = (await eventTypes(system, id)).filter((type) => type === 'execution.started');
+      expect(started).toHaveLength(1);
+    }
   }, 180_000);
 });
 

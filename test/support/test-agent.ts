@@ -35,6 +35,7 @@ export interface TestAgentOptions {
 
 const quick: Partial<Timings> = {
   heartbeatMs: 40,
+  pollClaimsMs: 50,
   claimBackoffMs: [10],
   resultBackoffMs: [20],
   keyRefreshAtMostEveryMs: 10,

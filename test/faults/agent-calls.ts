@@ -1,0 +1,81 @@
+import { sleep } from '../../lib/sleep.js';
+import { eventually } from '../support/processes.js';
+import type { Held, Message } from '../support/tripwire.js';
+import type { BothTargets } from './both-targets.js';
+import { waitMs } from './looks.js';
+import type { Target } from './targets.js';
+import { type Played, stateOf } from './writes.js';
+
+export type Verb = 'poll' | 'claim' | 'heartbeat' | 'result';
+
+export const isCall = (verb: Verb) => (message: Message) =>
+  message.front === 'server' && message.bytes.toString('latin1').includes(`/${verb} HTTP`);
+
+/** Adds one, and takes so many seconds. */
+export const sleeping = (target: Target, seconds: number) => {
+  const nap = target.name === 'shop' ? 'pg_sleep' : 'sleep';
+  const kind = target.kinds[0]!;
+  return { ...kind, detail: (key: number) => `${kind.detail(key)}; select ${nap}(${seconds})` };
+};
+
+/** Longer than a poll claims what it finds (AG-80); the machine may be busy. */
+const quietMs = 1000;
+
+export type AgentCalls = ReturnType<typeof agentCalls>;
+
+/** What becomes of the calls of the system's agent. A job is claimed by the poll that finds it at once, else by a call. */
+export function agentCalls({ system, targets, wire, writes }: BothTargets) {
+  const untilAll = (played: readonly Played[], status: string) =>
+    eventually(async () => {
+      const states = await Promise.all(played.map((one) => stateOf(system, one)));
+      return states.every((state) => state.status === status);
+    }, waitMs);
+  /** A poll that the agent has just sent, which has not arrived. */
+  const newPoll = async (): Promise<Held> => {
+    const poll = wire.next(isCall('poll'));
+    // The agent polls again once it has claimed something.
+    const before = await writes.createOn(targets[0]!, 1, sleeping(targets[0]!, 0));
+    const held = (await poll)!;
+    await untilAll(before, 'executed');
+    return held;
+  };
+  return {
+    untilAll,
+    /** Loses so many such calls one after the other, or the answers to them. */
+    async lose(verb: Verb, how: 'lost' | 'unanswered', times: number): Promise<void> {
+      for (let left = times; left > 0; left -= 1) {
+        const held = await wire.next(isCall(verb));
+        if (how === 'lost') held!.lose();
+        else held!.passUnanswered();
+      }
+    },
+    /** Loses all answers to such calls, repeated ones too, until the signal aborts; `lost` is told of each. */
+    async loseAll(verb: Verb, signal: AbortSignal, lost: () => void): Promise<void> {
+      for (let held = await wire.next(isCall(verb), signal); held !== null; held = await wire.next(isCall(verb), signal)) {
+        held.passUnanswered();
+        lost();
+      }
+    },
+    /** Waits until the agent only waits for work, in a poll that claims no more: what is created now is claimed by calls. */
+    async untilPollOnlyOffers(): Promise<null> {
+      (await newPoll()).pass();
+      for (let seen = -1; seen !== wire.seen.server; await sleep(quietMs)) seen = wire.seen.server ?? 0;
+      return null;
+    },
+    /** Creates writes that wait when a poll of the agent arrives, so that it claims them; it has not arrived yet. */
+    async createForPoll(create: () => Promise<Played[]>): Promise<{ poll: Held; all: Played[] }> {
+      const poll = await newPoll();
+      const all = await create();
+      await untilAll(all, 'dispatched');
+      return { poll, all };
+    },
+    /** How many of these were claimed by a poll. */
+    async claimedByPolls(played: readonly Played[]): Promise<number> {
+      const { rows } = await system.database.query<{ count: number }>(
+        'select count(*)::int as count from executions where poll_instance is not null and request_id = any($1)',
+        [played.map(({ id }) => id)],
+      );
+      return rows[0]!.count;
+    },
+  };
+}
