@@ -97,7 +97,8 @@ describe('a receiver', () => {
       expect(fault({ [missing]: undefined })).toBe('not signed');
       expect(fault({ [missing]: [headers[missing]!, headers[missing]!] })).toBe('not signed');
     }
-    expect(fault({ 'webhook-id': '' })).toBe('not signed');
+    for (const other of ['', 'a.b', 'a b', '{"a":1}', 'é', 'x'.repeat(129)])
+      expect(fault({ 'webhook-id': other })).toBe('not signed');
     for (const timestamp of ['', '-1', '1e9', '1932265628.0', ' 1932265628', 'NaN', '9'.repeat(13)])
       expect(fault({ 'webhook-timestamp': timestamp })).toBe('not signed');
   });
@@ -113,6 +114,20 @@ describe('a receiver', () => {
     expect(verifyWebhook({ headers, body, secret: 'hook-key-2', now })).toBe(wrong);
   });
 
+  it('takes no signature of a body alone for that of an id, a time and another body (NT 31)', () => {
+    const inner = '1932265628.{"event":"request.approved"}';
+    const outer = `{"event":"request.created","detail":"x.${inner}`;
+    const signed = webhookHeaders({ ...attempt, body: outer })['x-svc-signature']!.slice('sha256='.length);
+    const [id, timestamp, ...rest] = outer.split('.');
+    const forged = {
+      'webhook-id': `${id}.${timestamp}`,
+      'webhook-timestamp': rest[0]!,
+      'webhook-signature': `v1,${Buffer.from(signed, 'hex').toString('base64')}`,
+    };
+    expect(`${forged['webhook-id']}.${forged['webhook-timestamp']}.${rest.slice(1).join('.')}`).toBe(outer);
+    expect(fault(forged, rest.slice(1).join('.'))).toBe('not signed');
+  });
+
   it('believes what is at most five minutes old or ahead', () => {
     expect(fault({}, body, now + 300_000)).toBeNull();
     expect(fault({}, body, now - 300_000)).toBeNull();
@@ -121,13 +136,12 @@ describe('a receiver', () => {
   });
 
   it('finds any change of any byte (NT I3)', () => {
-    const texts = fc.tuple(fc.string({ unit: 'binary' }), fc.string({ minLength: 1, unit: 'binary' }));
+    const texts = fc.tuple(fc.string(), fc.string({ minLength: 1 }));
     fc.assert(
       fc.property(texts, texts, ([sent, key], [received, other]) => {
-        // HMAC fills a short key with zeros, so such keys are equal to it.
-        fc.pre([key, other].every((text) => !text.startsWith('whsec_') && !text.includes('\0')));
+        fc.pre(!key.startsWith('whsec_') && !other.startsWith('whsec_'));
         const signed = webhookHeaders({ ...attempt, body: sent, secret: key });
-        const isSame = Buffer.from(sent).equals(Buffer.from(received)) && Buffer.from(key).equals(Buffer.from(other));
+        const isSame = sent === received && key === other;
         expect(verifyWebhook({ headers: signed, body: sent, secret: key, now })).toBeNull();
         expect(verifyWebhook({ headers: signed, body: received, secret: other, now }) === null).toBe(isSame);
       }),

@@ -1,62 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { createdRequest, decisionTrace } from '../../../domain/request/creation.js';
 import type { NewRequest } from '../../../domain/request/new-request.js';
-import { decideAutoApproval } from '../../../domain/workflow-policy.js';
 import { actorOf, user } from '../../support/callers.js';
-import { now, storedRequest, workflowSnapshot } from '../../support/stored-request.js';
+import { emergency, newRequest, passedByPolicy } from '../../support/new-request.js';
+import { now } from '../../support/stored-request.js';
 
-const usual = { emergency: false, requireApproval: false, bounded: true };
-const input: NewRequest['input'] = {
-  asked: 'execute_select',
-  database: 'app',
-  environment: 'production',
-  detail: ' select 1 ;\n',
-  reason: 'because',
-  idempotencyKey: null,
-  metadata: '{}',
-  emergency: false,
-  allowDdl: false,
-  noResultStore: true,
-  requireApproval: false,
-  shareWith: ['bob'],
-  shareSelectors: ['user:bob'],
-};
 const actor = actorOf(user('alice'));
-const creation = (over: Partial<NewRequest> = {}): NewRequest => ({
-  id: storedRequest().id,
-  input,
-  actor,
-  requester: 'alice',
-  requesterRole: 'requester',
-  operation: 'execute_select',
-  dialect: 'postgresql',
-  statementType: 'SELECT',
-  risk: { level: 'unknown', factors: ['schema_not_synced'], schemaStatus: 'not_synced' },
-  review: { policyId: 'builtin-default', findingsCount: 2, parseFailed: false },
-  bypass: null,
-  dirSha256: null,
-  searchPath: null,
-  context: { tables: null, sqlReview: null, risk: null, schemaSnapshotCollectedAt: null },
-  explain: [],
-  policy: workflowSnapshot(),
-  approval: decideAutoApproval(null, 'unknown', usual),
-  redactedDetail: 'select ?',
-  fingerprint: 'f'.repeat(64),
-  detailFingerprint: null,
-  detailRaw: null,
-  policyRevision: 'r7',
-  approvalDigest: 'd'.repeat(64),
-  approvalTtlSecs: 99,
-  dispatchMs: 300_000,
-  ...over,
-});
-const always = { mode: 'always', risk: null, allowReadOnly: false, allowSafeDdl: false, maxEstimatedRows: 0 } as const;
-const auto = { approval: decideAutoApproval(always, 'unknown', usual) };
-const emergency = {
-  input: { ...input, emergency: true },
-  approval: decideAutoApproval(null, 'unknown', { ...usual, emergency: true }),
-};
-const create = (over?: Partial<NewRequest>) => createdRequest(creation(over), now);
+const create = (over?: Partial<NewRequest>) => createdRequest(newRequest(over), now);
 
 describe('a new request', () => {
   it('that needs approval is pending until its clock ends (ST-1, TT-1)', () => {
@@ -79,7 +29,7 @@ describe('a new request', () => {
   });
 
   it.each([
-    ['auto-approved', 'request.auto_approved', auto],
+    ['auto-approved', 'request.auto_approved', passedByPolicy],
     ['break-glass', 'request.break_glass', emergency],
   ] as const)(
     'that is %s is dispatched in the same step, with fence 1 and no pending clock (ST-2, ST-3, D14)',
@@ -108,9 +58,9 @@ describe('a new request', () => {
   });
 
   it('is dispatched only by an auto-approval in its trace or an emergency, whatever its workflow says (RQ-I2)', () => {
-    for (const over of [{}, auto, emergency]) {
+    for (const over of [{}, passedByPolicy, emergency]) {
       const { status } = create(over).request;
-      const { decision } = decisionTrace(creation(over));
+      const { decision } = decisionTrace(newRequest(over));
       expect(status === 'dispatched').toBe(decision.outcome === 'auto_approved');
     }
   });
@@ -144,7 +94,7 @@ describe('a bypass (BG-3)', () => {
 
 describe('the decision trace (RQ-44)', () => {
   it('says what was matched, found and decided', () => {
-    expect(decisionTrace(creation())).toEqual({
+    expect(decisionTrace(newRequest())).toEqual({
       version: 1,
       classification: { resolved_operation: 'execute_select' },
       sql_review: { policy_id: 'builtin-default', findings_count: 2, parse_failed: false },
@@ -155,11 +105,11 @@ describe('the decision trace (RQ-44)', () => {
   });
 
   it('says null without a workflow, and parse_failed where a statement was not understood (HD-95)', () => {
-    expect(decisionTrace(creation({ ...emergency, policy: null }))).toMatchObject({
+    expect(decisionTrace(newRequest({ ...emergency, policy: null }))).toMatchObject({
       workflow: { matched: null },
       decision: { reasons: ['break_glass'] },
     });
-    const migration = creation({ operation: 'migrate_up', review: { policyId: 'p', findingsCount: 3, parseFailed: true } });
+    const migration = newRequest({ operation: 'migrate_up', review: { policyId: 'p', findingsCount: 3, parseFailed: true } });
     expect(decisionTrace(migration).sql_review).toEqual({
       policy_id: 'p',
       findings_count: 3,
