@@ -24,7 +24,7 @@ export async function storeAuditEvents({ database, databaseUrl, secretKeyFile }:
     for (let from = 0; from < count; from += perStatement) {
       await database.query(write, [from, Math.min(from + perStatement, count), count]);
       for (let left = true; left; ) {
-        const outcome = await own.transaction((tx) => sealBatch(tx, keys, perBatch));
+        const outcome = await own.transaction((tx) => sealBatch(tx, keys, { origin: 'svc', isAnchored: false }, perBatch));
         if (outcome.kind === 'stopped') throw new Error(outcome.reason);
         if (outcome.kind === 'busy') await sleep(50);
         left = outcome.kind === 'busy' || outcome.sealed > 0;

@@ -37,7 +37,11 @@ export function buildConfig({ sections, lists }: CompleteDraft, file: string, en
       secretKeyFileNamed: security.secretKeyFile !== null,
       auditPublicKeys: security.auditPublicKeys.map((hex) => hex.toLowerCase()),
     },
-    audit: { ...audit, origin: audit.origin ?? defaultOrigin(plain.server.publicUrl) },
+    audit: {
+      ...audit,
+      origin: audit.origin ?? defaultOrigin(plain.server.publicUrl),
+      anchorCommand: audit.anchorCommand.map((word, at) => (at === 0 && word.includes('/') ? path(word) : word)),
+    },
     license: { ...license, key: license.key ?? (environment.SVC_LICENSE_KEY || null) },
     resultStorage: { ...resultStorage, rootDir: path(resultStorage.rootDir ?? `${root.state_dir}/results`) },
     logging: {

@@ -1,5 +1,5 @@
 import { readText } from './expansion.js';
-import { type Check, checked, field, integer, MISSING, oneOf, requiredText, texts, UNREAD } from './leaf.js';
+import { type Check, checked, field, integer, MISSING, oneOf, requiredText, texts, UNREAD, words } from './leaf.js';
 
 /** Upper bound of every integer key that names none: what a PostgreSQL integer holds. */
 const MAX_INT = 2_147_483_647;
@@ -77,6 +77,12 @@ export const requiredChoice = <T extends string>(values: readonly [T, ...T[]]) =
 export const list = (check: Check = accept) =>
   field({ type: 'list of strings', fallback: [], ...ruleOf(check) }, [UNREAD], (value, fail, tell) =>
     value === undefined ? [] : texts(value, check, fail, tell),
+  );
+
+/** A program and its arguments, empty by default. */
+export const commandLine = (check: Check = accept) =>
+  field({ type: 'list of strings', fallback: [], ...ruleOf(check) }, [UNREAD], (value, fail, tell) =>
+    value === undefined ? [] : words(value, check, fail, tell),
   );
 
 /** A list of texts without repeats that must be there and not be empty. */

@@ -60,14 +60,17 @@ export function requiredText(value: unknown, check: Check, fail: Fail): string {
 }
 
 export function texts(value: unknown, check: Check, fail: Fail, tell: Tell): string[] {
-  if (!Array.isArray(value)) return fail('must be a list');
-  const seen = new Set<string>();
-  return value.map((item, index) => {
-    const text = textOf(item, check, (message) => tell(message, [index]));
-    if (text !== UNREAD && seen.has(text)) tell('is there twice', [index]);
-    seen.add(text);
-    return text;
+  const items = words(value, check, fail, tell);
+  items.forEach((text, index) => {
+    if (text !== UNREAD && items.indexOf(text) < index) tell('is there twice', [index]);
   });
+  return items;
+}
+
+/** Texts whose order counts, and which may be there twice. */
+export function words(value: unknown, check: Check, fail: Fail, tell: Tell): string[] {
+  if (!Array.isArray(value)) return fail('must be a list');
+  return value.map((item, index) => textOf(item, check, (message) => tell(message, [index])));
 }
 
 /** Like `requiredText`, but reports instead of failing. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { maxAgentScopes } from '../domain/agent-scopes.js';
-import { bool, choice, int, list, optionalText, ratio, text, textOr, textOrEmpty } from './fields.js';
+import { isPrivateHost } from './addresses.js';
+import { bool, choice, commandLine, int, list, optionalText, ratio, text, textOr, textOrEmpty } from './fields.js';
 import { optionalSection, withRule } from './table-rules.js';
 import * as rules from './text-rules.js';
 
@@ -59,6 +60,25 @@ const agents = withRule(
     if (scopes.length > maxAgentScopes) tell(`must have at most ${maxAgentScopes} entries`, ['default_scopes']);
   },
 );
+
+const auditKeys = z.strictObject({
+  redaction: choice(['literals', 'full', 'none'], 'literals'),
+  origin: optionalText(rules.logOrigin),
+  anchor_command: commandLine(rules.argument),
+  anchor_url: optionalText(rules.anchorUrl),
+  anchor_token: optionalText(rules.bearerToken),
+  anchor_timeout_secs: int(60, 1, 600),
+});
+
+/** AU-89. */
+const audit = withRule(auditKeys, ['anchor_command', 'anchor_url', 'anchor_token'], (keys, tell) => {
+  const { anchor_command: command, anchor_url: url, anchor_token: token } = keys;
+  if (command.length > 0 && url !== null) tell('anchor_command and anchor_url must not both be set');
+  if (token === null) return;
+  if (url === null) tell('needs anchor_url', ['anchor_token']);
+  else if (new URL(url).protocol === 'http:' && !isPrivateHost(new URL(url).hostname))
+    tell('must be https with anchor_token, except for loopback and private hosts', ['anchor_url']);
+});
 
 /** Sections 2 and 3 of the key table, without `[auth]`. */
 export const processSections = {
@@ -120,8 +140,5 @@ export const processSections = {
     result_ttl_days: int(30, 1, 3650),
     approval_ttl_secs: int(86_400, 1),
   }),
-  audit: z.strictObject({
-    redaction: choice(['literals', 'full', 'none'], 'literals'),
-    origin: optionalText(rules.logOrigin),
-  }),
+  audit,
 };

@@ -4,7 +4,7 @@ import { isAgentScope } from '../domain/agent-scopes.js';
 import { matchesEvent } from '../domain/notifications/events.js';
 import { parsePermission } from '../domain/permissions.js';
 import { isGroupName, isName, isRoleName, isUserId, parseSelector } from '../domain/selectors.js';
-import { isAddressOrCidr, isPrivateHost } from './addresses.js';
+import { isAddressOrCidr, isPrivateHost, refusedHost } from './addresses.js';
 import type { Check } from './leaf.js';
 
 /** The table of keys shows the problem without its first words. */
@@ -48,6 +48,8 @@ export const logOrigin = rule(
   (text) => isKeyName(text) && text.length <= 255,
   'must be 1 to 255 characters without white space and +',
 );
+export const argument = told(() => null, 'a program and its arguments; no shell reads them');
+export const bearerToken = matching(/^[\x21-\x7e]+$/, 'must be printable ASCII without white space');
 export const apiToken = matching(/^svc_[0-9a-f]{32}$/, 'must be svc_ and 32 lower-case hex characters');
 export const webhookId = matching(
   /^(?=.{1,64}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?$/,
@@ -88,6 +90,13 @@ export const webhookUrl = told((text) => {
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password';
   return text.includes('#') ? 'must not have a fragment' : null;
 }, 'an http or https address without user name and fragment');
+
+/** AU-89. A private address is an operator's choice; link-local and metadata addresses are refused as they are written. */
+export const anchorUrl = told((text) => {
+  const problem = webhookUrl(text);
+  if (problem !== null) return problem;
+  return refusedHost(new URL(text).hostname, true) === null ? null : 'must not be a link-local or metadata address';
+}, 'an http or https address without user name and fragment, not link-local');
 
 /** NT-31. */
 export const webhookSecret = told((text) => {

@@ -99,6 +99,11 @@ export interface Config {
     redaction: 'literals' | 'full' | 'none';
     /** The name of the log in its checkpoints (AU-81). */
     origin: string;
+    /** Program and arguments; empty = none. At most one of command and URL is set (AU-89). */
+    anchorCommand: string[];
+    anchorUrl: string | null;
+    anchorToken: string | null;
+    anchorTimeoutSecs: number;
   };
   resultStorage: {
     backend: 'local' | 's3';

@@ -38,6 +38,16 @@ export function openCheckpoint(note: string, key: NoteKey): TreeCheckpoint | nul
   return text === null ? null : readCheckpoint(text);
 }
 
+/** The same, by any of these keys under the name that the note itself gives. */
+export function openSignedCheckpoint(note: string, publicKeys: Iterable<string>): TreeCheckpoint | null {
+  const name = note.slice(0, note.indexOf('\n'));
+  for (const publicKeyHex of publicKeys) {
+    const opened = openCheckpoint(note, { name, publicKeyHex });
+    if (opened !== null) return opened;
+  }
+  return null;
+}
+
 /** The signed text, if the note is well formed and has a signature of this key that fits, and none of it that does not. */
 export function openNote(note: string, key: NoteKey): string | null {
   const parts = noteParts(note);

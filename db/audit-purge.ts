@@ -27,7 +27,7 @@ export async function findPurgeable(tx: Transaction, retentionSecs: number, most
   return { checkpoint, purgedBefore };
 }
 
-/** Deletes all events up to this `seq`. The trigger of the table lets them go because the row of the purge is written first (AU-3, AU-46). */
+/** Deletes all events up to this `seq`, and the anchors of their checkpoints. The triggers of the tables let them go because the row of the purge is written first (AU-3, AU-46). */
 export async function purgeEvents(
   tx: Transaction,
   lastPurgedSeq: number,
@@ -39,6 +39,7 @@ export async function purgeEvents(
      values ($1, $2, $3, $4, $5, $6)`,
     [lastPurgedSeq, lastPurgedHash, purgedBefore, retainedCount, keyId, signature],
   );
+  tx.send('delete from audit_anchors where seq <= $1', [lastPurgedSeq]);
   const [gone] = await tx.query<{ count: number }>(
     'with gone as (delete from audit_events where seq <= $1 returning 1) select count(*) as count from gone',
     [lastPurgedSeq],

@@ -3,6 +3,20 @@
 
 set check_function_bodies = off;
 
+CREATE OR REPLACE FUNCTION audit_anchors_guard()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'UPDATE' then
+    if old.state <> 'anchored' and (new.seq, new.event_hash, new.note, new.created_at) = (old.seq, old.event_hash, old.note, old.created_at)
+       and (new.state = old.state or new.state = 'anchored' or old.state = 'waiting') then return new; end if;
+  elsif tg_op = 'DELETE' then
+    if exists (select from audit_purges where last_purged_seq >= old.seq and writer = pg_current_xact_id()) then return old; end if;
+  end if;
+  raise exception 'the anchors of the audit log are append-only';
+end $function$;
+
 CREATE OR REPLACE FUNCTION audit_events_guard()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -72,6 +86,28 @@ create table agents (
   created_at timestamp(3) with time zone default clock_timestamp() not null,
   constraint agents_pkey PRIMARY KEY (id)
 );
+
+create table audit_anchors (
+  seq bigint not null,
+  event_hash text not null,
+  note text not null,
+  state text default 'waiting'::text not null,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  asked_at timestamp with time zone,
+  attempts integer default 0 not null,
+  last_error text,
+  covered_by bigint,
+  answer bytea,
+  answer_truncated boolean default false not null,
+  answered_at timestamp with time zone,
+  constraint audit_anchors_pkey PRIMARY KEY (seq),
+  constraint audit_anchors_answer_check CHECK ((octet_length(answer) <= 65536)),
+  constraint audit_anchors_check CHECK ((covered_by > seq)),
+  constraint audit_anchors_check1 CHECK ((((state = 'anchored'::text) = (answer IS NOT NULL)) AND ((answer IS NULL) = (answered_at IS NULL)))),
+  constraint audit_anchors_check2 CHECK (((state = 'covered'::text) = (covered_by IS NOT NULL))),
+  constraint audit_anchors_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'anchored'::text, 'covered'::text])))
+);
+CREATE INDEX audit_anchors_waiting ON audit_anchors (seq) WHERE (state = 'waiting'::text);
 
 create table audit_events (
   "position" bigint generated always as identity,
@@ -574,6 +610,8 @@ alter table request_contexts add constraint request_contexts_request_id_fkey FOR
 alter table results add constraint results_execution_id_fkey FOREIGN KEY (execution_id) REFERENCES executions(id) ON DELETE CASCADE;
 alter table results add constraint results_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
 
+CREATE TRIGGER audit_anchors_guard BEFORE DELETE OR UPDATE ON audit_anchors FOR EACH ROW EXECUTE FUNCTION audit_anchors_guard();
+CREATE TRIGGER audit_anchors_no_truncate BEFORE TRUNCATE ON audit_anchors FOR EACH STATEMENT EXECUTE FUNCTION audit_anchors_guard();
 CREATE TRIGGER audit_events_guard BEFORE DELETE OR UPDATE ON audit_events FOR EACH ROW EXECUTE FUNCTION audit_events_guard();
 CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION audit_events_guard();
 CREATE TRIGGER audit_purges_guard BEFORE DELETE OR UPDATE ON audit_purges FOR EACH ROW EXECUTE FUNCTION audit_purges_guard();

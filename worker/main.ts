@@ -16,6 +16,8 @@ import type { ResultStore } from '../runtime/result-store.js';
 import { StartError } from '../runtime/start-error.js';
 import { stopSignals } from '../runtime/stop-signals.js';
 import { version } from '../runtime/version.js';
+import { anchorOf, openAnchorActivity } from './anchor/open.js';
+import { createAnchorStarter } from './anchor/starter.js';
 import { createAuditPurge } from './audit-purge.js';
 import { countMoves } from './count-moves.js';
 import { createDeliveries } from './deliveries.js';
@@ -111,12 +113,16 @@ async function work(options: WorkOptions): Promise<void> {
   const onMoved = countMoves(metrics);
   const onStepFailure = (error: unknown) =>
     log.warn({ error: describeError(error) }, 'a step of a workflow failed; it is tried again');
+  const target = anchorOf(config.audit);
+  const anchor = target && openAnchorActivity({ anchor: target, database, keys: options.auditKeys, log, signal });
   const activities = {
     ...createStep({ database, onMoved, onFailure: onStepFailure }),
     ...createDeliveries({ configuration, database, metrics, log }),
+    ...anchor,
   };
   const worker = runTemporalWorker({ config, identity, activities, bundle: loadWorkflowBundle, link: temporal, log, signal });
-  const jobs = createJobs({ ...options, temporal, results, onMoved, identity, isWorking: worker.isWorking });
+  const isAnchored = anchor !== null;
+  const jobs = createJobs({ ...options, temporal, results, onMoved, identity, isWorking: worker.isWorking, isAnchored });
   log.info({ task_queue: taskQueue }, 'worker started');
   const onFailure = failureReport(metrics, log);
   await Promise.all([worker.stopped, ...jobs.map((job) => keepDoing(job, { notifications, signal, onFailure }))]);
@@ -130,12 +136,14 @@ interface JobOptions extends WorkOptions {
   onMoved: ReturnType<typeof countMoves>;
   identity: string;
   isWorking: () => boolean;
+  isAnchored: boolean;
 }
 
 /** Everything that a worker does beside its workflows. */
 function createJobs({ configuration, gateway, temporal, results, metrics, log, signal, ...options }: JobOptions): Job[] {
   const { database } = gateway;
-  const { onMoved, identity, isWorking, auditKeys } = options;
+  const { onMoved, identity, isWorking, isAnchored, auditKeys } = options;
+  const origin = () => configuration.config().audit.origin;
   const { taskQueue, maxBacklog } = configuration.config().temporal;
   const days = () => configuration.config().retention;
   const told = { database, temporal, taskQueue, log };
@@ -155,7 +163,8 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createRateWindowCleaner({ database }),
     createExplainKeeper({ database }),
     createKeyKeeper({ database }),
-    createSealer({ database, keys: auditKeys, origin: () => configuration.config().audit.origin, log }),
+    createSealer({ database, keys: auditKeys, origin, isAnchored, log }),
+    ...(isAnchored ? [createAnchorStarter(told)] : []),
   ];
 }
 

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { eventHash } from '../crypto/audit-hash.js';
 import type { SigningKey } from '../crypto/ed25519.js';
 import { growTree, type Tree } from '../crypto/merkle.js';
+import { signCheckpoint } from '../crypto/signed-note.js';
+import { insertAnchors } from '../db/audit-anchors.js';
 import {
   type AuditHead,
   listUnsealed,
@@ -22,6 +24,20 @@ export const maxEvents = 500;
 /** Bounds the memory of a batch. One event may have 200 KB. */
 const maxBytes = 4 * 1024 * 1024;
 
+/** How the log presents itself outside the gateway. */
+export interface SealedLog {
+  /** The name of the log in its notes (AU-81). */
+  origin: string;
+  /** Each checkpoint is to be given to an anchor outside (AU-87). */
+  isAnchored: boolean;
+}
+
+export interface Checkpoint {
+  event: SealedEvent;
+  /** The tree up to and including the checkpoint, signed (AU-81). */
+  note: string;
+}
+
 export type SealOutcome =
   /** Another process seals or purges. */
   | { kind: 'busy' }
@@ -31,9 +47,7 @@ export type SealOutcome =
       kind: 'done';
       /** Stored events that got their place. */
       sealed: number;
-      checkpoints: readonly SealedEvent[];
-      /** The new head; null if nothing was sealed. */
-      head: AuditHead | null;
+      checkpoints: readonly Checkpoint[];
       /** More events may be waiting. */
       isFull: boolean;
       /** Infinity while no event follows the last checkpoint. */
@@ -41,7 +55,12 @@ export type SealOutcome =
     };
 
 /** Seals the next batch in this transaction: chain, checkpoints, tree and head, or nothing (AU-14). */
-export async function sealBatch(tx: Transaction, readKeys: ReadAuditKeys, limit = maxEvents): Promise<SealOutcome> {
+export async function sealBatch(
+  tx: Transaction,
+  readKeys: ReadAuditKeys,
+  { origin, isAnchored }: SealedLog,
+  limit = maxEvents,
+): Promise<SealOutcome> {
   if (!(await tryLockAudit(tx))) return { kind: 'busy' };
   const [state, events, keys] = await Promise.all([readSealState(tx), listUnsealed(tx, limit, maxBytes), readKeys(tx)]);
   const chain = readStoredChain(state, keys);
@@ -51,17 +70,29 @@ export async function sealBatch(tx: Transaction, readKeys: ReadAuditKeys, limit 
   const { now } = state;
   const sign = (text: string) => signer.sign(new TextEncoder().encode(text));
   const run = sealRun(chain.end, events, { hash: eventHash, newId: randomUUID, keyId: signer.keyId, sign, now });
-  let head: AuditHead | null = null;
+  let checkpoints: Checkpoint[] = [];
   if (run.end.seq > chain.end.seq) {
-    const { tiles, root } = grow(chain.tree, [...run.events, ...run.checkpoints]);
-    head = signedHead(run.end, root, signer, now);
-    await writeSealedBatch(tx, { events: run.events, added: run.checkpoints, tiles, head });
+    const { tiles, root, rootAt } = grow(chain.tree, run);
+    checkpoints = run.checkpoints.map((event) => ({
+      event,
+      note: signCheckpoint({ origin, size: event.seq, root: rootAt.get(event.seq)! }, signer),
+    }));
+    if (isAnchored)
+      insertAnchors(
+        tx,
+        checkpoints.map(({ event: { seq, event_hash: eventHash }, note }) => ({ seq, eventHash, note })),
+      );
+    await writeSealedBatch(tx, {
+      events: run.events,
+      added: run.checkpoints,
+      tiles,
+      head: signedHead(run.end, root, signer, now),
+    });
   }
   return {
     kind: 'done',
     sealed: events.length,
-    checkpoints: run.checkpoints,
-    head,
+    checkpoints,
     isFull: isFull(events, limit),
     checkpointInMs: checkpointDueInMs(run.end, now),
   };
@@ -71,16 +102,23 @@ export async function sealBatch(tx: Transaction, readKeys: ReadAuditKeys, limit 
 const isFull = (events: readonly UnsealedEvent[], limit: number) =>
   events.length === limit || events.reduce((sum, { detail_raw }) => sum + (detail_raw?.length ?? 0), 0) > maxBytes / 6;
 
-function grow(tree: Tree, sealed: SealedEvent[]): { tiles: TileRow[]; root: string } {
-  const inOrder = sealed.sort((a, b) => a.seq - b.seq);
-  const grown = growTree(
-    tree,
-    inOrder.map(({ event_hash }) => Uint8Array.from(Buffer.from(event_hash, 'hex'))),
-  );
+/** The tree after the batch, and its root after each checkpoint in it. */
+function grow(tree: Tree, run: { events: SealedEvent[]; checkpoints: SealedEvent[] }) {
+  const inOrder = [...run.events, ...run.checkpoints].sort((a, b) => a.seq - b.seq);
+  const hashes = inOrder.map(({ event_hash }) => Uint8Array.from(Buffer.from(event_hash, 'hex')));
+  const full: TileRow[] = [];
+  let grown = growTree(tree, []);
+  const growTo = (size: number) => {
+    grown = growTree(grown.tree, hashes.slice(grown.tree.size - tree.size, size - tree.size));
+    full.push(...grown.full);
+    return grown.root;
+  };
+  const rootAt = new Map(run.checkpoints.map(({ seq }) => [seq, growTo(seq)]));
+  const root = Buffer.from(growTo(tree.size + hashes.length)).toString('hex');
   const { size, edge } = grown.tree;
-  const growing = edge.map((hashes, level) => ({ level, index: Math.floor(size / 256 ** (level + 1)), hashes }));
-  const changed = growing.filter(({ hashes }, level) => hashes.length > 0 && !isSame(hashes, tree.edge[level]));
-  return { tiles: [...grown.full, ...changed], root: Buffer.from(grown.root).toString('hex') };
+  const growing = edge.map((row, level) => ({ level, index: Math.floor(size / 256 ** (level + 1)), hashes: row }));
+  const changed = growing.filter(({ hashes: row }, level) => row.length > 0 && !isSame(row, tree.edge[level]));
+  return { tiles: [...full, ...changed], root, rootAt };
 }
 
 const isSame = (hashes: Uint8Array, former: Uint8Array | undefined) =>

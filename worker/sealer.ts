@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import { signCheckpoint } from '../crypto/signed-note.js';
-import { type AuditHead, hasUnsealed } from '../db/audit-seal.js';
+import { hasUnsealed } from '../db/audit-seal.js';
 import type { Database } from '../db/client.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
 import type { Job } from './job.js';
@@ -11,6 +10,8 @@ export interface SealerOptions {
   keys: ReadAuditKeys;
   /** The name of the log in its notes (AU-81). */
   origin: () => string;
+  /** Whether an anchor outside is to be given each checkpoint (AU-87). */
+  isAnchored: boolean;
   log: Logger;
 }
 
@@ -27,22 +28,16 @@ const stoppedLookMs = 10_000;
  * Seals audit events (AU-13). Any number of processes may run it: one of them seals at a time, and none waits. It costs one look at an index
  * that is empty, and a batch when there is something to seal.
  */
-export function createSealer({ database, keys, origin, log }: SealerOptions): Job {
+export function createSealer({ database, keys, origin, isAnchored, log }: SealerOptions): Job {
   let checkpointLookAt = 0;
   let stoppedFor: string | null = null;
   let limit = maxEvents;
-  const note = (outcome: SealOutcome) => {
+  const report = (outcome: SealOutcome) => {
     if (outcome.kind === 'busy') return;
     const reason = outcome.kind === 'stopped' ? outcome.reason : null;
     if (reason !== null && reason !== stoppedFor) log.error({ reason }, 'audit sealing stopped');
     if (reason === null && stoppedFor !== null) log.info({}, 'audit sealing goes on');
     stoppedFor = reason;
-  };
-  /** The tree as a signed note, which an operator can keep outside the database (AU-43, AU-81). */
-  const noteOf = async ({ seq: size, treeRoot }: AuditHead) => {
-    const { signer } = await keys(database);
-    const root = Uint8Array.from(Buffer.from(treeRoot, 'hex'));
-    return signer === null ? null : signCheckpoint({ origin: origin(), size, root }, signer);
   };
   return {
     name: 'sealer',
@@ -52,16 +47,15 @@ export function createSealer({ database, keys, origin, log }: SealerOptions): Jo
       const tried = limit;
       // Stays halved after a failure: a database on a slow disk may have no time for a large batch.
       limit = Math.max(fewestEvents, limit >> 1);
-      const outcome = await database.transaction((tx) => sealBatch(tx, keys, tried));
+      const outcome = await database.transaction((tx) => sealBatch(tx, keys, { origin: origin(), isAnchored }, tried));
       limit = Math.min(maxEvents, tried + Math.ceil(tried / 8));
-      note(outcome);
+      report(outcome);
       if (outcome.kind === 'busy') return lookEveryMs;
       if (outcome.kind === 'stopped') return stoppedLookMs;
-      const { checkpoints, head } = outcome;
-      const signedNote = checkpoints.length > 0 && head !== null ? await noteOf(head) : null;
-      for (const { seq, event_hash, metadata_json } of checkpoints) {
+      for (const { event, note } of outcome.checkpoints) {
+        const { seq, event_hash, metadata_json } = event;
         const { signature } = JSON.parse(metadata_json) as { signature: string };
-        log.info({ seq, event_hash, signature, note: signedNote }, 'audit_checkpoint');
+        log.info({ seq, event_hash, signature, note }, 'audit_checkpoint');
       }
       checkpointLookAt = performance.now() + Math.min(checkpointLookMs, outcome.checkpointInMs);
       return outcome.isFull ? Math.max(shortestPauseMs, performance.now() - startedAt) : lookEveryMs;

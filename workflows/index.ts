@@ -1,2 +1,3 @@
+export { auditAnchor } from './audit-anchor.js';
 export { delivery } from './delivery.js';
 export { request } from './request.js';

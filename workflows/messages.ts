@@ -65,3 +65,17 @@ export interface DeliveryInput {
 export interface DeliverActivities {
   deliver(id: string): Promise<string>;
 }
+
+export const anchorWorkflow = 'auditAnchor';
+/** One workflow id per checkpoint that is the oldest waiting one when it is started. Gateways that share a namespace differ in their task queue. */
+export const anchorWorkflowId = (taskQueue: string, oldest: number) => `audit-anchor-${taskQueue}-${oldest}`;
+
+/** The `seq` of the oldest checkpoint that waits for its anchor. */
+export interface AnchorInput {
+  oldest: number;
+}
+
+/** Gives the newest waiting checkpoint to the anchor and answers its `seq`; null if `oldest` waits no more. Throws if the anchor did not take it. */
+export interface AnchorActivities {
+  giveToAnchor(oldest: number): Promise<number | null>;
+}

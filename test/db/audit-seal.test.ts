@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hasUnsealed } from '../../db/audit-seal.js';
 import type { Transaction } from '../../db/client.js';
 import { sealBatch } from '../../worker/seal-batch.js';
-import { openSealing, readChain, type Sealing } from '../support/sealing.js';
+import { openSealing, plainLog, readChain, type Sealing } from '../support/sealing.js';
 
 let sealing: Sealing;
 beforeEach(async () => {
@@ -34,7 +34,7 @@ async function readBy(work: (tx: Transaction) => Promise<unknown>): Promise<numb
 describe('what sealing reads', { shuffle: false }, () => {
   it('is its batch, in a log of which PostgreSQL does not know that it waits', async () => {
     const read = await readBy(async (tx) =>
-      expect(await sealBatch(tx, sealing.keys)).toMatchObject({ kind: 'done', sealed: 500 }),
+      expect(await sealBatch(tx, sealing.keys, plainLog)).toMatchObject({ kind: 'done', sealed: 500 }),
     );
     expect(read).toBeGreaterThan(500);
     expect(read).toBeLessThan(3000);

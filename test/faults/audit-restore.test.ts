@@ -53,7 +53,10 @@ it('sealing goes on in the cluster where a backup was restored, whose transactio
 
   await writeEvents(restored, numbered('after', 30));
   const keys = await openAuditKeys({ database: restored, secretKey, publicKeys: [] });
-  expect(await restored.transaction((tx) => sealBatch(tx, keys))).toMatchObject({ kind: 'done', sealed: 60 });
+  expect(await restored.transaction((tx) => sealBatch(tx, keys, { origin: 'svc', isAnchored: false }))).toMatchObject({
+    kind: 'done',
+    sealed: 60,
+  });
   const names = (await readChain({ database: restored })).flatMap(({ event_type, resource_id }) =>
     event_type === 'config.synced' ? [resource_id] : [],
   );

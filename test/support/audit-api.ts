@@ -4,9 +4,10 @@ import type { TestApi } from './api.js';
 import { testMacs } from './postgres.js';
 
 /** Seals what a test's server has written, as a worker does. */
-export async function sealAll({ services }: Pick<TestApi, 'services'>): Promise<void> {
+export async function sealAll({ services }: Pick<TestApi, 'services'>, isAnchored = false): Promise<void> {
+  const log = { origin: services.config().audit.origin, isAnchored };
   for (;;) {
-    const outcome = await services.database.transaction((tx) => sealBatch(tx, services.auditKeys));
+    const outcome = await services.database.transaction((tx) => sealBatch(tx, services.auditKeys, log));
     if (outcome.kind !== 'done') throw new Error(`sealing: ${JSON.stringify(outcome)}`);
     if (outcome.sealed === 0) return;
   }

@@ -6,4 +6,4 @@ import { openTestDatabase } from './postgres.js';
 const database = openTestDatabase(process.argv[2]!, 2);
 const keys = await openAuditKeys({ database, secretKey: new Uint8Array(32).fill(0x5e), publicKeys: [] });
 process.stdout.write('sealing\n');
-for (;;) await database.transaction((tx) => sealBatch(tx, keys)).catch(() => {});
+for (;;) await database.transaction((tx) => sealBatch(tx, keys, { origin: 'svc', isAnchored: false })).catch(() => {});

@@ -5,17 +5,20 @@ import { type Database, openDatabase } from '../../db/client.js';
 import { type AuditDraft, systemActor } from '../../domain/audit/draft.js';
 import { auditEventKeys, hashedKeys, type SealedEvent } from '../../domain/audit/event.js';
 import { openAuditKeys } from '../../runtime/audit-keys.js';
-import { sealBatch } from '../../worker/seal-batch.js';
+import { type SealedLog, sealBatch } from '../../worker/seal-batch.js';
 import { createTestDatabase, openTestDatabase, testMacs } from './postgres.js';
 
 export const secretKey = new Uint8Array(32).fill(0x5e);
 
+export const plainLog: SealedLog = { origin: 'svc', isAnchored: false };
+export const anchoredLog: SealedLog = { origin: 'svc', isAnchored: true };
+
 /** A database of its own with the keys to seal its log. */
-export async function openSealing(publicKeys: string[] = []) {
+export async function openSealing(publicKeys: string[] = [], log = plainLog) {
   const stored = await createTestDatabase();
   const database = openTestDatabase(stored.url, 20);
   const keys = await openAuditKeys({ database, secretKey, publicKeys });
-  const sealOnce = () => database.transaction((tx) => sealBatch(tx, keys));
+  const sealOnce = () => database.transaction((tx) => sealBatch(tx, keys, log));
   return {
     stored,
     database,
@@ -118,6 +121,10 @@ async function checkHead(
   );
   expect(tiles.map(({ level, index, hashes }) => [level, index, hashes.toString('hex')])).toEqual(tilesOf(events.map(leafOf)));
 }
+
+/** The root of the tree over the events up to this `seq`, in hex. */
+export const rootUpTo = (events: readonly SealedEvent[], seq: number): string =>
+  rootOf(events.slice(0, seq).map(leafOf)).toString('hex');
 
 function tilesOf(leaves: Buffer[]): [number, number, string][] {
   const tiles: [number, number, string][] = [];

@@ -4,7 +4,7 @@ import { verifySignature } from '../../crypto/ed25519.js';
 import { createLog } from '../../runtime/log.js';
 import { createAuditPurge } from '../../worker/audit-purge.js';
 import { purgeAuditEvents } from '../../worker/purge-audit-events.js';
-import { numbered, openSealing, type Sealing, writeEvents } from '../support/sealing.js';
+import { anchoredLog, numbered, openSealing, type Sealing, writeEvents } from '../support/sealing.js';
 
 let sealing: Sealing;
 beforeEach(async () => {
@@ -54,6 +54,19 @@ describe('a purge (AU-46)', () => {
     expect(verifySignature(key, new TextEncoder().encode(text), stated.signature)).toBe(true);
     const [row] = await sealing.database.query('select * from audit_purges');
     expect(row).toMatchObject({ ...stated, last_purged_seq: last });
+  });
+
+  it('takes the anchors of the checkpoints that it deletes, and no other (AU-87)', async () => {
+    const anchored = await openSealing([], anchoredLog);
+    await writeEvents(anchored.database, numbered('e', 230));
+    await anchored.sealAll();
+    const seqs = async () =>
+      (await anchored.database.query<{ seq: number }>('select seq from audit_anchors order by seq')).map(({ seq }) => seq);
+    expect(await seqs()).toEqual([101, 202]);
+    const purged = await anchored.database.transaction((tx) => purgeAuditEvents(tx, anchored.keys, 0, 10));
+    expect(purged).toEqual({ kind: 'done', purged: 101 });
+    expect(await seqs()).toEqual([202]);
+    await anchored.close();
   });
 
   it('of a log without an old checkpoint does nothing', async () => {

@@ -4,17 +4,25 @@ import { openDatabase } from '../../db/client.js';
 import { sleep } from '../../lib/sleep.js';
 import { sealBatch } from '../../worker/seal-batch.js';
 import { openTestDatabase, testMacs } from '../support/postgres.js';
-import { numbered, openSealing, readChain, type Sealing, writeEvents } from '../support/sealing.js';
+import { anchoredLog, numbered, openSealing, readChain, type Sealing, writeEvents } from '../support/sealing.js';
 import { startStatementFaults } from '../support/statement-faults.js';
 
 let sealing: Sealing;
 beforeEach(async () => {
-  sealing = await openSealing();
+  sealing = await openSealing([], anchoredLog);
 });
 afterEach(() => sealing.close());
 
-const sealedNames = async () =>
-  (await readChain(sealing)).filter(({ event_type }) => event_type === 'config.synced').map(({ resource_id }) => resource_id);
+/** The names of what is sealed; each checkpoint among it has its anchor, and nothing else has one (AU-87). */
+async function sealedNames() {
+  const events = await readChain(sealing);
+  const anchors = await sealing.database.query<{ seq: number; hash: string }>(
+    'select seq, event_hash as hash from audit_anchors order by seq',
+  );
+  const checkpoints = events.filter(({ event_type }) => event_type === 'audit.signed_checkpoint');
+  expect(anchors).toEqual(checkpoints.map(({ seq, event_hash: hash }) => ({ seq, hash })));
+  return events.filter(({ event_type }) => event_type === 'config.synced').map(({ resource_id }) => resource_id);
+}
 
 const openVictim = () =>
   openDatabase({
@@ -34,7 +42,7 @@ describe('a sealer that is killed (AU-14)', () => {
         await writeEvents(sealing.database, batch);
         const victim = openTestDatabase(faults.url, 2);
         faults.arm(nth, when);
-        const outcome = await victim.transaction((tx) => sealBatch(tx, sealing.keys)).catch(() => null);
+        const outcome = await victim.transaction((tx) => sealBatch(tx, sealing.keys, anchoredLog)).catch(() => null);
         isOver = faults.count < nth;
         await victim.close();
         const sealed = await sealedNames();
@@ -69,7 +77,7 @@ describe('a sealer that is killed (AU-14)', () => {
         const database = openVictim();
         for (let batch = 0; batch < 5; batch += 1)
           await database
-            .transaction((tx) => sealBatch(tx, sealing.keys))
+            .transaction((tx) => sealBatch(tx, sealing.keys, anchoredLog))
             .then(
               () => (survived += 1),
               () => {},

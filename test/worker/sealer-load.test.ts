@@ -15,7 +15,10 @@ beforeEach(async () => {
   const stopping = new AbortController();
   const host = { notifications, signal: stopping.signal, onFailure: () => {} };
   const sealers = [1, 2].map(() =>
-    keepDoing(createSealer({ database, keys: sealing.keys, origin: () => 'svc', log: pino({ level: 'silent' }) }), host),
+    keepDoing(
+      createSealer({ database, keys: sealing.keys, origin: () => 'svc', isAnchored: false, log: pino({ level: 'silent' }) }),
+      host,
+    ),
   );
   stop = async () => {
     stopping.abort();
@@ -93,7 +96,13 @@ describe('a database that has no time for a whole batch', () => {
        end $$`,
       `create trigger audit_slow after update on audit_events referencing new table as new_rows for each statement execute function audit_slow()`,
     );
-    const job = createSealer({ database, keys: sealing.keys, origin: () => 'svc', log: pino({ level: 'silent' }) });
+    const job = createSealer({
+      database,
+      keys: sealing.keys,
+      origin: () => 'svc',
+      isAnchored: false,
+      log: pino({ level: 'silent' }),
+    });
     const sizes: number[] = [];
     for (let turn = 0; turn < 40; turn += 1) {
       await job.once().catch(() => {});
