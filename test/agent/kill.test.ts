@@ -25,5 +25,5 @@ describe('an agent that is killed', () => {
       counter: async () => (await target.query('select n from counters')).rows[0].n,
       doneFences: async (requestId) => (await target.query(done, [requestId])).rows.map(({ fence }) => fence),
     });
-  }, 60_000);
+  }, 120_000);
 });

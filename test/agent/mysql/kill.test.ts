@@ -28,5 +28,5 @@ describe.skipIf(server === null)('an agent of a MySQL target that is killed', ()
       counter: async () => (await rows('select n from counters'))[0]!.n,
       doneFences: async (requestId) => (await rows(done, [requestId])).map(({ fence }) => fence),
     });
-  }, 60_000);
+  }, 120_000);
 });
