@@ -45,10 +45,12 @@ async function executed(caller: Caller, limit: number, offset: number) {
   return { shown: rows.length, total, isEstimate };
 }
 
-/** So many are executed, the rest failed. */
+/** So many are executed, the rest failed. As in a gateway, only rows that change are written. */
 async function execute(count: number) {
-  await pool.query(`update requests set updated_at = now(), step_selectors = '{}', open_selectors = '{}',
-    status = case when id in (select id from requests order by created_at, id limit ${count}) then 'executed' else 'failed' end`);
+  await pool.query(`with wanted as (
+      select id, case when row_number() over (order by created_at, id) <= ${count} then 'executed' else 'failed' end as status from requests
+    ) update requests r set updated_at = now(), step_selectors = '{}', open_selectors = '{}', status = wanted.status
+      from wanted where r.id = wanted.id and (r.status <> wanted.status or r.step_selectors <> '{}')`);
 }
 
 describe('the total of a list with a status (HT-83)', () => {
@@ -100,22 +102,24 @@ describe('the total of a list with a status (HT-83)', () => {
 
 describe('pages deep in a list with a status (HT-82)', () => {
   it('hold what lies there, whatever has come into the status and left it since', async () => {
-    const expected = async (caller: Caller, offset: number) => {
+    const expected = async (caller: Caller) => {
       const whose = caller === admin ? '' : `and requester = 'alice'`;
       const { rows } = await pool.query<{ id: string }>(
-        `select id from requests where status = 'executed' ${whose} order by created_at desc, id desc limit 50 offset ${offset}`,
+        `select id from requests where status = 'executed' ${whose} order by created_at desc, id desc`,
       );
       return rows.map(({ id }) => id);
     };
     const expectPages = async () => {
-      for (const caller of [admin, user('alice', builtin('requester'))])
+      for (const caller of [admin, user('alice', builtin('requester'))]) {
+        const all = await expected(caller);
         for (const offset of [2_001, 2_600, 3_990, 6_000, 9_999, 11_500, 13_000]) {
           const filters = { status: 'executed' };
           const { rows } = await listRequests(database, caller, filters, { limit: 50, offset, pendingForMe: false });
           expect({ caller: caller.id, offset, ids: rows.map(({ id }) => id) }).toEqual({
-            ...{ caller: caller.id, offset, ids: await expected(caller, offset) },
+            ...{ caller: caller.id, offset, ids: all.slice(offset, offset + 50) },
           });
         }
+      }
     };
     const turn = (status: string, share: string) =>
       pool.query(
