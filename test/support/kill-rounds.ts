@@ -18,7 +18,7 @@ export interface KillTarget {
 }
 
 /**
- * Kills real agents at five points of a run and lets another agent take the request over. Each time the change must be there
+ * Kills real agents at five points of a run and lets the next agent take the request over, which is then the one to be killed. Each time the change must be there
  * exactly once, and the single marker row that is done must be that of the attempt that made it (AP-I3, AP-I4).
  */
 export async function expectNeverTwice(target: KillTarget): Promise<void> {
@@ -32,20 +32,20 @@ export async function expectNeverTwice(target: KillTarget): Promise<void> {
   const start = () => spawn(process.execPath, [launcher, '--config', file], { stdio: 'ignore' });
   const { detail } = target;
   try {
+    let agent = start();
     for (const [round, delayMs] of [0, 10, 35, 45, 60].entries()) {
-      const first = start();
       const lost = gateway.offer({ operation: 'execute_dml', detail });
       await lost.claimed;
       await new Promise((resolve) => setTimeout(resolve, delayMs));
-      await end(first, 'SIGKILL');
-      const second = start();
+      await end(agent, 'SIGKILL');
+      agent = start();
       const input = { operation: 'execute_dml', detail, requestId: lost.requestId, fence: 2, unresolvedFences: [1] };
       const result = await gateway.offer(input).result;
       expect(result.success).toBe(true);
       expect(await target.counter()).toBe(round + 1);
       expect(await target.doneFences(lost.requestId)).toEqual([result.outcome === 'already_applied' ? 1 : 2]);
-      expect(await end(second, 'SIGTERM')).toBe(0);
     }
+    expect(await end(agent, 'SIGTERM')).toBe(0);
   } finally {
     await gateway.close();
     rmSync(directory, { recursive: true, force: true });
