@@ -24,6 +24,14 @@ async function sealedNames() {
   return events.filter(({ event_type }) => event_type === 'config.synced').map(({ resource_id }) => resource_id);
 }
 
+/** Without a check of the chain, which costs as much as the chain is long. */
+const sealedQuickly = async () =>
+  (
+    await sealing.database.query<{ name: string }>(
+      `select resource_id as name from audit_events where seq is not null and event_type = 'config.synced' order by seq`,
+    )
+  ).map(({ name }) => name);
+
 const openVictim = () =>
   openDatabase({
     ...{ url: sealing.stored.url, poolMax: 1, connectTimeoutMs: 3000, statementTimeoutMs: 10_000, applicationName: 'victim' },
@@ -45,13 +53,14 @@ describe('a sealer that is killed (AU-14)', () => {
         const outcome = await victim.transaction((tx) => sealBatch(tx, sealing.keys, anchoredLog)).catch(() => null);
         isOver = faults.count < nth;
         await victim.close();
-        const sealed = await sealedNames();
+        const sealed = await sealedQuickly();
         expect([names, [...names, ...batch]]).toContainEqual(sealed);
         if (outcome !== null) expect(sealed).toHaveLength(names.length + 60);
         if (sealed.length > names.length) survived += 1;
         else broken += 1;
         names.push(...batch);
         await sealing.sealAll();
+        // What the kill left is part of this chain.
         expect(await sealedNames()).toEqual(names);
       }
     }
