@@ -6,8 +6,10 @@ const isolated = ['test/dev/session.test.ts', 'test/workflows/clock.test.ts'];
 
 /** Proofs that `npm test` runs too, with the small share of their rounds that test/support/share.ts gives them. */
 const shared = [
-  'test/agent/ten-million-rows.test.ts',
-  'test/api/{fuzz,hostile-texts,waiters}.test.ts',
+  'test/agent/{key-rotation,migrations/kill,mysql/migration-kill,ten-million-rows}.test.ts',
+  'test/api/{evidence-plays,fuzz,hostile-texts,preflight-agreement,results-bytes,waiters}.test.ts',
+  'test/cli/audit.test.ts',
+  'test/crypto/tlog.test.ts',
   'test/dev/{child,engines,gateway-plan,lock,ports,test-report,users}.test.ts',
   'test/faults/kill-points.test.ts',
   'test/model/requests.test.ts',

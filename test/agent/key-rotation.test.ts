@@ -4,6 +4,7 @@ import { rotateKeys } from '../../runtime/key-rotation.js';
 import { type BasicAgent, startBasicAgent } from '../support/basic-agent.js';
 import { type ClaimProxy, startClaimProxy } from '../support/claim-proxy.js';
 import { eventually } from '../support/processes.js';
+import { share } from '../support/share.js';
 import { type GatewayBench, startGatewayBench } from './gateway-bench.js';
 
 let bench: GatewayBench;
@@ -16,7 +17,7 @@ afterAll(async () => {
   await Promise.all(proxies.map((proxy) => proxy.close()));
 });
 
-const requests = 50;
+const between = share([5, 5, 8, 8], [10, 10, 15, 15]);
 
 function rotate(now: boolean) {
   const { database } = bench.api.services;
@@ -62,13 +63,14 @@ it('through two rotations no claim of a running agent is refused, whether it kno
       if (n % 3 === 2) await bench.ended(ids.at(-1)!);
     }
   };
-  await flow(10);
+  const [atFirst, beforeUse, afterFirst, afterSecond] = between as [number, number, number, number];
+  await flow(atFirst);
   const second = await rotate(false);
-  await flow(10);
+  await flow(beforeUse);
   expect(await rotate(true)).toBe(second);
-  await flow(15);
+  await flow(afterFirst);
   const third = await rotate(true);
-  await flow(15);
+  await flow(afterSecond);
   // Both that know one key must have had a job.
   while (steady.claims.length === 0 || proxy.claims.length === 0) {
     await flow(1);
@@ -78,7 +80,7 @@ it('through two rotations no claim of a running agent is refused, whether it kno
   done = true;
   await working;
 
-  expect(ids.length).toBeGreaterThanOrEqual(requests);
+  expect(ids.length).toBeGreaterThanOrEqual(between.reduce((sum, count) => sum + count));
   expect((await bench.words()).length).toBe(ids.length);
   expect(await bench.calls.sql(`select 1 from audit_events where event_type = 'execution.failed'`)).toEqual([]);
   expect([keysSeen(steady), keysSeen(proxy)], 'signed with the key they were given').toEqual([[first], [first]]);
@@ -89,7 +91,7 @@ it('through two rotations no claim of a running agent is refused, whether it kno
   expect(ofBasic.length).toBe(proxy.claims.length);
 
   // A key that ends too early: who can ask for the new one does, who cannot says plainly what is wrong, and runs nothing.
-  await bench.calls.sql(`update signing_keys set not_after = clock_timestamp() where status = 'retiring'`);
+  await bench.calls.sql(`update signing_keys set not_after = clock_timestamp() - interval '1 ms' where status = 'retiring'`);
   await bench.stopAll();
   const refused = await bench.create(`insert into entries values ('refused')`);
   expect(await basic.work()).toEqual([refused]);
@@ -102,7 +104,7 @@ it('a svc-agent whose key ends too early asks once for the new one, and runs wha
   const proxy = await proxiedAgent(600_000);
   expect(await bench.ended(await bench.create(`insert into entries values ('before')`))).toBe('executed');
   await rotate(true);
-  await bench.calls.sql(`update signing_keys set not_after = clock_timestamp() where status = 'retiring'`);
+  await bench.calls.sql(`update signing_keys set not_after = clock_timestamp() - interval '1 ms' where status = 'retiring'`);
   const asked = () => proxy.paths.filter((path) => path === '/api/public-key').length;
   expect(asked()).toBe(1);
   const ids = await Promise.all([1, 2, 3].map((n) => bench.create(`insert into entries values ('after ${n}')`)));

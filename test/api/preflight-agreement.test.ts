@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postgresqlVectors } from '../sql/vectors.js';
 import { type Answer, startTestApi, type TestApi } from '../support/api.js';
+import { isFull } from '../support/share.js';
 import { noUserCode, table } from '../support/snapshots.js';
 import { databaseToml, dbaTeamToml, needsDbaToml, roleToml } from '../support/toml.js';
 import { agentCalls, type Body, scope } from './agent-calls.js';
@@ -48,15 +49,18 @@ function expectAgreement(said: Answer, made: Answer): void {
 }
 
 describe('a preflight and the creation of the same text at once', () => {
-  const texts = postgresqlVectors.flatMap(({ id, texts }) => texts.map((text) => [id, text] as const));
+  const texts = postgresqlVectors
+    .flatMap(({ id, texts }) => texts.map((text) => [id, text] as const))
+    .map(([id, text], n) => [id, text, n] as const);
 
-  it.each(texts)('agree for every caller (PF-I1, PF-I3, SQ-I8): %s %j', async (_id, sql) => {
+  it.each(texts)('agree for every caller (PF-I1, PF-I3, SQ-I8): %s %j', async (_id, sql, n) => {
     const said = await preflight('dba', sql);
     if (said.status !== 200) {
       expect([said.status, (await create('dba', sql)).status]).toEqual([400, 400]);
       return;
     }
     expectAgreement(said, await create('dba', sql));
+    if (!isFull && n % 4 !== 0) return;
     for (const role of ['no-ddl', 'reader']) {
       const [told, made] = await Promise.all([preflight(role, sql), create(role, sql)]);
       expectAgreement(told, made);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { TestApi } from '../support/api.js';
+import { share } from '../support/share.js';
 import { ownerAndApprover, startCalls } from './calls-api.js';
 import type { CreationOver, GatewayCalls } from './gateway-calls.js';
 
@@ -67,7 +68,7 @@ describe('the bytes of a result (RS-10, RS-I1)', () => {
         const data = before + text + after;
         expect(await passThrough(data, {})).toEqual({ stream: data, content: data });
       }),
-      { numRuns: 60 },
+      { numRuns: share(30, 60) },
     );
   });
 
@@ -76,7 +77,7 @@ describe('the bytes of a result (RS-10, RS-I1)', () => {
       fc.asyncProperty(json, async (text) => {
         expect(await passThrough(text, { no_result_store: true })).toEqual({ stream: text, content: null });
       }),
-      { numRuns: 25 },
+      { numRuns: share(12, 25) },
     );
   });
 

@@ -13,6 +13,7 @@ import {
   rootByInclusion,
   tilesOf,
 } from '../../crypto/tree-proof.js';
+import { isFull } from '../support/share.js';
 
 interface Vectors {
   tree: { size: number; root: string; leaves?: number[]; from?: number[]; proofs: string };
@@ -67,7 +68,8 @@ test('roots are those of Go for every size up to 300 and some up to 70,000 (AU-I
 });
 
 test('proofs are those of Go, for every size up to 300 and some up to 70,000 (AU-I10)', () => {
-  for (const { size, leaves = chosen(size), from = chosen(size).slice(1), proofs } of vectors('tree')) {
+  const isProved = ({ size }: { size: number }) => isFull || size % 4 === 0 || size > 252;
+  for (const { size, leaves = chosen(size), from = chosen(size).slice(1), proofs } of vectors('tree').filter(isProved)) {
     const inclusion = leaves.map((leaf) => prove(inclusionRuns(leaf, size), size));
     const consistency = from.map((old) => prove(consistencyRuns(old, size), size));
     expect(sha256(Buffer.concat([...inclusion, ...consistency].flat())), `${size}`).toBe(proofs);

@@ -242,7 +242,7 @@ describe('nothing around a write makes it a read', () => {
         expect(verdict).not.toMatchObject({ read: true });
         expect(verdict.verdict).not.toBe('empty');
       }),
-      { numRuns: share(10, 30) },
+      { numRuns: share(4, 30) },
     );
   }, 60_000);
 

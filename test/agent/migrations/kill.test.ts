@@ -15,9 +15,10 @@ import {
   tableFiles,
 } from '../../support/migration-bench.js';
 import { eventually } from '../../support/processes.js';
+import { share } from '../../support/share.js';
 
 /** `all` kills at every step of a run; else at some. */
-const every = process.env.SVC_TEST_KILLS === 'all' ? 1 : 7;
+const every = process.env.SVC_TEST_KILLS === 'all' ? 1 : share(14, 7);
 const launcher = new URL('../../../bin/svc-agent', import.meta.url).pathname;
 const directory = mkdtempSync(join(tmpdir(), 'svc-agent-kill-'));
 let bench: MigrationBench;
