@@ -121,7 +121,7 @@ describe('events of a request (section 3 of the audit rules)', () => {
     await calls.fireClock(again, 'dispatch');
     expect((await eventsOf(again)).at(-1)).toMatchObject({ event_type: 'request.dispatch_timeout', outcome: 'failure' });
     const over = await reach.dispatched!(calls, { owner, approver });
-    await calls.sql('update requests set dispatch_by = clock_timestamp() where id = $1', [over]);
+    await calls.sql(`update requests set dispatch_by = clock_timestamp() - interval '1 ms' where id = $1`, [over]);
     await calls.fireClock(over, 'dispatch');
     const types = (await eventsOf(over)).slice(-2).map((event) => [event.event_type, event.metadata.phase]);
     expect(types).toEqual([
@@ -239,8 +239,9 @@ describe('searching events (AU-60, AU-61)', () => {
   );
 
   it('pages over all events without repeats, cuts limit to 200, newest first (HT-I5)', async () => {
+    while ((await search('limit=1')).body.total <= 40) await calls.created(owner);
     const { total, limit } = (await search('limit=5000')).body;
-    expect([limit, total > 20]).toEqual([200, true]);
+    expect(limit).toBe(200);
     const ids: string[] = [];
     for (let offset = 0; offset < total; offset += 17) {
       ids.push(...(await search(`limit=17&offset=${offset}`)).body.events.map((event: { id: string }) => event.id));
