@@ -62,7 +62,7 @@ describe('the checks of a claim in their order (AG-27 to AG-35)', () => {
     ['whose owner is suspended', () => calls.sql(`update users set status = 'suspended' where id = 'rita'`)],
     [
       'whose dispatch clock has run out, though no timer has fired (TT-6)',
-      (id) => calls.sql('update requests set dispatch_deadline = clock_timestamp() where id = $1', [id]),
+      (id) => calls.sql(`update requests set dispatch_deadline = clock_timestamp() - interval '1 ms' where id = $1`, [id]),
     ],
     ['whose dialect has changed (SQL-1)', (id) => calls.sql(`update requests set dialect = 'mysql' where id = $1`, [id])],
     ['whose pair is not registered any more', (id) => calls.sql(`update requests set environment = 'gone' where id = $1`, [id])],

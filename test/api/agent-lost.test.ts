@@ -71,7 +71,9 @@ describe('a heartbeat (section 5)', () => {
     const { executionId } = await started();
     await agent.submit(executionId, { success: true });
     const late = await started();
-    await calls.sql('update executions set lease_expires_at = clock_timestamp() where id = $1', [late.executionId]);
+    await calls.sql(`update executions set lease_expires_at = clock_timestamp() - interval '1 ms' where id = $1`, [
+      late.executionId,
+    ]);
     for (const id of [executionId, late.executionId])
       expect(coded(await agent.heartbeat(id))).toEqual([409, 'execution.conflict']);
     expect(await calls.statusOf(late.id)).toBe('running');

@@ -246,7 +246,7 @@ describe('the jobs of a poll (AG-17 to AG-19)', () => {
     await calls.sql(`update users set status = 'suspended' where id = 'rita'`);
     expect(await agent.offered()).toEqual([]);
     await calls.sql(`update users set status = 'active' where id = 'rita'`);
-    await calls.sql(`update requests set dispatch_deadline = clock_timestamp() where id = $1`, [id]);
+    await calls.sql(`update requests set dispatch_deadline = clock_timestamp() - interval '1 ms' where id = $1`, [id]);
     expect(await agent.offered()).toEqual([]);
   });
 

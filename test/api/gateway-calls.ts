@@ -125,7 +125,7 @@ const fire = (tx: Transaction, id: string, kind: ClockKind) =>
 async function passClock(tx: Transaction, id: string, kind: ClockKind): Promise<boolean> {
   const text =
     kind === 'lease'
-      ? `update executions set lease_expires_at = clock_timestamp() where request_id = $1 and status = 'running' returning 1`
-      : `update requests set ${clockColumn[kind]} = clock_timestamp() where id = $1 and ${clockColumn[kind]} is not null returning 1`;
+      ? `update executions set lease_expires_at = clock_timestamp() - interval '1 ms' where request_id = $1 and status = 'running' returning 1`
+      : `update requests set ${clockColumn[kind]} = clock_timestamp() - interval '1 ms' where id = $1 and ${clockColumn[kind]} is not null returning 1`;
   return (await tx.query(text, [id])).length > 0;
 }

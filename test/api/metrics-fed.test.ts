@@ -65,7 +65,7 @@ async function requestsAndRuns(): Promise<void> {
   await calls.act(approver, await calls.created(owner), 'reject');
   await calls.run(owner, {}, { success: true, result_data: '{"rows":[]}', duration_ms: 5 });
   const { id: lost } = await calls.claimed(await calls.created(owner, { environment: 'staging' }));
-  await calls.sql(`update executions set lease_expires_at = clock_timestamp() where request_id = $1`, [lost]);
+  await calls.sql(`update executions set lease_expires_at = clock_timestamp() - interval '1 ms' where request_id = $1`, [lost]);
   const sweeper = createSweeper({ database: api.services.database, onMoved: countMoves(api.services.metrics) });
   while ((await calls.show(owner, lost)).body.status !== 'execution_lost') await sweeper.once();
 }

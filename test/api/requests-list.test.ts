@@ -166,7 +166,7 @@ describe('what waits for a caller (RQ-36)', () => {
     ids.push(id);
     const mine = new URLSearchParams({ pending_for_me: 'true', user: 'alice' });
     expect(await listedIds(tokens.bob!, mine)).toContain(id);
-    await calls.sql('update requests set expires_at = clock_timestamp() where id = $1', [id]);
+    await calls.sql(`update requests set expires_at = clock_timestamp() - interval '1 ms' where id = $1`, [id]);
     expect(await listedIds(tokens.bob!, mine)).not.toContain(id);
     expect((await calls.show(tokens.bob!, id)).body.status).toBe('pending');
   });

@@ -177,7 +177,7 @@ describe('a move that waits for the row past its instant (TT-6, RQ-I12)', () => 
 describe('instants without a worker', () => {
   it('RQ-I12: refuses approve and reject from expires_at on, while cancel still works', async () => {
     const id = await calls.created(owner);
-    await calls.sql('update requests set expires_at = clock_timestamp() where id = $1', [id]);
+    await calls.sql(`update requests set expires_at = clock_timestamp() - interval '1 ms' where id = $1`, [id]);
     for (const [token, act] of [
       [approver, 'approve'],
       [approver, 'reject'],
@@ -193,7 +193,7 @@ describe('instants without a worker', () => {
 
   it('RQ-I12: refuses a claim from the dispatch deadline on', async () => {
     const id = await calls.created(owner, { environment: 'staging' });
-    await calls.sql('update requests set dispatch_deadline = clock_timestamp() where id = $1', [id]);
+    await calls.sql(`update requests set dispatch_deadline = clock_timestamp() - interval '1 ms' where id = $1`, [id]);
     expect((await calls.claim(id)).status).toBe(409);
   });
 });

@@ -38,7 +38,7 @@ const steps: Record<string, (id: string) => Promise<unknown>> = {
   'approval-ends': (id) => calls.fireClock(id, 'approved'),
   'dispatch-ends': (id) => calls.fireClock(id, 'dispatch'),
   'lease-ends': (id) => calls.fireClock(id, 'lease'),
-  'approval-over': (id) => calls.sql('update requests set dispatch_by = clock_timestamp() where id = $1', [id]),
+  'approval-over': (id) => calls.sql(`update requests set dispatch_by = clock_timestamp() - interval '1 ms' where id = $1`, [id]),
   changed: (id) => calls.sql(`update requests set detail = 'select 2' where id = $1`, [id]),
   committed: (id) => report(id, 'committed'),
   'rolled-back': (id) => report(id, 'rolled_back'),

@@ -62,7 +62,7 @@ describe('RS-I2: what a run ended is never unknown to content afterwards', () =>
     expect([200, 413]).toContain(submitted.status);
     expect(['executed', 'failed']).toContain((await calls.show(owner, id)).body.status);
     for (const answer of await contents(run)) expect(answer.status).toBe(after);
-    await calls.sql(`update results set expires_at = clock_timestamp() where request_id = $1`, [id]);
+    await calls.sql(`update results set expires_at = clock_timestamp() - interval '1 ms' where request_id = $1`, [id]);
     for (const answer of await contents(run)) expect([200, 410]).toContain(answer.status);
     await calls.sql('delete from results where request_id = $1', [id]);
     await calls.sql('delete from result_relay where request_id = $1', [id]);

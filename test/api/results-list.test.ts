@@ -70,7 +70,7 @@ describe('GET /api/results', () => {
       await runOn(tokens.owner!, environment, { database }, { success: false, error_message: 'no' });
     }
     const ended = await calls.run(tokens.owner!, {}, data);
-    await calls.sql('update results set expires_at = clock_timestamp() where request_id = $1', [ended.id]);
+    await calls.sql(`update results set expires_at = clock_timestamp() - interval '1 ms' where request_id = $1`, [ended.id]);
     const shorter = await calls.run(tokens.owner!, {}, data);
     const back = `stored_at = stored_at - interval '31 days', expires_at = expires_at + interval '31 days'`;
     await calls.sql(`update results set ${back} where request_id = $1`, [shorter.id]);

@@ -133,7 +133,7 @@ describe('stored content (RS-31, RS-33, RS-36, RS-38, RS-39, RS-40)', () => {
       const [{ outcome }] = (await calls.executions(owner(), id)).body.executions;
       expect(outcome).toBe('partial');
       expect((await api.call('GET', '/api/results', { token: owner() })).body.results[0].request_id).toBe(id);
-      await calls.sql('update results set expires_at = clock_timestamp() where request_id = $1', [id]);
+      await calls.sql(`update results set expires_at = clock_timestamp() - interval '1 ms' where request_id = $1`, [id]);
       expect((await calls.content(owner(), id)).body).toMatchObject({ success: false, result_data: null });
     }
     for (const data of ['{"applied_before_failure":[]}', '{"rows":[1]}', 'no json "applied_before_failure"']) {
@@ -166,7 +166,7 @@ describe('stored content (RS-31, RS-33, RS-36, RS-38, RS-39, RS-40)', () => {
     const { id } = await calls.run(owner(), {}, { success: true, result_data: rows });
     await calls.sql(`update results set expires_at = clock_timestamp() + interval '1 hour' where request_id = $1`, [id]);
     expect((await calls.content(owner(), id)).status).toBe(200);
-    await calls.sql('update results set expires_at = clock_timestamp() where request_id = $1', [id]);
+    await calls.sql(`update results set expires_at = clock_timestamp() - interval '1 ms' where request_id = $1`, [id]);
     for (const answer of [await calls.content(owner(), id), await calls.stream(owner(), id)])
       expect([answer.status, answer.body]).toEqual([410, gone]);
     expect((await calls.executions(owner(), id)).body.executions[0].has_stored_result).toBe(false);
@@ -264,7 +264,9 @@ describe('the relay (RS-45, RS-46)', () => {
       [executionId],
     );
     expect(slot).toEqual({ secs: 600 });
-    await calls.sql('update result_relay set expires_at = clock_timestamp() where execution_id = $1', [executionId]);
+    await calls.sql(`update result_relay set expires_at = clock_timestamp() - interval '1 ms' where execution_id = $1`, [
+      executionId,
+    ]);
     const late = await calls.stream(owner(), id);
     expect([late.status, late.body]).toEqual([410, gone]);
   });

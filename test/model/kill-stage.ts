@@ -105,7 +105,7 @@ export class KillStage implements Stage {
     this.#armed = null;
     this.#planned = [];
     await Promise.all(this.#victims.map((victim) => victim.url()));
-    await this.sql(`update executions set lease_expires_at = clock_timestamp() where status = 'running'`);
+    await this.sql(`update executions set lease_expires_at = clock_timestamp() - interval '1 ms' where status = 'running'`);
     await eventually(async () => (await this.#idsIn('running')).length === 0, waitMs);
     for (const id of await this.#idsIn('pending', 'approved', 'dispatched', 'execution_lost')) {
       const { status, text } = await this.ask({ method: 'POST', path: `/api/requests/${id}/cancel` }, this.tokens.admin);
