@@ -4,6 +4,7 @@ import { insertAuditEvents } from '../../db/audit.js';
 import { type Database, openDatabase } from '../../db/client.js';
 import { type AuditDraft, systemActor } from '../../domain/audit/draft.js';
 import { auditEventKeys, hashedKeys, type SealedEvent } from '../../domain/audit/event.js';
+import { sleep } from '../../lib/sleep.js';
 import { openAuditKeys } from '../../runtime/audit-keys.js';
 import { type SealedLog, sealBatch } from '../../worker/seal-batch.js';
 import { createTestDatabase, openTestDatabase, testMacs } from './postgres.js';
@@ -24,12 +25,13 @@ export async function openSealing(publicKeys: string[] = [], log = plainLog) {
     database,
     keys,
     sealOnce,
-    /** Seals until nothing is left. */
+    /** Seals until nothing is left. The session of a sealer that was killed may hold its lock for a moment. */
     async sealAll() {
       for (;;) {
         const outcome = await sealOnce();
-        if (outcome.kind !== 'done') throw new Error(`sealing: ${JSON.stringify(outcome)}`);
-        if (outcome.sealed === 0) return;
+        if (outcome.kind === 'busy') await sleep(5);
+        else if (outcome.kind !== 'done') throw new Error(`sealing: ${JSON.stringify(outcome)}`);
+        else if (outcome.sealed === 0) return;
       }
     },
     /** Runs statements as the superuser, past the guards. */
