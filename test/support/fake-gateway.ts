@@ -148,10 +148,13 @@ async function poll(gateway: FakeGateway, held: Held, request: IncomingMessage, 
   for (const listener of [...held.pollListeners]) listener(body);
   const limit = Number(body.limit);
   const offers = () => [...new Set(held.jobs.values())].filter((job) => job.offered).slice(0, limit);
-  if (offers().length === 0 && Object.keys(held.explains).length === 0 && gateway.pollStatus === 200)
+  // As the gateway does, it gives no EXPLAIN job to who asks for none, nor to a poll that its agent has given up.
+  const takesExplains = () => body.explain_limit !== 0 && !request.socket.destroyed;
+  const explains = () => (takesExplains() ? held.explains : {});
+  if (offers().length === 0 && Object.keys(explains()).length === 0 && gateway.pollStatus === 200)
     await waitForOffer(held.waiting, request, Number(body.wait_ms));
-  const explaining = held.explains;
-  held.explains = {};
+  const explaining = explains();
+  if (takesExplains()) held.explains = {};
   return {
     jobs: offers().map(offerOf),
     dry_run_jobs: [],
