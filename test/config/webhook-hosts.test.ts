@@ -39,7 +39,7 @@ function names(answers: Record<string, string[]>) {
 const inside = { 'intranet.example': ['93.184.216.34', '10.1.2.3'], 'meta.example': ['10.0.0.1', '169.254.169.254'] };
 const outside = { 'hooks.example.net': ['93.184.216.34', '2606:2800:220:1::1'] };
 
-describe('hosts of webhooks at load', () => {
+describe('hosts of webhooks at load (NT-42)', () => {
   it('are errors if one of their addresses is refused, with the place in the file', async () => {
     const { lookup } = names({ ...inside, ...outside });
     const text = MINIMAL + webhooks('https://hooks.example.net/a', 'https://intranet.example/b', 'http://meta.example:81/');
@@ -53,7 +53,7 @@ describe('hosts of webhooks at load', () => {
     });
   });
 
-  it('may be private where that is allowed, but never link-local or of a cloud', async () => {
+  it('NT-44: may be private where that is allowed, but never link-local or of a cloud', async () => {
     const { lookup } = names(inside);
     const text = `allow_private_networks = true\n${MINIMAL}${webhooks('https://intranet.example', 'https://meta.example')}`;
     expect(await check(text, lookup)).toEqual({

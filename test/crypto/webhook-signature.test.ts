@@ -15,7 +15,7 @@ const attempt = {
 };
 
 describe('the headers of an attempt', () => {
-  it('are those of the vectors (NT 30, NT 32)', () => {
+  it('are those of the vectors (NT-30, NT-32)', () => {
     expect(webhookHeaders(attempt)).toEqual({
       'content-type': 'application/json',
       'x-svc-event': 'step.approved',
@@ -33,7 +33,7 @@ describe('the headers of an attempt', () => {
     });
   });
 
-  it('hold no signature without a secret (NT 30)', () => {
+  it('hold no signature without a secret (NT-30)', () => {
     expect(Object.keys(webhookHeaders({ ...attempt, secret: null }))).toEqual([
       'content-type',
       'x-svc-event',
@@ -42,7 +42,7 @@ describe('the headers of an attempt', () => {
     ]);
   });
 
-  it('are never signed with a key that anybody could guess from a malformed secret (NT 31)', () => {
+  it('are never signed with a key that anybody could guess from a malformed secret (NT-31)', () => {
     for (const secret of ['', 'whsec_', 'whsec_AAAA', `whsec_${'A'.repeat(100)}`, 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMU RYX']) {
       expect(webhookKey(secret)).toBeNull();
       expect(() => webhookHeaders({ ...attempt, secret })).toThrow(/^the secret of a webhook must be/);
@@ -59,7 +59,7 @@ describe('a receiver with the published library', () => {
     { secret: raw, webhook: new Webhook(Buffer.from(raw), { format: 'raw' }) },
   ];
 
-  it('accepts what we send, and nothing else (NT 30, NT 31)', () => {
+  it('accepts what we send, and nothing else (NT-30, NT-31)', () => {
     for (const { secret, webhook } of receivers) {
       const headers = webhookHeaders({ ...sent, secret });
       expect(webhook.verify(body, headers)).toEqual(JSON.parse(body));
@@ -69,7 +69,7 @@ describe('a receiver with the published library', () => {
     }
   });
 
-  it('signs what ours accepts (NT 31)', () => {
+  it('signs what ours accepts (NT-31)', () => {
     for (const { secret, webhook } of receivers) {
       const at = Math.floor(sent.now / 1000);
       const signature = webhook.sign('msg_1', new Date(sent.now), body);
@@ -86,13 +86,13 @@ describe('a receiver', () => {
   const fault = (over: Record<string, string | string[] | undefined>, received = body, at = now) =>
     verifyWebhook({ headers: { ...headers, ...over }, body: received, secret, now: at });
 
-  it('believes what was signed, as text or bytes, also beside other signatures (NT 31)', () => {
+  it('believes what was signed, as text or bytes, also beside other signatures (NT-31)', () => {
     expect(fault({})).toBeNull();
     expect(verifyWebhook({ headers, body: new TextEncoder().encode(body), secret, now })).toBeNull();
     expect(fault({ 'webhook-signature': `v1,AAAA v1a,BBBB ${headers['webhook-signature']}` })).toBeNull();
   });
 
-  it('believes nothing that is not signed (NT 31)', () => {
+  it('believes nothing that is not signed (NT-31)', () => {
     for (const missing of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
       expect(fault({ [missing]: undefined })).toBe('not signed');
       expect(fault({ [missing]: [headers[missing]!, headers[missing]!] })).toBe('not signed');
@@ -103,7 +103,7 @@ describe('a receiver', () => {
       expect(fault({ 'webhook-timestamp': timestamp })).toBe('not signed');
   });
 
-  it('believes nothing that was changed: body, id, time or signature (NT 31)', () => {
+  it('believes nothing that was changed: body, id, time or signature (NT-31)', () => {
     const wrong = 'signature does not match';
     expect(fault({}, `${body} `)).toBe(wrong);
     expect(fault({}, body.replace('otto', 'evil'))).toBe(wrong);
@@ -114,7 +114,7 @@ describe('a receiver', () => {
     expect(verifyWebhook({ headers, body, secret: 'hook-key-2', now })).toBe(wrong);
   });
 
-  it('takes no signature of a body alone for that of an id, a time and another body (NT 31)', () => {
+  it('takes no signature of a body alone for that of an id, a time and another body (NT-31)', () => {
     const inner = '1932265628.{"event":"request.approved"}';
     const outer = `{"event":"request.created","detail":"x.${inner}`;
     const signed = webhookHeaders({ ...attempt, body: outer })['x-svc-signature']!.slice('sha256='.length);
@@ -135,7 +135,7 @@ describe('a receiver', () => {
     expect(fault({}, body, now - 301_000)).toBe('timestamp in the future');
   });
 
-  it('finds any change of any byte (NT I3)', () => {
+  it('finds any change of any byte (NT-I3)', () => {
     const texts = fc.tuple(fc.string(), fc.string({ minLength: 1 }));
     fc.assert(
       fc.property(texts, texts, ([sent, key], [received, other]) => {

@@ -38,6 +38,7 @@ export const provedByOthers: Readonly<Record<string, readonly string[]>> = {
   C17: ['SQ-I5', 'PF-I1', 'AP-21'],
   'HT-130': ['CL-10', 'AG-50'],
   'HT-133': ['CL-12', 'CL-13'],
+  'NT-33': ['NT-I1', 'NT-I3', 'NT-52'],
   'RS-53': ['AP-71'],
   'SQ-84a': ['HD-20'],
   'SQ-86a': ['HD-21'],

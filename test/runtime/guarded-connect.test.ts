@@ -47,7 +47,7 @@ const inside = [
 const never = ['169.254.169.254', '2852039166', '0xa9fea9fe', '169.254.1', '[::ffff:169.254.169.254]', '[fe80::1]', '[febf::1]'];
 const metadata = ['[fd00:ec2::254]', '[fd00:0ec2:0:0:0:0:0:254]'];
 
-describe('a host in the URL', () => {
+describe('a host in the URL (NT-41, NT-44)', () => {
   it('is refused when it is inside, however it is written, and nobody is asked for it', async () => {
     const { network, asked, connected } = fakeNetwork({});
     for (const host of inside)
@@ -77,7 +77,7 @@ describe('a host in the URL', () => {
   );
 });
 
-describe('a name', () => {
+describe('a name (NT-43, NT-I5)', () => {
   it('is kept for the receiver, and connects to the address that was found', async () => {
     const { received, port } = await openReceiver();
     const { network, asked } = fakeNetwork({ 'hooks.example.net': ['127.0.0.1'] });

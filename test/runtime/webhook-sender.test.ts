@@ -7,7 +7,7 @@ import { openReceiver, openTcpReceiver, send } from '../support/receiver.js';
 const networkError = { delivered: false, error: 'network error', status: null, retryAfter: null };
 const timeout = { ...networkError, error: 'timeout' };
 
-describe('an attempt', () => {
+describe('an attempt (NT-30)', () => {
   it('posts the exact bytes with the given headers, on a connection that it closes', async () => {
     const { received, port } = await openReceiver();
     const body = '{"event":"user.created","detail":"Grüße 🎉"}';
@@ -29,7 +29,7 @@ describe('an attempt', () => {
     expect(await send(port)).toEqual({ delivered: false, error: `status ${status}`, status, retryAfter: null });
   });
 
-  it('hands on what Retry-After says, unless it is too long to be a date', async () => {
+  it('NT-53: tells a short class, no text of the answer, and what Retry-After says, unless it is too long to be a date', async () => {
     const { port } = await openReceiver((request, response) => {
       response.writeHead(503, { 'retry-after': request.url === '/long' ? '1'.repeat(5000) : 'Fri, 31 Dec 2032 23:59:59 GMT' });
       response.end('the secret of the answer');
@@ -80,7 +80,7 @@ describe('an attempt', () => {
     expect(seen.connections).toBe(0);
   });
 
-  it('goes to no address with credentials, with a fragment, of another scheme, or that is none', async () => {
+  it('NT-40: goes to no address with credentials, with a fragment, of another scheme, or that is none', async () => {
     const { seen, port } = await openTcpReceiver();
     const host = `127.0.0.1:${port}`;
     for (const url of [
@@ -98,7 +98,7 @@ describe('an attempt', () => {
   });
 });
 
-describe('an answer', () => {
+describe('an answer (NT-30)', () => {
   it('of any length is cut off, and its status counts', async () => {
     let written = 0;
     const { port } = await openReceiver((_request, response) => {
@@ -161,7 +161,7 @@ describe('an answer', () => {
   });
 });
 
-describe('a receiver', () => {
+describe('a receiver (NT-30)', () => {
   it('that listens no more refuses the connection', async () => {
     expect(await send(1)).toEqual({ ...networkError, error: 'connection refused' });
   });

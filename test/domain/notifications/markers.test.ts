@@ -97,7 +97,7 @@ describe('whatever happens to a request', () => {
     expect(lines > 0).toBe(mode === 'none');
   });
 
-  it('each of its events of the catalogue is told once, in order (NT 3)', () => {
+  it('each of its events of the catalogue is told once, in order (NT-3)', () => {
     fc.assert(
       fc.property(requests, attempts, (request, list) => {
         let world: World = { request, executions: [], events: [] };

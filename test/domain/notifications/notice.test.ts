@@ -21,7 +21,7 @@ function noticesOf(request: StoredRequest, move: Move, at = now): Notice[] {
 const told = (request: StoredRequest, move: Move, at = now) =>
   noticesOf(request, move, at).map(({ event, actor, detail, matchedSelector }) => [event, actor, detail, matchedSelector]);
 
-describe('the notices of a move (NT 1)', () => {
+describe('the notices of a move (NT-1)', () => {
   const pending = storedRequest({ policy });
 
   it('name the approver and the selector, the step, who approved and who comes next', () => {
@@ -125,7 +125,7 @@ describe('the notices of a move (NT 1)', () => {
     expect(errorOf({ errorClass: '', errorMessage: '' })).toEqual({ class: '', line: '' });
   });
 
-  it('are none for a wish to cancel, a late result and a marker that fits no attempt (NT 3, NT 4)', () => {
+  it('are none for a wish to cancel, a late result and a marker that fits no attempt (NT-3, NT-4)', () => {
     const running = requestIn('running', { operation: 'execute_dml' });
     expect(told(running, cancel(user('alice')))).toEqual([]);
     const second = { ...running, fence: 2, execution: { ...running.execution!, id: 'other', fence: 2 } };
@@ -137,7 +137,7 @@ describe('the notices of a move (NT 1)', () => {
   });
 });
 
-describe('the notices of users (NT 1)', () => {
+describe('the notices of users (NT-1)', () => {
   it('name the caller, and nothing of the account', () => {
     const draft = (type: AuditDraft['type'], metadata = {}): AuditDraft => ({
       type,

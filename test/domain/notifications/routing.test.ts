@@ -40,12 +40,12 @@ const routed = (notificationPolicies: NotificationPolicy[], webhooks: SharedWebh
 describe('an event', () => {
   const webhooks = [webhook('all'), webhook('requests', ['request.*']), webhook('users', ['user.*'])];
 
-  it('goes to all subscribed webhooks and the default channel where no policy is (NT 13)', () => {
+  it('goes to all subscribed webhooks and the default channel where no policy is (NT-13)', () => {
     expect(routed([], webhooks, on('app', 'prod'))).toEqual([['all', 'requests'], 'default']);
     expect(routed([policy({ database: 'other' })], webhooks, on('app', 'prod'))).toEqual([['all', 'requests'], 'default']);
   });
 
-  it('goes only where the policy of its pair says: both lists must match (NT 12)', () => {
+  it('goes only where the policy of its pair says: both lists must match (NT-12)', () => {
     const scoped = policy({ database: 'app', webhooks: ['requests', 'users'], slackChannels: ['#a', '#a', 'C01'] });
     expect(routed([scoped], webhooks, on('app', 'prod'))).toEqual([['requests'], ['#a', 'C01']]);
     expect(routed([{ ...scoped, events: ['execution.*'] }], webhooks, on('app', 'prod'))).toEqual([[], []]);
@@ -53,7 +53,7 @@ describe('an event', () => {
     expect(routed([{ ...scoped, slackChannels: [] }], webhooks, on('app', 'prod'))).toEqual([['requests'], []]);
   });
 
-  it('takes the most specific policy: the environment counts more than the database (NT 11)', () => {
+  it('takes the most specific policy: the environment counts more than the database (NT-11)', () => {
     const policies = [
       policy({ webhooks: ['all'], slackChannels: ['#any'] }),
       policy({ database: 'app', slackChannels: ['#database'] }),
@@ -65,13 +65,13 @@ describe('an event', () => {
     expect(routed(policies, webhooks, on('other', 'dev'))).toEqual([['all'], ['#any']]);
   });
 
-  it('without a database is not subject to policies, and not for Slack (NT 13, NT 15)', () => {
+  it('without a database is not subject to policies, and not for Slack (NT-13, NT-15)', () => {
     const everywhere = policy({ webhooks: ['requests'] });
     expect(routed([everywhere], webhooks, on('', '', 'user.created'))).toEqual([['all', 'users'], []]);
     expect(routed([everywhere], webhooks, on('', '', 'license_downgraded'))).toEqual([['all'], []]);
   });
 
-  it('that says only that a run began is not for Slack (NT 1)', () => {
+  it('that says only that a run began is not for Slack (NT-1)', () => {
     expect(routed([], webhooks, on('app', 'prod', 'execution.started'))).toEqual([['all'], []]);
     expect(routed([policy({ slackChannels: ['#a'] })], webhooks, on('app', 'prod', 'execution.started'))[1]).toEqual([]);
   });
@@ -128,7 +128,7 @@ describe('routing of any configuration', () => {
     )
     .map(([event, database, environment]) => on(database, environment, event));
 
-  it('agrees with a second one, whatever the order of the policies (NT 11 to NT 15)', () => {
+  it('agrees with a second one, whatever the order of the policies (NT-11 to NT-15)', () => {
     fc.assert(
       fc.property(policies, webhooks, subject, (given, hooks, event) => {
         expect(routed(given, hooks, event)).toEqual(naiveRoutes(given, hooks, event));
@@ -138,7 +138,7 @@ describe('routing of any configuration', () => {
     );
   });
 
-  it('tells no webhook twice, and none that the policy of the pair does not name (NT 14, NT I6)', () => {
+  it('tells no webhook twice, and none that the policy of the pair does not name (NT-14, NT-I6)', () => {
     fc.assert(
       fc.property(policies, webhooks, subject, (given, hooks, event) => {
         const [told, channels] = routed(given, hooks, event) as [string[], string[] | 'default'];
@@ -151,7 +151,7 @@ describe('routing of any configuration', () => {
     );
   });
 
-  it('without its policies is the global list again (NT I6)', () => {
+  it('without its policies is the global list again (NT-I6)', () => {
     fc.assert(
       fc.property(webhooks, subject, (hooks, event) => {
         expect(routed([], hooks, event)).toEqual(naiveRoutes([], hooks, event));

@@ -8,7 +8,7 @@ const table = [1, 2, 60, 960, 1500, 2160, 2940, 3840, 4860];
 const secsOf = (n: number, over?: Partial<Failure>, random = 0) => nextAttemptMs(n, failure(over), now, random)! / 1000;
 
 describe('the delay after a failed attempt', () => {
-  it('is that of the table, and none after the tenth (NT 50)', () => {
+  it('is that of the table, and none after the tenth (NT-50)', () => {
     expect(table.map((_, index) => secsOf(index + 1))).toEqual(table);
     expect(nextAttemptMs(10, failure(), now, 0)).toBeNull();
     expect(nextAttemptMs(10, failure({ status: 429, retryAfter: '5' }), now, 0)).toBeNull();
@@ -16,18 +16,18 @@ describe('the delay after a failed attempt', () => {
     expect(maxAttempts).toBe(10);
   });
 
-  it('is the same without a status, and after a redirect or a server error (NT 50)', () => {
+  it('is the same without a status, and after a redirect or a server error (NT-50)', () => {
     for (const status of [null, 101, 301, 304, 500, 502, 503]) expect(secsOf(1, { status })).toBe(1);
   });
 
-  it('is at least a minute after a refusal, but for those that pass (NT 51)', () => {
+  it('is at least a minute after a refusal, but for those that pass (NT-51)', () => {
     for (const status of [400, 401, 403, 404, 410, 422, 499]) {
       expect([1, 2, 3, 4].map((n) => secsOf(n, { status }))).toEqual([60, 60, 60, 960]);
     }
     for (const status of [408, 425, 429]) expect(secsOf(1, { status })).toBe(1);
   });
 
-  it('is what the receiver asks for when that is longer, up to an hour (NT 51)', () => {
+  it('is what the receiver asks for when that is longer, up to an hour (NT-51)', () => {
     for (const status of [429, 503]) {
       expect(secsOf(1, { status, retryAfter: '90' })).toBe(90);
       expect(secsOf(4, { status, retryAfter: '90' })).toBe(960);
@@ -43,7 +43,7 @@ describe('the delay after a failed attempt', () => {
     expect(secsOf(1, { status: 404, retryAfter: '90' })).toBe(60);
   });
 
-  it('is never shortened, and at most a tenth longer than it must be (NT 51)', () => {
+  it('is never shortened, and at most a tenth longer than it must be (NT-51)', () => {
     const asked = fc.oneof(
       fc.constant(null),
       fc.nat(10_000).map(String),
@@ -72,14 +72,14 @@ describe('the delay after a failed attempt', () => {
 });
 
 describe('Retry-After', () => {
-  it('is seconds, or a date in any of the three forms of HTTP, always in UTC (NT 51)', () => {
+  it('is seconds, or a date in any of the three forms of HTTP, always in UTC (NT-51)', () => {
     expect(retryAfterMs('120', now)).toBe(120_000);
     const at = Date.UTC(1994, 10, 6, 8, 49, 37);
     for (const text of ['Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994'])
       expect(retryAfterMs(text, at - 5000)).toBe(5000);
   });
 
-  it('is not read when it is anything else (NT 51)', () => {
+  it('is not read when it is anything else (NT-51)', () => {
     for (const text of [
       '',
       ' 5',

@@ -34,7 +34,7 @@ const contexts = (one: Notice) => slackMessage(one).blocks.flatMap((block) => (b
 const line = (one: Notice) => contexts(one)[0]?.text;
 
 describe('a Slack message', () => {
-  it('has header, fields, code, context and the next command, in this order (NT 21)', () => {
+  it('has header, fields, code, context and the next command, in this order (NT-21)', () => {
     const created = notice(
       { event: 'request.created', actor: 'mira', detail: 'update t set a = ?', reason: 'fix the sums' },
       { approvers: [], next: ['group:payments-leads'] },
@@ -60,7 +60,7 @@ describe('a Slack message', () => {
     expect(slackBody(created)).toBe(JSON.stringify(slackMessage(created)));
   });
 
-  it('names the actor unless it is the requester, the approvers, and those who come next (NT 21)', () => {
+  it('names the actor unless it is the requester, the approvers, and those who come next (NT-21)', () => {
     expect(line(notice())).toBe('Actor: otto • Step 1/2 • Next: `group:dbas`');
     expect(markupOf(slackMessage(notice()))[4]).toBe('*Approvers:*\notto');
     expect(line(notice({ actor: 'mira' }))).toBe('Step 1/2 • Next: `group:dbas`');
@@ -72,7 +72,7 @@ describe('a Slack message', () => {
     expect(slackMessage(done).blocks).toHaveLength(2);
   });
 
-  it('has the titles of the rule (NT 21)', () => {
+  it('has the titles of the rule (NT-21)', () => {
     const titles = Object.fromEntries(events.map((event) => [event, slackMessage(notice({ event })).text.split(' — ')[0]]));
     expect(titles).toMatchObject({
       'request.created': '📋 New Approval Request',
@@ -95,7 +95,7 @@ describe('a Slack message', () => {
       expect(line(notice({ event }))!.startsWith(`Event: ${event}`)).toBe(titles[event] === '🔔 Notification');
   });
 
-  it('has a dash for what an event without a request lacks (NT 21)', () => {
+  it('has a dash for what an event without a request lacks (NT-21)', () => {
     const message = slackMessage(bareNotice('user.created', 'root'));
     expect(message.text).toBe('🔔 Notification — —/— — —');
     expect(markupOf(message)).toEqual([
@@ -107,7 +107,7 @@ describe('a Slack message', () => {
     ]);
   });
 
-  it('names the next command only while the request waits for it (NT 21)', () => {
+  it('names the next command only while the request waits for it (NT-21)', () => {
     const hint = (event: NotificationEvent, status: Facts['status']) => contexts(notice({ event }, { status }))[1]?.text;
     expect(hint('request.created', 'pending')).toBe(`Approve: \`svc request approve ${id}\``);
     for (const event of ['request.approved', 'request.dispatch_timeout'] as const) {
@@ -127,7 +127,7 @@ describe('a Slack message', () => {
     expect(failed({ class: '', line: null })).toBe('Actor: otto');
   });
 
-  it('cuts a detail after 200 characters and a reason after 100, never in the middle of one, and says so (NT 21)', () => {
+  it('cuts a detail after 200 characters and a reason after 100, never in the middle of one, and says so (NT-21)', () => {
     const blocks = slackMessage(notice({ detail: '😀'.repeat(201), reason: 'é'.repeat(101) })).blocks;
     const text = blocks.flatMap((block) => ('text' in block && block.type === 'section' ? [block.text.text] : []));
     expect(text).toEqual([`\`\`\`${'😀'.repeat(200)}\`\`\`…`]);
@@ -139,7 +139,7 @@ describe('a Slack message', () => {
     });
   });
 
-  it('has no code block for a blank detail (NT 21)', () => {
+  it('has no code block for a blank detail (NT-21)', () => {
     for (const detail of ['', ' \n\t\r\u2028\u0085 '])
       expect(slackMessage(notice({ detail, reason: detail })).blocks).toHaveLength(3);
   });
@@ -151,7 +151,7 @@ describe('a Slack message', () => {
 });
 
 describe('names of 100 KB in a Slack message', () => {
-  it('are cut to its limits (NT 21)', () => {
+  it('are cut to its limits (NT-21)', () => {
     for (const sign of ['x', '&', '😀', '`']) {
       const long = sign.repeat(100_000);
       const all = { id: long, database: long, environment: long, operation: long, requester: long };
@@ -228,7 +228,7 @@ describe('hostile values in a Slack message', () => {
     error: fc.option(fc.record({ class: free, line: maybe })),
   });
 
-  it('keep to the limits and the types of Slack (NT 21)', () => {
+  it('keep to the limits and the types of Slack (NT-21)', () => {
     fc.assert(
       fc.property(hostile, (one) => {
         expectFitsSlack(slackMessage(one));
@@ -238,7 +238,7 @@ describe('hostile values in a Slack message', () => {
     );
   });
 
-  it('add no markup, no line and no unseen character (NT 21)', () => {
+  it('add no markup, no line and no unseen character (NT-21)', () => {
     fc.assert(
       fc.property(hostile, (one) => {
         const { text } = slackMessage(one);
@@ -253,7 +253,7 @@ describe('hostile values in a Slack message', () => {
     );
   });
 
-  it('stay inside the code that they were put in: what stands around it is ours (NT 21)', () => {
+  it('stay inside the code that they were put in: what stands around it is ours (NT-21)', () => {
     fc.assert(
       fc.property(free, free, free, (detail, reason, selector) => {
         const created = notice({ event: 'request.created', actor: 'mira', detail, reason }, { approvers: [], next: [selector] });
@@ -266,7 +266,7 @@ describe('hostile values in a Slack message', () => {
     );
   });
 
-  it('are shown as they are otherwise (NT 21)', () => {
+  it('are shown as they are otherwise (NT-21)', () => {
     const reason = 'if a < b && c > d use *this* _one_ :fire: @here https://x.example &lt;';
     expect(codeIn(line(notice({ reason }))!).code[0]).toBe(reason);
     expect(codeIn(line(notice({ reason: "it's\n`quoted`\tand\u0000 \u202eturned\u202c" }))!).code[0]).toBe(
