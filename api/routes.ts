@@ -21,6 +21,7 @@ import { preflightRoutes } from './preflight/routes.js';
 import { type RequestTimes, requestRoutes } from './requests/routes.js';
 import { resultRoutes } from './results/routes.js';
 import { schemaRoutes } from './snapshots/routes.js';
+import { webhookRoutes } from './webhooks/routes.js';
 
 export { readOnlyPaths } from './http/read-only-paths.js';
 
@@ -59,6 +60,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...schemaRoutes,
     ...databaseRoutes,
     ...policyRoutes,
+    ...webhookRoutes,
     ...publicKeyRoutes,
     ...auditRoutes,
     ...treeRoutes,

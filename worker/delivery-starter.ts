@@ -19,10 +19,12 @@ export interface DeliveryStarterOptions {
   temporal: TemporalLink;
   taskQueue: string;
   log: Logger;
+  /** Called for each delivery whose cancel was told. */
+  onCancelled?: () => void;
 }
 
 /** Starts the workflow of each stored delivery, and tells it of a cancel. None is started twice; what Temporal did not accept waits (section 7). */
-export function createDeliveryStarter({ database, temporal, taskQueue, log }: DeliveryStarterOptions): Job {
+export function createDeliveryStarter({ database, temporal, taskQueue, log, onCancelled }: DeliveryStarterOptions): Job {
   return {
     name: 'delivery starter',
     wakeOn: topic.deliveries,
@@ -48,6 +50,7 @@ export function createDeliveryStarter({ database, temporal, taskQueue, log }: De
         database,
         taken.filter((_, at) => told[at]),
       );
+      for (const [at, { cancelled }] of taken.entries()) if (cancelled && told[at]) onCancelled?.();
       if (failures.length === 0) return 0;
       log.warn({ count: failures.length, error: failures[0] }, 'Temporal did not take deliveries');
       const left = taken.filter((_, at) => !told[at]).map(({ id }) => id);

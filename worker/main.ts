@@ -150,7 +150,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
   const rounds = { everyMs: reconcileEveryMs, graceMs: reconcileGraceMs };
   return [
     createPublisher(told),
-    createDeliveryStarter(told),
+    createDeliveryStarter({ ...told, onCancelled: () => metrics.webhookDeliveries.inc({ status: 'cancelled' }) }),
     createDeliveryKeeper(told),
     createSweeper({ database, onMoved }),
     createReconciler({ ...told, ...rounds, maxBacklog, metrics, onMoved }),

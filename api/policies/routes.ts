@@ -8,8 +8,15 @@ import { textParam } from '../http/query.js';
 import { type Call, type Route, route } from '../http/route.js';
 import { visiblePolicies, withTimes } from './lists.js';
 import { resolvePolicies } from './resolution.js';
-import { executionPolicyItem, resolution, resultPolicyItem, reviewPolicyItem, workflowItem } from './schemas.js';
-import { shownExecutionPolicy, shownResultPolicy, shownReviewPolicy, shownWorkflow } from './shown.js';
+import {
+  executionPolicyItem,
+  notificationPolicyItem,
+  resolution,
+  resultPolicyItem,
+  reviewPolicyItem,
+  workflowItem,
+} from './schemas.js';
+import { shownExecutionPolicy, shownNotificationPolicy, shownResultPolicy, shownReviewPolicy, shownWorkflow } from './shown.js';
 
 /** A list of policies of `server.toml` and its items (preflight.md section 3). */
 interface PolicyList<S extends z.ZodType> {
@@ -103,6 +110,15 @@ export const policyRoutes: Route[] = [
     resource: 'result_policy',
     item: resultPolicyItem,
     visible: ofFile('resultPolicies', shownResultPolicy),
+  }),
+  ...listRoutes({
+    path: '/api/notification-policies',
+    key: 'notification_policies',
+    operationIds: { list: 'listNotificationPolicies', show: 'showNotificationPolicy' },
+    resource: 'notification_policy',
+    item: notificationPolicyItem,
+    visible: ({ caller, generation: { shared } }) =>
+      visiblePolicies(caller, shared.notificationPolicies).map(shownNotificationPolicy),
   }),
   ...listRoutes({
     path: '/api/sql-review-policies',

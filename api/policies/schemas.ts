@@ -117,4 +117,11 @@ export const resultPolicyItem = z.object({
   ...times,
 });
 
+export const notificationPolicyItem = z.object({
+  ...item,
+  webhooks: z.array(text),
+  events: z.array(text),
+  slack_channels: z.array(text).nullable(),
+});
+
 export const reviewPolicyItem = z.object({ ...item, migrations: actions, rules: z.record(z.string(), actions), source });

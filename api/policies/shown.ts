@@ -1,5 +1,12 @@
 import { BUILTIN_REVIEW } from '../../config/shared.js';
-import type { AutoApproveRule, ExecutionPolicy, ResultPolicy, ReviewPolicy, WorkflowPolicy } from '../../domain/policies.js';
+import type {
+  AutoApproveRule,
+  ExecutionPolicy,
+  NotificationPolicy,
+  ResultPolicy,
+  ReviewPolicy,
+  WorkflowPolicy,
+} from '../../domain/policies.js';
 import { DEFAULT_SNAPSHOT_AGE_SECS } from '../../domain/workflow-policy.js';
 
 export function shownAutoApprove(rule: AutoApproveRule | null) {
@@ -60,6 +67,11 @@ export function shownResultPolicy(policy: ResultPolicy) {
     delivery_mode: policy.deliveryMode,
     access: policy.access,
   };
+}
+
+/** An item of `GET /api/notification-policies` (NT-62). */
+export function shownNotificationPolicy({ id, database, environment, webhooks, events, slackChannels }: NotificationPolicy) {
+  return { id, database, environment, webhooks, events, slack_channels: slackChannels };
 }
 
 /** An item of `GET /api/sql-review-policies`. Pairs without an entry use the gateway's own rules. */

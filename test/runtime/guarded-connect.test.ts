@@ -173,7 +173,7 @@ describe('lookups', () => {
   });
 });
 
-describe('TLS', () => {
+describe('TLS (NT-43)', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-webhook-tls-'));
   afterAll(() => rmSync(folder, { recursive: true }));
   const ours = createAuthority(folder, 'ours');

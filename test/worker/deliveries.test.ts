@@ -63,7 +63,7 @@ it('delivers what is stored, once, and its workflow ends with the status (NT-3, 
   expect(await worker.client.workflow.getHandle(deliveryWorkflowId(id)).result()).toBe('delivered');
 });
 
-it('tries again after a failure with the same bytes, and keeps its class (NT-22, NT-50, NT-I3)', async () => {
+it('tries again after a failure with the same bytes, and keeps its class (NT-22, NT-33, NT-50, NT-53, NT-I3)', async () => {
   answer = ({ attempts }) => (attempts < 2 ? status503 : ok);
   const id = await store('ops', '{"event":"user.created","é":"\\u0000"}');
   await untilEnded(id);
@@ -122,4 +122,30 @@ it('a delivery whose workflow Temporal has lost is started again (NT-I2)', async
   answer = () => ok;
   await untilEnded(id);
   expect((await find(id))?.status).toMatch(/delivered|dead/);
+});
+
+it('of which a worker died during an attempt is attempted again, and not an eleventh time (NT-52, NT-I4)', async () => {
+  const left = await Promise.all([store('elsewhere'), store('elsewhere')]);
+  const died = (id: string, attempts: number) =>
+    worker.database.query(
+      `update webhook_deliveries set webhook_id = 'ops', status = 'in_progress', next_retry_at = null, attempts = $2,
+         attempt_started_at = clock_timestamp() - interval '1 minute' where id = $1`,
+      [id, attempts],
+    );
+  await died(left[0]!, 1);
+  await died(left[1]!, 10);
+  for (const id of left) await untilEnded(id);
+  expect(await find(left[0]!)).toMatchObject({ status: 'delivered', attempts: 2 });
+  expect(await find(left[1]!)).toMatchObject({ status: 'dead', attempts: 10 });
+  expect(sentTo(left[1]!)).toEqual([]);
+});
+
+it('that ended a week ago is deleted, and no other (NT-55)', async () => {
+  const [old, recent] = [await store(), await store()];
+  for (const id of [old, recent]) await untilEnded(id);
+  await worker.database.query(`update webhook_deliveries set finished_at = finished_at - interval '169 hours' where id = $1`, [
+    old,
+  ]);
+  await eventually(async () => (await find(old)) === undefined);
+  expect(await find(recent)).toBeDefined();
 });

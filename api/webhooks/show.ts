@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto';
+import { countDeliveries, findSent, type ListedDelivery, listDeliveries } from '../../db/delivery-list.js';
+import { iso, isoOrNull } from '../../db/row-types.js';
+import { insertDeliveries } from '../../db/webhook-deliveries.js';
+import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { type DeliveryStatus, deliveryName } from '../../domain/notifications/attempt.js';
+import { bareNotice } from '../../domain/notifications/notice.js';
+import { maxAttempts } from '../../domain/notifications/schedule.js';
+import { can } from '../../domain/permissions.js';
+import type { SharedWebhook } from '../../domain/policies.js';
+import { isUuid } from '../../lib/uuid.js';
+import { deliveryOf } from '../../runtime/webhooks.js';
+import type { Services } from '../context.js';
+import type { Call } from '../http/route.js';
+import { withTimes } from '../policies/lists.js';
+
+type AnyCall<P = unknown, Q = unknown> = Call<P, Q, unknown>;
+
+/** `GET /api/webhooks`, in the order of the file (NT-60). */
+export function listWebhooks({ caller, generation }: AnyCall, services: Services) {
+  if (!can(caller, 'workflow.read', 'everywhere')) throw forbidden();
+  const shown = generation.shared.webhooks.map((webhook) => shownWebhook(webhook, services));
+  return withTimes(services, generation, 'webhooks', shown);
+}
+
+/** `GET /api/webhooks/{id}`. */
+export async function showWebhook(call: AnyCall<{ id: string }>, services: Services) {
+  const found = (await listWebhooks(call, services)).find(({ id }) => id === call.params.id);
+  if (found === undefined) throw notFound('webhook');
+  const { lastDeliveredAt, lastError, ...counts } = await countDeliveries(services.database, found.id);
+  return { ...found, deliveries: { ...counts, last_delivered_at: isoOrNull(lastDeliveredAt), last_error: lastError } };
+}
+
+/** URL and secret are in this server's own file only, and neither path nor secret ever leaves (C9). */
+function shownWebhook({ id, events, format }: SharedWebhook, { config }: Services) {
+  const own = config().webhooks.find((webhook) => webhook.id === id);
+  return {
+    id,
+    url: own === undefined ? null : shownUrl(own.url),
+    events,
+    format,
+    secret: own?.secret == null ? null : '********',
+    status: 'active' as const,
+  };
+}
+
+function shownUrl(text: string): string {
+  const { origin, pathname, search } = new URL(text);
+  return pathname === '/' && search === '' ? origin : `${origin}/…`;
+}
+
+/** `POST /api/webhooks/{id}/test`: sends `webhook.test`, whatever the webhook subscribes to (NT-10). */
+export async function testWebhook({ actor, generation, params }: AnyCall<{ id: string }>, { database }: Services) {
+  const webhook = generation.shared.webhooks.find(({ id }) => id === params.id);
+  if (webhook === undefined) throw notFound('webhook');
+  const delivery = deliveryOf(webhook, bareNotice('webhook.test', actor.id));
+  await database.transaction((tx) => insertDeliveries(tx, [delivery]));
+  return { delivery_id: deliveryName(delivery.id) };
+}
+
+/** `POST /api/webhook-deliveries/{id}/redeliver`: sends the same bytes in a new delivery (NT-63). */
+export async function redeliver({ generation, params }: AnyCall<{ id: string }>, { database }: Services) {
+  const id = params.id.replace(/^wd-/, '');
+  const sent = isUuid(id) && deliveryName(id) === params.id ? await findSent(database, id) : undefined;
+  if (sent === undefined) throw notFound('delivery');
+  const { open, ...told } = sent;
+  if (open) throw refusal('delivery.conflict', 'the delivery has not ended', 'wait until it is delivered or dead');
+  if (!generation.shared.webhooks.some((webhook) => webhook.id === told.webhookId)) throw notFound('webhook');
+  const again = { ...told, id: randomUUID(), yields: false };
+  await database.transaction((tx) => insertDeliveries(tx, [again]));
+  return { delivery_id: deliveryName(again.id) };
+}
+
+interface DeliveryQuery {
+  status?: DeliveryStatus | undefined;
+  webhook_id?: string | undefined;
+  event_type?: string | undefined;
+  limit: number;
+  offset: number;
+}
+
+/** `GET /api/webhook-deliveries` (NT-61). */
+export async function showDeliveries({ query }: AnyCall<unknown, DeliveryQuery>, { database }: Services) {
+  const { status, webhook_id: webhookId, event_type: eventType, limit, offset } = query;
+  const { deliveries, total } = await listDeliveries(database, { status, webhookId, eventType }, { limit, offset });
+  return { deliveries: deliveries.map(shownDelivery), total, limit, offset };
+}
+
+const shownDelivery = (one: ListedDelivery) => ({
+  id: deliveryName(one.id),
+  webhook_id: one.webhookId,
+  event_type: one.eventType,
+  request_id: one.requestId,
+  status: one.status,
+  attempts: one.attempts,
+  max_attempts: maxAttempts,
+  last_error: one.lastError,
+  created_at: iso(one.createdAt),
+  next_retry_at: isoOrNull(one.nextRetryAt),
+  finished_at: isoOrNull(one.finishedAt),
+});
