@@ -63,7 +63,7 @@ it('delivers what is stored, once, and its workflow ends with the status (NT-3, 
   expect(await worker.client.workflow.getHandle(deliveryWorkflowId(id)).result()).toBe('delivered');
 });
 
-it('tries again after a failure with the same bytes, and keeps its class (NT-22, NT-33, NT-50, NT-53, NT-I3)', async () => {
+it('tries again after a failure with the same bytes, and keeps its class (NT-22, NT-50, NT-53, NT-I3)', async () => {
   answer = ({ attempts }) => (attempts < 2 ? status503 : ok);
   const id = await store('ops', '{"event":"user.created","é":"\\u0000"}');
   await untilEnded(id);
