@@ -21,6 +21,8 @@ export function readStoredChain(state: SealState, keys: AuditKeySet): StoredChai
   if (!isSigned(headText(head), head.signature)) return { broken: 'head_signature_invalid: the signature does not fit the head' };
   if (!(newest === null ? isPurged(state, head, keys) : isHead(newest, head)))
     return { broken: 'head_mismatch: the last sealed event is not that of the head' };
+  if (purge !== null && head.seq < purge.lastPurgedSeq + purge.retainedCount)
+    return { broken: 'head_mismatch: the head is older than the last purge' };
   if (!isSigned(treeText(head), head.treeSignature))
     return { broken: 'tree_mismatch: the signature does not fit the root of the tree' };
   const tree = treeOf(state.edge, head);

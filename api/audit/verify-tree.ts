@@ -57,7 +57,7 @@ export async function treeFault(
 }
 
 async function isWhole(db: Queryable, walked: WalkedTree, head: TreeHead, isSigned: IsSigned): Promise<boolean> {
-  const stored = await storedTree(db, head.seq);
+  const stored = await storedTree(db, head.seq, true);
   if (walked === null || stored === null || walked.size !== head.seq) return false;
   const root = rootOf(walked);
   return root === head.treeRoot && rootOf(stored) === root && isSigned(head.keyId, treeText(head), head.treeSignature);
@@ -77,15 +77,18 @@ async function continues(db: Queryable, { size, root }: TreeAnchor, head: TreeHe
   }
 }
 
-/** The tree of this size by the beginnings of its unfinished tiles; null if they are not stored. */
-async function storedTree(db: Queryable, size: number): Promise<WalkedTree> {
+/** The tree of this size by the beginnings of its unfinished tiles, of which there is no more if it is the newest; null if they are not stored so. */
+async function storedTree(db: Queryable, size: number, isNewest = false): Promise<WalkedTree> {
   const places = Array.from({ length: levelsOf(size) }, (_, level) => ({
     level,
     index: Math.floor(hashesAt(size, level) / TILE_WIDTH),
     bytes: (hashesAt(size, level) % TILE_WIDTH) * HASH_BYTES,
   }));
   const tiles = await readTiles(db, places);
-  const edge = places.map(({ level, index, bytes }) => (tiles.get(`${level}/${index}`) ?? new Uint8Array(0)).slice(0, bytes));
+  const found = places.map(({ level, index }) => tiles.get(`${level}/${index}`) ?? new Uint8Array(0));
+  // A sealer would not go on with more.
+  if (isNewest && found.some((hashes, level) => hashes.length !== places[level]?.bytes)) return null;
+  const edge = found.map((hashes, level) => hashes.slice(0, places[level]?.bytes));
   return edge.every((hashes, level) => hashes.length === places[level]?.bytes) ? treeOfEdge(size, edge) : null;
 }
 

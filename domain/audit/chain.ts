@@ -49,6 +49,8 @@ export interface ChainState {
   sealed: number;
   checkpoints: number;
   firstSeq: number | null;
+  /** `seq` of the head when what came before the first event was purged, or 0: no later head is lower. */
+  leastHead: number;
   last: Place | null;
   sinceCheckpoint: number;
   /** The event with the anchor's `seq`. */
@@ -62,6 +64,7 @@ export const startChain: ChainState = {
   sealed: 0,
   checkpoints: 0,
   firstSeq: null,
+  leastHead: 0,
   last: null,
   sinceCheckpoint: 0,
   anchored: null,
@@ -83,6 +86,7 @@ export function nextInChain(state: ChainState, event: SealedEvent, context: Chai
     sealed: state.sealed + 1,
     checkpoints: state.checkpoints + (checkpoint ? 1 : 0),
     firstSeq: state.firstSeq ?? event.seq,
+    leastHead: last === null ? leastHeadAt(event, context) : state.leastHead,
     last: place,
     sinceCheckpoint: checkpoint ? 0 : state.sinceCheckpoint + 1,
     anchored: context.anchor?.seq === event.seq ? place : state.anchored,
@@ -94,12 +98,16 @@ export function nextInChain(state: ChainState, event: SealedEvent, context: Chai
 /** A log begins with `seq` 1, or behind what a signed purge has deleted. `seq` itself is not hashed: the signed head holds the number of the last event. */
 function firstFault(event: SealedEvent, context: ChainContext): ChainReason | null {
   if (event.prev_hash === null && event.seq <= 1) return event.seq === 1 ? null : 'sequence_gap';
-  if (!isPurgedUpTo(event.prev_hash, context)) return 'purge_boundary_unauthenticated';
+  if (purgeUpTo(event.prev_hash, context) === undefined) return 'purge_boundary_unauthenticated';
   return event.seq > 1 ? null : 'sequence_gap';
 }
 
-const isPurgedUpTo = (hash: string | null, { purges, isSigned }: ChainContext): boolean =>
-  purges.some((purge) => purge.lastPurgedHash === hash && isSigned(purge.keyId, purgeText(purge), purge.signature));
+/** The signed purge that ended with the event of this hash. */
+const purgeUpTo = (hash: string | null, { purges, isSigned }: ChainContext) =>
+  purges.find((purge) => purge.lastPurgedHash === hash && isSigned(purge.keyId, purgeText(purge), purge.signature));
+
+const leastHeadAt = ({ seq, prev_hash }: SealedEvent, context: ChainContext): number =>
+  seq - 1 + (purgeUpTo(prev_hash, context)?.retainedCount ?? 0);
 
 function followingFault(last: Place, event: SealedEvent): ChainReason | null {
   if (event.seq !== last.seq + 1) return 'sequence_gap';
@@ -111,15 +119,17 @@ export function chainFault(state: ChainState, context: ChainContext, usersExist:
   return state.fault ?? headFault(state, context, usersExist) ?? anchorFault(state, context);
 }
 
-function headFault({ last, beyondHead }: ChainState, context: ChainContext, usersExist: boolean): ChainFault | null {
+function headFault({ last, beyondHead, leastHead }: ChainState, context: ChainContext, usersExist: boolean): ChainFault | null {
   const { head, isSigned } = context;
   const lastPlace = { id: last?.id ?? null, seq: last?.seq ?? null };
   if (head === null) return last !== null || usersExist ? { reason: 'head_missing', ...lastPlace } : null;
   if (!isSigned(head.keyId, headText(head), head.signature))
     return { reason: 'head_signature_invalid', id: last?.seq === head.seq ? last.id : null, seq: head.seq };
   if (beyondHead !== null) return { reason: 'head_mismatch', id: beyondHead.id, seq: beyondHead.seq };
-  // A purge has deleted all, and its own event is not sealed yet.
-  if (last === null && isPurgedUpTo(head.eventHash, context)) return null;
+  // A purge has deleted all, and its own event is not sealed yet. If it left some, they are missing, whatever an older head says.
+  const emptied = last === null ? purgeUpTo(head.eventHash, context) : undefined;
+  if (emptied?.retainedCount === 0) return null;
+  if (emptied !== undefined || head.seq < leastHead) return { reason: 'head_mismatch', id: null, seq: head.seq + 1 };
   // The newest events are gone: the first of them is the place.
   if (last === null || last.seq < head.seq) return { reason: 'head_mismatch', id: null, seq: (last?.seq ?? 0) + 1 };
   return last.hash === head.eventHash ? null : { reason: 'head_mismatch', ...lastPlace };

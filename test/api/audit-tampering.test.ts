@@ -15,7 +15,7 @@ let api: TestApi;
 let log: SealedEvent[];
 let earlierHead: Record<string, string | number>;
 
-const copied = ['audit_events', 'audit_head', 'audit_purges', 'signing_keys'];
+const copied = ['audit_events', 'audit_head', 'audit_purges', 'audit_tiles', 'signing_keys'];
 const columns = auditEventKeys.join(', ');
 const sealedEvents = () =>
   api.services.database.query<SealedEvent>(`select ${columns} from audit_events where seq is not null order by seq`);
@@ -32,6 +32,7 @@ beforeAll(async () => {
   api = await startTestApi({ toml: shopToml });
   await sealAll(api);
   [earlierHead] = (await api.services.database.query<Record<string, string>>('select * from audit_head')) as [typeof earlierHead];
+  await tamper(api, 'create table earlier_tiles as table audit_tiles');
   const body = {
     database: 'shop',
     environment: 'production',
@@ -162,7 +163,8 @@ describe('the newest events (AU-42)', () => {
 
   it('and all others, in an older copy of the database: an anchor from outside tells', async () => {
     const seq = Number(earlierHead.seq);
-    await tamper(api, `delete from audit_events where seq > ${seq}`, 'delete from audit_head', earlier());
+    const tiles = ['delete from audit_tiles', 'insert into audit_tiles select * from earlier_tiles'];
+    await tamper(api, `delete from audit_events where seq > ${seq}`, 'delete from audit_head', earlier(), ...tiles);
     expect(await verify()).toMatchObject({ valid: true, head_seq: seq });
     const known = at(seq + 3);
     const anchored = await verify(`?anchor_seq=${known.seq}&anchor_hash=${known.event_hash}`);
