@@ -43,7 +43,7 @@ const admin = (method: string, path: string, body?: unknown) =>
 const user = (id: string, act: string) => admin('POST', `/api/users/${id}/${act}`);
 const patch = (id: string, body: object) => admin('PATCH', `/api/users/${id}`, body);
 const made = (id: string) => api.createUser(id, { roles: ['requester'], groups: ['leads'] });
-const reached = (status: string) => reach[status]?.(calls, who);
+const reached = async (status: string): Promise<string> => (await reach[status]?.(calls, who)) ?? '';
 const snapshot = (over: object) =>
   agent.post('schema-sync', {
     ...{ database: 'shop', environment: 'staging', dialect: 'postgresql', status: 'ready' },
@@ -63,7 +63,7 @@ async function again() {
 }
 
 async function integrityFailed() {
-  const id = (await reached('approved')) ?? '';
+  const id = await reached('approved');
   await calls.sql(`update requests set detail = 'select 2' where id = $1`, [id]);
   await calls.act(who.owner, id, 'resume');
 }
