@@ -15,7 +15,8 @@ const heads: { purged: Head; before: Head; newest: Head } = {} as never;
 const copied = ['audit_events', 'audit_head', 'audit_purges', 'audit_tiles', 'signing_keys'];
 const query = <Row extends object>(text: string) => api.services.database.query<Row>(text);
 const verify = async () => (await api.call('GET', '/api/audit/verify', { token: api.tokens.admin })).body;
-const sealing = () => api.services.database.transaction((tx) => sealBatch(tx, api.services.auditKeys));
+const log = { origin: 'svc', isAnchored: false };
+const sealing = () => api.services.database.transaction((tx) => sealBatch(tx, api.services.auditKeys, log));
 const head = async () => (await query<Head>('select * from audit_head'))[0] as Head;
 const event = async (seq: number) =>
   (await query<SealedEvent>(`select * from audit_events where seq = ${seq}`))[0] as SealedEvent;
