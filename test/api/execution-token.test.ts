@@ -100,8 +100,17 @@ describe('GET /api/public-key (AG-75, ET-16, ET-17, ET-18)', () => {
     expect(body).toEqual({
       public_key: expect.stringMatching(/^[0-9a-f]{64}$/),
       key_id: keyIdOf(body.public_key),
-      keys: [{ key_id: body.key_id, public_key: body.public_key, status: 'current', not_after: null }],
+      keys: expect.any(Array),
     });
+    const current = { key_id: body.key_id, public_key: body.public_key, status: 'current', not_after: null };
+    const verifying = await calls.sql<{ id: string; status: string }>(
+      `select key_id as id, status from signing_keys where purpose = 'execution_token' and status in ('current', 'retiring') order by key_id`,
+    );
+    const listed: (typeof current)[] = body.keys;
+    expect(listed.filter(({ status }) => status === 'current')).toEqual([current]);
+    expect(listed.map(({ key_id: id, status }) => ({ id, status })).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(
+      verifying,
+    );
     for (const token of [api.tokens.admin, calls.requester])
       expect((await api.call('GET', '/api/public-key', { token })).status).toBe(403);
   });
