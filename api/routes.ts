@@ -4,6 +4,7 @@ import { explainRoutes } from './agent/explain-routes.js';
 import { agentListRoutes } from './agent/list-routes.js';
 import { publicKeyRoutes } from './agent/public-key-routes.js';
 import { agentRoutes } from './agent/routes.js';
+import { anchorRoutes } from './audit/anchor-routes.js';
 import { auditRoutes } from './audit/routes.js';
 import { treeRoutes } from './audit/tree-routes.js';
 import { databaseRoutes } from './databases/routes.js';
@@ -64,6 +65,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...publicKeyRoutes,
     ...auditRoutes,
     ...treeRoutes,
+    ...anchorRoutes,
     ...meRoutes,
     ...userRoutes,
     ...groupRoutes,
