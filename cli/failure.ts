@@ -18,6 +18,7 @@ export type LocalCode =
   | 'expired'
   | 'execution_lost'
   | 'execution_failed'
+  | 'not_delivered'
   | 'timeout'
   | 'interrupted'
   | 'integrity_violation'
@@ -77,6 +78,7 @@ const exitCodes = {
   expired: 1,
   execution_lost: 1,
   execution_failed: 3,
+  not_delivered: 1,
   timeout: 124,
   interrupted: 130,
   integrity_violation: 1,

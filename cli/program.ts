@@ -9,6 +9,7 @@ import { defineLocal } from './define/local.js';
 import { defineMigrate } from './define/migrate.js';
 import { definePolicy } from './define/policy.js';
 import { defineRequest } from './define/request.js';
+import { defineWebhook } from './define/webhook.js';
 import { failure } from './failure.js';
 import { plainWords } from './options.js';
 
@@ -77,6 +78,7 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineEvidence(program, bind);
   defineDatabases(program, bind);
   definePolicy(program, bind);
+  defineWebhook(program, bind);
   defineAdministration(program, bind);
   defineLocal(program, bind);
   forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));

@@ -31,6 +31,10 @@ export interface Limits {
   paceMs: number;
   /** The interval at which progress that is not redrawn repeats an unchanged state. */
   progressRepeatMs: number;
+  /** How long `webhook test --wait` waits. */
+  deliveryMs: number;
+  /** How long a sender may take for one delivery to `webhook listen`. */
+  receiveMs: number;
 }
 
 /** CL-10 and CL-25. */
@@ -44,6 +48,8 @@ export const standardLimits: Limits = {
   progressDelayMs: 250,
   paceMs: 1_000,
   progressRepeatMs: 29_000,
+  deliveryMs: 30_000,
+  receiveMs: 10_000,
 };
 
 /** This process's terminal. When the reader of stdout goes away, the process ends quietly. */

@@ -67,4 +67,7 @@ const statusColours: Record<string, 'yellow' | 'cyan' | 'green' | 'red' | 'dim' 
   success: 'green',
   denied: 'red',
   failure: 'red',
+  in_progress: 'blue',
+  delivered: 'green',
+  dead: 'red',
 };
