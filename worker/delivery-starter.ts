@@ -36,7 +36,7 @@ export function createDeliveryStarter({ database, temporal, taskQueue, log, onCa
       const told = await Promise.all(
         taken.map((one) =>
           temporal
-            .call('deliver', (client) => (one.cancelled ? tellOfCancel(client, one) : start(client, one, taskQueue)))
+            .call('deliver', (client) => (one.cancelled ? tell(client, one) : start(client, one, taskQueue)))
             .then(
               () => true,
               (error: unknown) => {
@@ -72,10 +72,13 @@ async function start(client: Client, { id, webhookId, eventType }: UntoldDeliver
     })
     .catch((error: unknown) => {
       if (!isAlreadyStarted(error)) throw error;
+      // It was told before and is overdue all the same: it looks at the row at once.
+      return tell(client, { id });
     });
 }
 
-async function tellOfCancel(client: Client, { id }: UntoldDelivery): Promise<void> {
+/** Has the workflow read the row again; none needs to be there. */
+async function tell(client: Client, { id }: Pick<UntoldDelivery, 'id'>): Promise<void> {
   await client.workflow
     .getHandle(deliveryWorkflowId(id))
     .signal(deliveryChanged)

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -18,6 +19,11 @@ beforeAll(async () => {
     await client.end();
     await database.drop();
   }
+});
+
+it('every migration has a number of its own', () => {
+  const numbers = readdirSync(new URL('../../db/migrations/', import.meta.url)).map((name) => Number.parseInt(name, 10));
+  expect(numbers.filter((number, at) => numbers.indexOf(number) !== at)).toEqual([]);
 });
 
 describe('db/schema.sql', () => {

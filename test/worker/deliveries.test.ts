@@ -9,6 +9,7 @@ import { eventually, log, startTestWorker, type TestWorker } from './support.js'
 
 let worker: TestWorker;
 let sent: Delivery[];
+let waitMs: number;
 let answer: (delivery: Delivery) => Outcome | Promise<Outcome>;
 const ok: Outcome = { delivered: true, status: 200 };
 const status503: Outcome = { delivered: false, status: 503, error: 'status 503', retryAfter: null };
@@ -21,7 +22,7 @@ beforeAll(async () => {
         sent.push(delivery);
         return answer(delivery);
       },
-      nextAttemptMs: (attempt) => (attempt === 10 ? null : 20),
+      nextAttemptMs: (attempt) => (attempt === 10 ? null : waitMs),
     },
     jobs: (parts) => [
       createDeliveryStarter({ ...parts, log }),
@@ -31,6 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => worker?.stop());
 beforeEach(() => {
+  waitMs = 20;
   sent = [];
   answer = () => ok;
 });
@@ -138,6 +140,20 @@ it('of which a worker died during an attempt is attempted again, and not an elev
   expect(await find(left[0]!)).toMatchObject({ status: 'delivered', attempts: 2 });
   expect(await find(left[1]!)).toMatchObject({ status: 'dead', attempts: 10 });
   expect(sentTo(left[1]!)).toEqual([]);
+});
+
+it('that is overdue although its workflow runs is attempted at once when it is told again (NT-52)', async () => {
+  waitMs = 3_600_000;
+  answer = () => status503;
+  const id = await store('far');
+  await eventually(async () => (await find(id))?.attempts === 1);
+  answer = () => ok;
+  await worker.database.query(
+    `update webhook_deliveries set next_retry_at = clock_timestamp() - interval '1 hour' where id = $1 and status = 'pending'`,
+    [id],
+  );
+  await untilEnded(id);
+  expect((await find(id))?.status).toBe('delivered');
 });
 
 it('that ended a week ago is deleted, and no other (NT-55)', async () => {
