@@ -1,3 +1,8 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { openSignedCheckpoint, signCheckpoint } from '../../crypto/signed-note.js';
@@ -58,6 +63,27 @@ describe('the checkpoints that an anchor was given (AU-93)', () => {
     expect(covered.map(({ state, covered_by: by }) => [state, by])).toEqual(covered.map(() => ['covered', second]));
     const { trusted } = await api.services.auditKeys(database);
     for (const { seq, note } of await anchors()) expect(openSignedCheckpoint(String(note), trusted.values())?.size).toBe(seq);
+  });
+});
+
+describe('the command of docs/audit.md that checks a note that was kept', () => {
+  const page = readFileSync(new URL('../../docs/audit.md', import.meta.url), 'utf8');
+  const command = /^```bash\n(# check-note .*?)^```$/ms.exec(page)![1]!;
+  const check = async (note: string) => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-note-'));
+    writeFileSync(join(folder, 'note'), note);
+    const env = { PATH: process.env.PATH, URL: api.url, TOKEN: api.tokens.admin };
+    const { stdout } = await promisify(execFile)('bash', ['-euc', command, 'check-note', join(folder, 'note')], { env });
+    rmSync(folder, { recursive: true });
+    return JSON.parse(stdout) as { valid: boolean; reason: string | null };
+  };
+
+  it('finds the log of each note in the log of today, and no other (AU-83)', async () => {
+    const notes = (await anchors()).map(({ note }) => String(note));
+    for (const note of [notes[0]!, notes.at(-1)!]) expect(await check(note)).toMatchObject({ valid: true, reason: null });
+    const [origin, size] = notes[1]!.split('\n');
+    const other = `${origin}\n${size}\n${Buffer.alloc(32, 0xfb).toString('base64')}\n`;
+    expect(await check(other)).toMatchObject({ valid: false, reason: 'anchor_mismatch' });
   });
 });
 
