@@ -10,6 +10,7 @@ export interface SharedGauges {
   agentsActive: number;
   agentsSaturated: number;
   auditUnsealed: number;
+  auditAnchorsWaiting: number;
   workflowBacklog: number;
   activeUsers: number;
   /** Distinct names of registered databases (OP-40). */
@@ -31,6 +32,7 @@ export async function readSharedGauges(db: Queryable): Promise<SharedGauges> {
        coalesce((select held from open where status = 'running'), 0) as running,
        active.all as "agentsActive", active.full as "agentsSaturated",
        (select count(*) from audit_events where seq is null) as "auditUnsealed",
+       (select count(*) from audit_anchors where state = 'waiting') as "auditAnchorsWaiting",
        ${backlogCount} as "workflowBacklog",
        (select count(*) from users where status = 'active') as "activeUsers",
        (select count(distinct entry ->> 'name')

@@ -47,6 +47,7 @@ const requestSeries = ({ counter, gauge, histogram }: Make) => ({
 
 const platformSeries = ({ counter, gauge }: Make) => ({
   auditUnsealed: gauge('svc_audit_unsealed_events', 'Audit events that are not in the chain yet'),
+  auditAnchorsWaiting: gauge('svc_audit_anchors_waiting', 'Checkpoints of the audit log that the anchor has not taken yet'),
   auditWriteFailures: counter('svc_audit_write_failures_total', 'Audit events that could not be written'),
   backgroundPanics: counter('svc_background_panics_total', 'Unexpected errors of background work'),
   temporalErrors: counter('svc_temporal_errors_total', 'Failed calls to Temporal', 'operation'),

@@ -17,6 +17,7 @@ export async function scrape(
   metrics.agentsActive.set(shared.agentsActive);
   metrics.agentsSaturated.set(shared.agentsSaturated);
   metrics.auditUnsealed.set(shared.auditUnsealed);
+  metrics.auditAnchorsWaiting.set(shared.auditAnchorsWaiting);
   metrics.workflowBacklog.set(shared.workflowBacklog);
   showPlan(metrics, config, shared);
   const { totalCount, idleCount, waitingCount } = database.pool;

@@ -15,6 +15,8 @@ let api: TestApi;
 let seqs: number[];
 const list = (query = '', token = api.tokens.admin) => api.call('GET', `/api/audit/anchors${query}`, { token });
 const anchors = async () => (await list()).body.anchors as Record<string, unknown>[];
+const waiting = async () =>
+  (await api.call('GET', '/metrics', { token: api.tokens.admin })).text.match(/^svc_audit_anchors_waiting .*$/gm);
 const genuine = async () => (await anchors()).map(({ seq, genuine: is }) => [seq, is]);
 
 beforeAll(async () => {
@@ -48,15 +50,17 @@ describe('the checkpoints that an anchor was given (AU-93)', () => {
     expect([answer.status, answer.body.code]).toEqual([403, 'auth.forbidden']);
   });
 
-  it('carry what became of them, and the bytes of the answer', async () => {
+  it('carry what became of them, and the bytes of the answer; those that wait are counted (OP-20)', async () => {
     const { database } = api.services;
     const [second, newest] = [seqs.at(-2)!, seqs.at(-1)!];
     expect((await anchors())[0]).toMatchObject({
       ...{ seq: newest, state: 'waiting', attempts: 1, last_error: 'exit_1', covered_by: null },
       ...{ answer: null, answer_truncated: false, answered_at: null, genuine: true },
     });
+    expect(await waiting()).toEqual([`svc_audit_anchors_waiting ${seqs.length}`]);
     await recordAnswer(database, second, { answer: Uint8Array.of(0, 255, 10), isTruncated: true });
     const [first, anchored, ...covered] = await anchors();
+    expect(await waiting()).toEqual(['svc_audit_anchors_waiting 1']);
     expect(first).toMatchObject({ seq: newest, state: 'waiting' });
     expect(anchored).toMatchObject({ seq: second, state: 'anchored', answer: 'AP8K', answer_truncated: true });
     expect(anchored!.answered_at).toMatch(/^20\d\d-.*Z$/);

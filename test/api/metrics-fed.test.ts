@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { countMoves } from '../../worker/count-moves.js';
 import { createSweeper } from '../../worker/sweeper.js';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { sealAll } from '../support/audit-api.js';
 import { roleToml } from '../support/toml.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
@@ -88,6 +89,11 @@ async function refusals(): Promise<void> {
 }
 
 async function operations(): Promise<void> {
+  await calls.sql(
+    `insert into audit_events (id, event_type, event_category, event_version, outcome, actor_id, actor_type, metadata_json, created_at)
+     select gen_random_uuid(), 'token.created', 'token', 1, 'success', 'mira', 'user', '{}', '2031-04-05T06:07:08.123456Z' from generate_series(1, 100)`,
+  );
+  await sealAll(api, true);
   const id = await calls.created(owner);
   await api.call('GET', `/api/requests/${id}/workflow`, { token: api.tokens.admin });
   const capabilities = { scopes: [{ database: 'shop', environment: 'staging' }] };
