@@ -59,6 +59,8 @@ export default defineConfig({
       project('tests', { include: [all], exclude: [...isolated, ...proofs] }),
       project('isolated', { include: isolated, isolate: true }),
       project('proofs', { include: proofs }),
+      // No tests: they write the histories that tests replay (test/histories/record.ts).
+      ...(process.env.SVC_TEST_RECORD === '1' ? [project('histories', { include: ['test/histories/recorded-*.ts'] })] : []),
     ],
   },
 });

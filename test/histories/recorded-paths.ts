@@ -1,4 +1,3 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, it } from 'vitest';
 import { createStep } from '../../activities/step.js';
@@ -7,7 +6,7 @@ import { requestSignals, requestWorkflowId } from '../../workflows/messages.js';
 import { approve, cancel, claim, finish, reject, resume, secretTexts, storeRequest } from '../support/requests.js';
 import { openOwnTemporal } from '../worker/own-temporal.js';
 import { describeRun, eventually, liveState, startTestWorker, type TestWorker, untilEnded, untilKnown, untilStored } from '../worker/support.js';
-import { toJson } from './history-file.js';
+import { recordHistory } from './history-file.js';
 import { vouch } from '../support/vouch.js';
 
 let server: Awaited<ReturnType<typeof openOwnTemporal>>;
@@ -18,9 +17,7 @@ const broken = async () => {
   throw new Error(secretTexts.error);
 };
 const failing = createStep({ database: { query: broken, transaction: broken } as unknown as Database });
-const folder = new URL('./', import.meta.url);
 beforeAll(async () => {
-  for (const name of readdirSync(folder)) if (name.endsWith('.json')) rmSync(new URL(name, folder));
   server = await openOwnTemporal(['limit.historyCount.suggestContinueAsNew=60']);
   await server.start();
   worker = await startTestWorker({
@@ -37,11 +34,7 @@ const handleOf = (id: string, runId?: string) => worker.client.workflow.getHandl
 const forged = { turn: 'nobody', clock: null };
 
 /** Writes the history of a run, the newest one if none is named. */
-async function record(name: string, id: string, runId?: string): Promise<void> {
-  const history = await handleOf(id, runId).fetchHistory();
-  const recorded = { workflowId: requestWorkflowId(id), history: toJson(history) };
-  writeFileSync(new URL(`${name}.json`, folder), `${JSON.stringify(recorded)}\n`);
-}
+const record = (name: string, id: string, runId?: string) => recordHistory(worker.client, name, requestWorkflowId(id), runId);
 
 async function pendingRequest(options = {}): Promise<string> {
   const id = await storeRequest(worker.database, options);
