@@ -6,7 +6,7 @@ const isolated = ['test/dev/session.test.ts', 'test/workflows/clock.test.ts'];
 
 /** Proofs that `npm test` runs too, with the small share of their rounds that test/support/share.ts gives them. */
 const shared = [
-  'test/agent/{key-rotation,migrations/kill,mysql/migration-kill,ten-million-rows}.test.ts',
+  'test/agent/{key-rotation,ten-million-rows}.test.ts',
   'test/api/{evidence-plays,fuzz,hostile-texts,preflight-agreement,results-bytes,waiters}.test.ts',
   'test/cli/audit.test.ts',
   'test/crypto/tlog.test.ts',
@@ -20,9 +20,13 @@ const shared = [
 
 /** Further ones take long whatever they are given: they start, kill and fetch whole programs. */
 const whole = [
+  'test/agent/{kill,migrations/kill,mysql/kill,mysql/migration-kill}.test.ts',
+  'test/api/preflight-outage.test.ts',
+  'test/cli/trust-killed.test.ts',
   'test/dev/!(child|engines|gateway-plan|lock|ports|session|test-report|users).test.ts',
   'test/faults/!(kill-points).test.ts',
   'test/model/!(requests).test.ts',
+  'test/worker/{outage,anchor/process}.test.ts',
 ];
 
 /** A share runs among the tests, in processes that have loaded the sources already. */
