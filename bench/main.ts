@@ -22,6 +22,7 @@ import { slots } from './slots.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
 import { temporalOutage } from './temporal-outage.js';
 import { waiting } from './waiting.js';
+import { webhooks } from './webhooks.js';
 
 const quietWaitMs = 30 * 60_000;
 
@@ -41,6 +42,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   rows,
   'audit-sealing': auditSealing,
   'audit-log': auditLog,
+  webhooks,
 };
 
 /** These start agents of their own. */

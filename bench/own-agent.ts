@@ -27,10 +27,16 @@ auto_approve = { mode = "always" }
 `;
 
 /** The plan without an agent, with one more pair, on which everything passes. */
-export function withOrders(plan: GatewayPlan, folder: string): GatewayPlan {
+export const withOrders = (plan: GatewayPlan, folder: string): GatewayPlan => ({
+  ...withOwnConfig(plan, folder, ordersToml),
+  agent: null,
+});
+
+/** The plan with a `server.toml` of its own, which a bench may change. */
+export function withOwnConfig(plan: GatewayPlan, folder: string, more = ''): GatewayPlan {
   const serverConfig = join(folder, 'server.toml');
-  writeFileSync(serverConfig, readFileSync(plan.serverConfig, 'utf8') + ordersToml);
-  return { ...plan, serverConfig, agent: null };
+  writeFileSync(serverConfig, readFileSync(plan.serverConfig, 'utf8') + more);
+  return { ...plan, serverConfig };
 }
 
 export function agentStarter(plan: AgentPlan, folder: string): StartAgent {

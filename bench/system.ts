@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -15,8 +15,10 @@ import { createReport } from '../dev/report.js';
 import { awaitSchemas } from '../dev/schemas.js';
 import { createSession, type Session } from '../dev/session.js';
 import { prepareUsers, userToken } from '../dev/users.js';
+import { waitFor } from '../dev/wait-for.js';
+import { sleep } from '../lib/sleep.js';
 import { type Caller, createCaller } from './caller.js';
-import { agentStarter, type StartAgent, withOrders } from './own-agent.js';
+import { agentStarter, type StartAgent, withOrders, withOwnConfig } from './own-agent.js';
 import { createProfiling } from './profiling.js';
 
 /** Settings of one run, such as `seconds=60`. */
@@ -36,6 +38,8 @@ export interface BenchSystem {
   postgres: PostgresServer;
   logFolder: string;
   processes: readonly Child[];
+  /** Adds lines to the `server.toml` of server and worker, and waits until both have it. */
+  configure(lines: { head: string; tables: string }): Promise<void>;
   /** Runs `work`, with profilers if they are asked for. */
   measure<T>(work: () => Promise<T>): Promise<T>;
   /** Starts an agent for a bench that brings its own. */
@@ -70,6 +74,7 @@ export async function startSystem(folder: string, profileFolder: string | null, 
       postgres: started.postgres,
       logFolder: layout.run,
       processes,
+      configure: (lines) => configure(started.serverConfig, lines, processes, database),
       measure: profiling.measure,
       startAgent: agentStarter(started.agent, folder),
       stop: async () => {
@@ -99,11 +104,27 @@ async function startParts(
   const databaseUrl = await prepareGatewayDatabase(postgres, passwords);
   await prepareShop(postgres, passwords);
   const demo = await planDemo(layout, { apiPort: await freePort(), postgres, passwords, databaseUrl, temporal });
-  const plan = ownAgents ? withOrders(demo, layout.data) : demo;
+  const plan = ownAgents ? withOrders(demo, layout.data) : withOwnConfig(demo, layout.data);
   await addGateway(session, layout, profileFolder === null ? plan : profiled(plan, profileFolder), report);
   await prepareUsers(layout, plan.serverUrl);
   if (!ownAgents) await awaitSchemas(layout, plan.serverUrl, session.signal, report);
-  return { postgres, databaseUrl, serverUrl: plan.serverUrl, agent: demo.agent! };
+  return { postgres, databaseUrl, serverUrl: plan.serverUrl, serverConfig: plan.serverConfig, agent: demo.agent! };
+}
+
+/** Reloads have a pause of 5 s between them. */
+async function configure(
+  file: string,
+  { head, tables }: { head: string; tables: string },
+  processes: readonly Child[],
+  database: pg.Pool,
+): Promise<void> {
+  const generation = async () => (await database.query('select max(number) as number from config_generations')).rows[0].number;
+  const before = await generation();
+  writeFileSync(file, `${head}\n${readFileSync(file, 'utf8')}\n${tables}`);
+  for (const { pid } of processes.filter(({ name }) => /server|worker/i.test(name))) process.kill(pid, 'SIGHUP');
+  await waitFor('the new configuration', 30_000, new AbortController().signal, async () => (await generation()) > before);
+  // The other process has read its file too by then.
+  await sleep(6000);
 }
 
 const callersOf = (layout: Layout, serverUrl: string) => ({

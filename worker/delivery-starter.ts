@@ -10,7 +10,7 @@ import { describeError } from './temporal-errors.js';
 import { probeMs, type TemporalLink } from './temporal-link.js';
 
 /** Few enough that requests' news, which callers wait for, passes through Temporal undisturbed. */
-const atOnce = 8;
+const atOnce = 16;
 const pauseMs = 2000;
 const afterFailureMs = 1000;
 
@@ -69,6 +69,7 @@ async function start(client: Client, { id, webhookId, eventType }: UntoldDeliver
       staticSummary: `${eventType} to ${webhookId}`,
       workflowIdConflictPolicy: 'FAIL',
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      requestEagerStart: true,
     })
     .catch((error: unknown) => {
       if (!isAlreadyStarted(error)) throw error;

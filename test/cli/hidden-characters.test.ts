@@ -90,11 +90,10 @@ describe('characters that are not seen (HD-61)', () => {
     );
   });
 
-  it('takes no long time for a long text', () => {
-    const long = 'é\u200d😀\u200d👨‍👩‍👧'.repeat(40_000);
-    const startedAt = performance.now();
+  // A time that grows with the square of the length would run into the test's own limit.
+  it('are looked for in one pass over a long text', () => {
+    const long = 'é\u200d😀\u200d👨‍👩‍👧'.repeat(100_000);
     expect(visible(long).length).toBeGreaterThan(long.length);
-    expect(performance.now() - startedAt).toBeLessThan(4000);
   });
 
   it('does not paint as a comment what MySQL runs', () => {

@@ -6,7 +6,6 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 import { runServer } from '../../api/main.js';
 import { refusedHost } from '../../config/addresses.js';
 import { formatProblem, type Lookup, loadConfigForUse } from '../../config/index.js';
-import { sleep } from '../../lib/sleep.js';
 import { runWorker } from '../../worker/main.js';
 import { MINIMAL } from './support.js';
 
@@ -97,13 +96,10 @@ describe('hosts of webhooks at load (NT-42)', () => {
     const lookup: Lookup = async (host) => {
       if (host === 'late.example') return [{ address: '10.0.0.1' }];
       dead.push(host);
-      await sleep(8000);
-      return [{ address: '10.0.0.1' }];
+      return new Promise(() => {});
     };
-    const startedAt = performance.now();
     const text = MINIMAL + webhooks('https://late.example', ...[1, 2, 3, 4].map((number) => `https://dead${number}.example`));
     const { ok, errors, warnings } = await check(text, lookup);
-    expect(performance.now() - startedAt).toBeLessThan(4500);
     expect({ ok, errors: errors.length, warnings: warnings.map((line) => line.replace(/.*: /, '')) }).toEqual({
       ok: false,
       errors: 1,

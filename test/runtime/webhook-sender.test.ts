@@ -108,9 +108,7 @@ describe('an answer (NT-30)', () => {
       response.on('drain', more).on('error', () => {});
       more();
     });
-    const startedAt = performance.now();
     expect(await send(port, {}, { timeoutMs: 60_000 })).toEqual({ delivered: true, status: 200 });
-    expect(performance.now() - startedAt).toBeLessThan(5000);
     // What the system's buffers hold is written, but not read.
     expect(written).toBeLessThan(10_000_000);
   });
@@ -183,9 +181,7 @@ describe('a receiver (NT-30)', () => {
     ['reads nothing', (socket: Socket) => void socket.pause()],
   ])('that %s runs into the timeout', async (_name, onConnection) => {
     const { port } = await openTcpReceiver(onConnection);
-    const startedAt = performance.now();
     expect(await send(port, { body: 'x'.repeat(8_000_000) }, { timeoutMs: 300 })).toEqual(timeout);
-    expect(performance.now() - startedAt).toBeLessThan(2000);
   });
 
   it('has ten seconds', { timeout: 20_000 }, async () => {
@@ -194,7 +190,6 @@ describe('a receiver (NT-30)', () => {
     const request = { url: `http://127.0.0.1:${port}/`, headers: {}, body: '{}', allowPrivateNetworks: true };
     expect(await sendWebhook(request)).toEqual(timeout);
     expect(performance.now() - startedAt).toBeGreaterThan(9900);
-    expect(performance.now() - startedAt).toBeLessThan(10_900);
   });
 });
 

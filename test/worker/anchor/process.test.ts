@@ -111,10 +111,8 @@ describe('svc worker with an anchor (AU-88, AU-90)', () => {
     const worker = await start(`touch "$1/begun"; sleep ${time}`);
     await writeEvents(database, numbered('e', 100));
     await eventually(() => existsSync(join(folder, 'begun')));
-    const stopping = performance.now();
     worker.kill('SIGTERM');
     expect(await exited(worker)).toBe(0);
-    expect(performance.now() - stopping).toBeLessThan(15_000);
     expect(isAlive(time)).toBe(false);
     expect(await rowsOf({ database })).toMatchObject([{ state: 'waiting', last_error: 'stopped' }]);
   }, 120_000);
