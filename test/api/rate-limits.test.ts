@@ -35,6 +35,7 @@ const refusedBy = async (limit: string) =>
 
 describe('limits of calls (HT-120, OP-31, OP-32)', () => {
   it('count an address first, before its credential is looked at (HT-3)', async () => {
+    const refusedBefore = await refusedBy('address');
     const answers = await repeat(11, () => from('203.0.113.1', null));
     expect(statuses(answers)).toEqual([...Array(9).fill(401), 429, 429]);
     const refused = answers[9]!;
@@ -45,7 +46,7 @@ describe('limits of calls (HT-120, OP-31, OP-32)', () => {
     expect(Number(reset)).toBeLessThanOrEqual(60);
     expect(told(answers[0]!).slice(0, 2)).toEqual(['9', '8']);
     expect(statuses([await from('203.0.113.2', null)])).toEqual([401]);
-    expect(await refusedBy('address')).toBe(2);
+    expect((await refusedBy('address')) - refusedBefore).toBe(2);
   });
 
   it('count a whole IPv6 /64 as one', async () => {
