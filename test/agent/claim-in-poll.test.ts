@@ -38,7 +38,8 @@ it('a write whose claim was lost with the answer to the poll runs once, in its f
   const id = await bench.create(`insert into entries values ('lost')`);
   const agent = bench.start({ token: await bench.agentToken(), gateway: proxy });
   expect(await bench.ended(id)).toBe('executed');
-  expect([lost, await bench.words(), (await bench.newestRun(id)).fence]).toEqual([1, ['lost'], 1]);
+  const words = (await bench.words()).filter((word) => word === 'lost');
+  expect([lost, words, (await bench.newestRun(id)).fence]).toEqual([1, ['lost'], 1]);
   proxy.onAnswer = null;
   agent.stop();
   expect(await agent.exit).toBe(0);
