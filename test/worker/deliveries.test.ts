@@ -146,7 +146,10 @@ it('that is overdue although its workflow runs is attempted at once when it is t
   waitMs = 3_600_000;
   answer = () => status503;
   const id = await store('far');
-  await eventually(async () => (await find(id))?.attempts === 1);
+  await eventually(async () => {
+    const found = await find(id);
+    return found?.status === 'pending' && found.attempts === 1;
+  });
   answer = () => ok;
   await worker.database.query(
     `update webhook_deliveries set next_retry_at = clock_timestamp() - interval '1 hour' where id = $1 and status = 'pending'`,
