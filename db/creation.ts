@@ -17,7 +17,7 @@ import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
 import { activeOwner } from './users.js';
 import { keyCheckColumn, requestCode, requireCurrentKey } from './vouching.js';
-import { deliveriesInsert, deliveryRows } from './webhook-deliveries.js';
+import { deliveriesInsert } from './webhook-deliveries.js';
 
 // A read is claimed within milliseconds, within half a second under load: its creation's news is then overtaken and costs no workflow task.
 const dispatchedLingerMs = 1000;
@@ -107,11 +107,9 @@ function creationStatement(
   if (explained) inserts.push(explainInsert(p, request, stored));
   const topics: string[] = [topic.outbox];
   if (stored.status === 'dispatched' || explained) topics.push(topic.jobs(database, environment));
-  const deliveries = recorder.deliveriesOf(events, { request: stored, detail: detailRaw });
-  if (deliveries.length > 0) {
-    inserts.push(deliveriesInsert(p.add(deliveryRows(deliveries)), 'allowed'));
-    topics.push(topic.deliveries);
-  }
+  const told = deliveriesInsert(p, recorder.deliveriesOf(events, { request: stored, detail: detailRaw }), 'allowed');
+  inserts.push(...told.parts);
+  topics.push(...told.topics);
   return { write: { text: writing(inserts), values: p.values, topics, eventId }, stored };
 }
 

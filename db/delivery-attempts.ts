@@ -1,4 +1,5 @@
 import {
+  ATTEMPT_IS_OVER_MS,
   type Beginning,
   type Delivery,
   type DeliveryStatus,
@@ -37,8 +38,8 @@ async function withRoom(tx: Transaction, { webhookId }: Delivery, judged: Beginn
        count(*) filter (where status = 'pending') as due
      from (select status, attempt_started_at from webhook_deliveries
        where webhook_id = $1 and finished_at is null and (status = 'pending' and next_retry_at <= clock_timestamp() + interval '1 minute'
-         or status = 'in_progress' and attempt_started_at > clock_timestamp() - interval '15 seconds') limit 5000) as open`,
-    [webhookId],
+         or status = 'in_progress' and attempt_started_at > clock_timestamp() - $2::int * interval '1 millisecond') limit 5000) as open`,
+    [webhookId, ATTEMPT_IS_OVER_MS],
   );
   const ms = load === undefined ? null : waitForRoom(load, Math.random());
   return ms === null ? judged : { kind: 'wait', ms, reason: 'the webhook is busy' };

@@ -10,7 +10,7 @@ import { topic } from './notifications.js';
 import { yieldingInsert } from './outbox.js';
 import { parameters } from './parameters.js';
 import { listStates, lockOpenOf } from './request-state.js';
-import { deliveriesInsert, deliveryRows } from './webhook-deliveries.js';
+import { deliveriesInsert } from './webhook-deliveries.js';
 
 /** What a bulk move did to one request; no more, since there may be very many. */
 export interface MovedOne {
@@ -92,11 +92,9 @@ async function write(tx: Transaction, judged: readonly Judged[]): Promise<void> 
   const deliveries = judged.flatMap(({ after, change }) =>
     tx.deliveriesOf(change?.events ?? [], { request: after, detail: null }).map((one) => ({ ...one, yields: true })),
   );
-  if (deliveries.length > 0) {
-    texts.push(deliveriesInsert(p.add(deliveryRows(deliveries)), 'moved'));
-    tx.wake(topic.deliveries);
-  }
-  await tx.query(`with ${texts.join(', ')} select 1`, p.values);
+  const told = deliveriesInsert(p, deliveries, 'moved');
+  await tx.query(`with ${[...texts, ...told.parts].join(', ')} select 1`, p.values);
+  tx.wake(...told.topics);
   for (const { after } of judged) tx.wake(...waitersOf(after));
 }
 

@@ -16,7 +16,7 @@ import { outboxInsert } from './outbox.js';
 import { type Parameters, parameters } from './parameters.js';
 import { at } from './row-types.js';
 import { decisionCode, stateCode } from './vouching.js';
-import { deliveriesInsert, deliveryRows } from './webhook-deliveries.js';
+import { deliveriesInsert } from './webhook-deliveries.js';
 
 /** What a decided move writes. */
 export interface Written {
@@ -42,13 +42,9 @@ export function movingStatement(
   const eventId = randomUUID();
   const statement: MoveStatement = { p, request: '(select id from allowed)', before, after, now, refused };
   const parts = [guard, ...partsOf(statement, { ...written, eventId }, macs), ...(written.more?.(statement) ?? [])];
-  const topics = topicsOf(written);
-  const deliveries = deliveriesOf(change.events, { request: after, detail: null });
-  if (deliveries.length > 0) {
-    parts.push(deliveriesInsert(p.add(deliveryRows(deliveries)), 'allowed'));
-    topics.push(topic.deliveries);
-  }
-  return { text: writing(parts), values: p.values, topics, eventId };
+  const told = deliveriesInsert(p, deliveriesOf(change.events, { request: after, detail: null }), 'allowed');
+  const text = writing([...parts, ...told.parts]);
+  return { text, values: p.values, topics: [...topicsOf(written), ...told.topics], eventId };
 }
 
 function partsOf(

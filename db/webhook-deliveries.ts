@@ -1,14 +1,24 @@
 import type { NewDelivery } from '../domain/notifications/new-delivery.js';
 import type { Queryable, Transaction } from './client.js';
 import { topic } from './notifications.js';
+import type { Parameters } from './parameters.js';
 
-/** Part `notified` of a larger statement; nothing is written unless `guard`, a part before it, has a row. */
-export function deliveriesInsert(parameter: string, guard: string): string {
-  return `notified as (${insert(parameter)} where exists (select from ${guard}))`;
+/**
+ * Part `notified` of a larger statement, with the topic to notify after its commit; neither if there are no deliveries. Nothing is written unless `guard`, a
+ * part before it, has a row.
+ */
+export function deliveriesInsert(
+  p: Parameters,
+  deliveries: readonly NewDelivery[],
+  guard: string,
+): { parts: string[]; topics: string[] } {
+  if (deliveries.length === 0) return { parts: [], topics: [] };
+  const part = `notified as (${insert(p.add(deliveryRows(deliveries)))} where exists (select from ${guard}))`;
+  return { parts: [part], topics: [topic.deliveries] };
 }
 
-/** Parameter of `deliveriesInsert`, as JSON text. */
-export const deliveryRows = (deliveries: readonly NewDelivery[]): string =>
+/** As JSON text. */
+const deliveryRows = (deliveries: readonly NewDelivery[]): string =>
   JSON.stringify(
     deliveries.map(({ id, webhookId, eventType, requestId, body, yields }) => ({
       ...{ id, body, yields, webhook_id: webhookId, event_type: eventType, request_id: requestId },

@@ -1,5 +1,6 @@
 import { request as startRequest, validateHeaderName, validateHeaderValue } from 'node:http';
 import type { Socket } from 'node:net';
+import { ATTEMPT_MS } from '../domain/notifications/attempt.js';
 import { stopAfter } from '../lib/deadline.js';
 import { type ConnectFailure, connectGuarded, type Network, systemNetwork } from './guarded-connect.js';
 
@@ -22,8 +23,6 @@ interface SenderOptions {
   timeoutMs?: number;
 }
 
-/** The whole attempt, from the lookup of the name to the end of the answer (NT-30). */
-const attemptMs = 10_000;
 const maxAnswerBytes = 65_536;
 /** A date takes 29 characters. Longer text is none. */
 const maxRetryAfter = 64;
@@ -37,7 +36,7 @@ const maxRetryAfter = 64;
  * that no pool or proxy can come between the check and the request.
  */
 export async function sendWebhook(request: WebhookRequest, options: SenderOptions = {}): Promise<Attempt> {
-  const { network = systemNetwork, timeoutMs = attemptMs } = options;
+  const { network = systemNetwork, timeoutMs = ATTEMPT_MS } = options;
   const over = new AbortController();
   const attempt = await stopAfter(
     timeoutMs,

@@ -9,7 +9,7 @@ import { isAlreadyStarted } from './send-news.js';
 import { describeError } from './temporal-errors.js';
 import { probeMs, type TemporalLink } from './temporal-link.js';
 
-/** Few enough that requests' news, which callers wait for, passes through Temporal undisturbed. */
+/** Starts at once. Requests' news, which callers wait for, goes through the same Temporal. */
 const atOnce = 16;
 const pauseMs = 2000;
 const afterFailureMs = 1000;

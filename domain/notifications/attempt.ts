@@ -38,11 +38,11 @@ export type Beginning =
   | { kind: 'dead' }
   | { kind: 'ended'; status: DeliveryStatus };
 
-export const MAX_RUNNING = 8;
+const MAX_RUNNING = 8;
 /** The longest attempt (NT-30). */
 export const ATTEMPT_MS = 10_000;
 /** No attempt still runs so long after its start: the process that ran it has died. */
-const ATTEMPT_IS_OVER_MS = ATTEMPT_MS + 5000;
+export const ATTEMPT_IS_OVER_MS = ATTEMPT_MS + 5000;
 const waitMs = { least: 250, most: 300_000 };
 const elsewhereMs = 5000;
 
