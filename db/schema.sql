@@ -524,6 +524,71 @@ create table signing_keys (
 CREATE UNIQUE INDEX signing_keys_one_current ON signing_keys (purpose) WHERE (status = 'current'::text);
 CREATE UNIQUE INDEX signing_keys_one_next ON signing_keys (purpose) WHERE (status = 'next'::text);
 
+create table slack_cards (
+  id uuid not null,
+  request_id uuid,
+  onboarding_id uuid,
+  channel text not null,
+  channel_id text,
+  ts text,
+  wanted bigint default 1 not null,
+  shown bigint default 0 not null,
+  attempts integer default 0 not null,
+  failing_since timestamp(3) with time zone,
+  next_attempt_at timestamp(3) with time zone default clock_timestamp() not null,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  told boolean default false not null,
+  taken_until timestamp(3) with time zone,
+  yields boolean default false not null,
+  constraint slack_cards_pkey PRIMARY KEY (id),
+  constraint slack_cards_onboarding_id_channel_key UNIQUE (onboarding_id, channel),
+  constraint slack_cards_request_id_channel_key UNIQUE (request_id, channel),
+  constraint slack_cards_check CHECK (((request_id IS NULL) <> (onboarding_id IS NULL))),
+  constraint slack_cards_check1 CHECK (((channel_id IS NULL) = (ts IS NULL)))
+) with (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX slack_cards_untold ON slack_cards (yields, created_at) WHERE (NOT told);
+
+create table slack_lines (
+  id bigint generated always as identity,
+  card_id uuid not null,
+  facts jsonb not null,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint slack_lines_pkey PRIMARY KEY (id)
+) with (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX slack_lines_of_card ON slack_lines (card_id, id);
+
+create table slack_onboardings (
+  id uuid not null,
+  slack_user_id text not null,
+  display_name text not null,
+  roles text[] not null,
+  groups text[] not null,
+  reason text not null,
+  status text default 'pending'::text not null,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  expires_at timestamp(3) with time zone not null,
+  decided_at timestamp(3) with time zone,
+  decided_by text,
+  comment text,
+  user_id text,
+  told boolean default false not null,
+  taken_until timestamp(3) with time zone,
+  constraint slack_onboardings_pkey PRIMARY KEY (id),
+  constraint slack_onboardings_check CHECK (((status = 'pending'::text) = (decided_at IS NULL))),
+  constraint slack_onboardings_check1 CHECK (((status = 'approved'::text) = (user_id IS NOT NULL))),
+  constraint slack_onboardings_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'expired'::text])))
+);
+CREATE INDEX slack_onboardings_due ON slack_onboardings (expires_at) WHERE (status = 'pending'::text);
+CREATE UNIQUE INDEX slack_onboardings_pending ON slack_onboardings (slack_user_id) WHERE (status = 'pending'::text);
+CREATE INDEX slack_onboardings_untold ON slack_onboardings (created_at) WHERE (NOT told);
+
+create table slack_signatures (
+  signature bytea not null,
+  seen_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint slack_signatures_pkey PRIMARY KEY (signature)
+) with (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX slack_signatures_seen ON slack_signatures (seen_at);
+
 create table tokens (
   id uuid not null,
   subject_type text not null,
@@ -609,6 +674,8 @@ alter table group_members add constraint group_members_user_id_fkey FOREIGN KEY 
 alter table request_contexts add constraint request_contexts_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
 alter table results add constraint results_execution_id_fkey FOREIGN KEY (execution_id) REFERENCES executions(id) ON DELETE CASCADE;
 alter table results add constraint results_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
+alter table slack_cards add constraint slack_cards_onboarding_id_fkey FOREIGN KEY (onboarding_id) REFERENCES slack_onboardings(id) ON DELETE CASCADE;
+alter table slack_lines add constraint slack_lines_card_id_fkey FOREIGN KEY (card_id) REFERENCES slack_cards(id) ON DELETE CASCADE;
 
 CREATE TRIGGER audit_anchors_guard BEFORE DELETE OR UPDATE ON audit_anchors FOR EACH ROW EXECUTE FUNCTION audit_anchors_guard();
 CREATE TRIGGER audit_anchors_no_truncate BEFORE TRUNCATE ON audit_anchors FOR EACH STATEMENT EXECUTE FUNCTION audit_anchors_guard();

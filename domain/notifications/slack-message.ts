@@ -1,24 +1,7 @@
+import { type Markup, markup, plain, type ShownBlock, type SlackMessage } from '../slack/blocks.js';
+import { codeBlock, codeSpan, isBlank, plainLine } from '../slack/text.js';
 import type { NotificationEvent } from './events.js';
 import type { Notice } from './notice.js';
-import { codeBlock, codeSpan, isBlank, plainLine } from './slack-text.js';
-
-/** Not parsed for addresses, channels and names: only what the gateway marks up is markup. */
-interface Markup {
-  type: 'mrkdwn';
-  text: string;
-  verbatim: true;
-}
-
-type Block =
-  | { type: 'header'; text: { type: 'plain_text'; text: string; emoji: true } }
-  | { type: 'section'; fields: Markup[] }
-  | { type: 'section'; text: Markup }
-  | { type: 'context'; elements: Markup[] };
-
-export interface SlackMessage {
-  text: string;
-  blocks: Block[];
-}
 
 const titles: Partial<Record<NotificationEvent, string>> = {
   'request.created': '📋 New Approval Request',
@@ -49,13 +32,13 @@ const maxSelectors = 3;
 export const slackBody = (notice: Notice): string => JSON.stringify(slackMessage(notice));
 
 /** An incoming-webhook message of Slack. */
-export function slackMessage(notice: Notice): SlackMessage {
+export function slackMessage(notice: Notice): SlackMessage<ShownBlock> {
   const { event, request, detail } = notice;
   const title = titles[event] ?? '🔔 Notification';
   const parts = contextOf(notice);
   const hint = hintOf(notice);
-  const blocks: Block[] = [
-    { type: 'header', text: { type: 'plain_text', text: title, emoji: true } },
+  const blocks: ShownBlock[] = [
+    { type: 'header', text: plain(title) },
     { type: 'section', fields: fieldsOf(request) },
   ];
   if (detail !== null && !isBlank(detail)) blocks.push({ type: 'section', text: markup(codeBlock(detail, detailLimit)) });
@@ -63,8 +46,6 @@ export function slackMessage(notice: Notice): SlackMessage {
   if (hint !== null) blocks.push({ type: 'context', elements: [markup(hint)] });
   return { text: `${title} — ${name(request?.database)}/${name(request?.environment)} — ${name(request?.id)}`, blocks };
 }
-
-const markup = (text: string): Markup => ({ type: 'mrkdwn', text, verbatim: true });
 
 const name = (text: string | undefined) => (text === undefined ? '—' : plainLine(text, nameLimit));
 

@@ -1,6 +1,8 @@
 import type { KnownBlock } from '@slack/types';
 import { expect } from 'vitest';
-import type { SlackMessage } from '../../domain/notifications/slack-message.js';
+import type { SlackMessage as Message, ShownBlock } from '../../domain/slack/blocks.js';
+
+type SlackMessage = Message<ShownBlock>;
 
 /** Slack's published limits. The type holds the message to Slack's own types of blocks. */
 export function expectFitsSlack(message: SlackMessage): void {

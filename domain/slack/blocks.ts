@@ -1,0 +1,80 @@
+/** The parts of Slack's Block Kit that the gateway sends. Tests hold them to Slack's published types and limits. */
+
+/** Not parsed for addresses, channels and names: only what the gateway marks up is markup. */
+export interface Markup {
+  type: 'mrkdwn';
+  text: string;
+  verbatim: true;
+}
+
+interface PlainText {
+  type: 'plain_text';
+  text: string;
+  emoji: true;
+}
+
+export interface Option {
+  text: PlainText;
+  value: string;
+}
+
+export interface Button {
+  type: 'button';
+  action_id: string;
+  text: PlainText;
+  value: string;
+  style?: 'primary' | 'danger';
+}
+
+type Input =
+  | {
+      type: 'plain_text_input';
+      action_id: string;
+      multiline?: boolean;
+      max_length?: number;
+      initial_value?: string;
+      placeholder?: PlainText;
+    }
+  | { type: 'radio_buttons'; action_id: string; options: Option[]; initial_option?: Option }
+  | { type: 'static_select'; action_id: string; options: Option[]; initial_option?: Option; placeholder?: PlainText }
+  | { type: 'multi_static_select'; action_id: string; options: Option[]; initial_options?: Option[]; placeholder?: PlainText };
+
+/** What messages and modals share. */
+export type ShownBlock =
+  | { type: 'header'; text: PlainText }
+  | { type: 'section'; fields: Markup[] }
+  | { type: 'section'; text: Markup }
+  | { type: 'context'; elements: Markup[] };
+
+export type MessageBlock = ShownBlock | { type: 'actions'; elements: Button[] };
+
+export interface InputBlock {
+  type: 'input';
+  block_id: string;
+  label: PlainText;
+  element: Input;
+  optional?: boolean;
+  hint?: PlainText;
+}
+
+export type ModalBlock = ShownBlock | InputBlock;
+
+/** `text` is what notifications and screen readers say. */
+export interface SlackMessage<B = MessageBlock> {
+  text: string;
+  blocks: B[];
+}
+
+export interface Modal {
+  type: 'modal';
+  title: PlainText;
+  blocks: ModalBlock[];
+  callback_id?: string;
+  private_metadata?: string;
+  submit?: PlainText;
+  close?: PlainText;
+}
+
+export const markup = (text: string): Markup => ({ type: 'mrkdwn', text, verbatim: true });
+
+export const plain = (text: string): PlainText => ({ type: 'plain_text', text, emoji: true });
