@@ -20,6 +20,8 @@ import type { Answer } from '../output/output.js';
 /** Options of `svc audit verify`, with the file or without. */
 export interface AuditVerifyOptions {
   anchor?: { seq: number; hash: string };
+  /** A file with a checkpoint that was kept. */
+  checkpoint?: string;
   file?: string;
   publicKey?: string[];
 }
@@ -31,6 +33,8 @@ const without = (reason: ExportFault['reason'], line: number | null): Fault => (
 
 /** Checks an export alone: no call, no configuration, and memory that does not grow with the file (CL-33). */
 export async function verifyExport(context: Context, file: string, options: AuditVerifyOptions): Promise<Answer> {
+  if (options.checkpoint !== undefined)
+    throw failure('usage', '--checkpoint is checked by the server, which has the whole log: leave --file out');
   const { what } = context;
   const path = resolve(context.terminal.directory, file);
   const found = await check(path, options).catch((error: unknown) => {

@@ -3,6 +3,7 @@ import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import type { Answer } from '../output/output.js';
 import { visible } from '../output/visible.js';
+import { readTextFile } from '../read-text-file.js';
 import type { AuditVerifyOptions } from './audit-verify-file.js';
 
 /** A large log takes minutes; the server sends a blank every few seconds, so only silence ends the wait. */
@@ -15,7 +16,12 @@ export async function verifyAudit(context: Context, _: readonly string[], option
     return verifyExport(context, options.file, options);
   }
   if (options.publicKey !== undefined) throw failure('usage', '--public-key needs --file: the server knows its keys');
-  const text = await askServer(context, options.anchor);
+  const { anchor, checkpoint } = options;
+  const tree = checkpoint === undefined ? null : await treeOf(context, checkpoint);
+  const text = await askServer(context, {
+    ...{ anchor_seq: anchor?.seq, anchor_hash: anchor?.hash },
+    ...{ anchor_size: tree?.size, anchor_root: tree?.root },
+  });
   const { readJson } = await import('../../lib/json/read.js');
   const answer = readJson(text);
   if (answer.get('valid')?.text !== 'true') throw broken(context.what, answer, text);
@@ -26,12 +32,24 @@ export async function verifyAudit(context: Context, _: readonly string[], option
   };
 }
 
-async function askServer(context: Context, anchor: AuditVerifyOptions['anchor']): Promise<string> {
+/**
+ * The size and the root in base64 that a kept checkpoint names. Its signature is not checked: the file is believed, and a wrong one finds no log that
+ * begins with it.
+ */
+async function treeOf(context: Context, file: string): Promise<{ size: string; root: string }> {
+  const { readAnchor } = await import('../../domain/evidence/anchor.js');
+  const anchor = readAnchor(readTextFile(context, file));
+  const [, size, root] = /^[^\n]+\n([1-9]\d{0,14})\n([A-Za-z0-9+/]{43}=)\n/.exec(anchor?.note ?? '') ?? [];
+  if (size === undefined || root === undefined) throw failure('usage', `${context.what}: ${file} is no checkpoint`);
+  return { size, root };
+}
+
+async function askServer(context: Context, query: Record<string, string | number | undefined>): Promise<string> {
   const parts: Uint8Array[] = [];
   const reply = await context.client().call({
     method: 'GET',
     path: ['api', 'audit', 'verify'],
-    query: { anchor_seq: anchor?.seq, anchor_hash: anchor?.hash },
+    query,
     timeoutMs: silenceMs,
     onPart: async (part) => void parts.push(part),
   });

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { evidenceTools } from '../../crypto/evidence-tools.js';
 import { type Anchor, readAnchor } from '../../domain/evidence/anchor.js';
@@ -8,6 +8,7 @@ import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import type { Answer } from '../output/output.js';
 import { visible, visibleLines } from '../output/visible.js';
+import { readTextFile } from '../read-text-file.js';
 import { resolveRequestId } from '../request-id.js';
 
 /** `svc evidence get`: writes the document byte for byte as the server signed it. */
@@ -44,7 +45,7 @@ export async function verifyEvidenceFile(
   if (keys?.some((key) => !/^[0-9a-f]{64}$/.test(key)))
     throw failure('usage', `${context.what}: --key must be 64 hex characters`);
   const anchor = options.checkpoint === undefined ? null : anchorIn(context, options.checkpoint);
-  const verdict = verifyEvidence(readText(context, file), { trustedKeys: keys, anchor }, evidenceTools);
+  const verdict = verifyEvidence(readTextFile(context, file), { trustedKeys: keys, anchor }, evidenceTools);
   const data = JSON.stringify(dataOf(verdict, keys !== null));
   const human = () => pageOf(verdict, keys !== null);
   const { fault } = verdict;
@@ -58,24 +59,8 @@ export async function verifyEvidenceFile(
   return { data, human, note };
 }
 
-function readText(context: Context, file: string): string {
-  const path = resolve(context.terminal.directory, file);
-  let bytes: Uint8Array;
-  try {
-    bytes = Uint8Array.from(readFileSync(path));
-  } catch (error) {
-    throw failure('usage', `${context.what}: ${path} cannot be read (${codeOf(error)})`);
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    // Not a document either, and told as such.
-    return '';
-  }
-}
-
 function anchorIn(context: Context, file: string): Anchor {
-  const anchor = readAnchor(readText(context, file));
+  const anchor = readAnchor(readTextFile(context, file));
   if (anchor === null) throw failure('usage', `${context.what}: ${file} is no checkpoint`);
   return anchor;
 }

@@ -27,6 +27,7 @@ function defineAudit(program: Command, bind: Bind): void {
     .command('verify')
     .description('was the log changed? asks the server, or checks an export alone')
     .option('--anchor <seq:hash>', 'an event known from elsewhere', auditAnchor)
+    .option('--checkpoint <file>', 'a signed checkpoint that was kept elsewhere')
     .option('--file <export>', 'check this export; asks no server and reads no configuration')
     .option('--public-key <hex...>', 'trust these audit keys only; with --file', publicKeys);
   bind(verify, async () => (await import('../commands/audit-verify.js')).verifyAudit);

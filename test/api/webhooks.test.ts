@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { roleToml } from '../support/toml.js';
 
@@ -33,8 +33,8 @@ beforeAll(async () => {
   api = await startTestApi({ toml });
   requester = await api.createUser('requester', { roles: ['requester'] });
   stager = await api.createUser('stager', { roles: ['stager'] });
-  await api.services.database.query(`delete from webhook_deliveries`);
 });
+beforeEach(() => api.services.database.query(`delete from webhook_deliveries`));
 afterAll(() => api?.close());
 
 const as = (token: string) => (method: string, path: string) => api.call(method, path, { token });
@@ -69,7 +69,9 @@ it('a test is queued for a webhook that does not subscribe to it, and its delive
     ],
     ...{ total: 1, limit: 50, offset: 0 },
   });
-  const [row] = await api.services.database.query<{ body: string }>('select body from webhook_deliveries');
+  const [row] = await api.services.database.query<{ body: string }>('select body from webhook_deliveries where id = $1', [
+    body.delivery_id.slice(3),
+  ]);
   expect(JSON.parse(row?.body ?? '')).toMatchObject({ event: 'webhook.test', actor: 'admin', request_id: null });
 });
 

@@ -66,6 +66,26 @@ describe('svc audit verify (CL-32)', () => {
     expect(`${data.head_seq}:${data.head_hash}`).toBe(anchor);
   });
 
+  it('compares the log with a checkpoint that was kept, alone or behind its proof', async () => {
+    await sealAll(api);
+    const { text } = await api.call('GET', '/api/audit/checkpoint', { token: api.tokens.admin });
+    const file = async (name: string, content: string) => {
+      await writeFile(join(directory, name), content);
+      return name;
+    };
+    const [origin, size, root] = text.split('\n');
+    for (const kept of [text, `old 3\n${root}\n\n${text}`])
+      expect(await svc('audit', 'verify', '--checkpoint', await file('kept', kept))).toMatchObject({ code: 0 });
+    const other = [origin, size, Buffer.alloc(32, 7).toString('base64'), ''].join('\n');
+    const result = await svc('audit', 'verify', '--checkpoint', await file('other', other));
+    expect(result).toMatchObject({ code: 1, stdout: '' });
+    expect(result.stderr).toContain('anchor_mismatch');
+    for (const no of ['', 'old 3\nx', `${origin}\n0\n${root}\n`, `${origin}\n${size}`, '\xff'])
+      expect(await svc('audit', 'verify', '--checkpoint', await file('no', no))).toMatchObject({ code: 2 });
+    expect(await svc('audit', 'verify', '--checkpoint', 'missing')).toMatchObject({ code: 2 });
+    expect(await alone('audit', 'verify', '--checkpoint', 'kept', '--file', 'kept')).toMatchObject({ code: 2 });
+  });
+
   it('says what is wrong and where: exit 1, integrity_violation', async () => {
     const result = await svc('audit', 'verify', '--anchor', `2:${'f'.repeat(64)}`);
     expect(result).toMatchObject({ code: 1, stdout: '' });
