@@ -29,7 +29,7 @@ export const systemNetwork: Network = { lookup: oneAtATime((host) => lookUp(host
 
 /**
  * Attempts that ask for a name while it is being looked up share the answer. The system's lookups cannot be stopped, and Node runs
- * two at a time: without this, the attempts at one host with a dead name server would hold up everybody else's.
+ * 16 at a time (bin/start.cjs): without this, the attempts at one host with a dead name server would hold up everybody else's.
  */
 export function oneAtATime(lookup: Network['lookup']): Network['lookup'] {
   const running = new Map<string, ReturnType<Network['lookup']>>();
