@@ -61,17 +61,18 @@ export async function lockUser(
   return { user: await findUser(tx, id), actingActive };
 }
 
-/** False if the id is taken, even by a deleted user (IM-62). */
+/** False if the id is taken, even by a deleted user (IM-62). A linked Slack id violates `users_slack_user_id_key`. */
 export async function insertUser(
   tx: Transaction,
-  user: { id: string; roles: readonly string[]; source: UserRow['source'] },
+  user: { id: string; roles: readonly string[]; source: UserRow['source']; slackUserId?: string | null },
   by: Grant,
 ): Promise<boolean> {
   const rows = await tx.query<{ id: string }>(
-    `insert into users (id, roles, source, created_by, role_grants)
-     values ($1, $2, $3, ${granted('$4')}, (select coalesce(jsonb_object_agg(role, ${granted('$4')}), '{}') from unnest($2::text[]) as role))
+    `insert into users (id, roles, source, created_by, role_grants, slack_user_id, slack_linked_by)
+     values ($1, $2, $3, ${granted('$4')}, (select coalesce(jsonb_object_agg(role, ${granted('$4')}), '{}') from unnest($2::text[]) as role),
+       $5, case when $5::text is not null then ${granted('$4')} end)
      on conflict (id) do nothing returning id`,
-    [user.id, user.roles, user.source, JSON.stringify(by)],
+    [user.id, user.roles, user.source, JSON.stringify(by), user.slackUserId ?? null],
   );
   return rows.length > 0;
 }

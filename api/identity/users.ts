@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { Config } from '../../config/types.js';
 import { newApiToken } from '../../crypto/api-token.js';
 import { insertAuditEvents } from '../../db/audit.js';
+import type { Transaction } from '../../db/client.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import { insertToken, type NewToken, revokeProvisioned } from '../../db/tokens.js';
 import { insertMemberships, insertUser, lockActiveCount, type UserRow } from '../../db/users.js';
@@ -22,7 +24,7 @@ import {
   resolve,
 } from './granting.js';
 
-interface Acting {
+export interface Acting {
   caller: Caller;
   actor: Actor;
   generation: Generation;
@@ -33,29 +35,49 @@ export async function createUser(
   call: Acting & { body: { id: string; roles: string[]; groups: string[] } },
   { database, config }: Services,
 ) {
-  const { actor, generation, body } = call;
-  const roles = [...new Set(body.roles)];
-  const groups = [...new Set(body.groups)].sort();
+  const user = plannedUser(call, { ...call.body, source: 'api', slackUserId: null });
+  await database.transaction(async (tx) => {
+    await keepCaller(tx, call);
+    await writeUser(tx, call, user, config());
+  });
+  const { id, token, stored, groups } = user;
+  return { id, token, token_prefix: stored.prefix, roles: stored.scopeCeiling, groups };
+}
+
+type NewUser = Pick<UserRow, 'id' | 'roles' | 'groups' | 'slackUserId'> & { source: 'api' | 'slack' };
+
+export interface PlannedUser extends NewUser {
+  /** The raw initial token. */
+  token: string;
+  stored: InitialToken;
+}
+
+/** The new user with the initial token, if all roles and groups are known and the caller may grant them (IM-53). */
+export function plannedUser({ caller, generation }: Acting, user: NewUser): PlannedUser {
+  const roles = [...new Set(user.roles)];
+  const groups = [...new Set(user.groups)].sort();
   requireKnown(generation, 'roles', roles);
   requireKnownGroups(generation.shared, groups);
   const resolved = resolve(generation, { roles, groups });
-  requireGrantable(call.caller, resolved);
-  const by = grantBy(call.caller);
-  const made = newInitialToken(body.id, roleNamesOf(resolved), by);
-  await database.transaction(async (tx) => {
-    await keepCaller(tx, call);
-    const active = await lockActiveCount(tx);
-    if (!(await insertUser(tx, { id: body.id, roles, source: 'api' }, by))) throw refusal('user.conflict', 'user id is taken');
-    refuseAboveLimit(active, config());
-    await keepKnownGroups(tx, generation, groups);
-    await insertMemberships(tx, body.id, groups, by);
-    await insertToken(tx, made.stored);
-    await insertAuditEvents(tx, [
-      ...userCreated(actor, { id: body.id, source: 'api', roles, groups }),
-      tokenCreated(actor, made.stored),
-    ]);
-  });
-  return { id: body.id, token: made.token, token_prefix: made.stored.prefix, roles: made.stored.scopeCeiling, groups };
+  requireGrantable(caller, resolved);
+  return { ...user, roles, groups, ...newInitialToken(user.id, roleNamesOf(resolved), grantBy(caller)) };
+}
+
+/** Call after `keepCaller`, in the same transaction. */
+export async function writeUser(
+  tx: Transaction,
+  { caller, actor, generation }: Acting,
+  user: PlannedUser,
+  config: Config,
+): Promise<void> {
+  const by = grantBy(caller);
+  const active = await lockActiveCount(tx);
+  if (!(await insertUser(tx, user, by))) throw refusal('user.conflict', 'user id is taken');
+  refuseAboveLimit(active, config);
+  await keepKnownGroups(tx, generation, user.groups);
+  await insertMemberships(tx, user.id, user.groups, by);
+  await insertToken(tx, user.stored);
+  await insertAuditEvents(tx, [...userCreated(actor, user), tokenCreated(actor, user.stored)]);
 }
 
 /** `POST /api/users/{id}/reissue-initial-token` (IM-68). */
@@ -111,11 +133,9 @@ export function shownUser(row: UserRow) {
   };
 }
 
-function newInitialToken(
-  userId: string,
-  scopeCeiling: string[],
-  issuedBy: Grant,
-): { token: string; stored: NewToken & { scopeCeiling: string[] } } {
+type InitialToken = NewToken & { scopeCeiling: string[] };
+
+function newInitialToken(userId: string, scopeCeiling: string[], issuedBy: Grant): { token: string; stored: InitialToken } {
   const { token, hash, prefix } = newApiToken();
   const stored = {
     id: randomUUID(),
