@@ -11,7 +11,7 @@ export async function insertAuditEvents(
 ): Promise<void> {
   if (drafts.length === 0) return;
   await tx.query(`with ${auditInsert('$1')} select 1`, [auditRows(drafts, subject)]);
-  await insertDeliveries(tx, tx.deliveriesOf(drafts, null));
+  await insertDeliveries(tx, tx.outgoingOf(drafts, null).deliveries);
 }
 
 /**

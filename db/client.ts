@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { ApprovalMacs } from '../crypto/approval-macs.js';
 import { GatewayError } from '../domain/errors.js';
-import type { DeliveriesOf } from '../domain/notifications/new-delivery.js';
+import { nothingOutgoing, type OutgoingOf } from '../domain/notifications/outgoing.js';
 import { databaseWithin, remainingMs } from './call-limit.js';
 import { isUnreachable, sqlState } from './errors.js';
 import { openPool, type PoolOptions } from './pool.js';
@@ -22,7 +22,7 @@ export interface Vouched extends Queryable {
 /** Knows what has to be written beside each change of a request. */
 export interface Recorder {
   readonly macs: ApprovalMacs;
-  readonly deliveriesOf: DeliveriesOf;
+  readonly outgoingOf: OutgoingOf;
 }
 
 /** Writes require this type, so that a write on a bare pool does not compile. */
@@ -58,8 +58,8 @@ export interface DatabaseOptions extends PoolOptions {
   callTimeoutMs?: number;
   /** Required to move requests. */
   macs?: ApprovalMacs;
-  /** Events that are recorded leave the gateway by these; none do if absent. */
-  deliveriesOf?: DeliveriesOf;
+  /** What recorded events send out; nothing if absent. */
+  outgoingOf?: OutgoingOf;
   /** Called after each commit that has topics to notify. */
   onWake?: (topics: string[]) => void;
 }
@@ -77,7 +77,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     get macs() {
       return present(options.macs);
     },
-    deliveriesOf: options.deliveriesOf ?? noDeliveries,
+    outgoingOf: options.outgoingOf ?? noneOutgoing,
     query: (text, values) => limited((client) => run(client, text, values)),
     writeOnce: (write) => writeOnce(limited, write, options),
     transaction: (work) => transaction(limited, work, options),
@@ -85,7 +85,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-const noDeliveries: DeliveriesOf = () => [];
+const noneOutgoing: OutgoingOf = () => nothingOutgoing;
 
 function present(macs: ApprovalMacs | undefined): ApprovalMacs {
   if (macs === undefined) throw new Error('the database was opened without the secret key');
@@ -150,13 +150,13 @@ async function writeOnce(
 async function transaction<T>(
   limited: Limited,
   work: (tx: Transaction) => Promise<T>,
-  { onWake, macs, deliveriesOf = noDeliveries }: DatabaseOptions,
+  { onWake, macs, outgoingOf = noneOutgoing }: DatabaseOptions,
 ): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       const topics = new Set<string>();
       const open: OpenTransaction = { name: null, result: undefined };
-      const result = await limited((client) => attemptTransaction(client, work, { topics, open, macs, deliveriesOf })).catch(
+      const result = await limited((client) => attemptTransaction(client, work, { topics, open, macs, outgoingOf })).catch(
         async (error: unknown) => {
           const { name } = open;
           // The answer to COMMIT was lost. A new connection asks whether the transaction committed; if that is unknown too, the answer is
@@ -173,7 +173,7 @@ async function transaction<T>(
   }
 }
 
-interface Surroundings extends Pick<Recorder, 'deliveriesOf'> {
+interface Surroundings extends Pick<Recorder, 'outgoingOf'> {
   topics: Set<string>;
   open: OpenTransaction;
   macs: ApprovalMacs | undefined;
@@ -182,7 +182,7 @@ interface Surroundings extends Pick<Recorder, 'deliveriesOf'> {
 async function attemptTransaction<T>(
   client: pg.PoolClient,
   work: (tx: Transaction) => Promise<T>,
-  { topics, open, macs, deliveriesOf }: Surroundings,
+  { topics, open, macs, outgoingOf }: Surroundings,
 ): Promise<T> {
   const begun = quiet(beginNamed(client));
   const sent: Promise<unknown>[] = [];
@@ -201,7 +201,7 @@ async function attemptTransaction<T>(
     get macs() {
       return present(macs);
     },
-    deliveriesOf,
+    outgoingOf,
   };
   try {
     open.result = await work(tx as unknown as Transaction);

@@ -12,12 +12,12 @@ import { allowedAlways, writing } from './move-statement.js';
 import { stateColumns } from './move-write.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
+import { outgoingInsert } from './outgoing.js';
 import { type Parameters, parameters } from './parameters.js';
 import { contextInsert, contextValue } from './request-contexts.js';
 import { at } from './row-types.js';
 import { activeOwner } from './users.js';
 import { keyCheckColumn, requestCode, requireCurrentKey } from './vouching.js';
-import { deliveriesInsert } from './webhook-deliveries.js';
 
 // A read is claimed within milliseconds, within half a second under load: its creation's news is then overtaken and costs no workflow task.
 const dispatchedLingerMs = 1000;
@@ -107,7 +107,7 @@ function creationStatement(
   if (explained) inserts.push(explainInsert(p, request, stored));
   const topics: string[] = [topic.outbox];
   if (stored.status === 'dispatched' || explained) topics.push(topic.jobs(database, environment));
-  const told = deliveriesInsert(p, recorder.deliveriesOf(events, { request: stored, detail: detailRaw }), 'allowed');
+  const told = outgoingInsert(p, recorder.outgoingOf(events, { request: stored, detail: detailRaw }), 'allowed');
   inserts.push(...told.parts);
   topics.push(...told.topics);
   return { write: { text: writing(inserts), values: p.values, topics, eventId }, stored };

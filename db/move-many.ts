@@ -8,9 +8,9 @@ import { apply } from './move.js';
 import { stateColumns, subjectOf, waitersOf } from './move-write.js';
 import { topic } from './notifications.js';
 import { yieldingInsert } from './outbox.js';
+import { outgoingInsert, yielding } from './outgoing.js';
 import { parameters } from './parameters.js';
 import { listStates, lockOpenOf } from './request-state.js';
-import { deliveriesInsert } from './webhook-deliveries.js';
 
 /** What a bulk move did to one request; no more, since there may be very many. */
 export interface MovedOne {
@@ -89,10 +89,8 @@ async function write(tx: Transaction, judged: readonly Judged[]): Promise<void> 
     yieldingInsert(p.add(JSON.stringify(judged.map(newsOf)))),
     dryRunEndOfMany(p, judged.map(outlineOf)),
   ];
-  const deliveries = judged.flatMap(({ after, change }) =>
-    tx.deliveriesOf(change?.events ?? [], { request: after, detail: null }).map((one) => ({ ...one, yields: true })),
-  );
-  const told = deliveriesInsert(p, deliveries, 'moved');
+  const outgoing = judged.map(({ after, change }) => tx.outgoingOf(change?.events ?? [], { request: after, detail: null }));
+  const told = outgoingInsert(p, yielding(outgoing), 'moved');
   await tx.query(`with ${[...texts, ...told.parts].join(', ')} select 1`, p.values);
   tx.wake(...told.topics);
   for (const { after } of judged) tx.wake(...waitersOf(after));

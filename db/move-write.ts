@@ -13,10 +13,10 @@ import { dispatchBusy, endsRun, pairUpdate } from './migration-pairs.js';
 import { type MoveStatement, writing } from './move-statement.js';
 import { topic } from './notifications.js';
 import { outboxInsert } from './outbox.js';
+import { outgoingInsert } from './outgoing.js';
 import { type Parameters, parameters } from './parameters.js';
 import { at } from './row-types.js';
 import { decisionCode, stateCode } from './vouching.js';
-import { deliveriesInsert } from './webhook-deliveries.js';
 
 /** What a decided move writes. */
 export interface Written {
@@ -33,7 +33,7 @@ export interface Written {
 /** Everything a move writes, in one statement. `allowed` makes the part of that name. `topics` are to be notified once it is committed. */
 export function movingStatement(
   written: Written,
-  { macs, deliveriesOf }: Recorder,
+  { macs, outgoingOf }: Recorder,
   allowed: (p: Parameters) => string,
 ): SingleWrite {
   const p = parameters();
@@ -42,7 +42,7 @@ export function movingStatement(
   const eventId = randomUUID();
   const statement: MoveStatement = { p, request: '(select id from allowed)', before, after, now, refused };
   const parts = [guard, ...partsOf(statement, { ...written, eventId }, macs), ...(written.more?.(statement) ?? [])];
-  const told = deliveriesInsert(p, deliveriesOf(change.events, { request: after, detail: null }), 'allowed');
+  const told = outgoingInsert(p, outgoingOf(change.events, { request: after, detail: null }), 'allowed');
   const text = writing([...parts, ...told.parts]);
   return { text, values: p.values, topics: [...topicsOf(written), ...told.topics], eventId };
 }

@@ -17,6 +17,7 @@ export const topic = {
   preflight: (id: string) => `p:${id}`,
   outbox: 'outbox',
   deliveries: 'deliveries',
+  cards: 'cards',
   generation: 'generation',
 } as const;
 

@@ -1,24 +1,13 @@
-import type { NewDelivery } from '../domain/notifications/new-delivery.js';
+import type { NewDelivery } from '../domain/notifications/outgoing.js';
 import type { Queryable, Transaction } from './client.js';
 import { topic } from './notifications.js';
-import type { Parameters } from './parameters.js';
 
-/**
- * Part `notified` of a larger statement, with the topic to notify after its commit; neither if there are no deliveries. Nothing is written unless `guard`, a
- * part before it, has a row.
- */
-export function deliveriesInsert(
-  p: Parameters,
-  deliveries: readonly NewDelivery[],
-  guard: string,
-): { parts: string[]; topics: string[] } {
-  if (deliveries.length === 0) return { parts: [], topics: [] };
-  const part = `notified as (${insert(p.add(deliveryRows(deliveries)))} where exists (select from ${guard}))`;
-  return { parts: [part], topics: [topic.deliveries] };
-}
+/** Part of a larger statement, which has the result of `deliveryRows` as a parameter. Nothing is written unless `guard`, a part before it, has a row. */
+export const deliveriesInsert = (parameter: string, guard: string): string =>
+  `notified as (${insert(parameter)} where exists (select from ${guard}))`;
 
 /** As JSON text. */
-const deliveryRows = (deliveries: readonly NewDelivery[]): string =>
+export const deliveryRows = (deliveries: readonly NewDelivery[]): string =>
   JSON.stringify(
     deliveries.map(({ id, webhookId, eventType, requestId, body, yields }) => ({
       ...{ id, body, yields, webhook_id: webhookId, event_type: eventType, request_id: requestId },

@@ -4,8 +4,8 @@ import type { Releases } from '../lib/releases.js';
 import type { GatewayDatabase } from './gateway-database.js';
 import { type Generation, syncGeneration, watchGeneration } from './generation.js';
 import type { Metrics } from './metrics.js';
+import { outgoingBy } from './outgoing.js';
 import { createReloader, type ReloadOptions } from './reload.js';
-import { deliveriesBy } from './webhooks.js';
 
 /** A process's configuration: its own file, and the generation that all processes share. */
 export interface Configuration {
@@ -17,7 +17,7 @@ export interface Configuration {
 
 export interface ConfigurationOptions extends Pick<ReloadOptions, 'onEnd'> {
   config: Config;
-  gateway: Pick<GatewayDatabase, 'database' | 'notifications' | 'patiently' | 'deliverBy'>;
+  gateway: Pick<GatewayDatabase, 'database' | 'notifications' | 'patiently' | 'sendOutBy'>;
   metrics: Metrics;
   log: Logger;
 }
@@ -31,7 +31,12 @@ export async function openConfiguration(options: ConfigurationOptions, releases:
   const onChange = ({ number }: Generation) => metrics.configGeneration.set(number);
   const generations = watchGeneration({ database, notifications, log, first, onChange });
   releases.add(generations.close);
-  options.gateway.deliverBy(deliveriesBy(() => generations.current().shared));
+  options.gateway.sendOutBy(
+    outgoingBy(
+      () => generations.current().shared,
+      () => config.slack,
+    ),
+  );
   const reloader = createReloader({
     database,
     generations,

@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../db/client.js';
 import { migrate } from '../db/migrate.js';
 import { type Notifications, openNotifications } from '../db/notifications.js';
 import { GatewayError } from '../domain/errors.js';
-import type { DeliveriesOf } from '../domain/notifications/new-delivery.js';
+import { nothingOutgoing, type OutgoingOf } from '../domain/notifications/outgoing.js';
 import { sleep } from '../lib/sleep.js';
 import { enterSecretKey } from './enter-secret-key.js';
 import { makePrivateFolder } from './private-files.js';
@@ -19,8 +19,8 @@ export interface GatewayDatabase {
   /** For the later steps of the start. */
   patiently: PatientStart;
   notifications: Notifications;
-  /** From now on, recorded events also make these deliveries. */
-  deliverBy(deliveriesOf: DeliveriesOf): void;
+  /** From now on, recorded events also send out what this says. */
+  sendOutBy(outgoingOf: OutgoingOf): void;
   close(): Promise<void>;
 }
 
@@ -42,11 +42,11 @@ export async function openGatewayDatabase(
   const settings = databaseSettings(config.database, `svc ${processName}`);
   const { url, applicationName } = settings;
   let notifications: Notifications | null = null;
-  let deliveriesOf: DeliveriesOf = () => [];
+  let outgoingOf: OutgoingOf = () => nothingOutgoing;
   const database = openDatabase({
     ...settings,
     macs: approvalMacs(secretKey),
-    deliveriesOf: (events, about) => deliveriesOf(events, about),
+    outgoingOf: (events, about) => outgoingOf(events, about),
     onWake: (topics) => notifications?.publish(topics),
     onPoolError: tell,
   });
@@ -65,8 +65,8 @@ export async function openGatewayDatabase(
     secretKey,
     patiently,
     notifications: listening,
-    deliverBy: (next) => {
-      deliveriesOf = next;
+    sendOutBy: (next) => {
+      outgoingOf = next;
     },
     close: async () => {
       await listening.close();

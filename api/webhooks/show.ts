@@ -9,7 +9,7 @@ import { maxAttempts } from '../../domain/notifications/schedule.js';
 import { can } from '../../domain/permissions.js';
 import type { SharedWebhook } from '../../domain/policies.js';
 import { isUuid } from '../../lib/uuid.js';
-import { deliveryOf } from '../../runtime/webhooks.js';
+import { deliveryOf } from '../../runtime/outgoing.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { withTimes } from '../policies/lists.js';

@@ -41,6 +41,10 @@ export const notificationEvents = {
 
 export type NotificationEvent = keyof typeof notificationEvents;
 
+const creations: ReadonlySet<NotificationEvent> = new Set(['request.created', 'request.auto_approved', 'request.break_glass']);
+
+export const isCreation = (event: NotificationEvent): boolean => creations.has(event);
+
 export const isNotificationEvent = (name: string): name is NotificationEvent => Object.hasOwn(notificationEvents, name);
 
 /** Whether an entry of a subscription list (a name, `*` or `prefix.*`) matches any event of the catalogue (NT-10). */

@@ -1,7 +1,7 @@
 import type { AuditDraft } from '../audit/draft.js';
 import { openSelectors } from '../request/approval.js';
 import type { Status, StoredRequest } from '../request/types.js';
-import { isNotificationEvent, type NotificationEvent, notificationEvents } from './events.js';
+import { isCreation, isNotificationEvent, type NotificationEvent, notificationEvents } from './events.js';
 
 /** What one event tells, whatever form it is sent in. No SQL beyond the redaction, no result, no secret (NT-20). */
 export interface Notice {
@@ -52,7 +52,7 @@ export function requestNotices(drafts: readonly AuditDraft[], request: StoredReq
       event,
       actor: draft.actor.id,
       request: factsOf(request, event, metadata),
-      detail: creations.has(event) ? detail : event === 'execution.completed' ? stepsDone(request, metadata) : null,
+      detail: isCreation(event) ? detail : event === 'execution.completed' ? stepsDone(request, metadata) : null,
       matchedSelector: textOf(metadata.matched_selector),
       reason: draft.reason,
       error: errorOf(metadata),
@@ -77,8 +77,6 @@ export const bareNotice = (event: NotificationEvent, actor: string, detail: stri
   reason: null,
   error: null,
 });
-
-const creations: ReadonlySet<NotificationEvent> = new Set(['request.created', 'request.auto_approved', 'request.break_glass']);
 
 function factsOf(request: StoredRequest, event: NotificationEvent, metadata: AuditDraft['metadata']): RequestFacts {
   const { id, database, environment, operation, requester, status } = request;

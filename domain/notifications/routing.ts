@@ -10,7 +10,7 @@ export interface Routes {
   slackChannels: string[] | 'default';
 }
 
-type Routing = Pick<SharedConfig, 'webhooks' | 'notificationPolicies'>;
+export type Routing = Pick<SharedConfig, 'webhooks' | 'notificationPolicies'>;
 
 /** Where a notice goes. The policy of its pair, if there is one, replaces the global list (NT-11 to NT-15). */
 export function routesOf(

@@ -38,14 +38,19 @@ export function currentSelectors(request: Approvable): string[] {
 }
 
 /** The selectors of the current step that still need approvals (RQ-55). */
-export function openSelectors(request: Approvable): string[] {
-  return currentEntries(request)
+export const openSelectors = (request: Approvable): string[] => (request.status === 'pending' ? unmetSelectors(request) : []);
+
+/** The same whatever the status: of a request that ended without its approvals, those it was waiting for. */
+export const unmetSelectors = (request: Omit<Approvable, 'status'>): string[] =>
+  firstOpenEntries(request)
     .filter((entry) => entry.current < entry.min)
     .map(({ selector }) => selector);
-}
 
-function currentEntries(request: Approvable): StepProgress['entries'] {
-  if (request.status !== 'pending' || request.policy === null) return [];
+const currentEntries = (request: Approvable): StepProgress['entries'] =>
+  request.status === 'pending' ? firstOpenEntries(request) : [];
+
+function firstOpenEntries(request: Omit<Approvable, 'status'>): StepProgress['entries'] {
+  if (request.policy === null) return [];
   const steps = stepProgress(request.policy, request.decisions);
   return steps[firstOpenStep(steps)]?.entries ?? [];
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { approvalMacs } from '../../crypto/approval-macs.js';
 import { type Database, openDatabase } from '../../db/client.js';
+import type { OutgoingOf } from '../../domain/notifications/outgoing.js';
 import { askEngines } from './ask-engines.js';
 
 export interface TestDatabase {
@@ -35,7 +36,7 @@ export async function connectEmptyDatabase(): Promise<{ database: TestDatabase; 
 export const testMacs = approvalMacs(new Uint8Array(32).fill(0x5e));
 
 /** Opens a database of `createTestDatabase` as the gateway does. */
-export function openTestDatabase(url: string, poolMax = 10): Database {
+export function openTestDatabase(url: string, poolMax = 10, outgoingOf?: OutgoingOf): Database {
   return openDatabase({
     url,
     poolMax,
@@ -43,6 +44,7 @@ export function openTestDatabase(url: string, poolMax = 10): Database {
     statementTimeoutMs: 10_000,
     applicationName: 'test',
     macs: testMacs,
+    ...(outgoingOf === undefined ? {} : { outgoingOf }),
   });
 }
 

@@ -1,18 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import type { DeliveriesOf, NewDelivery } from '../domain/notifications/new-delivery.js';
+import type { Config } from '../config/types.js';
+import { cardNews } from '../domain/notifications/card-news.js';
 import { type Notice, requestNotices, userNotices } from '../domain/notifications/notice.js';
+import { type NewDelivery, nothingOutgoing, type OutgoingOf } from '../domain/notifications/outgoing.js';
 import { genericBody } from '../domain/notifications/payload.js';
 import { routesOf } from '../domain/notifications/routing.js';
 import { slackBody } from '../domain/notifications/slack-message.js';
 import type { SharedConfig, SharedWebhook } from '../domain/policies.js';
+import { slackIsOn } from './slack-client.js';
 
-/** The deliveries of events, by the configuration in force when they are written (NT-14). */
-export function deliveriesBy(shared: () => SharedConfig): DeliveriesOf {
+type SlackConfig = Pick<Config['slack'], 'botToken' | 'signingSecret' | 'channel'>;
+
+/** What events send out, by the configuration in force when they are written (NT-14). Cards are asked for by a process that has Slack on (SL-1). */
+export function outgoingBy(shared: () => SharedConfig, slack: () => SlackConfig): OutgoingOf {
   return (events, about) => {
     const routing = shared();
-    if (routing.webhooks.length === 0) return [];
+    const own = slack();
+    const hasSlack = about !== null && slackIsOn(own);
+    if (routing.webhooks.length === 0 && !hasSlack) return nothingOutgoing;
     const notices = about === null ? userNotices(events) : requestNotices(events, about.request, about.detail);
-    return notices.flatMap((notice) => routesOf(routing, notice).webhooks.map((webhook) => deliveryOf(webhook, notice)));
+    return {
+      deliveries: notices.flatMap((notice) => routesOf(routing, notice).webhooks.map((webhook) => deliveryOf(webhook, notice))),
+      cards: hasSlack ? cardNews(notices, about.request, routing, own.channel) : [],
+    };
   };
 }
 

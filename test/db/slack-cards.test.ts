@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Database } from '../../db/client.js';
+import { creationInstant, insertAtOnce, insertRequest } from '../../db/creation.js';
+import { moveAtOnce } from '../../db/move-at-once.js';
+import { moveAllOf } from '../../db/move-many.js';
+import { askForCard, rebuildCards } from '../../db/slack-cards.js';
+import type { NotificationPolicy, SharedConfig } from '../../domain/policies.js';
+import { judge } from '../../domain/request/judge.js';
+import { outgoingBy } from '../../runtime/outgoing.js';
+import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { approve, by, creationOf, facts, reject, storeRequest } from '../support/requests.js';
+
+let stored: TestDatabase;
+let database: Database;
+let policies: NotificationPolicy[];
+let secret: string;
+
+beforeAll(async () => {
+  stored = await createTestDatabase();
+  const shared = () => ({ webhooks: [], notificationPolicies: policies }) as unknown as SharedConfig;
+  const slack = () => ({ botToken: 'xoxb-1', signingSecret: secret, channel: '#db' });
+  database = openTestDatabase(stored.url, 4, outgoingBy(shared, slack));
+  await database.query(`insert into users (id, source) values ('alice', 'api'), ('bob', 'api')`);
+});
+beforeEach(() => {
+  policies = [];
+  secret = 'signs';
+});
+afterAll(async () => {
+  await database?.close();
+  await stored?.drop();
+});
+
+const policy = (slackChannels: string[] | null, events: string[] = []): NotificationPolicy => ({
+  id: 'np:*:*',
+  database: '*',
+  environment: '*',
+  webhooks: [],
+  events,
+  slackChannels,
+});
+
+interface CardRow {
+  channel: string;
+  wanted: number;
+  told: boolean;
+  yields: boolean;
+  events: string[];
+}
+
+const cardsOf = (requestId: string) =>
+  database.query<CardRow>(
+    `select channel, wanted, told, yields, array(select facts->>'event' from slack_lines where card_id = c.id order by id) as events
+     from slack_cards c where request_id = $1 order by channel`,
+    [requestId],
+  );
+
+const card = (channel: string, wanted: number, events: string[], more: Partial<CardRow> = {}): CardRow => ({
+  ...{ channel, wanted, told: false, yields: false, events, ...more },
+});
+
+describe('cards are stored with the change', () => {
+  it('a creation asks for one in the default channel, a later event for a line', async () => {
+    const id = await storeRequest(database);
+    expect(await cardsOf(id)).toEqual([card('#db', 1, [])]);
+    await approve(database, id);
+    expect(await cardsOf(id)).toEqual([card('#db', 2, ['request.approved'])]);
+  });
+
+  it('also where one statement writes a creation and a move', async () => {
+    const creation = creationOf({});
+    await insertAtOnce(database, creation, await creationInstant(database));
+    const approval = { ...by('bob'), kind: 'approve' as const, selector: null, comment: null, ...facts };
+    await moveAtOnce(database, creation.id, (request, now) => judge(request, approval, now));
+    expect(await cardsOf(creation.id)).toEqual([card('#db', 2, ['request.approved'])]);
+  });
+
+  it('a creation that is dispatched has a card and a line for the dispatch (NT-2)', async () => {
+    const id = await storeRequest(database, { dispatched: true });
+    expect(await cardsOf(id)).toEqual([card('#db', 1, ['request.dispatched'])]);
+  });
+
+  it('a policy names the channels, each once, or none (NT-11, NT-12)', async () => {
+    policies = [policy(['#a', 'C01', '#a'])];
+    expect(await cardsOf(await storeRequest(database))).toEqual([card('#a', 1, []), card('C01', 1, [])]);
+    policies = [policy([])];
+    expect(await cardsOf(await storeRequest(database))).toEqual([]);
+    policies = [policy(null)];
+    expect(await cardsOf(await storeRequest(database))).toEqual([card('#db', 1, [])]);
+  });
+
+  it('a channel that is not told of an event has its card built again, without a line', async () => {
+    policies = [policy(['#a'], ['request.created'])];
+    const id = await storeRequest(database);
+    await reject(database, id);
+    expect(await cardsOf(id)).toEqual([card('#a', 2, [])]);
+    policies = [policy(['#a'], ['request.rejected'])];
+    const later = await storeRequest(database);
+    expect(await cardsOf(later)).toEqual([]);
+    await reject(database, later);
+    expect(await cardsOf(later)).toEqual([card('#a', 1, ['request.rejected'])]);
+  });
+
+  it('none without both secrets (SL-1)', async () => {
+    secret = ' ';
+    expect(await cardsOf(await storeRequest(database))).toEqual([]);
+  });
+
+  it('none for a change that is rolled back, or that a statement did not write (NT-I1)', async () => {
+    const creation = creationOf({});
+    await expect(
+      database.transaction(async (tx) => {
+        await insertRequest(tx, creation, await creationInstant(tx));
+        throw new Error('changed its mind');
+      }),
+    ).rejects.toThrow('changed its mind');
+    const tooOld = creationOf({});
+    expect(await insertAtOnce(database, tooOld, (await creationInstant(database)) - 10_000)).toBeUndefined();
+    for (const { id } of [creation, tooOld]) expect(await cardsOf(id)).toEqual([]);
+  });
+
+  it('those of a suspension yield, unless other news waits already (OP-72)', async () => {
+    const told = await storeRequest(database);
+    const untold = await storeRequest(database);
+    await database.query('update slack_cards set told = true where request_id = $1', [told]);
+    await database.transaction((tx) =>
+      moveAllOf(tx, 'alice', (request, now) => judge(request, { ...by('alice'), kind: 'cancel', reason: null }, now)),
+    );
+    expect(await cardsOf(told)).toEqual([card('#db', 2, ['request.cancelled'], { yields: true })]);
+    expect(await cardsOf(untold)).toEqual([card('#db', 2, ['request.cancelled'])]);
+  });
+});
+
+describe('a line', () => {
+  it('keeps what it will say, and neither SQL nor a text of the request', async () => {
+    const id = await storeRequest(database);
+    await reject(database, id);
+    const [line] = await database.query<{ facts: Record<string, unknown> }>(
+      'select facts from slack_lines join slack_cards c on c.id = card_id where request_id = $1',
+      [id],
+    );
+    expect(line?.facts).toMatchObject({ event: 'request.rejected', actor: 'bob', detail: null, asked: [expect.any(String)] });
+    expect(JSON.stringify(line)).not.toContain('marker-detail');
+  });
+});
+
+it('an onboarding has one card in each channel, which is built again when asked for', async () => {
+  const onboardingId = randomUUID();
+  await database.query(
+    `insert into slack_onboardings (id, slack_user_id, display_name, roles, groups, reason, expires_at)
+     values ($1, 'U1', 'Mira', '{}', '{}', 'why', clock_timestamp() + interval '1 day')`,
+    [onboardingId],
+  );
+  await database.transaction((tx) => askForCard(tx, { onboardingId, channel: '#db' }));
+  await database.query('update slack_cards set told = true');
+  await database.transaction((tx) => rebuildCards(tx, onboardingId));
+  await database.transaction((tx) => askForCard(tx, { onboardingId, channel: 'U1' }));
+  const rows = await database.query<CardRow>(
+    'select channel, wanted, told from slack_cards where onboarding_id = $1 order by channel',
+    [onboardingId],
+  );
+  expect(rows).toEqual([
+    { channel: '#db', wanted: 2, told: false },
+    { channel: 'U1', wanted: 1, told: false },
+  ]);
+});
