@@ -1,30 +1,16 @@
 import type { KnownBlock } from '@slack/types';
 import { expect } from 'vitest';
 import type { SlackMessage as Message, ShownBlock } from '../../domain/slack/blocks.js';
+import { problemsOfBlocks } from './slack/block-limits.js';
 
 type SlackMessage = Message<ShownBlock>;
 
 /** Slack's published limits. The type holds the message to Slack's own types of blocks. */
 export function expectFitsSlack(message: SlackMessage): void {
   const { text, blocks }: { text: string; blocks: KnownBlock[] } = message;
-  between(text, 40_000);
-  expect(blocks.length).toBeLessThanOrEqual(50);
-  for (const block of blocks) {
-    if (block.type === 'header') between(block.text.text, 150);
-    else if (block.type === 'context') {
-      expect(block.elements.length).toBeLessThanOrEqual(10);
-      for (const element of block.elements) if (element.type === 'mrkdwn') between(element.text, 3000);
-    } else if (block.type === 'section') {
-      if (block.text !== undefined) between(block.text.text, 3000);
-      expect(block.fields?.length ?? 0).toBeLessThanOrEqual(10);
-      for (const field of block.fields ?? []) between(field.text, 2000);
-    } else throw new Error(`no such block: ${block.type}`);
-  }
-}
-
-function between(text: string, most: number): void {
   expect(text.length).toBeGreaterThan(0);
-  expect(text.length).toBeLessThanOrEqual(most);
+  expect(text.length).toBeLessThanOrEqual(40_000);
+  expect(problemsOfBlocks(blocks)).toEqual([]);
 }
 
 /** All texts of Slack's markup in a message. */
