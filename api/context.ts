@@ -4,12 +4,14 @@ import type { SigningKey } from '../crypto/ed25519.js';
 import type { Database, Queryable } from '../db/client.js';
 import type { Notifications } from '../db/notifications.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
+import type { AuthFailureLog } from '../runtime/auth-failures.js';
 import type { Generation } from '../runtime/generation.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
 import type { Metrics } from '../runtime/metrics.js';
 import type { RateLimiter } from '../runtime/rate-limits/limiter.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { KeyRing } from '../runtime/signing-keys.js';
+import type { SlackClient } from '../runtime/slack-client.js';
 import type { SqlJudge } from '../sql/judge.js';
 import type { KeyLines } from './requests/key-lines.js';
 import type { TemporalReader } from './temporal.js';
@@ -46,10 +48,12 @@ export interface Services {
   metrics: Metrics;
   log: Logger;
   limiter: RateLimiter;
+  authFailures: AuthFailureLog;
   lifecycle: Lifecycle;
   /** One line per requester and idempotency key (RQ-30). */
   keyLines: KeyLines;
   temporal: TemporalReader;
+  slack: SlackClient;
   /** `MAJOR.MINOR.PATCH`, the value of `x-svc-version`. */
   version: string;
 }

@@ -21,6 +21,7 @@ import { policyRoutes } from './policies/routes.js';
 import { preflightRoutes } from './preflight/routes.js';
 import { type RequestTimes, requestRoutes } from './requests/routes.js';
 import { resultRoutes } from './results/routes.js';
+import { slackRoutes } from './slack/routes.js';
 import { schemaRoutes } from './snapshots/routes.js';
 import { webhookRoutes } from './webhooks/routes.js';
 
@@ -71,6 +72,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...groupRoutes,
     ...tokenRoutes,
     ...roleRoutes,
+    ...slackRoutes(times),
     ...operationRoutes(ready, document),
   ];
   return routes;

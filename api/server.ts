@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { stopAfter } from '../lib/deadline.js';
 import { createReleases } from '../lib/releases.js';
 import { sleep } from '../lib/sleep.js';
-import { type AuthFailureLog, createAuthFailureLog } from '../runtime/auth-failures.js';
 import { createAuthenticate } from '../runtime/authentication.js';
 import { listen } from '../runtime/listen-address.js';
 import { readIfThere, writePrivateFile } from '../runtime/private-files.js';
@@ -38,9 +37,7 @@ export async function createServer(options: StartOptions): Promise<RunningServer
   const releases = createReleases((error) => log.error({ error: String(error) }, 'not closed cleanly'));
   try {
     const { services, reload, drain } = await openServices(options, releases);
-    const failures = createAuthFailureLog(services);
-    releases.add(failures.close);
-    const http = httpServerOf(services, failures, options.times ?? defaultTimes);
+    const http = httpServerOf(services, options.times ?? defaultTimes);
     const port = await listen(http, options.listen ?? config.server.listen);
     releases.add(() => closeHttp(http));
     releases.add(await writePidFile(config.stateDir));
@@ -59,7 +56,7 @@ export async function createServer(options: StartOptions): Promise<RunningServer
   }
 }
 
-function httpServerOf(services: Services, failures: AuthFailureLog, times: RouteTimes): Server {
+function httpServerOf(services: Services, times: RouteTimes): Server {
   const { database, lifecycle, temporal, results } = services;
   const ready = createReadiness({
     database,
@@ -68,7 +65,7 @@ function httpServerOf(services: Services, failures: AuthFailureLog, times: Route
     temporalReachable: () => temporal.reachable(),
     resultsHealthy: () => results.healthy(),
   });
-  const authenticate = createAuthenticate(services, failures.record);
+  const authenticate = createAuthenticate(services, services.authFailures.record);
   const app = createApp({ services, authenticate, routes: allRoutes(ready, times), readOnlyPaths });
   const handle = app.callback();
   return createHttpServer((request, response) => void handle(request, response), services.version);

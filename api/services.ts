@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
 import type { Releases } from '../lib/releases.js';
 import { openAuditKeys } from '../runtime/audit-keys.js';
+import { createAuthFailureLog } from '../runtime/auth-failures.js';
 import { openConfiguration } from '../runtime/configuration.js';
 import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-database.js';
 import { createLifecycle } from '../runtime/lifecycle.js';
@@ -10,6 +11,7 @@ import { openResultStore } from '../runtime/open-result-store.js';
 import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
 import { type ReloadRecord, writeReloadRecord } from '../runtime/reload-record.js';
 import { type KeyRing, openKeyRing } from '../runtime/signing-keys.js';
+import { createSlackClient } from '../runtime/slack-client.js';
 import { version } from '../runtime/version.js';
 import { createSqlJudge } from '../sql/judge.js';
 import type { Services, SigningKeys } from './context.js';
@@ -48,6 +50,8 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   releases.add(() => temporal.close());
   const { lifecycle, drain } = createLifecycle();
   const results = await openResultStore(config);
+  const authFailures = createAuthFailureLog({ database, metrics, log });
+  releases.add(authFailures.close);
   const services: Services = {
     database,
     notifications,
@@ -60,9 +64,11 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     metrics,
     log,
     limiter: createRateLimiter({ database, metrics, log }, configuration.config),
+    authFailures,
     lifecycle,
     keyLines: createKeyLines(),
     temporal,
+    slack: createSlackClient(() => configuration.config().slack),
     version,
   };
   return { services, reload: configuration.reload, drain };

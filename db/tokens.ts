@@ -1,6 +1,6 @@
 import type { Grant } from '../domain/four-eyes.js';
 import type { Queryable, Transaction } from './client.js';
-import { granted } from './grants.js';
+import { granted, membershipsOf } from './grants.js';
 import { iso } from './row-types.js';
 
 /** What authentication needs of a token and its owner. Instants are in milliseconds; `now` is Postgres's clock. */
@@ -30,8 +30,7 @@ export function findCredentials(db: Queryable, prefix: string): Promise<StoredCr
     `select t.id, t.subject_type as "subjectType", t.subject_id as "subjectId", t.token_hash as "tokenHash",
        t.scope_ceiling as "scopeCeiling", t.agent_scopes as "agentScopes", t.revoked_at as "revokedAt", t.expires_at as "expiresAt", clock_timestamp() as now,
        u.status as "userStatus", coalesce(u.roles, '{}') as roles, coalesce(u.role_grants, '{}') as "roleGrants",
-       coalesce((select jsonb_agg(jsonb_build_object('group', g.group_name, 'origins', g.granted_by->'origins') order by g.group_name)
-         from group_members g where g.user_id = u.id), '[]') as memberships,
+       ${membershipsOf('u.id')} as memberships,
        u.created_by->'origins' as "accountOrigins", t.issued_by->'origins' as "tokenOrigins"
      from tokens t left join users u on t.subject_type = 'user' and u.id = t.subject_id
      where t.token_prefix = $1`,

@@ -1,6 +1,7 @@
 import type { Grant } from '../domain/four-eyes.js';
+import type { StoredSlackUser } from '../domain/stored-caller.js';
 import type { Queryable, Transaction } from './client.js';
-import { granted } from './grants.js';
+import { granted, membershipsOf } from './grants.js';
 import type { Parameters } from './parameters.js';
 
 export interface UserRow {
@@ -31,6 +32,21 @@ export function listUsers(db: Queryable): Promise<UserRow[]> {
 /** Includes deleted users. */
 export async function findUser(db: Queryable, id: string): Promise<UserRow | undefined> {
   const [row] = await db.query<UserRow>(`select ${columns} from users u where u.id = $1`, [id]);
+  return row;
+}
+
+/** The user who is linked to a Slack account, with everything that decides what they may do (SL-13). A deleted user has no link. */
+export async function findSlackUser(
+  db: Queryable,
+  slackUserId: string,
+): Promise<(StoredSlackUser & { status: UserRow['status'] }) | undefined> {
+  const [row] = await db.query<StoredSlackUser & { status: UserRow['status'] }>(
+    `select u.id as "subjectId", u.status, u.roles, coalesce(u.role_grants, '{}') as "roleGrants",
+       ${membershipsOf('u.id')} as memberships,
+       u.created_by->'origins' as "accountOrigins", u.slack_linked_by->'origins' as "linkOrigins"
+     from users u where u.slack_user_id = $1`,
+    [slackUserId],
+  );
   return row;
 }
 

@@ -46,11 +46,12 @@ function common(a: Origins, b: Origins): Origins {
 }
 
 /** Why the caller may not approve requests of this requester; null when nothing ties them. */
-export function tieToRequester({ origins }: User, requester: string): string | null {
+export function tieToRequester({ origins, tokenId }: User, requester: string): string | null {
   if (goesBackTo(origins.account, requester)) return 'the requester created your account, directly or through others';
-  if (goesBackTo(origins.credential, requester))
-    return 'the requester issued the token you use, directly or through others: use one of your own';
-  return null;
+  if (!goesBackTo(origins.credential, requester)) return null;
+  return tokenId === null
+    ? 'the requester linked your Slack account, directly or through others: use a token of your own'
+    : 'the requester issued the token you use, directly or through others: use one of your own';
 }
 
 /** Whether anybody but the requester granted a selector that matches the caller. */

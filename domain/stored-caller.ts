@@ -4,29 +4,64 @@ import { applyCeiling, findRole, resolveRoles } from './permissions.js';
 
 type AuthConfig = Parameters<typeof resolveRoles>[0]['config'];
 
-/** What is stored of a user's API token and of the user. */
-export interface StoredUserToken {
-  id: string;
+type User = Extract<Caller, { kind: 'user' }>;
+
+interface StoredUser {
   subjectId: string;
-  scopeCeiling: readonly string[] | null;
   /** Direct roles. */
   roles: readonly string[];
   roleGrants: Readonly<Record<string, Grant>>;
   memberships: readonly { group: string; origins: Origins | null }[];
   /** Null for accounts older than this record. */
   accountOrigins: Origins | null;
+}
+
+/** What is stored of a user's API token and of the user. */
+export interface StoredUserToken extends StoredUser {
+  id: string;
+  scopeCeiling: readonly string[] | null;
   tokenOrigins: Origins | null;
 }
 
+/** What is stored of a user whose Slack account acts (SL-13). */
+export interface StoredSlackUser extends StoredUser {
+  /** The users behind the link to the Slack account: who could link it could act with it. */
+  linkOrigins: Origins | null;
+}
+
 /** The caller that the token resolves to, or why it is refused: no role resolves, or none passes the ceiling (IM-13, IM-20). */
-export function storedCaller(
-  stored: StoredUserToken,
+export function storedCaller(stored: StoredUserToken, config: AuthConfig): User | 'no_roles' | 'scope_ceiling' {
+  const ceiling = stored.scopeCeiling === null ? null : { roles: stored.scopeCeiling };
+  return callerOf(stored, config, {
+    effective: (resolved) => applyCeiling('user', resolved, ceiling),
+    tokenId: stored.id,
+    credential: stored.tokenOrigins,
+  });
+}
+
+/** The caller that a Slack account acts as: all roles and groups of its user, for it has no ceiling (SL-13). */
+export function slackCaller(stored: StoredSlackUser, config: AuthConfig): User | 'no_roles' {
+  const caller = callerOf(stored, config, {
+    effective: (resolved) => [...resolved],
+    tokenId: null,
+    credential: stored.linkOrigins,
+  });
+  return caller === 'scope_ceiling' ? 'no_roles' : caller;
+}
+
+function callerOf(
+  stored: StoredUser,
   config: AuthConfig,
-): Extract<Caller, { kind: 'user' }> | 'no_roles' | 'scope_ceiling' {
+  how: {
+    effective: (resolved: readonly EffectiveRole[]) => EffectiveRole[];
+    tokenId: string | null;
+    credential: Origins | null;
+  },
+): User | 'no_roles' | 'scope_ceiling' {
   const memberOf = stored.memberships.map(({ group }) => group);
   const resolved = resolveRoles({ direct: stored.roles, groups: memberOf, config });
   if (resolved.length === 0) return 'no_roles';
-  const roles = applyCeiling('user', resolved, stored.scopeCeiling === null ? null : { roles: stored.scopeCeiling });
+  const roles = how.effective(resolved);
   if (roles.length === 0) return 'scope_ceiling';
   return {
     kind: 'user',
@@ -36,11 +71,11 @@ export function storedCaller(
     memberOf,
     origins: {
       account: stored.accountOrigins ?? [],
-      credential: stored.tokenOrigins ?? [],
+      credential: how.credential ?? [],
       groups: new Map(stored.memberships.map(({ group, origins }) => [group, origins ?? []])),
       roles: new Map(roles.map(({ name }) => [name, waysTo(name, stored, config)])),
     },
-    tokenId: stored.id,
+    tokenId: how.tokenId,
   };
 }
 
@@ -65,7 +100,7 @@ export function groupsWithin(
 }
 
 /** One entry per way: directly, and through each group that gives the role. A default role has no way, since nobody granted it. */
-function waysTo(role: string, { roles, roleGrants, memberships }: StoredUserToken, config: AuthConfig): Origins[] {
+function waysTo(role: string, { roles, roleGrants, memberships }: StoredUser, config: AuthConfig): Origins[] {
   const grant = Object.hasOwn(roleGrants, role) ? roleGrants[role] : undefined;
   const direct = roles.includes(role) ? [grant?.origins ?? []] : [];
   const byGroup = memberships.filter(({ group }) => rolesOf(group, config).includes(role));

@@ -44,12 +44,20 @@ export function createAuthenticate(
   return async ({ request, address, meter }, generation) => {
     const verdict = await judgeCredential(services, request, generation);
     if (!('refused' in verdict)) return { caller: verdict.caller, actor: actorOf(verdict.caller, address) };
-    const { code, text, ...failure } = verdict.refused;
-    const tooMany = isGuess(code) ? await meter.failure() : null;
-    const error = tooMany ?? refusal(code, text);
-    await onFailure({ ...failure, error, address });
-    throw error;
+    throw await refuseCredential(verdict.refused, { address, meter }, onFailure);
   };
+}
+
+/** Counts and audits a refused credential. Returns the error to throw: its own, or the 429 that replaces it (OP-33). */
+export async function refuseCredential(
+  { code, text, ...failure }: Refused,
+  { address, meter }: Pick<Sender, 'address' | 'meter'>,
+  onFailure: (failure: AuthFailure) => Promise<void>,
+): Promise<GatewayError> {
+  const tooMany = isGuess(code) ? await meter.failure() : null;
+  const error = tooMany ?? refusal(code, text);
+  await onFailure({ ...failure, error, address });
+  return error;
 }
 
 /** Only rejected credentials count against an address. Missing ones and those without roles do not (OP-31). */

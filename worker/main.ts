@@ -36,6 +36,7 @@ import { createRateWindowCleaner } from './rate-window-cleaner.js';
 import { createReconciler } from './reconciler.js';
 import { createRelayCleaner } from './relay-cleaner.js';
 import { createSealer } from './sealer.js';
+import { createSlackSignatureCleaner } from './slack-signature-cleaner.js';
 import { createSweeper } from './sweeper.js';
 import { describeError } from './temporal-errors.js';
 import { createTemporalLink, type TemporalLink } from './temporal-link.js';
@@ -161,6 +162,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createPurge({ database, results, requestTtlDays: () => days().requestTtlDays }),
     createAuditPurge({ database, keys: auditKeys, log, auditTtlDays: () => days().auditTtlDays }),
     createRateWindowCleaner({ database }),
+    createSlackSignatureCleaner({ database }),
     createExplainKeeper({ database }),
     createKeyKeeper({ database }),
     createSealer({ database, keys: auditKeys, origin, isAnchored, log }),

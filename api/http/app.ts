@@ -92,6 +92,7 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
     ...sender,
     authenticate,
     callId: trace.callId,
+    startedAt,
     search,
     params: match.params,
     generation,

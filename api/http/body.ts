@@ -28,7 +28,7 @@ interface BodyOptions {
 
 /** Reads a JSON object (HT-40 to HT-49). Refuses with 415, 413 or 400. */
 export async function readJsonBody(request: IncomingMessage, options: BodyOptions): Promise<JsonBody> {
-  const bytes = await readBytes(request, options.limitBytes);
+  const bytes = await readBytes(request, options.limitBytes, isJsonType, 'application/json');
   if (bytes.length === 0) {
     if (options.optional) return { value: {}, bytes, taken: null };
     throw invalid('a JSON body is required', 'body');
@@ -36,11 +36,23 @@ export async function readJsonBody(request: IncomingMessage, options: BodyOption
   return parseJsonObject(bytes, options);
 }
 
-async function readBytes(request: IncomingMessage, limitBytes: number): Promise<Uint8Array> {
+const formType = 'application/x-www-form-urlencoded';
+const isFormType = (header: string) => isUtf8Type(header, (type) => type === formType);
+
+/** The bytes of form data, which its reader parses (HT-51). Refuses with 415 or 413. */
+export const readFormBytes = (request: IncomingMessage, limitBytes: number): Promise<Uint8Array> =>
+  readBytes(request, limitBytes, isFormType, formType);
+
+async function readBytes(
+  request: IncomingMessage,
+  limitBytes: number,
+  isRightType: (header: string) => boolean,
+  rightType: string,
+): Promise<Uint8Array> {
   const declared = Number(request.headers['content-length'] ?? 0);
   const chunked = request.headers['transfer-encoding'] !== undefined;
   if (declared === 0 && !chunked) return new Uint8Array();
-  const media = mediaProblem(request);
+  const media = mediaProblem(request, isRightType, rightType);
   if (media !== null && !chunked) throw media;
   if (declared > limitBytes) throw tooLarge(limitBytes);
   // A chunked body of the wrong type is read only to see whether it is empty: zero bytes count as no body.
@@ -48,18 +60,21 @@ async function readBytes(request: IncomingMessage, limitBytes: number): Promise<
   return collectDeclared(request, declared);
 }
 
-function mediaProblem(request: IncomingMessage): Error | null {
+function mediaProblem(request: IncomingMessage, isRightType: (header: string) => boolean, rightType: string): Error | null {
   const encoding = request.headers['content-encoding'];
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
     return refusal('validation.unsupported_media_type', 'content encoding must be identity', 'header.content-encoding');
-  if (isJsonType(request.headers['content-type'] ?? '')) return null;
-  return refusal('validation.unsupported_media_type', 'content type must be application/json', 'header.content-type');
+  if (isRightType(request.headers['content-type'] ?? '')) return null;
+  return refusal('validation.unsupported_media_type', `content type must be ${rightType}`, 'header.content-type');
 }
 
-function isJsonType(header: string): boolean {
-  if (header === 'application/json') return true;
+const isJsonType = (header: string) =>
+  header === 'application/json' || isUtf8Type(header, (type) => /^application\/([^\s/;]+\+)?json$/.test(type));
+
+/** Whether the media type is right and any charset is UTF-8. */
+function isUtf8Type(header: string, isRight: (type: string) => boolean): boolean {
   const [type = '', ...parameters] = header.toLowerCase().split(';');
-  if (!/^application\/([^\s/;]+\+)?json$/.test(type.trim())) return false;
+  if (!isRight(type.trim())) return false;
   return parameters.every((parameter) => {
     const [name = '', value = ''] = parameter.split('=');
     return name.trim() !== 'charset' || value.trim().replace(/^"(.*)"$/, '$1') === 'utf-8';

@@ -67,7 +67,7 @@ function operation(route: Route): Json {
     tags: [route.tag],
     ...(isPublic ? { security: [] } : {}),
     ...optional('parameters', [...pathParameters(route.path), ...queryParameters(route.query)]),
-    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route) }),
+    ...requestBody(route),
     responses: { ...successes(route), ...failures(errorsOf(route)) },
   };
 }
@@ -106,9 +106,14 @@ function queryParameters(query: z.ZodType | undefined): Json[] {
   }));
 }
 
-function requestBody(body: z.ZodType, { documentedBody, bodyOptional }: Route): Json {
+function requestBody({ body, form, documentedBody, bodyOptional }: Route): Json {
+  if (form !== undefined)
+    return {
+      requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: schemaOf(form, 'input') } } },
+    };
+  if (body === undefined) return {};
   const schema = schemaOf(documentedBody ?? body, 'input');
-  return { required: !bodyOptional, content: { 'application/json': { schema } } };
+  return { requestBody: { required: !bodyOptional, content: { 'application/json': { schema } } } };
 }
 
 function successes(route: Route): Json {
@@ -132,7 +137,7 @@ function errorsOf(route: Route): ErrorCode[] {
   };
   if (route.access !== 'public') add(credentialErrors);
   if (route.unlimited !== true) add(['rate.limited']);
-  if (route.body !== undefined) add(bodyErrors);
+  if (route.body !== undefined || route.form !== undefined) add(bodyErrors);
   if (route.query !== undefined || route.params !== undefined) add(['validation.failed']);
   add(route.errors);
   return [...codes];

@@ -7,7 +7,7 @@ import { can } from '../../domain/permissions.js';
 import type { Authenticate, Authenticated } from '../../runtime/authentication.js';
 import type { Generation, Services } from '../context.js';
 import type { AdmittedSender } from './admission.js';
-import { readJsonBody } from './body.js';
+import { readFormBytes, readJsonBody } from './body.js';
 import { parseQueryString } from './query.js';
 import { Reply } from './reply.js';
 import { type Call, permissionsOf, type Route } from './route.js';
@@ -16,6 +16,7 @@ import { parsePart } from './shape.js';
 /** What is known of a call before its route's own rules apply. */
 export interface Incoming extends AdmittedSender {
   callId: string;
+  startedAt: number;
   search: string;
   /** null = a bad percent escape. */
   params: Record<string, string | null>;
@@ -37,6 +38,7 @@ const noBytes = new Uint8Array();
 export async function perform(services: Services, route: Route, who: Authenticated, incoming: Incoming): Promise<Reply> {
   checkAccess(route, who.caller, incoming);
   checkScopes(services, route, who.caller);
+  route.checkOn?.(services);
   const readCall = () => ({
     ...who,
     params: parseParams(route, incoming.params),
@@ -44,7 +46,8 @@ export async function perform(services: Services, route: Route, who: Authenticat
     callId: incoming.callId,
     generation: incoming.generation,
     signal: incoming.signal,
-    meter: incoming.meter,
+    sender: incoming,
+    startedAt: incoming.startedAt,
     whileWaiting: incoming.whileWaiting,
     recheck: async () => {
       const { caller } = await incoming.authenticate(incoming, services.generation());
@@ -57,7 +60,7 @@ export async function perform(services: Services, route: Route, who: Authenticat
   const call: Call<unknown, unknown, unknown> = {
     ...readCall(),
     body: body === undefined || json === null ? undefined : parsePart('body', body, json.value),
-    bodyBytes: json?.bytes ?? noBytes,
+    bodyBytes: json?.bytes ?? (await readForm(services, route, incoming.request)),
     taken: json?.taken ?? null,
   };
   const handle = () => limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services));
@@ -105,8 +108,7 @@ async function readBody(
   request: Incoming['request'],
   readCall: () => Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyBytes' | 'taken'>,
 ) {
-  const limit = route.bodyLimit ?? defaultBodyLimitBytes;
-  const limitBytes = typeof limit === 'number' ? limit : limit(services.config());
+  const limitBytes = limitOf(services, route);
   try {
     const { bodyOptional: optional = false, anyText = false, takeBytes: take = null } = route;
     return await readJsonBody(request, { limitBytes, optional, checked: anyText ? null : route.body, take });
@@ -117,6 +119,13 @@ async function readBody(
     }
     throw error;
   }
+}
+
+const readForm = async (services: Services, route: Route, request: Incoming['request']) =>
+  route.form === undefined ? noBytes : readFormBytes(request, limitOf(services, route));
+
+function limitOf(services: Services, { bodyLimit: limit = defaultBodyLimitBytes }: Route): number {
+  return typeof limit === 'number' ? limit : limit(services.config());
 }
 
 function parseParams(route: Route, params: Incoming['params']): unknown {

@@ -4,6 +4,7 @@ import type { Actor } from '../../domain/audit/draft.js';
 import type { Caller } from '../../domain/caller.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { Permission } from '../../domain/permission-table.js';
+import type { Sender } from '../../runtime/authentication.js';
 import type { Meter } from '../../runtime/rate-limits/meter.js';
 import type { Generation, Services } from '../context.js';
 import type { Reply, SuccessStatus } from './reply.js';
@@ -28,7 +29,17 @@ export function permissionsOf({ access }: Pick<Route, 'access'>): readonly Permi
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
 export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight';
-type Tag = 'requests' | 'results' | 'identity' | 'tokens' | 'configuration' | 'audit' | 'agents' | 'operations' | 'schemas';
+type Tag =
+  | 'requests'
+  | 'results'
+  | 'identity'
+  | 'tokens'
+  | 'configuration'
+  | 'audit'
+  | 'agents'
+  | 'operations'
+  | 'schemas'
+  | 'slack';
 
 /** One authenticated call with its parsed input. */
 export interface Call<P, Q, B> {
@@ -46,8 +57,10 @@ export interface Call<P, Q, B> {
   generation: Generation;
   /** Aborts when the client disconnects. */
   signal: AbortSignal;
-  /** For the route's own limits. */
-  meter: Pick<Meter, 'preflight'>;
+  /** For the route's own limits, and where it checks a credential of its own. */
+  sender: Sender & { meter: Pick<Meter, 'preflight'> };
+  /** When the call came, as `performance.now()` says it. */
+  startedAt: number;
   /** Authenticates the same credential again after a long wait (HT-103). Throws its 401 or 403. */
   recheck(): Promise<Caller>;
   /** For `longPoll`: metrics count the wait as waiting, not as work. What comes after the call's own time goes to `onLate`. */
@@ -71,11 +84,15 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   /** While true, callers need no credential (HT-98). */
   openWhen?: (config: Config) => boolean;
   params?: P;
+  /** Runs before anything of the body is read. Throws if the route is not there as the process is configured. */
+  checkOn?(services: Services): void;
   /** Values arrive as text: use the types of `query.ts`. */
   query?: Q;
   body?: B;
   /** Documents the part of the body that the handler parses itself (IM-59). */
   documentedBody?: z.ZodType;
+  /** Documents a body of form data. The handler finds it in `bodyBytes` and reads it by its own rules (HT-51). */
+  form?: z.ZodType;
   /** Bytes; default 2 MiB (HT-50). */
   bodyLimit?: number | ((config: Config) => number);
   /** A missing or empty body counts as `{}` (HT-47). */

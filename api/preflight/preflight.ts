@@ -22,7 +22,7 @@ const afterWaitMs = 4000;
 export async function preflight(call: PreflightCall, services: Services): Promise<Reply> {
   const { caller, generation, body } = call;
   if (!can(caller, 'request.preflight', body)) throw forbidden();
-  await call.meter.preflight(caller);
+  await call.sender.meter.preflight(caller);
   if (registered(generation, body) === undefined) throw notRegistered(generation, caller, body);
   const dialect = await pairDialect(services.database, generation, body);
   if (body.operation === 'migrate_up' || body.operation === 'migrate_down') {

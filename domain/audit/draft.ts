@@ -69,6 +69,8 @@ export interface Actor {
   peerIp: string | null;
   clientIp: string | null;
   clientIpSource: 'peer' | 'xff' | null;
+  /** What the action came through, if not the API itself (AU-20). */
+  channel?: 'slack';
 }
 
 export const systemActor: Actor = {
@@ -113,8 +115,11 @@ export interface AuditSubject {
   detailRaw: string | null;
 }
 
-/** The stored text of an event's metadata: the rule's keys, then the caller's token (AU-21). */
-export function metadataJson(draft: AuditDraft): string {
-  const tokenId = draft.actor.tokenId;
-  return JSON.stringify(tokenId === null ? draft.metadata : { ...draft.metadata, auth_token_id: tokenId });
+/** The stored text of an event's metadata: the rule's keys, then the channel (AU-20) and the caller's token (AU-21). */
+export function metadataJson({ actor, metadata }: AuditDraft): string {
+  return JSON.stringify({
+    ...metadata,
+    ...(actor.channel === undefined ? {} : { channel: actor.channel }),
+    ...(actor.tokenId === null ? {} : { auth_token_id: actor.tokenId }),
+  });
 }

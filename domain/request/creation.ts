@@ -91,7 +91,7 @@ const eventOf = ({ id, actor }: NewRequest) => ({ outcome: 'success', actor, res
 function createdEvent(request: NewRequest, type: AuditDraft['type']): AuditDraft {
   const { input, dirSha256, explain } = request;
   const metadata = {
-    channel: 'api',
+    channel: request.actor.channel ?? 'api',
     emergency: input.emergency,
     allow_ddl: input.allowDdl,
     no_result_store: input.noResultStore,

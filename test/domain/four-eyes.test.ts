@@ -21,7 +21,10 @@ describe('what an approval goes back to (HD-70)', () => {
       now,
     );
   };
-  const bob = (over: Partial<UserCaller['origins']>) => user('bob', { groups: ['reviewers', 'leads'], origins: origins(over) });
+  const bob = (over: Partial<UserCaller['origins']>, tokenId: string | null = 'token-1') => ({
+    ...user('bob', { groups: ['reviewers', 'leads'], origins: origins(over) }),
+    tokenId,
+  });
 
   it.each<[string, Partial<UserCaller['origins']>, RegExp | null]>([
     ['nobody we know', {}, null],
@@ -36,6 +39,11 @@ describe('what an approval goes back to (HD-70)', () => {
     if (hint === null) expect(refusal).toBeNull();
     else expect(refusal).toMatchObject({ code: 'auth.forbidden', message: 'forbidden', hint: expect.stringMatching(hint) });
     expect(approve(bob(over), { allowSelfApprove: true }).refusal).toBeNull();
+  });
+
+  it('the requester, by the link to the Slack account', () => {
+    const { refusal } = approve(bob({ credential: ['root', 'alice'] }, null));
+    expect(refusal).toMatchObject({ message: 'forbidden', hint: expect.stringMatching(/linked your Slack account/) });
   });
 
   it('is chosen among selectors of the step: one that the requester granted is neither taken nor ambiguous', () => {

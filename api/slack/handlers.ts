@@ -1,0 +1,11 @@
+import type { ActionHandler, CommandHandler, SubmissionHandler } from './call.js';
+import { help } from './help.js';
+
+/** By `action_id` of a button (section 3 of the rules of Slack). */
+export const actions: ReadonlyMap<string, ActionHandler> = new Map([]);
+
+/** By `callback_id` of a modal (section 4). */
+export const submissions: ReadonlyMap<string, SubmissionHandler> = new Map([]);
+
+/** By the first word after `/svc` (section 5). */
+export const commands: ReadonlyMap<string, CommandHandler> = new Map([['help', help]]);

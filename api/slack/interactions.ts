@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { limitDatabaseWork } from '../../db/call-limit.js';
+import { invalid } from '../../domain/errors.js';
+import { isNestedDeeper } from '../../lib/json/depth.js';
+import type { Services } from '../context.js';
+import { type Reply, text } from '../http/reply.js';
+import type { Call } from '../http/route.js';
+import { parsePart } from '../http/shape.js';
+import type { SlackCall, SlackTimes, ViewAnswer } from './call.js';
+import { actions, submissions } from './handlers.js';
+import { type Afterwards, inTime, leftMs } from './in-time.js';
+import { tellInChannel, toldOf } from './told.js';
+import { verifiedForm } from './verified.js';
+
+type FormCall = Call<undefined, undefined, undefined>;
+
+export interface SlackPart {
+  times: SlackTimes;
+  afterwards: Afterwards;
+}
+
+/** `POST /api/slack/interactions`: a button that was clicked or a modal that was submitted. */
+export async function takeInteraction(
+  call: FormCall,
+  services: Services,
+  part: SlackPart,
+): Promise<Reply | NonNullable<ViewAnswer>> {
+  const form = await signedForm(call, services);
+  if (form === null) return nothing();
+  const payload = parsePayload(form.get('payload'));
+  const sender = (slackUserId: string): SlackCall => slackCall(call, services, part, slackUserId);
+  if (payload.type === 'block_actions') {
+    takeClick(payload, sender, part);
+    return nothing();
+  }
+  if (payload.type === 'view_submission') return (await takeSubmission(payload, sender)) ?? nothing();
+  return nothing();
+}
+
+/** 200 with an empty body. */
+export const nothing = (): Reply => text(200, 'text/plain; charset=utf-8', '');
+
+/** The form of a signed call, in the time that Slack waits; null for a repeat. */
+export const signedForm = (call: FormCall, services: Services): Promise<URLSearchParams | null> =>
+  limitDatabaseWork(leftMs(call), () => verifiedForm(call, services));
+
+export const slackCall = (call: FormCall, services: Services, { times }: SlackPart, slackUserId: string): SlackCall => ({
+  services,
+  times,
+  generation: call.generation,
+  address: call.sender.address,
+  callId: call.callId,
+  startedAt: call.startedAt,
+  slackUserId,
+});
+
+const maxDepth = 64;
+
+function parsePayload(payload: string | null): Record<string, unknown> {
+  if (payload === null) throw invalid('payload is required', 'body.payload');
+  if (isNestedDeeper(Buffer.from(payload), maxDepth)) throw invalid(`payload is nested deeper than ${maxDepth}`, 'body.payload');
+  const value = parseJson(payload);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw invalid('payload must be an object', 'body.payload');
+  return value as Record<string, unknown>;
+}
+
+function parseJson(payload: string): unknown {
+  try {
+    return JSON.parse(payload);
+  } catch {
+    throw invalid('payload is not valid JSON', 'body.payload');
+  }
+}
+
+const user = z.object({ id: z.string() });
+
+const click = z.object({
+  trigger_id: z.string(),
+  user,
+  channel: z.object({ id: z.string() }).nullish(),
+  actions: z.array(z.looseObject({ action_id: z.string() })).min(1),
+});
+
+/** The first action counts (section 3). */
+function takeClick(
+  payload: Record<string, unknown>,
+  sender: (slackUserId: string) => SlackCall,
+  { afterwards }: SlackPart,
+): void {
+  const { trigger_id: triggerId, user, channel, actions: clicked } = parsePart('body', click, payload);
+  const { action_id: name, value } = clicked[0]!;
+  const handler = actions.get(name);
+  if (handler === undefined || typeof value !== 'string') return;
+  const call = sender(user.id);
+  afterwards(call.services, async () => {
+    try {
+      await handler(call, { value, triggerId });
+    } catch (error) {
+      const told = toldOf(call, error);
+      if (channel != null) await tellInChannel(call, channel.id, told);
+    }
+  });
+}
+
+const submission = z.object({
+  user,
+  view: z.object({
+    id: z.string().min(1).max(200),
+    callback_id: z.string(),
+    private_metadata: z.string().nullish(),
+    state: z.object({ values: z.unknown() }).nullish(),
+  }),
+});
+
+const unknownYet = 'the outcome is not known yet: look at the request before you submit again';
+
+async function takeSubmission(payload: Record<string, unknown>, sender: (slackUserId: string) => SlackCall): Promise<ViewAnswer> {
+  const { user, view } = parsePart('body', submission, payload);
+  const handler = submissions.get(view.callback_id);
+  if (handler === undefined) return null;
+  const call = sender(user.id);
+  const onFirst = (message: string): ViewAnswer => ({ response_action: 'errors', errors: { [handler.firstBlock]: message } });
+  const submitted = { id: view.id, privateMetadata: view.private_metadata ?? '', values: view.state?.values };
+  const submit = () => handler.submit(call, submitted).catch((error: unknown) => onFirst(toldOf(call, error)));
+  return inTime(call, submit, () => onFirst(unknownYet));
+}
