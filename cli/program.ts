@@ -9,6 +9,7 @@ import { defineLocal } from './define/local.js';
 import { defineMigrate } from './define/migrate.js';
 import { definePolicy } from './define/policy.js';
 import { defineRequest } from './define/request.js';
+import { defineSlack } from './define/slack.js';
 import { defineWebhook } from './define/webhook.js';
 import { failure } from './failure.js';
 import { plainWords } from './options.js';
@@ -79,6 +80,7 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineDatabases(program, bind);
   definePolicy(program, bind);
   defineWebhook(program, bind);
+  defineSlack(program, bind);
   defineAdministration(program, bind);
   defineLocal(program, bind);
   forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));

@@ -22,7 +22,7 @@ export interface GatewayAnswer {
   tookMs: number;
 }
 
-/** SL-11, SL-71. `at` is in whole seconds. */
+/** As Slack signs a call. `at` is in whole seconds. */
 export function slackSignature(secret: string, at: number | string, body: string): string {
   return `v0=${createHmac('sha256', secret).update(`v0:${at}:${body}`).digest('hex')}`;
 }

@@ -1,0 +1,20 @@
+import { spawn } from 'node:child_process';
+
+/** Shows a page in the browser of this machine. False if there is no program that would; what becomes of the page is not known. */
+export function openPage(url: string, environment: NodeJS.ProcessEnv): Promise<boolean> {
+  const [program, ...args] = openers[process.platform] ?? ['xdg-open'];
+  return new Promise((resolve) => {
+    const child = spawn(program, [...args, url], { detached: true, stdio: 'ignore', env: environment });
+    child.once('error', () => resolve(false));
+    child.once('spawn', () => {
+      child.unref();
+      resolve(true);
+    });
+  });
+}
+
+/** None of them takes the address for anything but one argument. */
+const openers: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
+  darwin: ['open'],
+  win32: ['rundll32', 'url.dll,FileProtocolHandler'],
+};
