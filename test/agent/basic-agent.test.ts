@@ -9,7 +9,10 @@ beforeAll(async () => {
   bench = await startGatewayBench();
   basic = await newBasicAgent();
 });
-afterEach(() => bench.target.query('delete from entries'));
+afterEach(async () => {
+  await bench.stopAll();
+  await bench.target.query('delete from entries');
+});
 afterAll(() => bench?.close());
 
 const scope = { database: 'shop', environment: 'staging' };

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { rotateKeys } from '../../runtime/key-rotation.js';
 import { type BasicAgent, startBasicAgent } from '../support/basic-agent.js';
 import { type ClaimProxy, startClaimProxy } from '../support/claim-proxy.js';
@@ -12,10 +12,12 @@ const proxies: ClaimProxy[] = [];
 beforeAll(async () => {
   bench = await startGatewayBench();
 });
-afterAll(async () => {
-  await bench?.close();
-  await Promise.all(proxies.map((proxy) => proxy.close()));
+afterEach(async () => {
+  await bench.stopAll();
+  await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
+  await bench.target.query('delete from entries');
 });
+afterAll(() => bench?.close());
 
 const between = share([5, 5, 8, 8], [10, 10, 15, 15]);
 

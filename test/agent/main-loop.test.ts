@@ -15,14 +15,6 @@ let agent: TestAgent;
 beforeAll(async () => {
   ({ database, client: target } = await connectEmptyDatabase());
 });
-beforeEach(async () => {
-  gateway = await startFakeGateway();
-});
-afterEach(async () => {
-  agent.stop();
-  await agent.exit;
-  await gateway.close();
-});
 afterAll(async () => {
   await target.end();
   await database.drop();
@@ -37,6 +29,15 @@ const waits = ({ wait_ms: ms }: Record<string, unknown>) => Number(ms) > 0;
 const logged = (text: string) => agent.lines.filter((line) => line.includes(text));
 
 describe('the main loop', () => {
+  beforeEach(async () => {
+    gateway = await startFakeGateway();
+  });
+  afterEach(async () => {
+    agent.stop();
+    await agent.exit;
+    await gateway.close();
+  });
+
   it('ends the wait of a poll that had no slot as soon as one is free (AP-07)', async () => {
     // Without that the second job would wait for the end of a poll of 30 s, longer than this test may take.
     start({ head: 'max_concurrent_tasks = 1', pollWaitMs: 30_000 });

@@ -24,6 +24,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await bench.stopAll();
+  await bench.target.query('delete from entries');
   gateway.onClaim = null;
   gateway.onAnswer = null;
   gateway.claims.length = 0;

@@ -1,12 +1,11 @@
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { openSignedCheckpoint, signCheckpoint } from '../../crypto/signed-note.js';
 import { beginAttempt, recordAnswer, recordFailure } from '../../db/audit-anchors.js';
+import { runSvc } from '../cli/run-svc.js';
 import { shopToml, startTestApi, type TestApi } from '../support/api.js';
 import { sealAll, tamper } from '../support/audit-api.js';
 import { roleToml } from '../support/toml.js';
@@ -72,22 +71,23 @@ describe('the checkpoints that an anchor was given (AU-93)', () => {
 
 describe('the command of docs/audit.md that checks a note that was kept', () => {
   const page = readFileSync(new URL('../../docs/audit.md', import.meta.url), 'utf8');
-  const command = /^```bash\n(# check-note .*?)^```$/ms.exec(page)![1]!;
-  const check = async (note: string) => {
-    const folder = mkdtempSync(join(tmpdir(), 'svc-note-'));
-    writeFileSync(join(folder, 'note'), note);
-    const env = { PATH: process.env.PATH, URL: api.url, TOKEN: api.tokens.admin };
-    const { stdout } = await promisify(execFile)('bash', ['-euc', command, 'check-note', join(folder, 'note')], { env });
-    rmSync(folder, { recursive: true });
-    return JSON.parse(stdout) as { valid: boolean; reason: string | null };
+  const [, ...argv] = /^\$ (svc audit verify --checkpoint note\.txt)$/m.exec(page)![1]!.split(' ');
+  let directory: string;
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'svc-note-'));
+  });
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+  const check = (note: string) => {
+    writeFileSync(join(directory, 'note.txt'), note);
+    return runSvc(argv, { directory, environment: { SVC_SERVER_URL: api.url, SVC_TOKEN: api.tokens.admin } });
   };
 
   it('finds the log of each note in the log of today, and no other (AU-83)', async () => {
     const notes = (await anchors()).map(({ note }) => String(note));
-    for (const note of [notes[0]!, notes.at(-1)!]) expect(await check(note)).toMatchObject({ valid: true, reason: null });
+    for (const note of [notes[0]!, notes.at(-1)!]) expect(await check(note)).toMatchObject({ code: 0 });
     const [origin, size] = notes[1]!.split('\n');
     const other = `${origin}\n${size}\n${Buffer.alloc(32, 0xfb).toString('base64')}\n`;
-    expect(await check(other)).toMatchObject({ valid: false, reason: 'anchor_mismatch' });
+    expect(await check(other)).toMatchObject({ code: 1, stderr: expect.stringContaining('anchor_mismatch') });
   });
 });
 

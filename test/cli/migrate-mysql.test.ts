@@ -43,7 +43,7 @@ describe.skipIf(server === null)('svc migrate on MySQL', () => {
   const write = (name: string, text: string) => writeFileSync(join(directory, 'migrations', name), text);
   const sql = (text: string) => withMysql(database.adminUrl, async (root) => (await root.query(text))[0]);
 
-  it('MI-39, RS-13: a file that fails half-way tells what stays; set right by hand and repaired, up goes on after it', async () => {
+  it('MI-39, RS-13, MI-33, MI-I4: a file that fails half-way tells what stays; set right by hand and repaired, up goes on after it, and down reverts the latest', async () => {
     write('1_users.sql', '-- migrate:up\ncreate table users (id int);\n-- migrate:down\ndrop table users;\n');
     expect(await svc('up')).toMatchObject({ code: 0, stdout: expect.stringContaining('(1 applied)') });
     const parts = ['create table two (id int)', 'alter table nowhere add c int', 'create table three (id int)'];
@@ -70,9 +70,8 @@ describe.skipIf(server === null)('svc migrate on MySQL', () => {
       ...['1 applied', '2 applied', '3 applied'],
     ]);
     expect(await sql('select id from two')).toEqual([{ id: 1 }]);
-  });
 
-  it('MI-33, MI-I4: down reverts the latest', async () => {
+    // Down reverts the latest.
     expect((await svc('down', '--count', '2')).stdout).toMatch(
       /^3 +rows +down +reverted\n2 +parts +down +reverted\n\(2 reverted\)\n$/m,
     );
