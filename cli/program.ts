@@ -5,6 +5,7 @@ import { defineDatabases, defineSchema } from './define/databases.js';
 import { defineEvidence } from './define/evidence.js';
 import { defineExecute, definePreflight } from './define/execute.js';
 import { defineWhoami } from './define/identity.js';
+import { defineLicense } from './define/license.js';
 import { defineLocal } from './define/local.js';
 import { defineMigrate } from './define/migrate.js';
 import { definePolicy } from './define/policy.js';
@@ -82,6 +83,7 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineWebhook(program, bind);
   defineSlack(program, bind);
   defineAdministration(program, bind);
+  defineLicense(program, bind);
   defineLocal(program, bind);
   forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));
   return program;

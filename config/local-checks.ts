@@ -1,8 +1,9 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { readLicense } from '../crypto/license-key.js';
+import { PLANS } from '../domain/license.js';
 import type { Draft } from './draft.js';
 import { UNREAD } from './leaf.js';
-import { PLANS, readLicense } from './license.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
@@ -66,7 +67,7 @@ function checkLicense({ sections, broken, names }: Draft, environment: Variables
   if (key !== null) {
     const license = publicKey === null ? 'needs license.public_key' : readLicense(key, publicKey);
     if (typeof license === 'string') findings.error({ path, message: license });
-    else if (license.expiresAt.getTime() > Date.now()) maxDatabases = license.limits.maxDatabases;
+    else if (license.expiresAt > Date.now()) maxDatabases = license.limits.maxDatabases;
   }
   if (maxDatabases !== null && names.databases.size > maxDatabases)
     findings.warning({

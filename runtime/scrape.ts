@@ -1,8 +1,7 @@
-import { readLicense } from '../config/license.js';
 import type { Config } from '../config/types.js';
 import type { Database } from '../db/client.js';
 import { readSharedGauges, type SharedGauges } from '../db/gauges.js';
-import { planLimits } from './license-limits.js';
+import { licenseOf, planLimits } from './license-limits.js';
 import type { Metrics } from './metrics.js';
 
 /** The text of `/metrics` (OP-20), with the current shared gauges and pool. */
@@ -34,7 +33,5 @@ function showPlan({ planLimit, planUsage, licenseExpires }: Metrics, config: Con
   planLimit.set({ resource: 'databases' }, maxDatabases ?? -1);
   planUsage.set({ resource: 'users' }, used.activeUsers);
   planUsage.set({ resource: 'databases' }, used.databases);
-  const { key, publicKey } = config.license;
-  const license = key === null || publicKey === null ? null : readLicense(key, publicKey);
-  licenseExpires.set(license === null || typeof license === 'string' ? 0 : license.expiresAt.getTime() / 1000);
+  licenseExpires.set((licenseOf(config)?.expiresAt ?? 0) / 1000);
 }

@@ -3,7 +3,7 @@ import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import type { Answer } from '../output/output.js';
 import { visible } from '../output/visible.js';
-import { readTextFile } from '../read-text-file.js';
+import { readTextFile } from '../read-input.js';
 import type { AuditVerifyOptions } from './audit-verify-file.js';
 
 /** A large log takes minutes; the server sends a blank every few seconds, so only silence ends the wait. */

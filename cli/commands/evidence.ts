@@ -8,7 +8,7 @@ import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import type { Answer } from '../output/output.js';
 import { visible, visibleLines } from '../output/visible.js';
-import { readTextFile } from '../read-text-file.js';
+import { readTextFile } from '../read-input.js';
 import { resolveRequestId } from '../request-id.js';
 
 /** `svc evidence get`: writes the document byte for byte as the server signed it. */

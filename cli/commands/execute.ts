@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { addAbortSignal, type Readable } from 'node:stream';
 import { onOneLine } from '../../lib/json/read.js';
 import { databaseName, environmentName } from '../config/target.js';
 import { beginsLikeRead, requireConfirmation } from '../confirmation.js';
@@ -11,6 +8,7 @@ import { checkSubmitOptions, type SubmitOptions, submit } from '../follow/submit
 import { showDuration } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { highlightSql } from '../output/sql.js';
+import { readInput } from '../read-input.js';
 
 export interface ExecuteOptions extends DeliveryOptions, SubmitOptions {
   file?: string;
@@ -35,15 +33,10 @@ export async function execute(context: Context, args: readonly string[], options
 
 /** The SQL of the argument or the file, `-` for stdin; empty or non-UTF-8 text is a usage error. */
 export async function readStatement(context: Context, argument: string | undefined, file: string | undefined): Promise<string> {
-  const { what, terminal } = context;
+  const { what } = context;
   if (argument !== undefined && file !== undefined) throw failure('usage', `${what}: give the SQL or --file, not both`);
   if (argument === undefined && file === undefined) throw failure('usage', `${what}: no SQL is given`);
-  const text =
-    argument ??
-    decode(
-      what,
-      file === '-' ? await readAll(terminal.stdin, context.signal) : readFile(what, resolve(terminal.directory, file!)),
-    );
+  const text = argument ?? decode(what, await readInput(context, file!));
   if (text.trim() === '') throw failure('usage', `${what}: the SQL is empty`);
   return text;
 }
@@ -51,33 +44,6 @@ export async function readStatement(context: Context, argument: string | undefin
 function question(context: Context, sql: string, target: string): string {
   const lines = highlightSql(onOneLine(sql).length > 400 ? `${sql.slice(0, 400)} ...` : sql, context.output.noteStyle);
   return `${lines}\nRun this on ${context.output.noteStyle.bold(target)}?`;
-}
-
-function readFile(what: string, path: string): Uint8Array {
-  try {
-    return Uint8Array.from(readFileSync(path));
-  } catch (error) {
-    throw failure('usage', `${what}: ${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`);
-  }
-}
-
-/** The server accepts 100,000 bytes (RQ-12). Reads a little more, so that the server's own refusal names the limit. */
-const maxInputBytes = 4 * 1024 * 1024;
-
-async function readAll(stdin: Readable, signal: AbortSignal): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of addAbortSignal(signal, stdin)) {
-      const data = Uint8Array.from(Buffer.from(chunk as string));
-      bytes += data.length;
-      if (bytes > maxInputBytes) throw failure('usage', 'stdin holds more than 4 MiB');
-      chunks.push(data);
-    }
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error;
-  }
-  return Uint8Array.from(Buffer.concat(chunks));
 }
 
 function decode(what: string, bytes: Uint8Array): string {
