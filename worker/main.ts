@@ -28,6 +28,7 @@ import { createExplainKeeper } from './explain-keeper.js';
 import { createHeartbeat } from './heartbeat.js';
 import { type Job, keepDoing } from './job.js';
 import { createKeyKeeper } from './key-keeper.js';
+import { createLicenseKeeper } from './license-keeper.js';
 import { createOrphanCleaner } from './orphans.js';
 import { startProbes } from './probes.js';
 import { createPublisher } from './publisher.js';
@@ -165,6 +166,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createSlackSignatureCleaner({ database }),
     createExplainKeeper({ database }),
     createKeyKeeper({ database }),
+    createLicenseKeeper({ database, log, config: configuration.config, shared: () => configuration.generation().shared }),
     createSealer({ database, keys: auditKeys, origin, isAnchored, log }),
     ...(isAnchored ? [createAnchorStarter(told)] : []),
   ];

@@ -53,6 +53,7 @@ export const auditCategory = {
   'config.synced': 'policy',
   'config.rejected': 'policy',
   'signing_key.created': 'policy',
+  'plan.changed': 'policy',
   'signing_key.activated': 'policy',
   'signing_key.retired': 'policy',
   'signing_key.revoked': 'policy',

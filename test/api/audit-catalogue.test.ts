@@ -6,11 +6,13 @@ import { type AuditType, auditCategory } from '../../domain/audit/draft.js';
 import { sleep } from '../../lib/sleep.js';
 import { runKeys } from '../../runtime/commands/keys.js';
 import { revokeSigningKey, rotateKeys } from '../../runtime/key-rotation.js';
+import { createLicenseKeeper } from '../../worker/license-keeper.js';
 import { purgeAuditEvents } from '../../worker/purge-audit-events.js';
 import type { TestApi } from '../support/api.js';
 import { sealAll } from '../support/audit-api.js';
 import { deviation, readCatalogue, type StoredEvent } from '../support/audit-catalogue.js';
 import { makeFormer } from '../support/former-database.js';
+import { licenseFor } from '../support/license.js';
 import { table } from '../support/snapshots.js';
 import { groupToml, needsDbaToml, workflowToml } from '../support/toml.js';
 import { type Agent, type AgentCalls, agentToml, pollBody, scope, startAgentApi } from './agent-calls.js';
@@ -96,6 +98,13 @@ async function former() {
   await other.close();
 }
 
+/** A worker that looks for the first time has a licence. */
+async function withLicense() {
+  const { database, log, generation } = api.services;
+  const license = licenseFor(Date.now() + 10 * 86_400_000);
+  await createLicenseKeeper({ database, log, config: () => ({ license }), shared: () => generation().shared }).once();
+}
+
 async function changedSecret() {
   const [config, key, next] = ['rotation.toml', 'rotation.key', 'new.key'].map((name) => join(api.stateDir, name)) as [
     string,
@@ -172,6 +181,7 @@ const causes: Record<Written, (() => Promise<unknown>) | null> = {
   'audit.exported': () => admin('GET', '/api/audit/export'),
   'audit.signed_checkpoint': () => sealAll(api),
   'audit.purge_checkpoint': () => note().then(purged),
+  'plan.changed': withLicense,
   'secret_key.adopted': former,
   'secret_key.changed': changedSecret,
 };
@@ -183,7 +193,6 @@ const notBuilt: Record<string, string> = {
   'onboarding.approved': 'there is no Slack',
   'onboarding.rejected': 'there is no Slack',
   'onboarding.expired': 'there is no Slack',
-  'plan.changed': 'there are no licences',
 };
 
 beforeAll(async () => {
