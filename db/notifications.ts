@@ -18,6 +18,7 @@ export const topic = {
   outbox: 'outbox',
   deliveries: 'deliveries',
   cards: 'cards',
+  onboardings: 'onboardings',
   generation: 'generation',
 } as const;
 

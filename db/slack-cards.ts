@@ -1,5 +1,5 @@
 import type { CardNews } from '../domain/notifications/outgoing.js';
-import type { Transaction } from './client.js';
+import type { Queryable, Transaction } from './client.js';
 import { topic } from './notifications.js';
 
 /** As JSON text, for `cardsInsert`. */
@@ -54,4 +54,13 @@ export async function rebuildCards(tx: Transaction, onboardingId: string): Promi
     onboardingId,
   ]);
   tx.wake(topic.cards);
+}
+
+/** Where the card of an onboarding is: the channel that Slack posted it to, else the one it is to be posted to. */
+export async function findCardChannel(db: Queryable, onboardingId: string, slackUserId: string): Promise<string | null> {
+  const [row] = await db.query<{ channel: string }>(
+    'select coalesce(channel_id, channel) as channel from slack_cards where onboarding_id = $1 and channel <> $2',
+    [onboardingId, slackUserId],
+  );
+  return row?.channel ?? null;
 }

@@ -29,6 +29,9 @@ import { createHeartbeat } from './heartbeat.js';
 import { type Job, keepDoing } from './job.js';
 import { createKeyKeeper } from './key-keeper.js';
 import { createLicenseKeeper } from './license-keeper.js';
+import { createOnboardings } from './onboarding.js';
+import { createOnboardingKeeper } from './onboarding-keeper.js';
+import { createOnboardingStarter } from './onboarding-starter.js';
 import { createOrphanCleaner } from './orphans.js';
 import { startProbes } from './probes.js';
 import { createPublisher } from './publisher.js';
@@ -120,6 +123,7 @@ async function work(options: WorkOptions): Promise<void> {
   const activities = {
     ...createStep({ database, onMoved, onFailure: onStepFailure }),
     ...createDeliveries({ configuration, database, metrics, log }),
+    ...createOnboardings({ configuration, database, log }),
     ...anchor,
   };
   const worker = runTemporalWorker({ config, identity, activities, bundle: loadWorkflowBundle, link: temporal, log, signal });
@@ -154,6 +158,8 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createPublisher(told),
     createDeliveryStarter({ ...told, onCancelled: () => metrics.webhookDeliveries.inc({ status: 'cancelled' }) }),
     createDeliveryKeeper(told),
+    createOnboardingStarter(told),
+    createOnboardingKeeper(told),
     createSweeper({ database, onMoved }),
     createReconciler({ ...told, ...rounds, maxBacklog, metrics, onMoved }),
     createHeartbeat({ database, identity, taskQueue, isWorking }),

@@ -1,6 +1,7 @@
 import type { Database } from '../db/client.js';
 import { listPurgeableWithObjects, lockPurgeable, purgeRequests, purgeTokens } from '../db/purge.js';
 import { deleteResult } from '../db/result-cleaning.js';
+import { purgeOnboardings } from '../db/slack-onboardings.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { Job } from './job.js';
 import { removeEach } from './removals.js';
@@ -14,7 +15,7 @@ const batchWithObjects = 100;
 /** Objects removed in parallel while the request is locked. */
 const objectsAtOnce = 20;
 
-/** Purges requests whose retention is over, with all their rows and objects (ST-20, RS-61), and old revoked tokens (IM-17). */
+/** Purges requests whose retention is over, with all their rows and objects (ST-20, RS-61), old revoked tokens (IM-17) and onboardings. */
 export function createPurge(options: {
   database: Database;
   results: ResultStore;
@@ -29,6 +30,7 @@ export function createPurge(options: {
     async part() {
       const days = requestTtlDays();
       const tokens = await purgeTokens(database, days, batch);
+      const onboardings = await purgeOnboardings(database, days, batch);
       const plain = await database.transaction((tx) => purgeRequests(tx, days, batch));
       const others = await listPurgeableWithObjects(database, days, results.backend, batchWithObjects);
       let removed = 0;
@@ -36,7 +38,7 @@ export function createPurge(options: {
         removed += await purgeWithObjects(database, results, days, id);
       });
       // The next part purges the requests whose objects were removed now.
-      return tokens === batch || plain === batch || removed > 0;
+      return tokens === batch || onboardings === batch || plain === batch || removed > 0;
     },
   });
 }

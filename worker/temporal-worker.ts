@@ -4,7 +4,7 @@ import type { Config } from '../config/types.js';
 import { stopAfter } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
 import { temporalConnection } from '../runtime/temporal-connection.js';
-import type { AnchorActivities, DeliverActivities, StepActivities } from '../workflows/messages.js';
+import type { AnchorActivities, DeliverActivities, OnboardingActivities, StepActivities } from '../workflows/messages.js';
 import { describeError, withinMs } from './temporal-errors.js';
 import type { TemporalLink } from './temporal-link.js';
 import { prepareServer } from './temporal-server.js';
@@ -13,7 +13,7 @@ export interface TemporalWorkerOptions {
   config: Pick<Config, 'temporal' | 'worker' | 'database'>;
   identity: string;
   /** Without an anchor, an attempt for it that this worker gets fails and is tried again, by another worker in the end. */
-  activities: StepActivities & DeliverActivities & Partial<AnchorActivities>;
+  activities: StepActivities & DeliverActivities & OnboardingActivities & Partial<AnchorActivities>;
   bundle: () => Promise<WorkflowBundleOption>;
   link: TemporalLink;
   log: Logger;

@@ -1,3 +1,4 @@
 export { auditAnchor } from './audit-anchor.js';
 export { delivery } from './delivery.js';
+export { onboarding } from './onboarding.js';
 export { request } from './request.js';

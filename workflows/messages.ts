@@ -79,3 +79,19 @@ export interface AnchorInput {
 export interface AnchorActivities {
   giveToAnchor(oldest: number): Promise<number | null>;
 }
+
+/** Somebody in Slack who asked for an account. */
+export const onboardingWorkflow = 'onboarding';
+/** The stored onboarding has ended, or is to be looked at again. */
+export const onboardingChanged = 'change';
+
+export const onboardingWorkflowId = (id: string) => `slack-onboarding-${id}`;
+
+export interface OnboardingInput {
+  id: string;
+}
+
+/** Expires the onboarding if it is due. Answers its status, and the milliseconds until it is due; null once it has ended. Throws on trouble with the database. */
+export interface OnboardingActivities {
+  expireOnboarding(id: string): Promise<{ status: string; inMs: number | null }>;
+}

@@ -47,13 +47,19 @@ export function tokenReissued(actor: Actor, userId: string, oldId: string | null
   });
 }
 
-/** The answer itself carried the raw token: there is no other way to deliver it. */
-export function tokenReturned(actor: Actor, tokenId: string): AuditDraft {
-  return success('token.delivery', actor, tokenOf(tokenId), {
-    delivery_status: 'not_configured',
-    delivery_channel: null,
-    plaintext_returned: true,
+/** How a reissued or first token reached its user. `isReturned`: the answer itself carried the raw token. */
+export function tokenDelivered(
+  actor: Actor,
+  tokenId: string,
+  status: 'delivered' | 'failed' | 'not_configured',
+  isReturned: boolean,
+): AuditDraft {
+  const event = success('token.delivery', actor, tokenOf(tokenId), {
+    delivery_status: status,
+    delivery_channel: status === 'not_configured' ? null : 'slack_dm',
+    plaintext_returned: isReturned,
   });
+  return status === 'failed' ? { ...event, outcome: 'failure' } : event;
 }
 
 /** `user.created`, then `group.member_added` for each group. */

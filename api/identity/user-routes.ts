@@ -3,10 +3,11 @@ import { findUser, listUsers } from '../../db/users.js';
 import { forbidden } from '../../domain/errors.js';
 import { can } from '../../domain/permissions.js';
 import { type Route, route } from '../http/route.js';
+import { reissueInitialToken } from './reissue.js';
 import { idParams, newUser, noFields, reissued, user, userPatch } from './schemas.js';
 import { activateUser, deleteUser, suspendUser } from './user-status.js';
 import { updateUserParts } from './user-update.js';
-import { createUser, reissueInitialToken, requireThere, shownUser } from './users.js';
+import { createUser, requireThere, shownUser } from './users.js';
 
 const status = z.enum(['active', 'suspended']);
 const cancelledRequests = z

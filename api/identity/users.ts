@@ -1,28 +1,26 @@
-import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config/types.js';
-import { newApiToken } from '../../crypto/api-token.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
-import { insertToken, type NewToken, revokeProvisioned } from '../../db/tokens.js';
+import { insertToken } from '../../db/tokens.js';
 import { insertMemberships, insertUser, lockActiveCount, type UserRow } from '../../db/users.js';
 import type { Actor } from '../../domain/audit/draft.js';
 import type { Caller } from '../../domain/caller.js';
-import { invalid, notFound, refusal } from '../../domain/errors.js';
-import { type Grant, grantBy } from '../../domain/four-eyes.js';
+import { notFound, refusal } from '../../domain/errors.js';
+import { grantBy } from '../../domain/four-eyes.js';
 import { roleNamesOf } from '../../domain/role-names.js';
 import type { Generation, Services } from '../context.js';
-import { tokenCreated, tokenReissued, tokenReturned, tokenRevoked, userCreated } from './events.js';
+import { tokenCreated, userCreated } from './events.js';
 import {
   keepCaller,
   keepKnownGroups,
-  lockTarget,
   refuseAboveLimit,
   requireGrantable,
   requireKnown,
   requireKnownGroups,
   resolve,
 } from './granting.js';
+import { type InitialToken, newInitialToken } from './initial-token.js';
 
 export interface Acting {
   caller: Caller;
@@ -80,37 +78,6 @@ export async function writeUser(
   await insertAuditEvents(tx, [...userCreated(actor, user), tokenCreated(actor, user.stored)]);
 }
 
-/** `POST /api/users/{id}/reissue-initial-token` (IM-68). */
-export async function reissueInitialToken(call: Acting & { params: { id: string } }, { database }: Services) {
-  const { actor, params } = call;
-  return database.transaction(async (tx) => {
-    const user = await lockTarget(tx, call, params.id);
-    requireThere(user);
-    const resolved = resolve(call.generation, user);
-    requireGrantable(call.caller, resolved);
-    if (user.status === 'suspended') throw refusal('user.conflict', 'user is suspended', 'activate the user first');
-    if (resolved.length === 0) throw invalid('the user has no role', 'grant a role first');
-    const made = newInitialToken(user.id, roleNamesOf(resolved), grantBy(call.caller));
-    const [old = null] = await revokeProvisioned(tx, 'initial', user.id);
-    await insertToken(tx, made.stored);
-    const [at] = await tx.query<{ now: number }>('select created_at as now from tokens where id = $1', [made.stored.id]);
-    await insertAuditEvents(tx, [
-      ...(old === null ? [] : [tokenRevoked(actor, old, 'reissued')]),
-      tokenReissued(actor, user.id, old?.id ?? null, made.stored.id),
-      tokenReturned(actor, made.stored.id),
-    ]);
-    return {
-      reissued_token_id: made.stored.id,
-      reissued_at: iso(at?.now ?? 0),
-      revoked_old_token_id: old?.id ?? null,
-      delivery_status: 'not_configured' as const,
-      delivery_channel: null,
-      token: made.token,
-      manual_recovery_required: true,
-    };
-  });
-}
-
 /** 404 for an unknown user, 410 for a deleted one (IM-59). */
 export function requireThere(user: UserRow | undefined): asserts user is UserRow {
   if (user === undefined) throw notFound('user');
@@ -131,23 +98,4 @@ export function shownUser(row: UserRow) {
     created_at: iso(row.createdAt),
     updated_at: iso(row.updatedAt),
   };
-}
-
-type InitialToken = NewToken & { scopeCeiling: string[] };
-
-function newInitialToken(userId: string, scopeCeiling: string[], issuedBy: Grant): { token: string; stored: InitialToken } {
-  const { token, hash, prefix } = newApiToken();
-  const stored = {
-    id: randomUUID(),
-    subjectType: 'user' as const,
-    subjectId: userId,
-    hash,
-    prefix,
-    scopeCeiling,
-    name: null,
-    provisioningKind: 'initial' as const,
-    expiresAt: null,
-    issuedBy,
-  };
-  return { token, stored };
 }

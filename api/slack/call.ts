@@ -14,6 +14,8 @@ export interface SlackCall {
   startedAt: number;
   /** Of the sender: nobody of the gateway before `actingUser` says who it is. */
   slackUserId: string;
+  /** Their name in Slack, which they choose; null if Slack sent none. */
+  slackUserName: string | null;
 }
 
 /** Times without a key in `server.toml`, in milliseconds. */

@@ -27,7 +27,7 @@ export async function takeCommand(
   if (form === null || form.get('ssl_check') === '1') return nothing();
   const slackUserId = form.get('user_id');
   if (slackUserId === null) throw invalid('user_id is required', 'body.user_id');
-  const told = await answer(slackCall(call, services, part, slackUserId), form);
+  const told = await answer(slackCall(call, services, part, { id: slackUserId, name: form.get('user_name') }), form);
   return told === null ? nothing() : ephemeral(told);
 }
 

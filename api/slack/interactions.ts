@@ -28,7 +28,7 @@ export async function takeInteraction(
   const form = await signedForm(call, services);
   if (form === null) return nothing();
   const payload = parsePayload(form.get('payload'));
-  const sender = (slackUserId: string): SlackCall => slackCall(call, services, part, slackUserId);
+  const sender = (user: SlackSender): SlackCall => slackCall(call, services, part, user);
   if (payload.type === 'block_actions') {
     takeClick(payload, sender, part);
     return nothing();
@@ -44,14 +44,17 @@ export const nothing = (): Reply => text(200, 'text/plain; charset=utf-8', '');
 export const signedForm = (call: FormCall, services: Services): Promise<URLSearchParams | null> =>
   limitDatabaseWork(leftMs(call), () => verifiedForm(call, services));
 
-export const slackCall = (call: FormCall, services: Services, { times }: SlackPart, slackUserId: string): SlackCall => ({
+type SlackSender = z.output<typeof user>;
+
+export const slackCall = (call: FormCall, services: Services, { times }: SlackPart, user: SlackSender): SlackCall => ({
   services,
   times,
   generation: call.generation,
   address: call.sender.address,
   callId: call.callId,
   startedAt: call.startedAt,
-  slackUserId,
+  slackUserId: user.id,
+  slackUserName: user.name ?? null,
 });
 
 const maxDepth = 64;
@@ -73,7 +76,7 @@ function parseJson(payload: string): unknown {
   }
 }
 
-const user = z.object({ id: z.string() });
+const user = z.object({ id: z.string(), name: z.string().nullish() });
 
 const click = z.object({
   trigger_id: z.string(),
@@ -83,16 +86,12 @@ const click = z.object({
 });
 
 /** The first action counts (section 3). */
-function takeClick(
-  payload: Record<string, unknown>,
-  sender: (slackUserId: string) => SlackCall,
-  { afterwards }: SlackPart,
-): void {
+function takeClick(payload: Record<string, unknown>, sender: (user: SlackSender) => SlackCall, { afterwards }: SlackPart): void {
   const { trigger_id: triggerId, user, channel, actions: clicked } = parsePart('body', click, payload);
   const { action_id: name, value } = clicked[0]!;
   const handler = actions.get(name);
   if (handler === undefined || typeof value !== 'string') return;
-  const call = sender(user.id);
+  const call = sender(user);
   afterwards(call.services, async () => {
     try {
       await handler(call, { value, triggerId });
@@ -115,11 +114,11 @@ const submission = z.object({
 
 const unknownYet = 'the outcome is not known yet: look at the request before you submit again';
 
-async function takeSubmission(payload: Record<string, unknown>, sender: (slackUserId: string) => SlackCall): Promise<ViewAnswer> {
+async function takeSubmission(payload: Record<string, unknown>, sender: (user: SlackSender) => SlackCall): Promise<ViewAnswer> {
   const { user, view } = parsePart('body', submission, payload);
   const handler = submissions.get(view.callback_id);
   if (handler === undefined) return null;
-  const call = sender(user.id);
+  const call = sender(user);
   const onFirst = (message: string): ViewAnswer => ({ response_action: 'errors', errors: { [handler.firstBlock]: message } });
   const submitted = { id: view.id, privateMetadata: view.private_metadata ?? '', values: view.state?.values };
   const submit = () => handler.submit(call, submitted).catch((error: unknown) => onFirst(toldOf(call, error)));

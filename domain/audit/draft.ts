@@ -24,6 +24,10 @@ export const auditCategory = {
   'user.deleted': 'identity',
   'group.member_added': 'identity',
   'group.member_removed': 'identity',
+  'onboarding.requested': 'identity',
+  'onboarding.approved': 'identity',
+  'onboarding.rejected': 'identity',
+  'onboarding.expired': 'identity',
   'request.created': 'approval',
   'request.auto_approved': 'approval',
   'request.break_glass': 'approval',
@@ -98,6 +102,7 @@ export interface AuditDraft {
     | 'schema'
     | 'config'
     | 'signing_key'
+    | 'onboarding'
     | 'audit'
     | null;
   resourceId: string | null;

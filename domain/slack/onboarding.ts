@@ -34,6 +34,9 @@ export interface Offer {
 /** A menu of Slack takes no longer value. Only names of groups can be longer, and those are not offered. */
 const longestValue = 150;
 
+/** Characters; Slack itself takes 80. */
+const longestName = 200;
+
 const fits = (name: string) => name.length <= longestValue;
 
 /** What an applicant may ask for (SL-41). */
@@ -51,6 +54,12 @@ export const offeredToReviewer = ({ assignableRoles, assignableGroups }: Onboard
 /** The first name that is not offered; undefined if all are. */
 export const outsideOf = (offered: readonly string[], chosen: readonly string[]): string | undefined =>
   chosen.find((name) => !offered.includes(name));
+
+/** The name in Slack as it is stored; the id where nothing of it is left. */
+export function displayNameOf(name: string, slackUserId: string): string {
+  const kept = Array.from(name.replace(/[\p{Cc}\p{Cs}]/gu, ' '));
+  return kept.slice(0, longestName).join('').trim() || slackUserId;
+}
 
 /** SL-44. It fits IM-60 whatever the name holds. */
 export function userIdOf({ displayName, slackUserId }: Pick<Onboarding, 'displayName' | 'slackUserId'>): string {

@@ -3,6 +3,7 @@ import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createDeliver, type DeliverOptions } from '../../activities/deliver.js';
+import { createOnboarding } from '../../activities/onboarding.js';
 import { createStep } from '../../activities/step.js';
 import { type Database, openDatabase } from '../../db/client.js';
 import { openNotifications } from '../../db/notifications.js';
@@ -80,7 +81,11 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
       database: { ...database0, url: stored.url },
     },
     identity: taskQueue,
-    activities: { step: options.wrapStep?.(step) ?? step, ...createDeliver({ database, ...(options.deliver ?? noWebhook) }) },
+    activities: {
+      step: options.wrapStep?.(step) ?? step,
+      ...createDeliver({ database, ...(options.deliver ?? noWebhook) }),
+      ...createOnboarding({ database, tellsSlack: () => true }),
+    },
     bundle: loadWorkflowBundle,
     link: temporal,
     log,

@@ -1,0 +1,36 @@
+import { type Actor, type AuditDraft, systemActor } from '../audit/draft.js';
+import type { Onboarding } from './onboarding.js';
+
+type Asked = Pick<Onboarding, 'id' | 'slackUserId' | 'roles' | 'groups'>;
+
+/** What somebody without an account does has no subject. The Slack user stands in the metadata. */
+export const applicantActor = (actor: Actor): Actor => ({ ...actor, id: 'anonymous', type: 'user', tokenId: null });
+
+export const onboardingRequested = (actor: Actor, onboarding: Asked): AuditDraft => ({
+  ...about('onboarding.requested', 'success', onboarding),
+  actor: applicantActor(actor),
+  metadata: asked(onboarding),
+});
+
+/** With the roles and groups that the reviewer gave. */
+export const onboardingApproved = (actor: Actor, onboarding: Asked, userId: string): AuditDraft => ({
+  ...about('onboarding.approved', 'success', onboarding),
+  actor,
+  metadata: { ...asked(onboarding), user_id: userId },
+});
+
+export const onboardingRejected = (actor: Actor, onboarding: Asked, comment: string): AuditDraft => ({
+  ...about('onboarding.rejected', 'denied', onboarding),
+  actor,
+  reason: comment,
+});
+
+export const onboardingExpired = (onboarding: Asked): AuditDraft => about('onboarding.expired', 'info', onboarding);
+
+const asked = ({ slackUserId, roles, groups }: Asked) => ({ slack_user_id: slackUserId, roles, groups });
+
+const about = (type: AuditDraft['type'], outcome: AuditDraft['outcome'], { id, slackUserId }: Asked): AuditDraft => ({
+  ...{ type, outcome, actor: systemActor, reason: null, metadata: { slack_user_id: slackUserId } },
+  resourceType: 'onboarding',
+  resourceId: id,
+});

@@ -1,0 +1,39 @@
+import type { Client } from '@temporalio/client';
+import type { Logger } from 'pino';
+import type { Database } from '../db/client.js';
+import { topic } from '../db/notifications.js';
+import { type UntoldOnboarding, untoldOnboardings } from '../db/onboarding-starts.js';
+import { onboardingChanged, onboardingWorkflow, onboardingWorkflowId } from '../workflows/messages.js';
+import type { Job } from './job.js';
+import { createStarter, tell } from './starter.js';
+import type { TemporalLink } from './temporal-link.js';
+
+/** Starts the workflow of each stored onboarding, and tells it of the end. */
+export function createOnboardingStarter(options: {
+  database: Database;
+  temporal: TemporalLink;
+  taskQueue: string;
+  log: Logger;
+}): Job {
+  const { taskQueue, ...told } = options;
+  return createStarter({
+    ...told,
+    rows: 'onboardings',
+    operation: 'onboard',
+    wakeOn: topic.onboardings,
+    untold: untoldOnboardings,
+    tell: (client, one) =>
+      one.ended ? tell(client, onboardingWorkflowId(one.id), onboardingChanged) : start(client, one, taskQueue),
+  });
+}
+
+/** One that runs already looks at its row again: it was told before, and is overdue all the same. */
+const start = (client: Client, { id }: UntoldOnboarding, taskQueue: string) =>
+  client.workflow.signalWithStart(onboardingWorkflow, {
+    workflowId: onboardingWorkflowId(id),
+    taskQueue,
+    args: [{ id }],
+    signal: onboardingChanged,
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+  });
