@@ -1,4 +1,4 @@
-import { anyText, each, isObject, type Loose, onlyKeys, optionalText, plainText, type Report } from './checks.js';
+import { anyText, each, isObject, type Loose, lengthOf, onlyKeys, optionalText, plainText, type Report } from './checks.js';
 
 /** What Slack refuses in blocks and modals: its published limits, and forms that its Block Kit does not have. */
 
@@ -77,9 +77,23 @@ const shownBlocks: Record<string, Check> = {
   },
 };
 
-const messageBlocks = shownBlocks;
+/** Only preformatted text, for which Slack publishes no limit. */
+const richText: Check = (block, path, report) => {
+  onlyKeys(block, ['type', 'block_id', 'elements'], path, report);
+  each(block.elements, 50, `${path}/elements`, report, (part, at) => {
+    if (!isObject(part) || part.type !== 'rich_text_preformatted') return void report(at, 'must be rich_text_preformatted');
+    onlyKeys(part, ['type', 'elements', 'border', 'language'], at, report);
+    each(part.elements, 50, `${at}/elements`, report, (text, place) => {
+      if (!isObject(text) || text.type !== 'text') return void report(place, 'must be a text');
+      onlyKeys(text, ['type', 'text', 'style'], place, report);
+      lengthOf(text.text, 1, 100_000, `${place}/text`, report);
+    });
+  });
+};
+
+const messageBlocks = { ...shownBlocks, rich_text: richText };
 const modalBlocks: Record<string, Check> = {
-  ...shownBlocks,
+  ...messageBlocks,
   input: (block, path, report) => {
     onlyKeys(block, ['type', 'block_id', 'label', 'element', 'optional', 'hint', 'dispatch_action'], path, report);
     plainText(block.label, 2000, `${path}/label`, report);

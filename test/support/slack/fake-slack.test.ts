@@ -26,6 +26,10 @@ async function open(channels?: string[]) {
 const plain = (text: string) => ({ type: 'plain_text', text, emoji: true });
 const option = (value: string) => ({ text: plain(value), value });
 const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', text, verbatim: true } });
+const preformatted = (text: string) => ({
+  type: 'rich_text',
+  elements: [{ type: 'rich_text_preformatted', elements: [{ type: 'text', text }] }],
+});
 const button = (action_id: string, value: string) => ({ type: 'button', action_id, text: plain('Go'), value });
 const decision = {
   type: 'input',
@@ -147,10 +151,11 @@ test.each<[string, Json[]]>([
   ['a long button', [{ type: 'actions', elements: [{ ...button('a', 'v'), text: plain('x'.repeat(76)) }] }]],
   ['a long value', [{ type: 'actions', elements: [button('a', 'x'.repeat(2001))] }]],
   ['two buttons of one action', [{ type: 'actions', elements: [button('a', '1'), button('a', '2')] }]],
+  ['empty preformatted text', [preformatted('')]],
   ['no buttons', [{ type: 'actions', elements: [] }]],
   ['a word that Slack does not know', [{ ...section('x'), colour: 'red' }]],
 ])('a message with %s is refused', (_, blocks) => {
-  expect(problemsOfBlocks([section('x'), { type: 'actions', elements: [button('a', 'v')] }])).toEqual([]);
+  expect(problemsOfBlocks([section('x'), preformatted('x'), { type: 'actions', elements: [button('a', 'v')] }])).toEqual([]);
   expect(problemsOfBlocks(blocks)).not.toEqual([]);
 });
 
