@@ -3,6 +3,9 @@ import { codeBlock, codeSpan, isBlank, plainLine } from '../slack/text.js';
 import type { NotificationEvent } from './events.js';
 import type { Notice } from './notice.js';
 
+/** Of an event that is told of; others have none. */
+export const titleOf = (event: NotificationEvent): string => titles[event] ?? '🔔 Notification';
+
 const titles: Partial<Record<NotificationEvent, string>> = {
   'request.created': '📋 New Approval Request',
   'request.break_glass': '🚨 Break-Glass Request',
@@ -34,7 +37,7 @@ export const slackBody = (notice: Notice): string => JSON.stringify(slackMessage
 /** An incoming-webhook message of Slack. */
 export function slackMessage(notice: Notice): SlackMessage<ShownBlock> {
   const { event, request, detail } = notice;
-  const title = titles[event] ?? '🔔 Notification';
+  const title = titleOf(event);
   const parts = contextOf(notice);
   const hint = hintOf(notice);
   const blocks: ShownBlock[] = [
@@ -73,20 +76,28 @@ function contextOf({ event, actor, request, reason, error }: Notice): string[] {
   if (titles[event] === undefined) parts.push(`Event: ${event}`);
   if (actor !== requester) parts.push(`Actor: ${name(actor)}`);
   if (step !== null) parts.push(`Step ${step.number}/${step.total}`);
-  if (reason !== null && !isBlank(reason)) parts.push(`Reason: ${codeSpan(reason, sayingLimit)}`);
-  const failure = error === null ? '' : (error.line ?? error.class);
-  if (!isBlank(failure)) parts.push(`Error: ${codeSpan(failure, sayingLimit)}`);
-  if (next.length > 0)
-    parts.push(
-      `Next: ${few(
-        next.map((selector) => codeSpan(selector, selectorLimit)),
-        maxSelectors,
-      )}`,
-    );
+  parts.push(...sayingParts({ reason, error }));
+  if (next.length > 0) parts.push(nextPart(next));
   return parts;
 }
 
-function few(texts: readonly string[], most: number): string {
+/** What was said and what went wrong, where there is such (AU-53). */
+export function sayingParts({ reason, error }: Pick<Notice, 'reason' | 'error'>): string[] {
+  const parts: string[] = [];
+  if (reason !== null && !isBlank(reason)) parts.push(`Reason: ${codeSpan(reason, sayingLimit)}`);
+  const failure = error === null ? '' : (error.line ?? error.class);
+  if (!isBlank(failure)) parts.push(`Error: ${codeSpan(failure, sayingLimit)}`);
+  return parts;
+}
+
+/** The selectors that still need approvals. */
+export const nextPart = (selectors: readonly string[]): string =>
+  `Next: ${few(
+    selectors.map((selector) => codeSpan(selector, selectorLimit)),
+    maxSelectors,
+  )}`;
+
+export function few(texts: readonly string[], most: number): string {
   const more = texts.length - most;
   return more > 0 ? `${texts.slice(0, most).join(', ')} and ${more} more` : texts.join(', ');
 }
