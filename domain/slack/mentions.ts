@@ -1,7 +1,7 @@
 import { few } from '../notifications/slack-message.js';
 import { parseSelector } from '../selectors.js';
-import type { LineFacts } from './thread.js';
 import { plainLine } from './text.js';
+import type { LineFacts } from './thread.js';
 
 /** Slack ids by user id, of users who have one. For mentions only: they let nobody act (SL-54). */
 export type SlackIds = ReadonlyMap<string, string>;

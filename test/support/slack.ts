@@ -1,9 +1,7 @@
 import type { KnownBlock } from '@slack/types';
 import { expect } from 'vitest';
-import type { SlackMessage as Message, ShownBlock } from '../../domain/slack/blocks.js';
+import type { SlackMessage } from '../../domain/slack/blocks.js';
 import { problemsOfBlocks } from './slack/block-limits.js';
-
-type SlackMessage = Message<ShownBlock>;
 
 /** Slack's published limits. The type holds the message to Slack's own types of blocks. */
 export function expectFitsSlack(message: SlackMessage): void {
@@ -16,7 +14,7 @@ export function expectFitsSlack(message: SlackMessage): void {
 /** All texts of Slack's markup in a message. */
 export const markupOf = ({ blocks }: SlackMessage): string[] =>
   blocks.flatMap((block) => {
-    if (block.type === 'header') return [];
+    if (block.type === 'header' || block.type === 'actions') return [];
     if (block.type === 'context') return block.elements.map(({ text }) => text);
     return 'fields' in block ? block.fields.map(({ text }) => text) : [block.text.text];
   });

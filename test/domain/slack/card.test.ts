@@ -3,14 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { STATUSES } from '../../../domain/request/types.js';
 import { type CardPeople, type CardRequest, requestCard } from '../../../domain/slack/card.js';
 import { expectFitsSlack, markupOf } from '../../support/slack.js';
-import { stored } from '../../support/stored-request.js';
+import { steps, workflowSnapshot } from '../../support/stored-request.js';
 
 const id = '8c1f0a34-1111-4222-8333-944445555666';
 const request = (over: Partial<CardRequest> = {}): CardRequest => ({
-  ...stored,
   ...{ id, requester: 'mira', database: 'ledger', environment: 'production', operation: 'execute_dml', emergency: false },
   ...{ reason: 'fix the sums', risk: 'high', hasResult: true, status: 'pending', decisions: [], currentStep: 0 },
-  policy: { steps: [{ mode: 'all', approvers: [{ selector: 'group:dbas', min: 1 }] }] } as unknown as CardRequest['policy'],
+  policy: workflowSnapshot({ steps: steps('group:dbas') }),
   ...over,
 });
 const people = (ids: Record<string, string> = {}, next: string[] = []): CardPeople => ({
