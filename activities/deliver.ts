@@ -1,11 +1,10 @@
-import { ApplicationFailure } from '@temporalio/activity';
-import { limitDatabaseWork } from '../db/call-limit.js';
 import type { Database } from '../db/client.js';
 import { type AttemptEnd, beginAttempt, endAttempt } from '../db/delivery-attempts.js';
 import type { Delivery, Outcome } from '../domain/notifications/attempt.js';
 import { maxAttempts } from '../domain/notifications/schedule.js';
 import { isUuid } from '../lib/uuid.js';
 import type { DeliverActivities } from '../workflows/messages.js';
+import { later, stored } from './retried.js';
 
 export interface DeliverOptions {
   database: Database;
@@ -21,16 +20,13 @@ export interface DeliverOptions {
   onFailure?: (error: unknown) => void;
 }
 
-/** Before and after an attempt; with it less than the 20 s that the workflow gives. */
-const databaseMs = 3000;
-
 /** Makes the attempts of deliveries (section 7 of the rules of notifications). The stored row decides; Temporal brings it here when it is due. */
 export function createDeliver(options: DeliverOptions): DeliverActivities {
   const { database, isKnown, onEnd } = options;
   return {
     async deliver(id) {
       if (!isUuid(id)) return 'not_stored';
-      const begun = await stored(options, () => database.transaction((tx) => beginAttempt(tx, id, isKnown)));
+      const begun = await stored(options.onFailure, () => database.transaction((tx) => beginAttempt(tx, id, isKnown)));
       if (begun === null) return 'not_stored';
       switch (begun.kind) {
         case 'ended':
@@ -52,32 +48,11 @@ async function attempt(options: DeliverOptions, delivery: Delivery, number: numb
   const end: AttemptEnd = outcome.delivered
     ? { kind: 'delivered' }
     : { kind: 'failed', error: outcome.error, ms: options.nextAttemptMs(number, outcome) };
-  const status = await stored(options, () => options.database.transaction((tx) => endAttempt(tx, delivery.id, number, end)));
+  const status = await stored(options.onFailure, () =>
+    options.database.transaction((tx) => endAttempt(tx, delivery.id, number, end)),
+  );
   options.onEnd?.(end.kind === 'delivered' ? 'delivered' : end.ms === null ? 'dead' : 'retried');
   if (end.kind === 'failed' && end.ms !== null && (status === 'pending' || status === 'in_progress'))
     throw later(`attempt ${number} of ${maxAttempts}: ${end.error}`, end.ms);
   return status ?? 'not_stored';
-}
-
-async function stored<T>({ onFailure }: DeliverOptions, work: () => Promise<T>): Promise<T> {
-  try {
-    return await limitDatabaseWork(databaseMs, work);
-  } catch (error) {
-    onFailure?.(error);
-    throw failure('the gateway database could not be used; the log of the worker says why');
-  }
-}
-
-/** Temporal runs the activity again after the pause, and shows the reason meanwhile. */
-const later = (reason: string, ms: number) => failure(reason, Math.max(1, Math.ceil(ms)));
-
-/** Temporal keeps this in the workflow's history, which must hold neither a database's messages nor our stack. */
-function failure(message: string, nextRetryMs?: number): ApplicationFailure {
-  const told = ApplicationFailure.create({
-    message,
-    type: 'delivery',
-    ...(nextRetryMs === undefined ? {} : { nextRetryDelay: nextRetryMs }),
-  });
-  told.stack = '';
-  return told;
 }

@@ -163,9 +163,9 @@ export async function nextNewsInMs(db: Queryable): Promise<number | null> {
   return row?.in_ms ?? null;
 }
 
-/** Requests and deliveries that Temporal has not been told of; those of a suspension do not count (OP-72). */
+/** Requests, deliveries and cards in Slack that Temporal has not been told of; those of a suspension do not count (OP-72). */
 export const backlogCount = `(select count(distinct request_id) from outbox where not yields)
-  + (select count(*) from webhook_deliveries where not told and not yields)`;
+  + (select count(*) from webhook_deliveries where not told and not yields) + (select count(*) from slack_cards where not told and not yields)`;
 
 export async function countBacklog(db: Queryable): Promise<number> {
   const [row] = await db.query<{ count: number }>(`select ${backlogCount} as count`);

@@ -14,6 +14,8 @@ export async function purgeRequests(tx: Transaction, days: number, limit: number
        order by r.updated_at limit $2 for update skip locked
      ), news as (
        delete from outbox o using gone where o.request_id = gone.id
+     ), cards as (
+       delete from slack_cards c using gone where c.request_id = gone.id
      )
      delete from requests r using gone where r.id = gone.id returning r.id`,
     [days, limit],

@@ -59,6 +59,12 @@ export async function findState(
   return row && { request: assemble(row), now: row.now };
 }
 
+/** The same without its text, which may be long; `further` are extra columns. */
+export async function findOutline(db: Queryable, id: string, further: string): Promise<StoredRequest | undefined> {
+  const [row] = await db.query<Row>(`${texts(`, ${further}`, "''")} where r.id = $1`, [id]);
+  return row && assemble(row);
+}
+
 /** Locked requests in order of id, each with Postgres's instant of reading it. */
 export async function listStates(tx: Transaction, ids: readonly string[]): Promise<{ request: StoredRequest; now: number }[]> {
   const rows = await tx.query<Row>(`${texts('')} where r.id = any($1::uuid[]) order by r.id`, [ids]);

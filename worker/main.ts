@@ -40,6 +40,8 @@ import { createRateWindowCleaner } from './rate-window-cleaner.js';
 import { createReconciler } from './reconciler.js';
 import { createRelayCleaner } from './relay-cleaner.js';
 import { createSealer } from './sealer.js';
+import { createSlackCardKeeper, createSlackCardStarter } from './slack-card-starter.js';
+import { createSlackCards } from './slack-cards.js';
 import { createSlackSignatureCleaner } from './slack-signature-cleaner.js';
 import { createSweeper } from './sweeper.js';
 import { describeError } from './temporal-errors.js';
@@ -124,6 +126,7 @@ async function work(options: WorkOptions): Promise<void> {
     ...createStep({ database, onMoved, onFailure: onStepFailure }),
     ...createDeliveries({ configuration, database, metrics, log }),
     ...createOnboardings({ configuration, database, log }),
+    ...createSlackCards({ configuration, database, metrics, log }),
     ...anchor,
   };
   const worker = runTemporalWorker({ config, identity, activities, bundle: loadWorkflowBundle, link: temporal, log, signal });
@@ -160,6 +163,8 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createDeliveryKeeper(told),
     createOnboardingStarter(told),
     createOnboardingKeeper(told),
+    createSlackCardStarter(told),
+    createSlackCardKeeper(told),
     createSweeper({ database, onMoved }),
     createReconciler({ ...told, ...rounds, maxBacklog, metrics, onMoved }),
     createHeartbeat({ database, identity, taskQueue, isWorking }),

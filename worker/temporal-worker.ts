@@ -4,7 +4,13 @@ import type { Config } from '../config/types.js';
 import { stopAfter } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
 import { temporalConnection } from '../runtime/temporal-connection.js';
-import type { AnchorActivities, DeliverActivities, OnboardingActivities, StepActivities } from '../workflows/messages.js';
+import type {
+  AnchorActivities,
+  DeliverActivities,
+  OnboardingActivities,
+  SlackCardActivities,
+  StepActivities,
+} from '../workflows/messages.js';
 import { describeError, withinMs } from './temporal-errors.js';
 import type { TemporalLink } from './temporal-link.js';
 import { prepareServer } from './temporal-server.js';
@@ -13,7 +19,7 @@ export interface TemporalWorkerOptions {
   config: Pick<Config, 'temporal' | 'worker' | 'database'>;
   identity: string;
   /** Without an anchor, an attempt for it that this worker gets fails and is tried again, by another worker in the end. */
-  activities: StepActivities & DeliverActivities & OnboardingActivities & Partial<AnchorActivities>;
+  activities: StepActivities & DeliverActivities & SlackCardActivities & OnboardingActivities & Partial<AnchorActivities>;
   bundle: () => Promise<WorkflowBundleOption>;
   link: TemporalLink;
   log: Logger;
@@ -96,7 +102,7 @@ function createWorker(
     activities,
     workflowBundle: bundle,
     maxCachedWorkflows: maxCachedWorkflows ?? 400,
-    // Deliveries wait for receivers, at most 8 for each webhook: slow ones must not take all the room.
+    // Deliveries wait for receivers, at most 8 for each webhook, and cards for Slack, at most 8: slow ones must not take all the room.
     maxConcurrentActivityTaskExecutions: 256,
     activityTaskPollerBehavior: { type: 'autoscaling', minimum: 1, initial: 1, maximum: 8 },
     workflowTaskPollerBehavior: { type: 'autoscaling', minimum: 4, initial: 4, maximum: 16 },

@@ -66,6 +66,25 @@ export interface DeliverActivities {
   deliver(id: string): Promise<string>;
 }
 
+/** The messages of one card in Slack. */
+export const slackCardWorkflow = 'slackCard';
+/** The stored card has changed, or is to be looked at now. */
+export const slackCardChanged = 'change';
+
+export const slackCardWorkflowId = (id: string) => `slack-card-${id}`;
+
+export interface SlackCardInput {
+  id: string;
+}
+
+/**
+ * Posts or updates the card and then says the lines of its thread, as far as they are due. Throws what Temporal should wait for: the time of the next attempt,
+ * with the reason in words.
+ */
+export interface SlackCardActivities {
+  postCard(id: string): Promise<void>;
+}
+
 export const anchorWorkflow = 'auditAnchor';
 /** One workflow id per checkpoint that is the oldest waiting one when it is started. Gateways that share a namespace differ in their task queue. */
 export const anchorWorkflowId = (taskQueue: string, oldest: number) => `audit-anchor-${taskQueue}-${oldest}`;

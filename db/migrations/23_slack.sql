@@ -60,6 +60,8 @@ create table slack_cards (
   unique (onboarding_id, channel)
 );
 create index slack_cards_untold on slack_cards (yields, created_at) where not told;
+-- The few of which Slack does not show the last change.
+create index slack_cards_unshown on slack_cards (id) where shown < wanted;
 
 -- What is still to be said in the threads of cards, in the order of the events. A row is deleted once it was said.
 create table slack_lines (

@@ -27,7 +27,7 @@ const waitMs = { first: 1000, longest: 300_000 };
 /** After these an outage is taken for an end. */
 export const giveUpAfterMs = 24 * 3_600_000;
 
-/** SL-61. Beside Slack's own, what the client calls failures of the network, and an answer that is not Slack's. */
+/** SL-61. Beside Slack's own, what the client calls failures of the network, an answer that is not Slack's, and a process that has Slack off while another asked for the card. */
 const passing: ReadonlySet<string> = new Set([
   'ratelimited',
   'internal_error',
@@ -38,6 +38,7 @@ const passing: ReadonlySet<string> = new Set([
   'network_error',
   'invalid_answer',
   'status_429',
+  'slack_is_off',
 ]);
 
 /** With these Slack takes nothing from the gateway, whatever it is (SL-62). */

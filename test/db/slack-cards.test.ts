@@ -61,14 +61,14 @@ const card = (channel: string, wanted: number, events: string[], more: Partial<C
 });
 
 describe('cards are stored with the change', () => {
-  it('a creation asks for one in the default channel, a later event for a line', async () => {
+  it('a creation asks for one in the default channel, a later event for a line (SL-50, SL-51, SL-52)', async () => {
     const id = await storeRequest(database);
     expect(await cardsOf(id)).toEqual([card('#db', 1, [])]);
     await approve(database, id);
     expect(await cardsOf(id)).toEqual([card('#db', 2, ['request.approved'])]);
   });
 
-  it('also where one statement writes a creation and a move', async () => {
+  it('also where one statement writes a creation and a move (SL-60)', async () => {
     const creation = creationOf({});
     await insertAtOnce(database, creation, await creationInstant(database));
     const approval = { ...by('bob'), kind: 'approve' as const, selector: null, comment: null, ...facts };
@@ -90,7 +90,7 @@ describe('cards are stored with the change', () => {
     expect(await cardsOf(await storeRequest(database))).toEqual([card('#db', 1, [])]);
   });
 
-  it('a channel that is not told of an event has its card built again, without a line', async () => {
+  it('a channel that is not told of an event has its card built again, without a line (SL-I3)', async () => {
     policies = [policy(['#a'], ['request.created'])];
     const id = await storeRequest(database);
     await reject(database, id);
@@ -133,7 +133,7 @@ describe('cards are stored with the change', () => {
 });
 
 describe('a line', () => {
-  it('keeps what it will say, and neither SQL nor a text of the request', async () => {
+  it('keeps what it will say, and neither SQL nor a text of the request (SL-I5)', async () => {
     const id = await storeRequest(database);
     await reject(database, id);
     const [line] = await database.query<{ facts: Record<string, unknown> }>(

@@ -4,9 +4,11 @@ import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { pino } from 'pino';
 import { createDeliver, type DeliverOptions } from '../../activities/deliver.js';
 import { createOnboarding } from '../../activities/onboarding.js';
+import { createPostCard, type PostCardOptions } from '../../activities/slack-card.js';
 import { createStep } from '../../activities/step.js';
 import { type Database, openDatabase } from '../../db/client.js';
 import { openNotifications } from '../../db/notifications.js';
+import type { OutgoingOf } from '../../domain/notifications/outgoing.js';
 import { createMetrics } from '../../runtime/metrics.js';
 import { type Job, keepDoing } from '../../worker/job.js';
 import { createPublisher } from '../../worker/publisher.js';
@@ -36,6 +38,10 @@ export interface TestWorkerOptions {
   wrapStep?: (step: ReturnType<typeof createStep>['step']) => ReturnType<typeof createStep>['step'];
   /** How attempts of deliveries are made. */
   deliver?: Omit<DeliverOptions, 'database'>;
+  /** How cards in Slack are posted. */
+  slack?: Partial<Omit<PostCardOptions, 'database'>>;
+  /** What recorded events send out; nothing if absent. */
+  outgoingOf?: OutgoingOf;
   /** Further background work beside the publisher. */
   jobs?: (parts: TestParts) => Job[];
   publish?: boolean;
@@ -61,7 +67,10 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
     applicationName: 'test',
     macs: testMacs,
   };
-  const database = openDatabase({ ...shared, poolMax: 10, onWake: (topics) => notify.publish(topics) });
+  const database = openDatabase({
+    ...{ ...shared, poolMax: 10, onWake: (topics) => notify.publish(topics) },
+    ...(options.outgoingOf === undefined ? {} : { outgoingOf: options.outgoingOf }),
+  });
   const notifications = openNotifications({ url: stored.url, database, applicationName: 'test' });
   notify.publish = notifications.publish;
   const address = options.address ?? (await temporalAddress());
@@ -85,6 +94,7 @@ export async function startTestWorker(options: TestWorkerOptions = {}) {
       step: options.wrapStep?.(step) ?? step,
       ...createDeliver({ database, ...(options.deliver ?? noWebhook) }),
       ...createOnboarding({ database, tellsSlack: () => true }),
+      ...createPostCard({ database, ...noSlack, ...options.slack }),
     },
     bundle: loadWorkflowBundle,
     link: temporal,
@@ -124,6 +134,14 @@ const noWebhook: Omit<DeliverOptions, 'database'> = {
   isKnown: () => false,
   send: () => Promise.reject(new Error('there is no webhook')),
   nextAttemptMs: () => null,
+};
+
+const noSlack: Omit<PostCardOptions, 'database'> = {
+  isOn: () => false,
+  call: () => Promise.reject(new Error('there is no Slack')),
+  onboardingCard: async () => null,
+  lookUp: async () => null,
+  groupsWith: () => [],
 };
 
 const database0 = {

@@ -1,0 +1,29 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import { limitDatabaseWork } from '../db/call-limit.js';
+
+/** Before and after a call of another server; with the call less than what the workflow gives. */
+const databaseMs = 3000;
+
+/** Work on the gateway's database. Temporal does not learn the reason of a failure, which `onFailure` gets. */
+export async function stored<T>(onFailure: ((error: unknown) => void) | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await limitDatabaseWork(databaseMs, work);
+  } catch (error) {
+    onFailure?.(error);
+    throw failure('the gateway database could not be used; the log of the worker says why');
+  }
+}
+
+/** Temporal runs the activity again after the pause, and shows the reason meanwhile. */
+export const later = (reason: string, ms: number) => failure(reason, Math.max(1, Math.ceil(ms)));
+
+/** Temporal keeps this in the workflow's history, which must hold neither a database's messages nor our stack. */
+function failure(message: string, nextRetryMs?: number): ApplicationFailure {
+  const told = ApplicationFailure.create({
+    message,
+    type: 'delivery',
+    ...(nextRetryMs === undefined ? {} : { nextRetryDelay: nextRetryMs }),
+  });
+  told.stack = '';
+  return told;
+}

@@ -1,0 +1,21 @@
+import { LRUCache } from 'lru-cache';
+import type { SlackClient } from './slack-client.js';
+
+const lookUpMs = 2000;
+const missMs = 300_000;
+const hitMs = 24 * 3_600_000;
+const maxKept = 10_000;
+
+/** The Slack id of an e-mail address, for mentions only (SL-54). What was found is kept for a day, and that nothing was for 300 s. */
+export function createSlackLookups(slack: SlackClient): (email: string) => Promise<string | null> {
+  const kept = new LRUCache<string, { slackId: string | null }>({ max: maxKept });
+  return async (email) => {
+    const known = kept.get(email);
+    if (known !== undefined) return known.slackId;
+    const answer = await slack.call('users.lookupByEmail', { email }, lookUpMs);
+    const { id } = (answer.ok ? answer.body.user : {}) as { id?: unknown };
+    const slackId = typeof id === 'string' ? id : null;
+    kept.set(email, { slackId }, { ttl: slackId === null ? missMs : hitMs });
+    return slackId;
+  };
+}
