@@ -546,6 +546,7 @@ create table slack_cards (
   constraint slack_cards_check CHECK (((request_id IS NULL) <> (onboarding_id IS NULL))),
   constraint slack_cards_check1 CHECK (((channel_id IS NULL) = (ts IS NULL)))
 ) with (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX slack_cards_unshown ON slack_cards (id) WHERE (shown < wanted);
 CREATE INDEX slack_cards_untold ON slack_cards (yields, created_at) WHERE (NOT told);
 
 create table slack_lines (

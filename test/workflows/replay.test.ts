@@ -36,7 +36,7 @@ describe('recorded histories', () => {
       const texts: string[] = [];
       collectTexts(read(name).history, texts);
       const all = texts.join('\n');
-      expect(all).toMatch(/request|delivery|onboarding/);
+      expect(all).toMatch(/request|delivery|onboarding|slackCard/);
       for (const secret of [...Object.values(secretTexts), 'marker-']) expect(all, name).not.toContain(secret);
     }
   });
