@@ -3,6 +3,7 @@ import type { Config } from '../config/types.js';
 import type { SigningKey } from '../crypto/ed25519.js';
 import type { Database, Queryable } from '../db/client.js';
 import type { Notifications } from '../db/notifications.js';
+import type { Errands } from '../lib/errands.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
 import type { AuthFailureLog } from '../runtime/auth-failures.js';
 import type { Generation } from '../runtime/generation.js';
@@ -54,6 +55,8 @@ export interface Services {
   keyLines: KeyLines;
   temporal: TemporalReader;
   slack: SlackClient;
+  /** What a stop of the server waits for. */
+  errands: Errands;
   /** `MAJOR.MINOR.PATCH`, the value of `x-svc-version`. */
   version: string;
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
+import { createErrands } from '../lib/errands.js';
 import type { Releases } from '../lib/releases.js';
 import { openAuditKeys } from '../runtime/audit-keys.js';
 import { createAuthFailureLog } from '../runtime/auth-failures.js';
@@ -52,6 +53,8 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   const results = await openResultStore(config);
   const authFailures = createAuthFailureLog({ database, metrics, log });
   releases.add(authFailures.close);
+  const errands = createErrands();
+  releases.add(errands.done);
   const services: Services = {
     database,
     notifications,
@@ -68,6 +71,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     lifecycle,
     keyLines: createKeyLines(),
     temporal,
+    errands,
     slack: createSlackClient(() => configuration.config().slack),
     version,
   };

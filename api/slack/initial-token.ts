@@ -13,10 +13,10 @@ interface Made {
 
 const databaseMs = 4000;
 
-/** Sends the token of a user whom a review made, after its answer. If that fails, the reviewer alone is told how to issue another one (SL-44). */
+/** Sends the token of a user whom a review made, after its answer; a stop of the server waits for it. If that fails, the reviewer alone is told how to issue another one (SL-44). */
 export function deliverInitialToken(call: SlackCall, actor: Actor, made: Made): void {
   const work = () => deliver(call, actor, made).catch((error: unknown) => report(call, error));
-  void outsideCall(() => limitDatabaseWork(databaseMs, work));
+  call.services.errands.run(() => outsideCall(() => limitDatabaseWork(databaseMs, work)));
 }
 
 async function deliver(call: SlackCall, actor: Actor, { onboarding, user }: Made): Promise<void> {

@@ -44,7 +44,7 @@ export const nothing = (): Reply => text(200, 'text/plain; charset=utf-8', '');
 export const signedForm = (call: FormCall, services: Services): Promise<URLSearchParams | null> =>
   limitDatabaseWork(leftMs(call), () => verifiedForm(call, services));
 
-type SlackSender = z.output<typeof user>;
+type SlackSender = z.input<typeof user>;
 
 export const slackCall = (call: FormCall, services: Services, { times }: SlackPart, user: SlackSender): SlackCall => ({
   services,
@@ -54,7 +54,7 @@ export const slackCall = (call: FormCall, services: Services, { times }: SlackPa
   callId: call.callId,
   startedAt: call.startedAt,
   slackUserId: user.id,
-  slackUserName: user.name ?? null,
+  slackUserName: user.name ?? user.username ?? null,
 });
 
 const maxDepth = 64;
@@ -76,7 +76,7 @@ function parseJson(payload: string): unknown {
   }
 }
 
-const user = z.object({ id: z.string(), name: z.string().nullish() });
+const user = z.object({ id: z.string(), name: z.string().nullish(), username: z.string().nullish() });
 
 const click = z.object({
   trigger_id: z.string(),

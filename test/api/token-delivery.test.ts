@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/processes.js';
-import { approve, link, type OnboardingCalls, startOnboardingApi } from './onboarding-calls.js';
+import { slackPeople } from '../support/slack/people.js';
+import { approve, link, type OnboardingCalls, onboardingToml, startOnboardingApi } from './onboarding-calls.js';
 
 let on: OnboardingCalls;
 let joined = 0;
@@ -40,6 +41,17 @@ describe('a token that Slack does not take', () => {
     expect(on.fake.channelText()).not.toMatch(tokenPattern);
     expect((await deliveriesOf(userId)).map(({ outcome }) => outcome)).toEqual(['failure']);
   });
+});
+
+it('a token that is on its way when the server stops is delivered first, with its event (SL-46)', async () => {
+  const other = await on.api.another({ toml: onboardingToml(on.fake) });
+  const people = slackPeople(on.fake, { url: other.url, signingSecret: 'slk-secret' });
+  const view = await on.openReview(await on.join('ULAST'));
+  on.fake.next('chat.postMessage', { waitMs: 700 });
+  expect((await people.interact(people.submissionOf(view, approve))).text).toBe('');
+  await other.close();
+  expect(tokenIn(on.fake.directMessages('ULAST'))).toBeDefined();
+  expect((await deliveriesOf('ulast')).map(({ outcome }) => outcome)).toEqual(['success']);
 });
 
 describe('reissuing the initial token of somebody in Slack (IM-68)', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../db/client.js';
 import { insertGeneration } from '../../db/generations.js';
+import { endOnboarding } from '../../db/slack-onboardings.js';
 import type { SharedConfig } from '../../domain/policies.js';
 import type { ResultStore } from '../../runtime/result-store.js';
 import { openLocalResultStore } from '../../runtime/result-store-local.js';
@@ -11,6 +12,7 @@ import { createResultCleaner } from '../../worker/expired-results.js';
 import { createOrphanCleaner } from '../../worker/orphans.js';
 import { createPurge } from '../../worker/purge.js';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.js';
+import { storedOnboarding } from '../support/stored-onboarding.js';
 import { age, dayMs, keepInRow, keepResult, keysOf, recorded, toEnd } from './kept-results.js';
 
 let stored: TestDatabase;
@@ -152,6 +154,15 @@ describe('the purge of requests with small results (RS-61, RS-63)', () => {
     await toEnd(purge(results));
     expect([await requests(), await recorded(database), await keysOf(results)]).toEqual([[], [], []]);
   });
+});
+
+it('the purge takes onboardings that ended as long ago as requests', async () => {
+  const [gone, young] = [await storedOnboarding(database), await storedOnboarding(database)];
+  for (const id of [gone, young])
+    await database.transaction((tx) => endOnboarding(tx, id, { status: 'rejected', by: 'otto', comment: 'no' }));
+  await database.query(`update slack_onboardings set decided_at = decided_at - interval '90 days' where id = $1`, [gone]);
+  await toEnd(purge(results));
+  expect(await database.query('select id from slack_onboardings')).toEqual([{ id: young }]);
 });
 
 describe('objects without a record (RS-49, RS-63)', () => {
