@@ -1,5 +1,6 @@
 import type { Database } from '../db/client.js';
 import type { CardWork } from '../db/slack-card-work.js';
+import { findOnboarding } from '../db/slack-onboardings.js';
 import { findCardRequest, findPeople, listMembers, type Person } from '../db/slack-people.js';
 import { openSelectors } from '../domain/request/approval.js';
 import { parseSelector, type SelectorKind } from '../domain/selectors.js';
@@ -14,14 +15,13 @@ import {
   nextApprovers,
   type SlackIds,
 } from '../domain/slack/mentions.js';
+import { onboardingMessage } from '../domain/slack/onboarding-card.js';
 import type { FailedCall } from '../domain/slack/retry.js';
 import { type LineFacts, threadLine } from '../domain/slack/thread.js';
 import { stored } from './retried.js';
 
 export interface CardTextOptions {
   database: Database;
-  /** What the card of an onboarding shows; null if there is nothing to show any more. */
-  onboardingCard: (card: { onboardingId: string; channel: string }) => Promise<SlackMessage | null>;
   /** The Slack id that an address belongs to, within 2 s (SL-54). Never rejects. */
   lookUp: (email: string) => Promise<string | null>;
   /** The groups whose members hold a role. */
@@ -39,7 +39,7 @@ export async function messageOf(
   kind: FailedCall['kind'],
 ): Promise<SlackMessage | null> {
   const { requestId, onboardingId, channel, line } = card;
-  if (onboardingId !== null) return options.onboardingCard({ onboardingId, channel });
+  if (onboardingId !== null) return onboardingOf(options, onboardingId, channel);
   if (requestId === null) return null;
   return kind === 'line' && line !== null ? lineOf(options, requestId, line.facts) : cardOf(options, requestId);
 }
@@ -51,6 +51,11 @@ async function cardOf(options: CardTextOptions, requestId: string): Promise<Slac
     request.requester,
   ]);
   return requestCard(request, { slackIds, next: users });
+}
+
+async function onboardingOf({ database, onFailure }: CardTextOptions, id: string, channel: string): Promise<SlackMessage | null> {
+  const found = await stored(onFailure, () => findOnboarding(database, id));
+  return found === null ? null : onboardingMessage(found.onboarding, channel);
 }
 
 async function lineOf(options: CardTextOptions, requestId: string, facts: LineFacts): Promise<SlackMessage | null> {

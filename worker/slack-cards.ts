@@ -28,7 +28,6 @@ export function createSlackCards(options: {
         .generation()
         .shared.auth.groups.filter(({ roles }) => roles.includes(role))
         .map(({ name }) => name),
-    onboardingCard: () => Promise.resolve(null),
     onEnd(outcome, { requestId, onboardingId, channel }, error) {
       metrics.slackMessages.inc({ outcome });
       if (outcome !== 'dead') return;

@@ -114,7 +114,7 @@ describe('an approval of svc_onboarding_review_submit', () => {
 });
 
 describe('a rejection', () => {
-  it('needs a comment, and tells the applicant (SL_45)', async () => {
+  it('needs a comment, and tells the applicant (SL-45)', async () => {
     const { id, slackUserId } = await ask();
     for (const comment of ['', ' \n'])
       expect(errorsOf(await on.decide(id, { ...reject, 'comment_block/comment_input': comment }))).toEqual({
@@ -187,7 +187,7 @@ describe('what can be reviewed', () => {
     }
   });
 
-  it('of twenty reviews at once exactly one takes effect, and the others see that (SL_45, SL_I6)', async () => {
+  it('of twenty reviews at once exactly one takes effect, and the others see that (SL-45, SL_I6)', async () => {
     const { id, slackUserId } = await ask();
     const view = await on.openReview(id);
     const answers = await Promise.all(

@@ -19,7 +19,7 @@ describe('/svc join', () => {
     for (const name of ['dba', 'admin', 'secret-group']) expect(values).not.toContain(`"value":"${name}"`);
   });
 
-  it('is stored with an event and a card in the channel, and ends 72 h later (SL_42)', async () => {
+  it('is stored with an event and a card in the channel, and ends 72 h later (SL-42)', async () => {
     const id = await on.join('UMIRA', { [roles]: ['requester', 'approver'], [groups]: ['leads'] }, 'Mira K.');
     const [row] = await on.rows<object>(
       `select slack_user_id, display_name, roles, groups, reason, status, expires_at - created_at = interval '72 hours' as "isKept"
@@ -105,7 +105,7 @@ describe('a submission of svc_onboarding', () => {
     expect(await on.rows(`select 1 from slack_onboardings where slack_user_id = 'UFORGER'`)).toEqual([]);
   });
 
-  it('twenty times at once stores one (SL_42, SL_I6)', async () => {
+  it('twenty times at once stores one (SL-42, SL_I6)', async () => {
     const view = await on.openJoin('UEAGER');
     const sent = Array.from({ length: 20 }, () => on.submitAs(view, { [reason]: 'on call' }, 'eager'));
     const answers = await Promise.all(sent);
@@ -130,7 +130,7 @@ describe('a submission of svc_onboarding', () => {
     expect(errorsOf(again).reason_block).toContain('linked to a user already');
   });
 
-  it('does not wait for a clock that is late: what is overdue expires first (SL_45)', async () => {
+  it('does not wait for a clock that is late: what is overdue expires first (SL-45)', async () => {
     const id = await on.join('ULATER');
     await on.rows(`update slack_onboardings set expires_at = clock_timestamp() where id = $1`, [id]);
     expect(await on.join('ULATER')).not.toBe(id);

@@ -23,7 +23,7 @@ const reject = (id: string) =>
 const ids = async () =>
   (await database.query<{ id: string }>('select id from slack_onboardings order by created_at')).map(({ id }) => id);
 
-it('holds one pending onboarding per Slack user, and any number of ended ones (SL_42)', async () => {
+it('holds one pending onboarding per Slack user, and any number of ended ones (SL-42)', async () => {
   const asked = { displayName: 'Mira', roles: [], groups: [], reason: 'x', ttlHours: 72 };
   const insert = (id = randomUUID()) => database.transaction((tx) => insertOnboarding(tx, { id, slackUserId: 'U1', ...asked }));
   expect(await Promise.all(Array.from({ length: 8 }, () => insert()))).toEqual(
@@ -35,7 +35,7 @@ it('holds one pending onboarding per Slack user, and any number of ended ones (S
   expect(await insert()).toBe(false);
 });
 
-it('an expiry and a review that waits for it see one another: the later one changes nothing (SL_45)', async () => {
+it('an expiry and a review that waits for it see one another: the later one changes nothing (SL-45)', async () => {
   const id = await storedOnboarding(database, { inMs: 0 });
   const seen: string[] = [];
   await Promise.all(

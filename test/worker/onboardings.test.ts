@@ -37,7 +37,7 @@ const cardsOf = (id: string) =>
     [id],
   );
 
-it('expires at its instant, once, with its event, its card and a message to the applicant (SL_45, AU-10)', async () => {
+it('expires at its instant, once, with its event, its card and a message to the applicant (SL-45, AU-10)', async () => {
   const id = await storedOnboarding(worker.database, { inMs: 700, slackUserId: 'U0EXPIRES' });
   await worker.database.query(`insert into slack_cards (id, onboarding_id, channel) values (gen_random_uuid(), $1, '#db')`, [id]);
   await runs(id);
@@ -56,7 +56,7 @@ it('expires at its instant, once, with its event, its card and a message to the 
   ]);
 });
 
-it('the workflow ends as soon as somebody has decided (SL_45)', async () => {
+it('the workflow ends as soon as somebody has decided (SL-45)', async () => {
   const id = await storedOnboarding(worker.database);
   await runs(id);
   await worker.database.transaction((tx) => endOnboarding(tx, id, { status: 'rejected', by: 'otto', comment: 'no' }));

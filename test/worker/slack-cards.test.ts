@@ -31,7 +31,6 @@ function slackParts() {
       client.call(method, args, callMs),
     lookUp: createSlackLookups(client),
     groupsWith: (role: string) => (role === 'owner' ? ['dbas'] : []),
-    onboardingCard: async () => null,
     onEnd: (outcome: string, { requestId }: CardWork, error: string | null) => void ends.push([outcome, requestId, error]),
   };
 }

@@ -139,7 +139,6 @@ const noWebhook: Omit<DeliverOptions, 'database'> = {
 const noSlack: Omit<PostCardOptions, 'database'> = {
   isOn: () => false,
   call: () => Promise.reject(new Error('there is no Slack')),
-  onboardingCard: async () => null,
   lookUp: async () => null,
   groupsWith: () => [],
 };

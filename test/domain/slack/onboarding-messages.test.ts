@@ -31,7 +31,7 @@ const any = fc.record({
 });
 
 describe('the card of an access request', () => {
-  it('has a button for the review while it is pending, and who decided afterwards (SL_42, SL_45)', () => {
+  it('has a button for the review while it is pending, and who decided afterwards (SL-42, SL-45)', () => {
     const pending = onboardingCard(onboarding());
     expect(pending.blocks.at(-1)).toMatchObject({
       type: 'actions',
@@ -48,7 +48,7 @@ describe('the card of an access request', () => {
     }
   });
 
-  it('fits Slack and holds no markup of its texts, whatever they are (SL_55)', () => {
+  it('fits Slack and holds no markup of its texts, whatever they are (SL-55)', () => {
     fc.assert(
       fc.property(any, fc.constantFrom(...statuses), ({ by, ...over }, status) => {
         for (const channel of ['#db', 'U07AB12CD']) {
@@ -64,7 +64,7 @@ describe('the card of an access request', () => {
 });
 
 describe('the direct message of the end', () => {
-  it('tells the applicant of a rejection with its comment, and of an expiry (SL_45)', () => {
+  it('tells the applicant of a rejection with its comment, and of an expiry (SL-45)', () => {
     const rejected = onboardingMessage(onboarding({ status: 'rejected', comment: 'who are you?' }), 'U07AB12CD');
     expect(texts(rejected)).toMatch(/was rejected.*who are you\?/);
     expect(onboardingMessage(onboarding({ status: 'expired' }), 'U07AB12CD').text).toContain('expired');

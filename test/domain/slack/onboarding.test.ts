@@ -78,7 +78,7 @@ describe('a review and the clock', () => {
       for (const now of [0, 2000]) expect(reviewRefusal(at(status), now)?.message).toBe('already decided');
   });
 
-  it('at every instant a pending request can be reviewed or expires, and an ended one neither (SL_45)', () => {
+  it('at every instant a pending request can be reviewed or expires, and an ended one neither (SL-45)', () => {
     fc.assert(
       fc.property(fc.constantFrom(...statuses), fc.nat(2000), (status, now) => {
         const can = [reviewRefusal(at(status), now) === null, expiresNow(at(status), now)].filter(Boolean);
