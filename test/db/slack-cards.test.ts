@@ -4,6 +4,8 @@ import type { Database } from '../../db/client.js';
 import { creationInstant, insertAtOnce, insertRequest } from '../../db/creation.js';
 import { moveAtOnce } from '../../db/move-at-once.js';
 import { moveAllOf } from '../../db/move-many.js';
+import { purgeRequests } from '../../db/purge.js';
+import { untoldCards } from '../../db/slack-card-starts.js';
 import { askForCard, rebuildCards } from '../../db/slack-cards.js';
 import type { NotificationPolicy, SharedConfig } from '../../domain/policies.js';
 import { judge } from '../../domain/request/judge.js';
@@ -143,6 +145,44 @@ describe('a line', () => {
     expect(line?.facts).toMatchObject({ event: 'request.rejected', actor: 'bob', detail: null, asked: [expect.any(String)] });
     expect(JSON.stringify(line)).not.toContain('marker-detail');
   });
+});
+
+describe('what Temporal is told of cards', () => {
+  const untold = async (requestId: string) => (await untoldCards.take(database, 1000)).filter(({ about }) => about === requestId);
+
+  it('is taken by one worker, and again once it was given back (SL-60)', async () => {
+    const id = await storeRequest(database);
+    const [taken] = await untold(id);
+    expect(taken).toMatchObject({ about: id, channel: '#db' });
+    expect(await untold(id)).toEqual([]);
+    await untoldCards.giveBack(database, [taken!.id], 0);
+    expect(await untold(id)).toHaveLength(1);
+  });
+
+  it('is not forgotten for a change that comes while it is told (SL-60)', async () => {
+    const id = await storeRequest(database);
+    const taken = await untold(id);
+    await approve(database, id);
+    await untoldCards.markTold(database, taken);
+    const again = await untold(id);
+    expect(again).toHaveLength(1);
+    await untoldCards.markTold(database, again);
+    expect(await cardsOf(id)).toMatchObject([{ told: true }]);
+    expect(await untold(id)).toEqual([]);
+  });
+});
+
+it('goes with its request, and no other does (ST-20)', async () => {
+  const [gone, kept] = [await storeRequest(database), await storeRequest(database)];
+  for (const id of [gone, kept]) await reject(database, id);
+  await database.query(`update requests set updated_at = clock_timestamp() - interval '91 days' where id = $1`, [gone]);
+  await database.transaction((tx) => purgeRequests(tx, 90, 1000));
+  expect(await cardsOf(gone)).toEqual([]);
+  expect(await cardsOf(kept)).toHaveLength(1);
+  const [orphans] = await database.query<{ count: number }>(
+    'select count(*) as count from slack_lines where card_id not in (select id from slack_cards)',
+  );
+  expect(orphans?.count).toBe(0);
 });
 
 it('an onboarding has one card in each channel, which is built again when asked for', async () => {
