@@ -2,10 +2,28 @@ import type { Queryable } from './client.js';
 
 /** Remembers a signature of Slack. False if a process has remembered it before: then the call is a repeat (SL-12). */
 export const rememberSignature = (db: Queryable, signature: string): Promise<boolean> =>
-  remember(db, Buffer.from(signature.slice('v0='.length), 'hex'));
+  remember(db, Buffer.from(signature.slice('v0='.length), 'hex'), 0);
 
-async function remember(db: Queryable, key: Uint8Array): Promise<boolean> {
-  const rows = await db.query('insert into slack_signatures (signature) values ($1) on conflict do nothing returning 1', [key]);
+/** A modal can stay open for long after an answer that did not know the outcome. */
+const viewDays = 30;
+
+/** No signature: those are 32 bytes of a hash. */
+const keyOfView = (viewId: string) => Buffer.from(`view ${viewId}`);
+
+/** Remembers a modal that was submitted. False if a process has remembered it before (SL-14). */
+export const rememberView = (db: Queryable, viewId: string): Promise<boolean> => remember(db, keyOfView(viewId), viewDays);
+
+export async function forgetView(db: Queryable, viewId: string): Promise<void> {
+  await db.query('delete from slack_signatures where signature = $1', [keyOfView(viewId)]);
+}
+
+/** As of a time to come, what is remembered stays for that much longer. */
+async function remember(db: Queryable, key: Uint8Array, days: number): Promise<boolean> {
+  const rows = await db.query(
+    `insert into slack_signatures (signature, seen_at) values ($1, clock_timestamp() + $2::int * interval '1 day')
+     on conflict do nothing returning 1`,
+    [key, days],
+  );
   return rows.length > 0;
 }
 

@@ -28,7 +28,11 @@ import { pairDialect, registered } from './pair.js';
 import { auditTexts } from './redaction.js';
 import { judgeSqlDetail } from './sql-detail.js';
 
-type CreateCall = Call<undefined, undefined, z.output<typeof creationBody>>;
+/** What a creation needs of a call, whichever way it came. */
+export type CreateCall = Pick<
+  Call<undefined, undefined, z.output<typeof creationBody>>,
+  'caller' | 'actor' | 'body' | 'bodyBytes' | 'generation' | 'signal'
+>;
 
 export const creationPermissions = [
   'request.query',

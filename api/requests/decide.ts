@@ -2,7 +2,7 @@ import type { Moved } from '../../db/move.js';
 import { moveAtOnce } from '../../db/move-at-once.js';
 import { type DispatchFacts, dispatchFacts } from '../../db/move-facts.js';
 import { topic } from '../../db/notifications.js';
-import { findState } from '../../db/request-state.js';
+import { findState, readState } from '../../db/request-state.js';
 import { relayDelete } from '../../db/results.js';
 import { notFound } from '../../domain/errors.js';
 import { conflict } from '../../domain/request/guards.js';
@@ -18,6 +18,9 @@ import { executionPolicy, pairUnchanged } from './pair.js';
 import { requestId } from './request-id.js';
 
 type ById<B> = Call<{ id: string }, undefined, B>;
+/** What a decision needs of a call, whichever way it came. */
+type DecisionCall<B> = Pick<ById<B>, 'caller' | 'actor' | 'params' | 'body' | 'generation'>;
+type Resumption = DecisionCall<{ reason: string | null }>;
 
 /** Runs one move, which commits by itself; what a refusal noticed is committed before it is thrown. */
 export async function commitMove<M extends Moved>(services: Services, work: () => Promise<M>): Promise<M> {
@@ -28,7 +31,10 @@ export async function commitMove<M extends Moved>(services: Services, work: () =
 }
 
 /** `POST …/approve` (RQ-50 to RQ-56). */
-export async function approveRequest(call: ById<{ comment: string | null; selector: string | null }>, services: Services) {
+export async function approveRequest(
+  call: DecisionCall<{ comment: string | null; selector: string | null }>,
+  services: Services,
+) {
   const { caller, actor, body } = call;
   const { after } = await commitMove(services, () =>
     moveAtOnce(services.database, requestId(call.params.id), (request, now) =>
@@ -47,7 +53,7 @@ export async function approveRequest(call: ById<{ comment: string | null; select
 }
 
 /** `POST …/reject` (RQ-60, RQ-61). */
-export async function rejectRequest(call: ById<{ comment: string | null }>, services: Services) {
+export async function rejectRequest(call: DecisionCall<{ comment: string | null }>, services: Services) {
   const { caller, actor, body } = call;
   const { after } = await commitMove(services, () =>
     moveAtOnce(services.database, requestId(call.params.id), (request, now) =>
@@ -58,21 +64,27 @@ export async function rejectRequest(call: ById<{ comment: string | null }>, serv
 }
 
 /** `POST …/resume` (RQ-80 to RQ-87); the owner's row is locked before the request's (IM-65). */
-export async function resumeRequest(call: ById<{ reason: string | null }>, services: Services, times: { dispatchMs: number }) {
-  const { caller, actor, body, generation } = call;
+export async function resumeRequest(call: Resumption, services: Services, times: { dispatchMs: number }) {
   const id = requestId(call.params.id);
-  const decide = (request: StoredRequest, now: number, { ownerActive, dialect }: DispatchFacts) => {
+  const how = { facts: dispatchFacts, needsOwner: true, pair: true, more: relayDelete };
+  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, resumption(call, times), how));
+  return { id: after.id, status: after.status };
+}
+
+/** Throws what a resume would be refused with now. Nothing is written, also of what the refusal notices. */
+export async function checkResume(call: Resumption, services: Services, times: { dispatchMs: number }): Promise<void> {
+  const found = await readState<DispatchFacts>(services.database, requestId(call.params.id), dispatchFacts);
+  if (found === undefined) throw notFound('request');
+  const { refusal } = resumption(call, times)(found.request, found.now, found.facts);
+  if (refusal !== null) throw refusal;
+}
+
+function resumption({ caller, actor, body, generation }: Resumption, { dispatchMs }: { dispatchMs: number }) {
+  return (request: StoredRequest, now: number, { ownerActive, dialect }: DispatchFacts) => {
     const facts = { ...integrity(request), ownerActive, pairUnchanged: pairUnchanged(request, generation, dialect) };
     const policy = executionPolicy(generation, request);
-    return judge(
-      request,
-      { kind: 'resume', caller, actor, reason: body.reason, policy, facts, dispatchMs: times.dispatchMs },
-      now,
-    );
+    return judge(request, { kind: 'resume', caller, actor, reason: body.reason, policy, facts, dispatchMs }, now);
   };
-  const how = { facts: dispatchFacts, needsOwner: true, pair: true, more: relayDelete };
-  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, decide, how));
-  return { id: after.id, status: after.status };
 }
 
 /** `POST …/cancel`: at once, or for a running request the wish and up to `waitMs` for its outcome (RQ-71, RQ-72). */

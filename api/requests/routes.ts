@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { booleanParam, integerParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
 import { createRequest, creationPermissions } from './create.js';
-import { creationBody, note } from './creation-body.js';
+import { creationBody } from './creation-body.js';
 import { approveRequest, cancelRequest, rejectRequest, resumeRequest } from './decide.js';
+import { approval, cancellation, rejection, resumption } from './decision-body.js';
 import { evidenceDocument, showEvidence } from './evidence.js';
 import { showRequests } from './list.js';
 import { created, executions, listed, outcome, shown, workflow } from './schemas.js';
@@ -11,10 +12,6 @@ import { showExecutions, showRequest } from './show.js';
 import { showWorkflow } from './workflow.js';
 
 const params = z.object({ id: z.string() });
-const selector = z
-  .string()
-  .nullish()
-  .transform((text) => text ?? null);
 
 /** Times without a key in `server.toml`, in milliseconds: the dispatch timeout (TT-4) and the wait of a cancel (RQ-72). */
 export interface RequestTimes {
@@ -139,7 +136,7 @@ function moveRoutes(times: RequestTimes): Route[] {
       tag: 'requests',
       access: 'authenticated',
       params,
-      body: z.object({ comment: note, selector }),
+      body: approval,
       bodyOptional: true,
       status: 200,
       response: outcome.approve,
@@ -154,7 +151,7 @@ function moveRoutes(times: RequestTimes): Route[] {
       tag: 'requests',
       access: 'authenticated',
       params,
-      body: z.object({ comment: note }),
+      body: rejection,
       bodyOptional: true,
       status: 200,
       response: outcome.plain,
@@ -169,7 +166,7 @@ function moveRoutes(times: RequestTimes): Route[] {
       tag: 'requests',
       access: 'request.cancel',
       params,
-      body: z.object({ reason: note }),
+      body: cancellation,
       bodyOptional: true,
       status: 200,
       alsoStatuses: [202],
@@ -186,7 +183,7 @@ function moveRoutes(times: RequestTimes): Route[] {
       tag: 'requests',
       access: 'request.resume',
       params,
-      body: z.object({ reason: note }),
+      body: resumption,
       bodyOptional: true,
       status: 200,
       response: outcome.plain,

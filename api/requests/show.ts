@@ -26,16 +26,16 @@ type ShowCall = Call<{ id: string }, { wait: number }, undefined>;
 export async function showRequest(call: ShowCall, services: Services) {
   const id = requestId(call.params.id);
   const ms = Math.min(call.query.wait, 120) * 1000;
-  if (ms === 0) return answer(call.caller, services, await visible(call.caller, services, id));
+  if (ms === 0) return answer(call.caller, services, await visibleRequest(call.caller, services, id));
   const answerLater = async (known?: Found) => {
     const caller = await call.recheck();
-    return answer(caller, services, await visible(caller, services, id, known));
+    return answer(caller, services, await visibleRequest(caller, services, id, known));
   };
   let first: Status | null = null;
   const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async () => {
     const found = await findShown(services.database, id);
     if (first !== null) return found?.request.status === first ? null : answerLater(found);
-    const seen = await visible(call.caller, services, id, found);
+    const seen = await visibleRequest(call.caller, services, id, found);
     first = seen.request.status;
     return FINAL.has(first) ? answer(call.caller, services, seen) : null;
   });
@@ -44,7 +44,8 @@ export async function showRequest(call: ShowCall, services: Services) {
 
 type Found = Awaited<ReturnType<typeof findShown>>;
 
-async function visible(caller: Caller, services: Services, id: string, known?: Found) {
+/** RQ-2: 404 if unknown, 403 if it is not open to the caller. */
+export async function visibleRequest(caller: Caller, services: Services, id: string, known?: Found) {
   const found = known ?? (await findShown(services.database, id));
   if (found === undefined) throw notFound('request');
   if (!maySee(caller, found.request)) throw forbidden();
@@ -150,7 +151,7 @@ function isRecent(features: readonly string[], { maxAffectedRows, unresolved }: 
 /** `GET /api/requests/{id}/executions`, newest first. */
 export async function showExecutions(call: Call<{ id: string }, { limit: number }, undefined>, services: Services) {
   const id = requestId(call.params.id);
-  const { request } = await visible(call.caller, services, id);
+  const { request } = await visibleRequest(call.caller, services, id);
   const rows = await listExecutions(services.database, id, call.query.limit);
   const executions = rows.map((row) => ({
     id: row.id,

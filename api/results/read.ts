@@ -11,7 +11,7 @@ import { longPoll } from '../http/long-poll.js';
 import { noContent, type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { requestId } from '../requests/request-id.js';
-import { envelope } from './envelope.js';
+import { type EnvelopeHead, envelope } from './envelope.js';
 import { isDataOpen, readable, resultPolicy } from './policy.js';
 import { relayed } from './relayed.js';
 import { storedText } from './stored-text.js';
@@ -41,8 +41,19 @@ function checkReader(
   if (!mayReadResult(caller, request, access)) throw forbidden();
 }
 
+type ContentCall = Pick<ReadCall<{ execution_id?: string | undefined }>, 'caller' | 'generation' | 'params' | 'query'>;
+
 /** `GET …/result/content` (RS-31 to RS-40). */
-export async function readContent(call: ReadCall<{ execution_id?: string | undefined }>, services: Services): Promise<Reply> {
+export async function readContent(call: ContentCall, services: Services): Promise<Reply> {
+  const { head, data } = await findContent(call, services);
+  return replyOf(services, head, data);
+}
+
+const replyOf = async (services: Services, head: EnvelopeHead, data: ExecutionResult | null): Promise<Reply> =>
+  rawJson(200, envelope(head, data === null ? null : await storedText(services, data)));
+
+/** What the caller may read of an execution: its head, and where its data is unless there is none to be read. */
+export async function findContent(call: ContentCall, services: Services): Promise<Content> {
   const request = await readableRequest(call, call.caller, services, requestId(call.params.id));
   const wanted = call.query.execution_id;
   if (wanted !== undefined && !isUuid(wanted)) throw notFound('execution');
@@ -55,16 +66,20 @@ export async function readContent(call: ReadCall<{ execution_id?: string | undef
 
 const noResultYet = () => refusal('result.not_found', 'no result yet');
 
-async function contentOf(
+interface Content {
+  head: EnvelopeHead;
+  data: ExecutionResult | null;
+}
+
+function contentOf(
   call: Pick<ReadCall<unknown>, 'generation'>,
   services: Services,
   request: StoredRequest,
   execution: ExecutionResult,
-): Promise<Reply> {
+): Content {
   if (!readable(services, call.generation, request, execution)) {
     throw refusal('result.gone', 'result not stored for this request', 'it was not to be stored, or its time is over');
   }
-  const data = isDataOpen(services, call.generation, request, execution) ? await storedText(services, execution) : null;
   const head = {
     executionId: execution.id,
     success: execution.success ?? false,
@@ -72,7 +87,7 @@ async function contentOf(
     truncated: execution.truncated ?? false,
     errorMessage: execution.error_message,
   };
-  return rawJson(200, envelope(head, data));
+  return { head, data: isDataOpen(services, call.generation, request, execution) ? execution : null };
 }
 
 const ended = {
@@ -145,5 +160,7 @@ async function settledAnswer(
   const execution = isNewest ? newest : await findExecutionResult(services.database, request.id, null);
   if (execution === undefined) throw noResultYet();
   const held = execution.result_kept === 'relay' ? await relayed(services.database, execution.id) : null;
-  return held === null ? contentOf(call, services, request, execution) : rawJson(200, [held]);
+  if (held !== null) return rawJson(200, [held]);
+  const { head, data } = contentOf(call, services, request, execution);
+  return replyOf(services, head, data);
 }

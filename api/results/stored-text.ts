@@ -20,6 +20,20 @@ export async function storedText(services: Services, recorded: Recorded): Promis
   return { bytes: stringBytes, read: () => asJsonString(pieces(services, recorded)) };
 }
 
+/** The first bytes of the stored text, which is compared whole, as for every other reader (RS-36). */
+export async function storedStart(services: Services, recorded: Recorded, limitBytes: number): Promise<Uint8Array> {
+  const { held } = await check(services, recorded);
+  if (held !== null) return held.subarray(0, limitBytes);
+  const parts: Uint8Array[] = [];
+  let read = 0;
+  for await (const piece of pieces(services, recorded)) {
+    parts.push(piece);
+    read += piece.length;
+    if (read >= limitBytes) break;
+  }
+  return Buffer.concat(parts).subarray(0, limitBytes);
+}
+
 /** Throws if the data is missing or differs from its record: a bug, which the log names. */
 async function check(services: Services, recorded: Recorded): Promise<{ held: Uint8Array | null; stringBytes: number }> {
   const { content_length: length, sha256, valid_json: isJson } = recorded;

@@ -1,19 +1,32 @@
 import type { ActionHandler, CommandHandler, SubmissionHandler } from './call.js';
+import { execute, submitCreate } from './create.js';
 import { help } from './help.js';
 import { join, joinSubmission } from './onboarding.js';
 import { onboardingReviewSubmission, reviewOnboarding } from './onboarding-review.js';
+import { viewResult } from './result.js';
+import { resume, submitResume } from './resume.js';
+import { review, submitReview } from './review.js';
 
 /** By `action_id` of a button (section 3 of the rules of Slack). */
-export const actions: ReadonlyMap<string, ActionHandler> = new Map([['svc_onboarding_review', reviewOnboarding]]);
+export const actions: ReadonlyMap<string, ActionHandler> = new Map([
+  ['svc_review', review],
+  ['svc_resume', resume],
+  ['svc_view_result', viewResult],
+  ['svc_onboarding_review', reviewOnboarding],
+]);
 
 /** By `callback_id` of a modal (section 4). */
 export const submissions: ReadonlyMap<string, SubmissionHandler> = new Map([
+  ['svc_review_modal', submitReview],
+  ['svc_create_modal', submitCreate],
+  ['svc_resume_modal', submitResume],
   ['svc_onboarding', joinSubmission],
   ['svc_onboarding_review_submit', onboardingReviewSubmission],
 ]);
 
 /** By the first word after `/svc` (section 5). */
 export const commands: ReadonlyMap<string, CommandHandler> = new Map([
+  ['execute', execute],
   ['help', help],
   ['join', join],
 ]);

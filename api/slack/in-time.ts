@@ -11,7 +11,7 @@ const databaseWorkMs = 4000;
 const maxAfterwards = 200;
 
 export const leftMs = ({ startedAt }: Pick<SlackCall, 'startedAt'>): number =>
-  Math.max(1, answerMs - (performance.now() - startedAt));
+  Math.max(1, Math.floor(answerMs - (performance.now() - startedAt)));
 
 /** Answers what `work` does, or `late` when its time is up. Then `work` goes on: whether it changes something is not known yet (SL-14). */
 export async function inTime<T>(call: SlackCall, work: () => Promise<T>, late: () => T): Promise<T> {

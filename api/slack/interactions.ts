@@ -9,7 +9,7 @@ import { parsePart } from '../http/shape.js';
 import type { SlackCall, SlackTimes, ViewAnswer } from './call.js';
 import { actions, submissions } from './handlers.js';
 import { type Afterwards, inTime, leftMs } from './in-time.js';
-import { tellInChannel, toldOf } from './told.js';
+import { tellInChannel, toldOf, toldOfSubmission, unknownYet } from './told.js';
 import { verifiedForm } from './verified.js';
 
 type FormCall = Call<undefined, undefined, undefined>;
@@ -112,8 +112,6 @@ const submission = z.object({
   }),
 });
 
-const unknownYet = 'the outcome is not known yet: look at the request before you submit again';
-
 async function takeSubmission(payload: Record<string, unknown>, sender: (user: SlackSender) => SlackCall): Promise<ViewAnswer> {
   const { user, view } = parsePart('body', submission, payload);
   const handler = submissions.get(view.callback_id);
@@ -121,6 +119,6 @@ async function takeSubmission(payload: Record<string, unknown>, sender: (user: S
   const call = sender(user);
   const onFirst = (message: string): ViewAnswer => ({ response_action: 'errors', errors: { [handler.firstBlock]: message } });
   const submitted = { id: view.id, privateMetadata: view.private_metadata ?? '', values: view.state?.values };
-  const submit = () => handler.submit(call, submitted).catch((error: unknown) => onFirst(toldOf(call, error)));
+  const submit = () => handler.submit(call, submitted).catch((error: unknown) => onFirst(toldOfSubmission(call, error)));
   return inTime(call, submit, () => onFirst(unknownYet));
 }

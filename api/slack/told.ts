@@ -5,7 +5,7 @@ import type { SlackMethod } from '../../runtime/slack-client.js';
 import type { SlackCall } from './call.js';
 
 /** Hints of shape errors name places in a body that the user of Slack never saw. */
-const isPlace = (hint: string) => /^(body|query|path|header)\b/.test(hint);
+const isPlace = (hint: string) => /^(body|query|path|header)(\.[a-z_]+(\[\d+\])?)*$/.test(hint);
 
 /** What a user is told of an error, in one plain line. Anything but a refusal is a bug: only the log has its cause (HT-94). */
 export function toldOf(call: Pick<SlackCall, 'services' | 'callId'>, error: unknown): string {
@@ -17,6 +17,19 @@ export function toldOf(call: Pick<SlackCall, 'services' | 'callId'>, error: unkn
   const told = hint === null || isPlace(hint) ? message : `${message}: ${hint}`;
   return told.length > 1000 ? `${told.slice(0, 1000)}…` : told;
 }
+
+/** The same of a submission that may have changed something (HT-114). */
+export function toldOfSubmission(call: Pick<SlackCall, 'services' | 'callId'>, error: unknown): string {
+  const told = toldOf(call, error);
+  const isUnknown = !(error instanceof GatewayError) || error.code === 'service.unavailable';
+  return isUnknown ? `${told}; ${unknownYet}` : told;
+}
+
+export const unknownYet = 'the outcome is not known yet: look at the request before you submit again';
+
+/** Where a body has the wrong shape (HT-91); null for any other error. */
+export const placeOf = (error: unknown): string | null =>
+  error instanceof GatewayError && error.hint !== null && isPlace(error.hint) ? error.hint : null;
 
 /** Logs what nobody foresaw. */
 export function report({ services, callId }: Pick<SlackCall, 'services' | 'callId'>, error: unknown): void {

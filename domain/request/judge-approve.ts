@@ -70,7 +70,7 @@ const grantedByRequester = (selector: string) =>
 function chooseSelector(request: StoredRequest, { caller, selector }: Approve, step: StepProgress): string | GatewayError {
   const matched = step.entries.filter((entry) => matchesSelector(caller, entry.selector, request));
   const matching = matched.filter((entry) => counts(request, caller, entry.selector));
-  const open = [...new Set(matching.filter((entry) => entry.current < entry.min).map((entry) => entry.selector))];
+  const open = openOf(matching);
   if (selector !== null) {
     if (!matching.some((entry) => entry.selector === selector))
       return matched.some((entry) => entry.selector === selector)
@@ -81,6 +81,19 @@ function chooseSelector(request: StoredRequest, { caller, selector }: Approve, s
   if (open.length === 0) return conflict('selector_satisfied', 'your selectors have their approvals already');
   if (open.length > 1) return invalid('the selector is ambiguous', `say which: ${open.join(', ')}`, 'selector_ambiguous');
   return open[0]!;
+}
+
+const openOf = (entries: StepProgress['entries']): string[] => [
+  ...new Set(entries.filter((entry) => entry.current < entry.min).map((entry) => entry.selector)),
+];
+
+/** The selectors of the current step that the caller's approval could count for now. With several the caller has to say which (RQ-55). */
+export function selectorsToChoose(request: StoredRequest, caller: Caller): string[] {
+  if (request.status !== 'pending' || request.policy === null) return [];
+  const entries = stepProgress(request.policy, request.decisions)[request.currentStep]?.entries ?? [];
+  return openOf(
+    entries.filter(({ selector }) => matchesSelector(caller, selector, request) && counts(request, caller, selector)),
+  );
 }
 
 function approved(request: StoredRequest, { actor, comment }: Approve, decision: Decision, now: Instant): Verdict {

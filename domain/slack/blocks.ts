@@ -57,7 +57,13 @@ export interface InputBlock {
   hint?: PlainText;
 }
 
-export type ModalBlock = ShownBlock | InputBlock;
+/** Text as it is. Slack reads no markup in it, so nothing in it is escaped or replaced. */
+interface Preformatted {
+  type: 'rich_text';
+  elements: { type: 'rich_text_preformatted'; elements: { type: 'text'; text: string }[] }[];
+}
+
+export type ModalBlock = ShownBlock | InputBlock | Preformatted;
 
 /** `text` is what notifications and screen readers say. */
 export interface SlackMessage<B = MessageBlock> {
@@ -76,5 +82,15 @@ export interface Modal {
 }
 
 export const markup = (text: string): Markup => ({ type: 'mrkdwn', text, verbatim: true });
+
+export const section = (text: string): ShownBlock => ({ type: 'section', text: markup(text) });
+
+/** Slack refuses an empty text. Of long ones it publishes no limit: none here is longer than the texts of other blocks may be. */
+export function preformatted(text: string): Preformatted {
+  const whole = text === '' ? ' ' : text;
+  const parts = whole.length <= 3000 ? [whole] : (whole.match(/.{1,1500}/gsu) ?? []);
+  const elements = parts.map((part) => ({ type: 'text' as const, text: part }));
+  return { type: 'rich_text', elements: [{ type: 'rich_text_preformatted', elements }] };
+}
 
 export const plain = (text: string): PlainText => ({ type: 'plain_text', text, emoji: true });

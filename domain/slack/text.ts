@@ -29,6 +29,12 @@ export function plainLine(text: string, limit: number): string {
   return `${quoted(kept)}${more}`;
 }
 
+/** The first `limit` characters, for a block without markup. A lone carriage return ends a comment of PostgreSQL, so it is shown as the end of a line. */
+export function startOf(text: string, limit: number): { text: string; isCut: boolean } {
+  const [kept, more] = cut(text, limit);
+  return { text: visible(kept.replace(/\r\n?/g, '\n')), isCut: more !== '' };
+}
+
 export const isBlank = (text: string) => /^[\s\u0085]*$/.test(text);
 
 const lineEnd = /\r\n?|[\n\u0085\u2028\u2029]/;

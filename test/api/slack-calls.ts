@@ -1,61 +1,15 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { slackSignature } from '../../crypto/slack-signature.js';
-import type { Answer, Loose, Person, TestApi, TestApiOptions } from '../support/api.js';
+import type { Answer, Person, TestApi, TestApiOptions } from '../support/api.js';
+import { type FakeSlack, startFakeSlack } from '../support/slack/fake-slack.js';
+import type { Json, OpenView } from '../support/slack/kept.js';
+import { formOf as encoded, nowSecs, type SlackPeople, slackPeople, slackSignature } from '../support/slack/people.js';
 import { startCalls } from './calls-api.js';
 import { callsToml } from './calls-toml.js';
 import type { GatewayCalls } from './gateway-calls.js';
 
 const signingSecret = 'slk-secret';
 
-export const slackToml = (apiBaseUrl: string) =>
-  `[slack]\nbot_token = "xoxb-1"\nsigning_secret = "${signingSecret}"\napi_base_url = "${apiBaseUrl}"\n`;
-
-/** What reached Slack's Web API, in order. */
-export interface SlackCalled {
-  method: string;
-  body: Loose;
-}
-
-export interface FakeWebApi {
-  url: string;
-  calls: SlackCalled[];
-  /** Answers the next calls of a method instead; null answers nothing. */
-  answer(method: string, answer: ((body: Loose) => unknown) | null): void;
-  close(): void;
-}
-
-/** Takes every call and answers as Slack would. */
-export async function startWebApi(): Promise<FakeWebApi> {
-  const calls: SlackCalled[] = [];
-  const answers = new Map<string, ((body: Loose) => unknown) | null>();
-  let views = 0;
-  const usual = (method: string) => {
-    if (!method.startsWith('views.')) return { ok: true, channel: 'C1', ts: '1900000000.000100' };
-    views += 1;
-    return { ok: true, view: { id: `V${views}` } };
-  };
-  const server = createServer(async (request, response) => {
-    const method = (request.url ?? '').split('/').at(-1) ?? '';
-    let text = '';
-    for await (const part of request) text += part;
-    const body = JSON.parse(text);
-    calls.push({ method, body });
-    const answer = answers.has(method) ? answers.get(method)! : () => usual(method);
-    if (answer === null) return;
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer(body)));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/`,
-    calls,
-    answer: (method, answer) => answers.set(method, answer),
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
+export const slackToml = (apiBaseUrl: string, botToken = 'xoxb-test') =>
+  `[slack]\nbot_token = "${botToken}"\nsigning_secret = "${signingSecret}"\napi_base_url = "${apiBaseUrl}"\n`;
 
 export interface Signing {
   secret?: string;
@@ -64,12 +18,9 @@ export interface Signing {
   contentType?: string;
 }
 
-const now = () => String(Math.floor(Date.now() / 1000));
-let sent = 0;
-
-/** One call as Slack makes it. */
+/** One call as Slack makes it, or almost. */
 export function slackPost(api: TestApi, path: 'interactions' | 'commands', body: string, over: Signing = {}): Promise<Answer> {
-  const { secret = signingSecret, timestamp = now(), contentType = 'application/x-www-form-urlencoded' } = over;
+  const { secret = signingSecret, timestamp = String(nowSecs()), contentType = 'application/x-www-form-urlencoded' } = over;
   return api.call('POST', `/api/slack/${path}`, {
     raw: body,
     headers: {
@@ -80,19 +31,21 @@ export function slackPost(api: TestApi, path: 'interactions' | 'commands', body:
   });
 }
 
+let sent = 0;
+
 /** No two are alike, as those of Slack. */
 export const formOf = (fields: Record<string, string>): string => {
   sent += 1;
-  return new URLSearchParams({ ...fields, api_app_id: `A${sent}` }).toString();
+  return encoded({ ...fields, api_app_id: `A${sent}` });
 };
 
 export const interactionOf = (payload: unknown): string => formOf({ payload: JSON.stringify(payload) });
 
-export const clickOf = (userId: string, actionId: string, value: string) => ({
+export const clickOf = (userId: string, actionId: string, value: string): Json => ({
   type: 'block_actions',
   trigger_id: 'T1',
   user: { id: userId },
-  channel: { id: 'C07' },
+  channel: { id: 'C1' },
   actions: [{ action_id: actionId, value }],
 });
 
@@ -100,40 +53,56 @@ export interface SlackApi<Id extends string> {
   api: TestApi;
   calls: GatewayCalls;
   tokens: Record<Id | 'admin', string>;
-  slack: FakeWebApi;
+  fake: FakeSlack;
+  people: SlackPeople;
   /** For another server on the same database. */
   toml: string;
-  command(userId: string, text: string, over?: Record<string, string>): Promise<Answer>;
   interact(payload: unknown): Promise<Answer>;
-  /** The calls of a method, once there are at least `count` since the last `forget`. */
-  told(method: string, count?: number): Promise<Loose[]>;
-  forget(): void;
+  /** The modal that a click opens, once it is filled. */
+  opened(act: () => Promise<unknown>, user: string): Promise<OpenView>;
+  /** What the user alone is told because of a click. */
+  told(act: () => Promise<unknown>, user: string): Promise<string>;
   close(): Promise<void>;
 }
 
-/** A server with Slack on, and people of whom each is linked to the Slack account `U` and the name in capitals. */
+/** A server with Slack on, and people of whom each is linked to a Slack account (`slackIdOf`). */
 export async function startSlackApi<Id extends string>(
   people: Record<Id, Person>,
   options: TestApiOptions = {},
 ): Promise<SlackApi<Id>> {
-  const slack = await startWebApi();
-  const toml = callsToml + (options.toml ?? '') + slackToml(slack.url);
+  const fake = await startFakeSlack();
+  const toml = callsToml + (options.toml ?? '') + slackToml(fake.apiBaseUrl, fake.botToken);
   const { api, calls, tokens } = await startCalls(people, [], { ...options, toml });
   for (const id in people) await link(api, id, slackIdOf(id));
+  const openOf = (user: string) => fake.openViews(user);
   return {
     api,
     calls,
     tokens,
-    slack,
+    fake,
+    people: slackPeople(fake, { url: api.url, signingSecret }),
     toml,
-    command: (userId, text, over = {}) =>
-      slackPost(api, 'commands', formOf({ command: '/svc', user_id: userId, text, trigger_id: 'T1', ...over })),
     interact: (payload) => slackPost(api, 'interactions', interactionOf(payload)),
-    told: (method, count = 1) => toldAtLeast(slack, method, count),
-    forget: () => void slack.calls.splice(0),
+    async opened(act, user) {
+      const before = openOf(user).length;
+      await act();
+      return until(
+        () => openOf(user)[before],
+        (view) => !JSON.stringify(view.view).includes('Loading…'),
+      );
+    },
+    async told(act, user) {
+      const before = fake.ephemeralsOf(user).length;
+      await act();
+      const { text } = await until(
+        () => fake.ephemeralsOf(user)[before],
+        () => true,
+      );
+      return text;
+    },
     close: async () => {
       await api.close();
-      slack.close();
+      await fake.close();
     },
   };
 }
@@ -145,11 +114,12 @@ export async function link(api: TestApi, user: string, slackUserId: string): Pro
   if (answer.status !== 200) throw new Error(`link of ${user}: ${answer.status} ${answer.text}`);
 }
 
-async function toldAtLeast({ calls }: FakeWebApi, method: string, count: number): Promise<Loose[]> {
-  const until = Date.now() + 20_000;
+async function until<T>(look: () => T | undefined, holds: (found: T) => boolean): Promise<T> {
+  const end = Date.now() + 20_000;
   for (;;) {
-    const found = calls.filter((call) => call.method === method).map(({ body }) => body);
-    if (found.length >= count || Date.now() > until) return found;
+    const found = look();
+    if (found !== undefined && holds(found)) return found;
+    if (Date.now() > end) throw new Error('Slack was not called in time');
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

@@ -14,7 +14,7 @@ beforeAll(async () => {
   ({ api } = on);
 });
 afterAll(() => on?.close());
-beforeEach(() => on.forget());
+beforeEach(() => void on.fake.calls.splice(0));
 
 const refused = { status: 401, body: { error: 'invalid token', code: 'auth.invalid_token', hint: null } };
 const nothing = { status: 200, text: '' };
@@ -53,7 +53,7 @@ describe.each(callsOf)('a call of Slack to %s', (path) => {
     const answer = await slackPost(api, path, help(), over());
     expect(answer).toMatchObject(refused);
     expect(answer.headers.get('www-authenticate')).toBe('Bearer');
-    expect(on.slack.calls).toEqual([]);
+    expect(on.fake.calls).toEqual([]);
   });
 
   it('is 401 when its body is not the one that was signed, before that is parsed', async () => {
@@ -104,7 +104,7 @@ describe('a signature', () => {
       for (let n = 0; n < 5; n += 1) statuses.push((await slackPost(strict.api, 'commands', help(), { secret: 'x' })).status);
       expect(statuses).toEqual([401, 401, 401, 429, 429]);
       expect(JSON.stringify(await failures())).toContain('slack_signature');
-      expect((await strict.command('UALICE', 'help')).status).toBe(200);
+      expect((await strict.people.slash('help', 'UALICE')).status).toBe(200);
     } finally {
       await strict.close();
     }
@@ -163,7 +163,7 @@ describe('the form of a call', () => {
     ['a modal that all objects have', { type: 'view_submission', user: { id: 'U' }, view: { id: 'V', callback_id: 'toString' } }],
   ])('of %s that is not known is 200 and does nothing', async (_, payload) => {
     expect(await on.interact(payload)).toMatchObject(nothing);
-    expect(on.slack.calls).toEqual([]);
+    expect(on.fake.calls).toEqual([]);
   });
 
   it.each<[string, unknown]>([
@@ -182,17 +182,17 @@ describe('the slash command', () => {
   });
 
   it('helps, and hints at that with any other word', async () => {
-    const helped = await on.command('UALICE', ' help  me');
+    const helped = await on.people.slash(' help  me', 'UALICE');
     expect(helped.body).toEqual({ response_type: 'ephemeral', text: expect.stringContaining('/svc execute') });
     for (const text of ['', '  ', 'HELP', 'constructor', 'drop table'])
-      expect((await on.command('UALICE', text)).body).toEqual({
+      expect((await on.people.slash(text, 'UALICE')).body).toEqual({
         response_type: 'ephemeral',
         text: expect.stringContaining('/svc help'),
       });
   });
 
   it('needs a trigger', async () => {
-    expect((await on.command('UALICE', 'help', { trigger_id: '' })).body).toEqual({
+    expect((await on.people.slash('help', 'UALICE', { trigger_id: '' })).body).toEqual({
       response_type: 'ephemeral',
       text: expect.stringContaining('trigger_id'),
     });

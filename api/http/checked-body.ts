@@ -1,0 +1,9 @@
+import type { z } from 'zod';
+import { refuseBadText } from './bad-text.js';
+import { parsePart } from './shape.js';
+
+/** A body that did not come as JSON, by the rules of one that did (HT-44, HT-45). */
+export function checkedBody<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+  refuseBadText(schema, value);
+  return parsePart('body', schema, value);
+}

@@ -1,0 +1,145 @@
+import type { Finding, RiskFactor, ShownContext } from '../request/context.js';
+import type { StoredRequest } from '../request/types.js';
+import { type Modal, type ModalBlock, plain, section } from './blocks.js';
+import { factsBlock, longestValue, menu, mostOptions, note, noteLength, option, textInput, titledText } from './modals.js';
+import { startOf } from './text.js';
+
+const sqlCharacters = 2000;
+const planCharacters = 2900;
+const listCharacters = 2900;
+const mostShown = 5;
+const mostChildren = 3;
+/** Of the digest: enough to compare with what another channel shows. */
+const digestCharacters = 12;
+
+type Reviewed = Pick<
+  StoredRequest,
+  'id' | 'status' | 'requester' | 'database' | 'environment' | 'operation' | 'detail' | 'emergency' | 'approvalDigest'
+> & { reason: string | null };
+
+/** SL-20. `selectors` are those that the reviewer has to choose from. */
+export function reviewModal(request: Reviewed, context: ShownContext, selectors: readonly string[]): Modal {
+  const isPending = request.status === 'pending';
+  return {
+    type: 'modal',
+    title: plain('Review request'),
+    close: plain(isPending ? 'Cancel' : 'Close'),
+    blocks: [
+      ...requestBlocks(request),
+      ...contextBlocks(context),
+      ...(isPending ? decisionBlocks(selectors) : [section(`This request is ${request.status}: there is nothing to decide.`)]),
+    ],
+    ...(isPending ? { callback_id: 'svc_review_modal', private_metadata: request.id, submit: plain('Submit') } : {}),
+  };
+}
+
+function requestBlocks(request: Reviewed): ModalBlock[] {
+  const { text, isCut } = startOf(request.detail, sqlCharacters);
+  return [
+    factsBlock({
+      Requester: request.requester,
+      Database: `${request.database}/${request.environment}`,
+      Operation: request.emergency ? `${request.operation} (emergency)` : request.operation,
+      'Request ID': request.id,
+    }),
+    ...(request.reason === null ? [] : titledText('Reason', startOf(request.reason, 1024).text)),
+    ...titledText('SQL', text),
+    ...(isCut ? [note(`This is the beginning. All of it: svc request show ${request.id}`)] : []),
+    section(`An approval binds the exact text: digest \`${request.approvalDigest.slice(0, digestCharacters)}\``),
+  ];
+}
+
+function contextBlocks(context: ShownContext): ModalBlock[] {
+  return [
+    ...listed('Plan', planLines(context), planCharacters),
+    ...listed('Risk', riskLines(context.risk), listCharacters),
+    ...listed('Affected tables', tableLines(context.tables), listCharacters),
+    ...listed('Review', findingLines(context.sql_review), listCharacters),
+    ...(context.status === 'collecting' ? [note('The plan is not there yet: open this again.')] : []),
+  ];
+}
+
+const listed = (title: string, lines: readonly string[], limit: number): ModalBlock[] =>
+  lines.length === 0 ? [] : titledText(title, startOf(lines.join('\n'), limit).text);
+
+/** What is beyond the first few is counted. */
+function firstOf<T>(items: readonly T[], most: number, line: (item: T) => string): string[] {
+  const more = items.length - most;
+  return [...items.slice(0, most).map(line), ...(more > 0 ? [`and ${more} more`] : [])];
+}
+
+const planLines = ({ explain }: ShownContext): string[] =>
+  firstOf(explain ?? [], mostShown, (one) => {
+    const sql = startOf(one.sql.replace(/\s+/g, ' ').trim(), 100);
+    const plan = 'plan' in one ? JSON.stringify(one.plan) : `no plan: ${one.error}`;
+    return `${sql.text}${sql.isCut ? '…' : ''}\n${plan}`;
+  });
+
+function riskLines(risk: unknown): string[] {
+  if (!isRisk(risk)) return [];
+  const lines = risk.factors.map(({ name, ...more }) => {
+    const values = Object.values(more).flat().map(String);
+    return values.length === 0 ? name : `${name}: ${values.join(', ')}`;
+  });
+  return [risk.level, ...lines];
+}
+
+const tableLines = (tables: readonly unknown[] | null): string[] => firstOf((tables ?? []) as ShownTable[], mostShown, tableLine);
+
+/** Context that was stored is as `namedTables` made it. */
+type ShownTable = string | (Sized & { cascade_children?: readonly Sized[]; cascade_children_truncated?: boolean });
+
+interface Sized {
+  schema_name: string;
+  name: string;
+  /** Negative where it is not known. */
+  estimated_rows: number;
+}
+
+function tableLine(table: ShownTable): string {
+  if (typeof table === 'string') return table;
+  const children = table.cascade_children ?? [];
+  const below = firstOf(children, mostChildren, (child) => `  deletes also from ${sized(child)}`);
+  return [sized(table), ...below].join('\n');
+}
+
+const sized = ({ schema_name, name, estimated_rows: rows }: Sized) =>
+  `${schema_name}.${name}${rows < 0 ? '' : ` (about ${rows} rows)`}`;
+
+function findingLines(review: unknown): string[] {
+  const { findings } = (review ?? { findings: [] }) as {
+    findings: (Pick<Finding, 'message'> & { rule: string; level: string })[];
+  };
+  return firstOf(findings, mostShown, ({ rule, level, message }) => `${level} ${rule}: ${message}`);
+}
+
+const isRisk = (risk: unknown): risk is { level: string; factors: RiskFactor[] } => typeof risk === 'object' && risk !== null;
+
+function decisionBlocks(selectors: readonly string[]): ModalBlock[] {
+  const fitting = selectors.filter((selector) => selector.length <= longestValue).slice(0, mostOptions);
+  return [
+    {
+      type: 'input',
+      block_id: 'decision_block',
+      label: plain('Decision'),
+      element: {
+        type: 'radio_buttons',
+        action_id: 'decision_input',
+        options: [option('Approve', 'approve'), option('Reject', 'reject')],
+      },
+    },
+    ...(selectors.length < 2 || fitting.length === 0
+      ? []
+      : [
+          {
+            ...menu(
+              'selector',
+              'Approve as',
+              fitting.map((selector) => option(selector, selector)),
+            ),
+            optional: true,
+          },
+        ]),
+    textInput('comment', 'Comment', { optional: true, maxLength: noteLength }),
+  ];
+}

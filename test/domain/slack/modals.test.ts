@@ -1,0 +1,239 @@
+import type { ModalView } from '@slack/types';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ShownContext } from '../../../domain/request/context.js';
+import type { Modal } from '../../../domain/slack/blocks.js';
+import { createModal, pairOf } from '../../../domain/slack/create-modal.js';
+import { errorModal, loadingModal } from '../../../domain/slack/modals.js';
+import { resultModal } from '../../../domain/slack/result-modal.js';
+import { resumeModal } from '../../../domain/slack/resume-modal.js';
+import { reviewModal } from '../../../domain/slack/review-modal.js';
+import { problemsOfView } from '../../support/slack/block-limits.js';
+import { storedRequest } from '../../support/stored-request.js';
+
+/** The type holds modals to Slack's own types of blocks. */
+const problems = (modal: Modal): string[] => problemsOfView(modal satisfies ModalView);
+
+const textOf = ({ elements }: Extract<Modal['blocks'][number], { type: 'rich_text' }>): string[] =>
+  elements.map((element) => element.elements.map(({ text }) => text).join(''));
+
+/** What a reader sees of a modal, but for its inputs. */
+const seen = (modal: Modal): string[] =>
+  modal.blocks.flatMap((block) => {
+    if (block.type === 'rich_text') return textOf(block);
+    if (block.type === 'context') return block.elements.map(({ text }) => text);
+    if (block.type !== 'section') return [];
+    return 'fields' in block ? block.fields.map(({ text }) => text) : [block.text.text];
+  });
+const preformattedOf = (modal: Modal): string[] =>
+  modal.blocks.flatMap((block) => (block.type === 'rich_text' ? textOf(block) : []));
+const inputsOf = (modal: Modal) => modal.blocks.flatMap((block) => (block.type === 'input' ? [block] : []));
+const inputOf = (modal: Modal, id: string) => inputsOf(modal).find(({ block_id }) => block_id === id);
+const offeredIn = (modal: Modal, id: string): string[] => {
+  const element = inputOf(modal, id)?.element;
+  return element !== undefined && 'options' in element ? element.options.map(({ value }) => value) : [];
+};
+
+const nothing: ShownContext = {
+  status: 'unavailable',
+  explain_enabled: false,
+  tables: null,
+  sql_review: null,
+  risk: null,
+  explain: null,
+  schema_snapshot_collected_at: null,
+};
+const sized = (name: string, estimated_rows = 7) => ({ schema_name: 'public', name, estimated_rows });
+const request = { ...storedRequest(), reason: 'a reason' as string | null };
+const review = (over: Partial<typeof request> = {}, context: Partial<ShownContext> = {}, selectors: string[] = []) =>
+  reviewModal({ ...request, ...over }, { ...nothing, ...context }, selectors);
+
+const hostile = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 4000 }),
+  fc.constantFrom(
+    '<!channel>',
+    '`'.repeat(3000),
+    '&'.repeat(3000),
+    '😀'.repeat(3000),
+    '',
+    ' ',
+    '\r\n'.repeat(2000),
+    '\ud800\u0000\u202e',
+  ),
+);
+const name = fc.oneof(fc.stringMatching(/^[a-z][a-z0-9_-]{0,62}$/), fc.constant('a'.repeat(63)));
+
+describe('every modal', () => {
+  it('is one that Slack takes, whatever stands in it', () => {
+    const tables = fc.array(
+      fc.oneof(
+        hostile,
+        hostile.map((text) => ({ ...sized(text), cascade_children: Array(9).fill(sized(text)) })),
+      ),
+    );
+    const explain = fc.array(
+      fc.oneof(
+        hostile.map((sql) => ({ sql, plan: [sql] })),
+        hostile.map((sql) => ({ sql, error: sql, hint: null })),
+      ),
+    );
+    fc.assert(
+      fc.property(
+        hostile,
+        hostile,
+        tables,
+        explain,
+        fc.array(hostile.filter((text) => text !== '')),
+        (text, other, named, plans, names) => {
+          const context = {
+            tables: named,
+            explain: plans,
+            sql_review: { findings: plans.map(({ sql }) => ({ rule: sql, level: 'Block', message: sql })), blocked: true },
+            risk: { level: 'High', factors: [{ name: text, tables: names }] },
+          };
+          expect(problems(review({ detail: text, reason: other }, context, names))).toEqual([]);
+          const result = { requestId: request.id, success: true, rowsAffected: '1', truncated: true };
+          expect(problems(resultModal({ ...result, errorMessage: text, data: { start: other, bytes: 9000 } }))).toEqual([]);
+          expect(problems(errorModal(`no: ${text}`))).toEqual([]);
+          expect(problems(loadingModal('Review request'))).toEqual([]);
+          expect(problems(resumeModal(request))).toEqual([]);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  it('of a creation is one that Slack takes, with as many pairs as there are (SL-33)', () => {
+    const pairs = fc.uniqueArray(fc.record({ database: name, environment: name }), {
+      minLength: 1,
+      maxLength: 150,
+      selector: (p) => JSON.stringify(p),
+    });
+    fc.assert(
+      fc.property(pairs, (all) => {
+        const modal = createModal(all);
+        expect(problems(modal)).toEqual([]);
+        const expected = all.map(({ database, environment }) => `${database}/${environment}`).sort();
+        expect(offeredIn(modal, 'db_env_block')).toEqual(expected.slice(0, 100));
+        expect(seen(modal)).toHaveLength(all.length > 100 ? 1 : 0);
+        for (const value of expected) {
+          const { database, environment } = pairOf(value)!;
+          expect(`${database}/${environment}`).toBe(value);
+        }
+      }),
+      { numRuns: 40 },
+    );
+  });
+});
+
+describe('the review modal (SL-20)', () => {
+  it('shows the first 2000 characters of the SQL as they are, and says when there are more', () => {
+    const sql = 'select `a`, \'<!channel>\', "&amp;" -- *bold* ```\n\n  from t';
+    expect(preformattedOf(review({ detail: sql }))).toContain(sql);
+    const long = review({ detail: '😀'.repeat(2001) });
+    expect(preformattedOf(long)).toContain('😀'.repeat(2000));
+    const cut = review({ detail: 'x'.repeat(2001) });
+    expect(preformattedOf(cut)).toContain('x'.repeat(2000));
+    expect(seen(cut).join()).toContain(`svc request show ${request.id}`);
+    expect(seen(review({ detail: 'x'.repeat(2000) })).join()).not.toContain('svc request show');
+  });
+
+  it('shows what would be hidden, and ends a line where a database ends it', () => {
+    const [, sql] = preformattedOf(review({ detail: 'select 1 --\u202e\u200b\u0000\rdrop table t' }));
+    expect(sql).toBe('select 1 --\ufffd\ufffd\ufffd\ndrop table t');
+  });
+
+  it('states the digest of the exact text', () => {
+    const approvalDigest = '20c587fe8b0284d20b421a67bb9c028c';
+    expect(seen(review({ approvalDigest })).join()).toContain('digest `20c587fe8b02`');
+  });
+
+  it('shows plans, risk, tables and findings of the context, the first few of each', () => {
+    const many = Array.from({ length: 7 }, (_, n) => n);
+    const shown = preformattedOf(
+      review(
+        {},
+        {
+          explain: many.map((n) => ({ sql: `select ${n}`, plan: [{ Plan: { 'Total Cost': n } }] })),
+          risk: {
+            level: 'High',
+            factors: [{ name: 'large_table', rows: 9 }, { name: 'triggers', tables: ['a', 'b'] }, { name: 'ddl' }],
+          },
+          tables: [
+            'unknown',
+            sized('never', -1),
+            { ...sized('t', 12), cascade_children: many.map((n) => ({ ...sized(`c${n}`), depth: 1 })) },
+            ...many.map((n) => sized(`t${n}`)),
+          ],
+          sql_review: { findings: many.map((n) => ({ rule: 'NoWhereDelete', level: 'Block', message: `m${n}` })), blocked: true },
+        },
+      ),
+    );
+    const [, , plan, risk, tables, findings] = shown.map((text) => text.split('\n'));
+    expect([plan!.length, plan![1], plan!.at(-1)]).toEqual([11, '[{"Plan":{"Total Cost":0}}]', 'and 2 more']);
+    expect(risk).toEqual(['High', 'large_table: 9', 'triggers: a, b', 'ddl']);
+    expect(tables).toEqual([
+      'unknown',
+      'public.never',
+      'public.t (about 12 rows)',
+      ...[0, 1, 2].map((n) => `  deletes also from public.c${n} (about 7 rows)`),
+      'and 4 more',
+      'public.t0 (about 7 rows)',
+      'public.t1 (about 7 rows)',
+      'and 5 more',
+    ]);
+    expect(findings).toEqual([...many.slice(0, 5).map((n) => `Block NoWhereDelete: m${n}`), 'and 2 more']);
+  });
+
+  it('has at most 2900 characters of plans', () => {
+    const plans = Array.from({ length: 5 }, () => ({ sql: 'select 1', plan: 'p'.repeat(2000) }));
+    expect(preformattedOf(review({}, { explain: plans })).at(-1)).toHaveLength(2900);
+  });
+
+  it('keeps only the id, and asks for a decision while there is one to make', () => {
+    const open = review({ status: 'pending' });
+    expect([open.callback_id, open.private_metadata]).toEqual(['svc_review_modal', request.id]);
+    expect(inputsOf(open).map(({ block_id, element }) => [block_id, element.action_id])).toEqual([
+      ['decision_block', 'decision_input'],
+      ['comment_block', 'comment_input'],
+    ]);
+    expect(offeredIn(open, 'decision_block')).toEqual(['approve', 'reject']);
+    const over = review({ status: 'executed' });
+    expect([inputsOf(over), over.submit]).toEqual([[], undefined]);
+  });
+
+  it('asks which selector when there are several, those that a menu can hold', () => {
+    expect(inputOf(review({}, {}, ['group:a']), 'selector_block')).toBeUndefined();
+    const long = `group:${'g'.repeat(150)}`;
+    expect(offeredIn(review({}, {}, ['group:a', 'user:b', long]), 'selector_block')).toEqual(['group:a', 'user:b']);
+    const both = offeredIn(review({}, {}, ['group:a', `group:${'x'.repeat(140)}`]), 'selector_block');
+    expect(both).toHaveLength(2);
+  });
+});
+
+describe('the result modal (SL-21)', () => {
+  const result = { requestId: 'r1', success: true, rowsAffected: null, truncated: false, errorMessage: null };
+  it('shows the stored text as it is, its size, and how to get the rest', () => {
+    const start = '{"b":9007199254740993,"a":1.0,"b":"<x>"}';
+    const whole = resultModal({ ...result, data: { start, bytes: 40 } });
+    expect(preformattedOf(whole)).toEqual([start]);
+    expect(seen(whole).join()).toContain('40 bytes');
+    expect(seen(whole).join()).not.toContain('svc request result');
+    const cut = resultModal({ ...result, data: { start: 'x'.repeat(2500), bytes: 2501 } });
+    expect(preformattedOf(cut)).toEqual(['x'.repeat(2500)]);
+    expect(seen(cut).join()).toContain('svc request result r1');
+  });
+
+  it('says when there is no data, and shows the error', () => {
+    const failed = resultModal({ ...result, success: false, errorMessage: 'ERROR: <no>', data: null });
+    expect(preformattedOf(failed)).toEqual(['ERROR: <no>']);
+    expect(seen(failed).join()).toContain('No data is stored');
+  });
+});
+
+describe('pairOf', () => {
+  it.each([null, '', 'shop', 'shop/a/b', '/'])('takes %j for no pair, or for one that is not registered', (value) => {
+    const pair = pairOf(value);
+    expect(pair === null || pair.database === '').toBe(true);
+  });
+});
