@@ -252,7 +252,7 @@ describe('searching events (AU-60, AU-61)', () => {
 
   it('shows a role limited to some databases their events only, and others nothing', async () => {
     const operator = await api.createUser('operator', { roles: ['shop-operator'] });
-    await calls.created(owner, { database: 'ledger' });
+    for (const database of ['shop', 'ledger']) await calls.created(owner, { database });
     const { events, total } = (await search('limit=200', operator)).body;
     expect(new Set(events.map((event: { database_name: string }) => event.database_name))).toEqual(new Set(['shop']));
     const [counted] = await calls.sql<{ count: number }>(
