@@ -6,6 +6,7 @@ import { createReleases } from '../lib/releases.js';
 import { sleep } from '../lib/sleep.js';
 import { createAuthenticate } from '../runtime/authentication.js';
 import { listen } from '../runtime/listen-address.js';
+import { createJudgeJwt } from '../runtime/oidc/judge.js';
 import { readIfThere, writePrivateFile } from '../runtime/private-files.js';
 import { createReadiness } from '../runtime/readiness.js';
 import type { Services } from './context.js';
@@ -65,7 +66,7 @@ function httpServerOf(services: Services, times: RouteTimes): Server {
     temporalReachable: () => temporal.reachable(),
     resultsHealthy: () => results.healthy(),
   });
-  const authenticate = createAuthenticate(services, services.authFailures.record);
+  const authenticate = createAuthenticate({ database, judgeJwt: createJudgeJwt(services) }, services.authFailures.record);
   const app = createApp({ services, authenticate, routes: allRoutes(ready, times), readOnlyPaths });
   const handle = app.callback();
   return createHttpServer((request, response) => void handle(request, response), services.version);

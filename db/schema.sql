@@ -627,6 +627,7 @@ create table users (
   created_by jsonb,
   role_grants jsonb default '{}'::jsonb not null,
   slack_linked_by jsonb,
+  login_recorded_at timestamp(3) with time zone,
   constraint users_pkey PRIMARY KEY (id),
   constraint users_slack_user_id_key UNIQUE (slack_user_id),
   constraint users_source_check CHECK ((source = ANY (ARRAY['api'::text, 'oidc'::text, 'slack'::text, 'bootstrap'::text]))),

@@ -1,12 +1,12 @@
 import type { Caller, EffectiveRole, Origins } from './caller.js';
 import type { Grant } from './four-eyes.js';
-import { applyCeiling, findRole, resolveRoles } from './permissions.js';
+import { applyCeiling, findRole, type JwtParts, resolveRoles } from './permissions.js';
 
 type AuthConfig = Parameters<typeof resolveRoles>[0]['config'];
 
 type User = Extract<Caller, { kind: 'user' }>;
 
-interface StoredUser {
+export interface StoredUser {
   subjectId: string;
   /** Direct roles. */
   roles: readonly string[];
@@ -49,6 +49,22 @@ export function slackCaller(stored: StoredSlackUser, config: AuthConfig): User |
   return caller === 'scope_ceiling' ? 'no_roles' : caller;
 }
 
+/**
+ * The caller of a call with a JWT: what is stored of the user, and what the identity provider says for this call. There is no ceiling (IM-20). What the
+ * provider gives, nobody here granted.
+ */
+export function jwtCaller(stored: StoredUser, config: AuthConfig, jwt: JwtParts): User | 'no_roles' {
+  const given = jwt.groups.map((group) => ({ group, origins: [] }));
+  const memberships = [...stored.memberships.filter(({ group }) => !jwt.groups.includes(group)), ...given];
+  const caller = callerOf({ ...stored, memberships }, config, {
+    effective: (resolved) => [...resolved],
+    tokenId: null,
+    credential: [],
+    jwt,
+  });
+  return caller === 'scope_ceiling' ? 'no_roles' : caller;
+}
+
 function callerOf(
   stored: StoredUser,
   config: AuthConfig,
@@ -56,10 +72,11 @@ function callerOf(
     effective: (resolved: readonly EffectiveRole[]) => EffectiveRole[];
     tokenId: string | null;
     credential: Origins | null;
+    jwt?: JwtParts;
   },
 ): User | 'no_roles' | 'scope_ceiling' {
   const memberOf = stored.memberships.map(({ group }) => group);
-  const resolved = resolveRoles({ direct: stored.roles, groups: memberOf, config });
+  const resolved = resolveRoles({ direct: stored.roles, groups: memberOf, config, ...(how.jwt && { jwt: how.jwt }) });
   if (resolved.length === 0) return 'no_roles';
   const roles = how.effective(resolved);
   if (roles.length === 0) return 'scope_ceiling';
@@ -73,7 +90,9 @@ function callerOf(
       account: stored.accountOrigins ?? [],
       credential: how.credential ?? [],
       groups: new Map(stored.memberships.map(({ group, origins }) => [group, origins ?? []])),
-      roles: new Map(roles.map(({ name }) => [name, waysTo(name, stored, config)])),
+      roles: new Map(
+        roles.map(({ name }) => [name, [...waysTo(name, stored, config), ...(how.jwt?.mappedRoles.includes(name) ? [[]] : [])]]),
+      ),
     },
     tokenId: how.tokenId,
   };

@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import { insertAuditEvents } from '../db/audit.js';
 import type { Database } from '../db/client.js';
 import type { Actor, AuditDraft } from '../domain/audit/draft.js';
-import type { AuthFailure } from './authentication.js';
 import type { ClientAddress } from './client-address.js';
 import type { Metrics } from './metrics.js';
+import type { AuthFailure } from './verdict.js';
 
 /** AU-12: individual events per client address and minute. One event at the end of the minute sums up the rest. */
 const eventsPerWindow = 60;

@@ -10,21 +10,13 @@ import { prefixOf, tokenStatus } from '../domain/token-rules.js';
 import type { ClientAddress } from './client-address.js';
 import type { Generation } from './generation.js';
 import { httpStatus } from './http-errors.js';
+import type { JudgeJwt } from './oidc/judge.js';
 import type { Meter } from './rate-limits/meter.js';
+import { type AuthFailure, type Refused, stranger, type Verdict } from './verdict.js';
 
 export interface Authenticated {
   caller: Caller;
   actor: Actor;
-}
-
-/** Why a credential was refused, and its owner if it proved valid. For the audit log; the caller never learns it (IM-7). */
-export interface AuthFailure {
-  error: GatewayError;
-  /** `failure_reason` of the audit event. */
-  cause: string;
-  subject: { id: string; type: 'user' | 'agent'; tokenId: string } | null;
-  tokenPrefix: string | null;
-  address: ClientAddress;
 }
 
 /** What authentication needs of a call. */
@@ -36,13 +28,19 @@ export interface Sender {
 
 export type Authenticate = (sender: Sender, generation: Generation) => Promise<Authenticated>;
 
+export interface AuthenticateServices {
+  database: Queryable;
+  /** Judges credentials of the identity provider. */
+  judgeJwt: JudgeJwt;
+}
+
 /** Checks credentials in the order of IM-13, with one query and no cache. Throws 401, 403, 429 (OP-33) or 503, after calling `onFailure`. */
 export function createAuthenticate(
-  services: { database: Queryable },
+  services: AuthenticateServices,
   onFailure: (failure: AuthFailure) => Promise<void>,
 ): Authenticate {
   return async ({ request, address, meter }, generation) => {
-    const verdict = await judgeCredential(services, request, generation);
+    const verdict = await judgeCredential(services, request, { generation, address });
     if (!('refused' in verdict)) return { caller: verdict.caller, actor: actorOf(verdict.caller, address) };
     throw await refuseCredential(verdict.refused, { address, meter }, onFailure);
   };
@@ -50,12 +48,12 @@ export function createAuthenticate(
 
 /** Counts and audits a refused credential. Returns the error to throw: its own, or the 429 that replaces it (OP-33). */
 export async function refuseCredential(
-  { code, text, ...failure }: Refused,
+  { code, text, hint, ...failure }: Refused,
   { address, meter }: Pick<Sender, 'address' | 'meter'>,
   onFailure: (failure: AuthFailure) => Promise<void>,
 ): Promise<GatewayError> {
   const tooMany = isGuess(code) ? await meter.failure() : null;
-  const error = tooMany ?? refusal(code, text);
+  const error = tooMany ?? refusal(code, text, hint);
   await onFailure({ ...failure, error, address });
   return error;
 }
@@ -70,33 +68,20 @@ const actorOf = (caller: Caller, address: ClientAddress): Actor => ({
   ...address,
 });
 
-type Refused = { code: ErrorCode; text: string } & Pick<AuthFailure, 'cause' | 'subject' | 'tokenPrefix'>;
-type Verdict = { caller: Caller } | { refused: Refused };
-
-const stranger = (code: ErrorCode, cause: string, tokenPrefix: string | null = null): Verdict => ({
-  refused: {
-    code,
-    text: code === 'auth.oidc_not_configured' ? 'OIDC not configured' : 'invalid token',
-    cause,
-    subject: null,
-    tokenPrefix,
-  },
-});
-
 async function judgeCredential(
-  services: { database: Queryable },
+  { database, judgeJwt }: AuthenticateServices,
   request: IncomingMessage,
-  generation: Generation,
+  call: { generation: Generation; address: ClientAddress },
 ): Promise<Verdict> {
   const credential = bearer(request.rawHeaders);
   if (credential === null) return stranger('auth.missing_token', 'missing');
   if (!/^[\x21-\x7e]{12,8192}$/.test(credential)) return stranger('auth.invalid_token', 'malformed');
-  if (credential.startsWith('eyJ')) return stranger('auth.oidc_not_configured', 'oidc_not_configured');
+  if (credential.startsWith('eyJ')) return judgeJwt(credential, call);
   const prefix = prefixOf(credential);
   if (prefix === null) return stranger('auth.invalid_token', 'malformed');
-  const found = matching(await findCredentials(services.database, prefix), sha256Hex(credential));
+  const found = matching(await findCredentials(database, prefix), sha256Hex(credential));
   if (found === null) return stranger('auth.invalid_token', 'unknown', prefix);
-  return judgeFound(found, generation, prefix);
+  return judgeFound(found, call.generation, prefix);
 }
 
 /** The credential of the only `Authorization` header. Null if it is missing, empty or of another scheme. Two headers count as malformed (HT-20). */

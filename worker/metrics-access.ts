@@ -8,6 +8,7 @@ import { createAuthenticate } from '../runtime/authentication.js';
 import { addressOf } from '../runtime/client-address.js';
 import type { Configuration } from '../runtime/configuration.js';
 import type { Metrics } from '../runtime/metrics.js';
+import { createJudgeJwt } from '../runtime/oidc/judge.js';
 import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
 import { createMeter } from '../runtime/rate-limits/meter.js';
 
@@ -24,9 +25,12 @@ export function createMetricsAccess(options: {
   metrics: Metrics;
   log: Logger;
 }): MetricsAccess {
-  const { configuration, database } = options;
+  const { configuration, database, log } = options;
   const failures = createAuthFailureLog(options);
-  const authenticate = createAuthenticate({ database }, failures.record);
+  const authenticate = createAuthenticate(
+    { database, judgeJwt: createJudgeJwt({ database, log, config: configuration.config }) },
+    failures.record,
+  );
   const limiter = createRateLimiter(options, configuration.config);
   return {
     async check(request, tell) {

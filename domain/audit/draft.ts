@@ -12,6 +12,7 @@ export type AuditCategory =
 
 export const auditCategory = {
   'auth.failure': 'auth',
+  'auth.login_success': 'auth',
   'token.created': 'token',
   'token.revoked': 'token',
   'token.scoped': 'token',

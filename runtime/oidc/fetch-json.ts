@@ -1,0 +1,20 @@
+const limitMs = 10_000;
+const maxBytes = 1_048_576;
+
+/** Reads the JSON of an identity provider: 10 s, 1 MiB, no redirects (IM-32). */
+export async function fetchJson(url: string): Promise<unknown> {
+  const answer = await fetch(url, {
+    headers: { accept: 'application/json' },
+    redirect: 'error',
+    signal: AbortSignal.timeout(limitMs),
+  });
+  if (answer.status !== 200) throw new Error(`status ${answer.status}`);
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) throw new Error('the answer is larger than 1 MiB');
+    chunks.push(chunk);
+  }
+  return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+}

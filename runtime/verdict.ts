@@ -1,0 +1,24 @@
+import type { Caller } from '../domain/caller.js';
+import type { ErrorCode, GatewayError } from '../domain/errors.js';
+import type { ClientAddress } from './client-address.js';
+
+/** Why a credential was refused, and its owner if it proved valid. For the audit log; the caller never learns it (IM-7). */
+export interface AuthFailure {
+  error: GatewayError;
+  /** `failure_reason` of the audit event. */
+  cause: string;
+  subject: { id: string; type: 'user' | 'agent'; tokenId: string | null } | null;
+  tokenPrefix: string | null;
+  address: ClientAddress;
+}
+
+/** The answer to a credential, with what the audit log gets to know of it. */
+export type Refused = { code: ErrorCode; text: string; hint?: string } & Pick<AuthFailure, 'cause' | 'subject' | 'tokenPrefix'>;
+
+/** What a credential resolves to. */
+export type Verdict = { caller: Caller } | { refused: Refused };
+
+/** A refusal of somebody who proved nothing (IM-7). */
+export const stranger = (code: ErrorCode, cause: string, tokenPrefix: string | null = null): Verdict => ({
+  refused: { code, text: 'invalid token', cause, subject: null, tokenPrefix },
+});
