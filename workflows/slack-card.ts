@@ -2,9 +2,9 @@ import { CancellationScope, defineSignal, proxyActivities, setHandler } from '@t
 import { type SlackCardActivities, type SlackCardInput, slackCardChanged } from './messages.js';
 
 // The activity says when its next attempt is due; these waits are for trouble with the gateway's database. One run begins no call after 6 s, and a call with
-// all that belongs to it takes at most 21 s.
+// all that belongs to it takes at most 28 s.
 const { postCard } = proxyActivities<SlackCardActivities>({
-  startToCloseTimeout: '30s',
+  startToCloseTimeout: '35s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '60s' },
 });
 

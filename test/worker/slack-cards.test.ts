@@ -236,6 +236,27 @@ it("a process that ends between Slack's answer and the record repeats the post a
   ]);
 });
 
+it('what Slack has taken is recorded, also when the database is away for a moment, and not sent again (SL-63, SL-I4)', async () => {
+  isOn = false;
+  const id = await storeRequest(worker.database);
+  await eventually(() => ends.some(([outcome, request]) => outcome === 'retried' && request === id));
+  const cardId = await cardIdOf(id);
+  let failures = 2;
+  const failing: typeof worker.database = {
+    ...worker.database,
+    macs: worker.database.macs,
+    query: (text, values) =>
+      text.startsWith('update slack_cards set shown') && failures-- > 0
+        ? Promise.reject(new Error('away'))
+        : worker.database.query(text, values),
+  };
+  await worker.database.query('update slack_cards set next_attempt_at = clock_timestamp() where id = $1', [cardId]);
+  await createPostCard({ ...slack, database: failing, isOn: () => true }).postCard(cardId);
+  isOn = true;
+  await settled(id);
+  expect(cardsOf(id)).toHaveLength(1);
+});
+
 it('a Slack that does not answer holds up neither changes nor clocks, and what it missed comes later (SL-64)', async () => {
   fake.always('*', { noAnswer: 'hangs' });
   const waiting = await Promise.all(Array.from({ length: 20 }, () => storeRequest(worker.database)));
