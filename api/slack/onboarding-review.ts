@@ -25,6 +25,7 @@ import type { ActionHandler, SlackCall, SubmissionHandler } from './call.js';
 import { deliverInitialToken } from './initial-token.js';
 import { problemOf } from './onboarding.js';
 import { openModal } from './open-modal.js';
+import { errorOn } from './view-answers.js';
 
 /** The button of an access request's card (SL-43). */
 export const reviewOnboarding: ActionHandler = async (call, { value, triggerId }) => {
@@ -43,13 +44,13 @@ export const onboardingReviewSubmission: SubmissionHandler = {
     const decision = chosenIn(view, 'decision_block', 'decision_input');
     const comment = typedIn(view, 'comment_block', 'comment_input') ?? '';
     const problem = problemOf(comment);
-    if (problem !== null) return error('comment_block', problem);
+    if (problem !== null) return errorOn('comment_block', problem);
     if (decision === 'reject') {
-      if (isBlank(comment)) return error('comment_block', 'A comment is required to reject.');
+      if (isBlank(comment)) return errorOn('comment_block', 'A comment is required to reject.');
       await call.services.database.transaction((tx) => reject(tx, who, id, comment));
       return null;
     }
-    if (decision !== 'approve') return error('decision_block', 'Choose approve or reject.');
+    if (decision !== 'approve') return errorOn('decision_block', 'Choose approve or reject.');
     const given = readGiven(view, offerOf(call));
     const approved = await approve(call, who, { id, given, comment: isBlank(comment) ? null : comment });
     // Slack waits no longer than 3 s for the answer, which says that the user is made. The token follows (SL-46).
@@ -57,8 +58,6 @@ export const onboardingReviewSubmission: SubmissionHandler = {
     return null;
   },
 };
-
-const error = (block: string, text: string) => ({ response_action: 'errors' as const, errors: { [block]: text } });
 
 /** The acting user, who may make users. */
 async function reviewer(call: SlackCall): Promise<ActingUser> {
@@ -99,7 +98,7 @@ async function reject(tx: Transaction, who: ActingUser, id: string, comment: str
   await askForCard(tx, { onboardingId: id, channel: onboarding.slackUserId });
 }
 
-export interface Approved {
+interface Approved {
   onboarding: Onboarding;
   user: PlannedUser;
 }

@@ -4,6 +4,7 @@ import type { Transaction } from '../../db/client.js';
 import { expireIfDue } from '../../db/expire-onboarding.js';
 import { askForCard } from '../../db/slack-cards.js';
 import { findPendingOf, insertOnboarding, type NewOnboarding } from '../../db/slack-onboardings.js';
+import { rememberView } from '../../db/slack-signatures.js';
 import { findSlackUser } from '../../db/users.js';
 import type { Actor } from '../../domain/audit/draft.js';
 import { invalid, refusal } from '../../domain/errors.js';
@@ -36,7 +37,10 @@ export const joinSubmission: SubmissionHandler = {
     const { channel, onboarding } = services.config().slack;
     const displayName = displayNameOf(slackUserName ?? '', slackUserId);
     const made = { id: randomUUID(), slackUserId, displayName, ...asked, ttlHours: onboarding.requestTtlHours };
-    await services.database.transaction((tx) => store(tx, call, made, channel));
+    await services.database.transaction(async (tx) => {
+      await store(tx, call, made, channel);
+      if (!(await rememberView(tx, view.id))) throw refusal('slack.conflict', 'this form was submitted before: open it again');
+    });
     return null;
   },
 };

@@ -54,6 +54,18 @@ export const menu = (name: string, label: string, options: Option[]): InputBlock
   element: { type: 'static_select', action_id: `${name}_input`, options },
 });
 
+/** Nothing is chosen before (SL-31). */
+export const decisionInput: InputBlock = {
+  type: 'input',
+  block_id: 'decision_block',
+  label: plain('Decision'),
+  element: {
+    type: 'radio_buttons',
+    action_id: 'decision_input',
+    options: [option('Approve', 'approve'), option('Reject', 'reject')],
+  },
+};
+
 /** As many options as a menu takes. */
 export const mostOptions = 100;
 /** The longest value that an option takes. */

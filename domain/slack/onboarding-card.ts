@@ -16,9 +16,6 @@ const maxListed = 5;
 const reasonLimit = 100;
 const commentLimit = 500;
 
-/** The action of the card's button; its value is the id of the onboarding. */
-export const reviewAction = 'svc_onboarding_review';
-
 /** What is posted: in the channel the card, to the applicant how it ended. A direct message is a card whose channel is the Slack user. */
 export const onboardingMessage = (onboarding: Onboarding, channel: string): SlackMessage =>
   channel === onboarding.slackUserId ? outcomeMessage(onboarding) : onboardingCard(onboarding);
@@ -34,7 +31,7 @@ export function onboardingCard(onboarding: Onboarding): SlackMessage {
   const line = contextOf(onboarding);
   if (line !== null) blocks.push({ type: 'context', elements: [markup(line)] });
   if (status === 'pending') {
-    const review = { action_id: reviewAction, text: plain('Review'), value: onboarding.id, style: 'primary' as const };
+    const review = { action_id: 'svc_onboarding_review', text: plain('Review'), value: onboarding.id, style: 'primary' as const };
     blocks.push({ type: 'actions', elements: [{ type: 'button', ...review }] });
   }
   return { text: `${title} — ${plainLine(displayName, nameLimit)}`, blocks };

@@ -3,12 +3,10 @@ import type { Onboarding } from './onboarding.js';
 
 type Asked = Pick<Onboarding, 'id' | 'slackUserId' | 'roles' | 'groups'>;
 
-/** What somebody without an account does has no subject. The Slack user stands in the metadata. */
-export const applicantActor = (actor: Actor): Actor => ({ ...actor, id: 'anonymous', type: 'user', tokenId: null });
-
+/** The actor is nobody of the gateway: the metadata name the Slack user. */
 export const onboardingRequested = (actor: Actor, onboarding: Asked): AuditDraft => ({
   ...about('onboarding.requested', 'success', onboarding),
-  actor: applicantActor(actor),
+  actor,
   metadata: asked(onboarding),
 });
 

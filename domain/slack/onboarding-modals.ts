@@ -1,37 +1,25 @@
-import { type InputBlock, type Modal, type ModalBlock, markup, type Option, plain } from './blocks.js';
+import { type InputBlock, type Modal, type ModalBlock, markup, plain } from './blocks.js';
+import { decisionInput, mostOptions, note, option, textInput } from './modals.js';
 import type { Offer, Onboarding } from './onboarding.js';
 import { applicantOf, named } from './onboarding-card.js';
 import { codeBlock, codeSpan, isBlank } from './text.js';
 
-/** What a menu of Slack takes. */
-const maxOptions = 100;
-const longestOption = 75;
 const nameLimit = 128;
 const shownReason = 500;
 /** Characters that an applicant or a reviewer may write. */
 export const longestText = 1000;
 
-/** `callback_id` of the modals. */
-export const joinModal = 'svc_onboarding';
-export const reviewModal = 'svc_onboarding_review_submit';
-
 /** The form of somebody who asks for an account (SL-40, SL-41). */
 export function onboardingModal(offer: Offer): Modal {
-  const asked = { multiline: true, max_length: longestText };
   return {
     type: 'modal',
-    callback_id: joinModal,
+    callback_id: 'svc_onboarding',
     title: plain('Request access'),
     submit: plain('Send'),
     close: plain('Cancel'),
     blocks: [
       ...menus(offer, { roles: [], groups: [] }),
-      {
-        type: 'input',
-        block_id: 'reason_block',
-        label: plain('Reason'),
-        element: { type: 'plain_text_input', action_id: 'reason_input', ...asked },
-      },
+      textInput('reason', 'Reason', { optional: false, maxLength: longestText }),
     ],
   };
 }
@@ -40,12 +28,12 @@ export function onboardingModal(offer: Offer): Modal {
 export function onboardingReviewModal(onboarding: Onboarding, offer: Offer, userId: string): Modal {
   return {
     type: 'modal',
-    callback_id: reviewModal,
+    callback_id: 'svc_onboarding_review_submit',
     private_metadata: onboarding.id,
     title: plain('Review access request'),
     submit: plain('Submit'),
     close: plain('Cancel'),
-    blocks: [...facts(onboarding, offer, userId), decision, ...menus(offer, onboarding), comment],
+    blocks: [...facts(onboarding, offer, userId), decisionInput, ...menus(offer, onboarding), comment],
   };
 }
 
@@ -55,34 +43,14 @@ function facts(onboarding: Onboarding, offer: Offer, userId: string): ModalBlock
   const blocks: ModalBlock[] = [{ type: 'section', fields: fields.map(markup) }];
   if (!isBlank(reason)) blocks.push({ type: 'section', text: markup(`*Reason:*\n${codeBlock(reason, shownReason)}`) });
   const gone = [...roles.filter((name) => !offer.roles.includes(name)), ...groups.filter((name) => !offer.groups.includes(name))];
-  if (gone.length > 0) blocks.push(note(`Asked for, and no longer offered: ${named(gone)}`));
+  if (gone.length > 0) blocks.push({ type: 'context', elements: [markup(`Asked for, and no longer offered: ${named(gone)}`)] });
   return blocks;
 }
 
-const decision: InputBlock = {
-  type: 'input',
-  block_id: 'decision_block',
-  label: plain('Decision'),
-  element: {
-    type: 'radio_buttons',
-    action_id: 'decision_input',
-    options: [
-      { text: plain('Approve'), value: 'approve' },
-      { text: plain('Reject'), value: 'reject' },
-    ],
-  },
-};
-
 const comment: InputBlock = {
-  type: 'input',
-  block_id: 'comment_block',
-  label: plain('Comment'),
+  ...textInput('comment', 'Comment', { optional: true, maxLength: longestText }),
   hint: plain('Required to reject. The applicant reads it.'),
-  optional: true,
-  element: { type: 'plain_text_input', action_id: 'comment_input', multiline: true, max_length: longestText },
 };
-
-const note = (text: string): ModalBlock => ({ type: 'context', elements: [markup(text)] });
 
 /** A menu of Slack cannot be empty, so one without names is left out. */
 const menus = (offer: Offer, chosen: Offer): ModalBlock[] => [
@@ -97,22 +65,18 @@ function menu(
   asked: readonly string[],
 ): ModalBlock[] {
   if (offered.length === 0) return [];
-  const chosen = asked.filter((one) => offered.includes(one)).slice(0, maxOptions);
-  const names = [...chosen, ...offered.filter((one) => !chosen.includes(one))].slice(0, maxOptions);
-  const initial = chosen.length === 0 ? {} : { initial_options: chosen.map(option) };
+  const chosen = asked.filter((one) => offered.includes(one)).slice(0, mostOptions);
+  const names = [...chosen, ...offered.filter((one) => !chosen.includes(one))].slice(0, mostOptions);
+  const initial = chosen.length === 0 ? {} : { initial_options: chosen.map(optionOf) };
   const input: InputBlock = {
     type: 'input',
     block_id: `${name}_block`,
     label: plain(label),
     optional: true,
-    element: { type: 'multi_static_select', action_id: `${name}_select`, options: names.map(option), ...initial },
+    element: { type: 'multi_static_select', action_id: `${name}_select`, options: names.map(optionOf), ...initial },
   };
   const rest = offered.length - names.length;
-  return rest > 0 ? [input, note(`${label}: the first ${maxOptions} of ${offered.length} are shown.`)] : [input];
+  return rest > 0 ? [input, note(`${label}: the first ${mostOptions} of ${offered.length} are shown.`)] : [input];
 }
 
-function option(name: string): Option {
-  const characters = Array.from(name);
-  const text = name.length > longestOption ? `${characters.slice(0, 37).join('')}…` : name;
-  return { text: plain(text), value: name };
-}
+const optionOf = (name: string) => option(name, name);

@@ -1,4 +1,5 @@
 import { type GatewayError, refusal } from '../errors.js';
+import { longestValue } from './modals.js';
 
 export type OnboardingStatus = 'pending' | 'approved' | 'rejected' | 'expired';
 
@@ -31,12 +32,10 @@ export interface Offer {
   groups: readonly string[];
 }
 
-/** A menu of Slack takes no longer value. Only names of groups can be longer, and those are not offered. */
-const longestValue = 150;
-
 /** Characters; Slack itself takes 80. */
 const longestName = 200;
 
+/** Only names of groups can be longer. */
 const fits = (name: string) => name.length <= longestValue;
 
 /** What an applicant may ask for (SL-41). */

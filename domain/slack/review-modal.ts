@@ -1,7 +1,18 @@
 import type { Finding, RiskFactor, ShownContext } from '../request/context.js';
 import type { StoredRequest } from '../request/types.js';
 import { type Modal, type ModalBlock, plain, section } from './blocks.js';
-import { factsBlock, longestValue, menu, mostOptions, note, noteLength, option, textInput, titledText } from './modals.js';
+import {
+  decisionInput,
+  factsBlock,
+  longestValue,
+  menu,
+  mostOptions,
+  note,
+  noteLength,
+  option,
+  textInput,
+  titledText,
+} from './modals.js';
 import { startOf } from './text.js';
 
 const sqlCharacters = 2000;
@@ -118,16 +129,7 @@ const isRisk = (risk: unknown): risk is { level: string; factors: RiskFactor[] }
 function decisionBlocks(selectors: readonly string[]): ModalBlock[] {
   const fitting = selectors.filter((selector) => selector.length <= longestValue).slice(0, mostOptions);
   return [
-    {
-      type: 'input',
-      block_id: 'decision_block',
-      label: plain('Decision'),
-      element: {
-        type: 'radio_buttons',
-        action_id: 'decision_input',
-        options: [option('Approve', 'approve'), option('Reject', 'reject')],
-      },
-    },
+    decisionInput,
     ...(selectors.length < 2 || fitting.length === 0
       ? []
       : [

@@ -132,7 +132,7 @@ describe('a rejection', () => {
     ]);
   });
 
-  it('is never what no or another decision is taken for (SL_31)', async () => {
+  it('is never what no or another decision is taken for (SL-31)', async () => {
     const { id } = await ask();
     for (const decision of [{}, { 'decision_block/decision_input': 'delete' }]) {
       const answer = await on.people.interact(on.people.submissionOf(await on.openReview(id), decision));
@@ -143,7 +143,7 @@ describe('a rejection', () => {
 });
 
 describe('who may review', () => {
-  it('is who may make users, at the click and at the submission (SL-43, SL_32, SL_I2)', async () => {
+  it('is who may make users, at the click and at the submission (SL-43, SL-32, SL-I2)', async () => {
     const { id } = await ask();
     const click = (user: string) => on.told(user, () => on.people.click('svc_onboarding_review', id, user, 'C1'));
     expect(await click('UREADER')).toContain('forbidden');
@@ -187,7 +187,7 @@ describe('what can be reviewed', () => {
     }
   });
 
-  it('of twenty reviews at once exactly one takes effect, and the others see that (SL-45, SL_I6)', async () => {
+  it('of twenty reviews at once exactly one takes effect, and the others see that (SL-45, SL-I6)', async () => {
     const { id, slackUserId } = await ask();
     const view = await on.openReview(id);
     const answers = await Promise.all(

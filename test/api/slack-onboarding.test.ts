@@ -105,7 +105,7 @@ describe('a submission of svc_onboarding', () => {
     expect(await on.rows(`select 1 from slack_onboardings where slack_user_id = 'UFORGER'`)).toEqual([]);
   });
 
-  it('twenty times at once stores one (SL-42, SL_I6)', async () => {
+  it('twenty times at once stores one (SL-42, SL-I6)', async () => {
     const view = await on.openJoin('UEAGER');
     const sent = Array.from({ length: 20 }, () => on.submitAs(view, { [reason]: 'on call' }, 'eager'));
     const answers = await Promise.all(sent);
@@ -117,7 +117,7 @@ describe('a submission of svc_onboarding', () => {
     expect(await on.eventsOf(stored[0]!.id)).toHaveLength(1);
   });
 
-  it('that is replayed does nothing, and one for somebody who got a user meanwhile is refused (SL-12, SL-41)', async () => {
+  it('that is replayed does nothing, and one for somebody who got a user meanwhile is refused (SL-12, SL-14, SL-41)', async () => {
     const view = await on.openJoin('UREPLAY');
     const call = on.people.sign('interactions', formOf(on.people.submissionOf(view, { [reason]: 'on call' })));
     expect((await on.people.send(call)).text).toBe('');
@@ -125,6 +125,9 @@ describe('a submission of svc_onboarding', () => {
     await on.decide(row!.id, reject);
     expect((await on.people.send(call)).text).toBe('');
     expect(await on.rows(`select 1 from slack_onboardings where slack_user_id = 'UREPLAY'`)).toHaveLength(1);
+    // Signed anew, as Slack does for a form that stayed open.
+    const submitted = await on.people.interact(on.people.submissionOf(view, { [reason]: 'on call' }));
+    expect(errorsOf(submitted).reason_block).toContain('submitted before');
     await on.decide(await on.join('UREPLAY'), approve);
     const again = await on.people.interact(on.people.submissionOf(view, { [reason]: 'once more' }));
     expect(errorsOf(again).reason_block).toContain('linked to a user already');

@@ -65,7 +65,7 @@ export interface StoredEvent {
   metadata_json: string;
 }
 
-/** What of an event is not as its row says; null if all is. Keys stand in the order of the row, then the channel and the caller's token (AU_20 to AU-22). */
+/** What of an event is not as its row says; null if all is. Keys stand in the order of the row, then the channel and the caller's token (AU-20 to AU-22). */
 export function deviation(row: CatalogueRow, event: StoredEvent): object | null {
   const keys = Object.keys(JSON.parse(event.metadata_json));
   if (keys.at(-1) === 'auth_token_id') keys.pop();
