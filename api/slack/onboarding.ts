@@ -8,6 +8,7 @@ import { rememberView } from '../../db/slack-signatures.js';
 import { findSlackUser } from '../../db/users.js';
 import type { Actor } from '../../domain/audit/draft.js';
 import { invalid, refusal } from '../../domain/errors.js';
+import { isSlackUserId } from '../../domain/slack/mentions.js';
 import { displayNameOf, type Offer, offeredToApplicant, outsideOf } from '../../domain/slack/onboarding.js';
 import { onboardingRequested } from '../../domain/slack/onboarding-events.js';
 import { longestText, onboardingModal } from '../../domain/slack/onboarding-modals.js';
@@ -68,7 +69,7 @@ const offerOf = ({ services }: SlackCall): Offer => offeredToApplicant(services.
 function requireEnabled({ services, slackUserId }: SlackCall): void {
   if (!services.config().slack.onboarding.enabled)
     throw refusal('auth.forbidden', 'requests for access from Slack are switched off: ask an administrator for an account');
-  if (!/^[UW][A-Z0-9]+$/.test(slackUserId)) throw invalid('this is not the id of a Slack user');
+  if (!isSlackUserId(slackUserId)) throw invalid('this is not the id of a Slack user');
 }
 
 const linked = {

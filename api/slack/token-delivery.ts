@@ -1,6 +1,7 @@
 import { insertAuditEvents } from '../../db/audit.js';
 import { outsideDatabaseWork } from '../../db/call-limit.js';
 import type { Actor } from '../../domain/audit/draft.js';
+import { isSlackUserId } from '../../domain/slack/mentions.js';
 import { tokenMessage } from '../../domain/slack/token-message.js';
 import type { Services } from '../context.js';
 import { tokenDelivered } from '../identity/events.js';
@@ -15,16 +16,14 @@ export interface TokenToDeliver {
   elseReturned: boolean;
 }
 
-/** A name of a channel would post the token to it. */
-const isPerson = /^[UW][A-Z0-9]+$/;
-
 /**
  * Sends an initial token to its user, once (SL-46): an unclear outcome counts as a failure, and nothing repeats it. It takes at most 10 s, and ends with
  * the event of the outcome (IM-68). Returns whether Slack took it.
  */
 export async function deliverToken(services: Services, to: TokenToDeliver): Promise<boolean> {
   const { actor, slackUserId, tokenId, elseReturned } = to;
-  const delivered = isPerson.test(slackUserId) && (await send(services, to));
+  // The name of a channel would post the token to it.
+  const delivered = isSlackUserId(slackUserId) && (await send(services, to));
   const event = tokenDelivered(actor, tokenId, delivered ? 'delivered' : 'failed', !delivered && elseReturned);
   try {
     await services.database.transaction((tx) => insertAuditEvents(tx, [event]));
