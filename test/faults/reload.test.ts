@@ -58,7 +58,8 @@ async function svc(...args: string[]): Promise<{ code: number; text: string }> {
 
 const withDatabase = (name: string) => `${good}\n[[databases]]\nname = "${name}"\nenvironments = ["staging"]\n`;
 
-describe('one configuration for two servers and a worker (CF-30, CF-34, CF-40, CF-41, CF-I8)', () => {
+// Each test goes on with the generation in force that the one before it left, and the last one kills the servers.
+describe('one configuration for two servers and a worker (CF-30, CF-34, CF-40, CF-41, CF-I8)', { shuffle: false }, () => {
   it('is that of the process reloaded last, by signal or by command, a worker with an older file included', async () => {
     await untilAllUse(1);
     await writeFile(system.configFile, withDatabase('ledger'));
