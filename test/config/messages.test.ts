@@ -52,11 +52,11 @@ describe('messages', () => {
 
 describe('warnings', () => {
   it('name sections and keys whose feature this version lacks (CF-5)', () => {
-    const text = `${MINIMAL}[slack]\n[auth.oidc]\nissuer = "https://a.example.net"\nclient_id = "x"\n[result_storage]\nbackend = "s3"\n[auth]\nmode = "token"`;
+    const text = `${MINIMAL}[mcp]\n[tracing]\n[result_storage]\nbackend = "s3"\n[auth]\nmode = "token"`;
     expect(warningsOf(text)).toEqual([
+      'mcp: not available in this version',
       'mcp.default_environment: no database has the environment development',
-      'slack: not available in this version',
-      'auth.oidc: not available in this version',
+      'tracing: not available in this version',
       'auth.mode: has no effect',
     ]);
   });
