@@ -30,6 +30,7 @@ export const giveUpAfterMs = 24 * 3_600_000;
 /** SL-61. Beside Slack's own, what the client calls failures of the network, an answer that is not Slack's, and a process that has Slack off while another asked for the card. */
 const passing: ReadonlySet<string> = new Set([
   'ratelimited',
+  'rate_limited',
   'internal_error',
   'fatal_error',
   'service_unavailable',

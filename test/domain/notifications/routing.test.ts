@@ -37,7 +37,7 @@ const routed = (notificationPolicies: NotificationPolicy[], webhooks: SharedWebh
   return [routes.webhooks.map(({ id }) => id), routes.slackChannels];
 };
 
-describe('an event', () => {
+describe('an event (C10)', () => {
   const webhooks = [webhook('all'), webhook('requests', ['request.*']), webhook('users', ['user.*'])];
 
   it('goes to all subscribed webhooks and the default channel where no policy is (NT-13)', () => {
