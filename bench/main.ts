@@ -18,6 +18,7 @@ import { lists } from './lists.js';
 import { preflight } from './preflight.js';
 import { resultSize } from './result-size.js';
 import { rows } from './rows.js';
+import { slack } from './slack.js';
 import { slots } from './slots.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
 import { temporalOutage } from './temporal-outage.js';
@@ -43,6 +44,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   'audit-sealing': auditSealing,
   'audit-log': auditLog,
   webhooks,
+  slack,
 };
 
 /** These start agents of their own. */
