@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shopToml } from '../support/api.js';
+import { licenseFor } from '../support/license.js';
 import { eventually } from '../support/processes.js';
 import { share } from '../support/share.js';
 import type { Json, OpenView } from '../support/slack/kept.js';
@@ -8,6 +9,12 @@ import { temporalAddress } from '../support/temporal.js';
 import { type SlackSystem, startSlackSystem } from './slack-system.js';
 
 const rounds = share(2, 20);
+/** The free plan has no room for all who ask. */
+const { key, publicKey } = licenseFor(Date.parse('2099-01-01'), { limits: { max_users: null } });
+const license = `[license]
+key = "${key}"
+public_key = "${publicKey}"
+`;
 const onboarding = `[slack.onboarding]
 enabled = true
 assignable_roles = ["requester", "approver"]
@@ -19,7 +26,11 @@ let slack: SlackSystem;
 const reviewers = ['U0REV1', 'U0REV2'];
 beforeAll(async () => {
   // The helper's own [slack] follows, to which this table belongs.
-  slack = await startSlackSystem({ temporalAddress: await temporalAddress(), servers: 2, toml: `${shopToml}${onboarding}` });
+  slack = await startSlackSystem({
+    temporalAddress: await temporalAddress(),
+    servers: 2,
+    toml: `${shopToml}${license}${onboarding}`,
+  });
   for (const [n, id] of reviewers.entries()) await slack.addPerson(`rev${n}`, { slack: id, roles: ['admin'] });
   await slack.addPerson('mira', { slack: 'U0MIRA' });
 }, 240_000);

@@ -58,7 +58,22 @@ export async function startFakeSlack({ botToken = 'xoxb-test', channels = ['#db-
     return opened;
   }
 
+  let running = 0;
+  let isStopping = false;
+
+  /** What was carried out is answered before the stand-in stops: an answer that is lost makes the gateway post again (SL-61). */
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (isStopping) return void request.socket.destroy();
+    running += 1;
+    try {
+      await carryOut(request, response);
+      if (response.writableEnded && !response.closed) await once(response, 'close');
+    } finally {
+      running -= 1;
+    }
+  }
+
+  async function carryOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, args, refusal } = await readCall(request, botToken);
     const fault = faultOf(method);
     const call: SlackCall = { method, args, at: Date.now(), answer: null };
@@ -82,6 +97,8 @@ export async function startFakeSlack({ botToken = 'xoxb-test', channels = ['#db-
 
   async function stop(): Promise<void> {
     if (!server.listening) return;
+    isStopping = true;
+    for (let waits = 0; running > 0 && waits < 500; waits += 1) await sleep(10);
     server.closeAllConnections();
     server.close();
     await once(server, 'close');
@@ -104,6 +121,7 @@ export async function startFakeSlack({ botToken = 'xoxb-test', channels = ['#db-
     /** Nothing listens any more. What Slack has stays. */
     stop,
     start: async () => {
+      isStopping = false;
       server = await listen(ownPort);
     },
     close: stop,
