@@ -122,7 +122,8 @@ describe('two agents with one token', () => {
     await startOther();
     const all = await writes.create(12);
     await writes.settle(all);
-    for (const state of await statesOf(all)) expect(state).toMatchObject({ status: 'executed', applied: state.changes });
+    const states = await statesOf(all);
+    expect(states.filter(({ status, applied, changes }) => status !== 'executed' || applied !== changes)).toEqual([]);
   }, 180_000);
 });
 

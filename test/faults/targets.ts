@@ -80,7 +80,8 @@ const postgresKinds: readonly Kind[] = [
   {
     mode: 'auto',
     changes: 1,
-    detail: (key) => `create index concurrently ledger_${key} on indexed (id)`,
+    // Each on a table of its own: PostgreSQL ends one of two that run on the same table as a deadlock.
+    detail: (key) => `create index concurrently ledger_${key} on indexed_${key} (id)`,
     applied: async (target, key) => {
       const sql = `select count(*)::int as n from pg_index where indexrelid = to_regclass('ledger_${key}') and indisvalid`;
       return Number((await target.rows(sql))[0]?.n);
@@ -102,8 +103,9 @@ const mysqlKinds: readonly Kind[] = [
 export async function preparePostgres(url: string, keys: number): Promise<Target> {
   const pool = new pg.Pool({ connectionString: url, max: 2 });
   pool.on('error', () => {});
-  await pool.query(`create table ledger (id int primary key, n int not null); create table notes (id int); create table indexed (id int); create table schema_migrations (version text primary key);
-    insert into ledger select key, 0 from generate_series(1, ${keys}) key`);
+  await pool.query(`create table ledger (id int primary key, n int not null); create table notes (id int); create table schema_migrations (version text primary key);
+    insert into ledger select key, 0 from generate_series(1, ${keys}) key;
+    ${Array.from({ length: keys }, (_, index) => `create table indexed_${index + 1} (id int)`).join('; ')}`);
   const rows: Target['rows'] = (sql, values) => patiently(async () => (await pool.query(sql, values)).rows);
   const held = `select (select count(*) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))
     + (select count(*) from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as n`;

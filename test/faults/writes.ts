@@ -83,8 +83,8 @@ function nextKey(target: Target): number {
 
 /** What the gateway says about a write, and what its target says. */
 export async function stateOf({ database }: System, { id, target, key, kind }: Played) {
-  const { rows } = await database.query<{ status: string; outcome: string | null }>(
-    `select r.status, e.outcome from requests r left join executions e on e.request_id = r.id and e.fence = r.fence where r.id = $1`,
+  const { rows } = await database.query<{ status: string; outcome: string | null; error_message: string | null }>(
+    `select r.status, e.outcome, e.error_message from requests r left join executions e on e.request_id = r.id and e.fence = r.fence where r.id = $1`,
     [id],
   );
   const what = `${target.name} ${key}: ${kind.detail(key).slice(0, 200)}`;

@@ -242,9 +242,9 @@ describe('nothing around a write makes it a read', () => {
         expect(verdict).not.toMatchObject({ read: true });
         expect(verdict.verdict).not.toBe('empty');
       }),
-      { numRuns: share(4, 30) },
+      { numRuns: share(4, 12) },
     );
-  }, 60_000);
+  }, 120_000);
 
   it('nor nesting, up to where the grammar gives up', async () => {
     await fc.assert(
