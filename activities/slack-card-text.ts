@@ -26,6 +26,8 @@ export interface CardTextOptions {
   lookUp: (email: string) => Promise<string | null>;
   /** The groups whose members hold a role. */
   groupsWith: (role: string) => string[];
+  /** `server.public_url` of this process, which the links of cards lead to. */
+  publicUrl: () => string | null;
   onFailure?: (error: unknown) => void;
 }
 
@@ -50,7 +52,7 @@ async function cardOf(options: CardTextOptions, requestId: string): Promise<Slac
   const { users, slackIds } = await peopleOf(options, nextApprovers(openSelectors(request), request.requester), [
     request.requester,
   ]);
-  return requestCard(request, { slackIds, next: users });
+  return requestCard(request, { slackIds, next: users, publicUrl: options.publicUrl() });
 }
 
 async function onboardingOf({ database, onFailure }: CardTextOptions, id: string, channel: string): Promise<SlackMessage | null> {

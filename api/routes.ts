@@ -19,6 +19,7 @@ import { userRoutes } from './identity/user-routes.js';
 import { operationRoutes } from './operations/routes.js';
 import { policyRoutes } from './policies/routes.js';
 import { preflightRoutes } from './preflight/routes.js';
+import { linkPageRoute } from './requests/link-page.js';
 import { type RequestTimes, requestRoutes } from './requests/routes.js';
 import { resultRoutes } from './results/routes.js';
 import { slackRoutes } from './slack/routes.js';
@@ -54,6 +55,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
   };
   const routes: Route[] = [
     ...requestRoutes(times),
+    linkPageRoute,
     ...resultRoutes({ waitMs: times.resultWaitMs }),
     ...agentRoutes(times),
     ...agentListRoutes,

@@ -34,7 +34,7 @@ export async function openConfiguration(options: ConfigurationOptions, releases:
   options.gateway.sendOutBy(
     outgoingBy(
       () => generations.current().shared,
-      () => config.slack,
+      () => config,
     ),
   );
   const reloader = createReloader({

@@ -6,10 +6,9 @@ import type { Database } from '../db/client.js';
 import { lockLicenseState, writeLicenseState } from '../db/license-state.js';
 import { insertDeliveries } from '../db/webhook-deliveries.js';
 import { licenseNews } from '../domain/license-news.js';
-import { routesOf } from '../domain/notifications/routing.js';
 import type { SharedConfig } from '../domain/policies.js';
 import { licenseOf } from '../runtime/license-limits.js';
-import { deliveryOf } from '../runtime/outgoing.js';
+import { deliveriesOf } from '../runtime/outgoing.js';
 import type { Job } from './job.js';
 import { inRounds } from './rounds.js';
 
@@ -17,7 +16,7 @@ const everyMs = 30_000;
 
 export interface LicenseKeeperOptions {
   database: Database;
-  config: () => Pick<Config, 'license'>;
+  config: () => Pick<Config, 'license' | 'server'>;
   /** In force for all processes (NT-14). */
   shared: () => SharedConfig;
   log: Logger;
@@ -31,7 +30,7 @@ export function createLicenseKeeper({ database, config, shared, log, now = Date.
     name: 'license keeper',
     everyMs: options.everyMs ?? everyMs,
     async part() {
-      const { license } = config();
+      const { license, server } = config();
       const routing = shared();
       const fingerprint = license.key === null ? null : sha256Hex(license.key.trim()).slice(0, 16);
       await database.transaction(async (tx) => {
@@ -41,7 +40,7 @@ export function createLicenseKeeper({ database, config, shared, log, now = Date.
         await insertAuditEvents(tx, events);
         await insertDeliveries(
           tx,
-          notices.flatMap((notice) => routesOf(routing, notice).webhooks.map((webhook) => deliveryOf(webhook, notice))),
+          notices.flatMap((notice) => deliveriesOf(notice, routing, server)),
         );
         await writeLicenseState(tx, fingerprint, { before: plan, told: [...state.told, ...notices.map(({ event }) => event)] });
         for (const { event, detail } of notices) log.warn({ event, detail }, 'the licence ends');

@@ -28,6 +28,7 @@ export function createSlackCards(options: {
         .generation()
         .shared.auth.groups.filter(({ roles }) => roles.includes(role))
         .map(({ name }) => name),
+    publicUrl: () => configuration.config().server.publicUrl,
     onEnd(outcome, { requestId, onboardingId, channel }, error) {
       metrics.slackMessages.inc({ outcome });
       if (outcome !== 'dead') return;

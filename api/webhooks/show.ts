@@ -50,10 +50,10 @@ function shownUrl(text: string): string {
 }
 
 /** `POST /api/webhooks/{id}/test`: sends `webhook.test`, whatever the webhook subscribes to (NT-10). */
-export async function testWebhook({ actor, generation, params }: AnyCall<{ id: string }>, { database }: Services) {
+export async function testWebhook({ actor, generation, params }: AnyCall<{ id: string }>, { database, config }: Services) {
   const webhook = generation.shared.webhooks.find(({ id }) => id === params.id);
   if (webhook === undefined) throw notFound('webhook');
-  const delivery = deliveryOf(webhook, bareNotice('webhook.test', actor.id));
+  const delivery = deliveryOf(webhook, bareNotice('webhook.test', actor.id), config().server);
   await database.transaction((tx) => insertDeliveries(tx, [delivery]));
   return { delivery_id: deliveryName(delivery.id) };
 }

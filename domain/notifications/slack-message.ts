@@ -1,5 +1,6 @@
+import { requestUrl } from '../request/link.js';
 import { type Markup, markup, plain, type ShownBlock, type SlackMessage } from '../slack/blocks.js';
-import { codeBlock, codeSpan, isBlank, plainLine } from '../slack/text.js';
+import { codeBlock, codeSpan, isBlank, linkTo, plainLine } from '../slack/text.js';
 import type { NotificationEvent } from './events.js';
 import type { Notice } from './notice.js';
 
@@ -32,17 +33,17 @@ const maxApprovers = 5;
 const maxSelectors = 3;
 
 /** The body of format `slack` (NT-21). */
-export const slackBody = (notice: Notice): string => JSON.stringify(slackMessage(notice));
+export const slackBody = (notice: Notice, publicUrl: string | null): string => JSON.stringify(slackMessage(notice, publicUrl));
 
-/** An incoming-webhook message of Slack. */
-export function slackMessage(notice: Notice): SlackMessage<ShownBlock> {
+/** An incoming-webhook message of Slack. Its request id is a link where the gateway has a public URL. */
+export function slackMessage(notice: Notice, publicUrl: string | null): SlackMessage<ShownBlock> {
   const { event, request, detail } = notice;
   const title = titleOf(event);
   const parts = contextOf(notice);
   const hint = hintOf(notice);
   const blocks: ShownBlock[] = [
     { type: 'header', text: plain(title) },
-    { type: 'section', fields: fieldsOf(request) },
+    { type: 'section', fields: fieldsOf(request, publicUrl) },
   ];
   if (detail !== null && !isBlank(detail)) blocks.push({ type: 'section', text: markup(codeBlock(detail, detailLimit)) });
   if (parts.length > 0) blocks.push({ type: 'context', elements: [markup(parts.join(' • '))] });
@@ -52,13 +53,13 @@ export function slackMessage(notice: Notice): SlackMessage<ShownBlock> {
 
 const name = (text: string | undefined) => (text === undefined ? '—' : plainLine(text, nameLimit));
 
-function fieldsOf(request: Notice['request']): Markup[] {
+function fieldsOf(request: Notice['request'], publicUrl: string | null): Markup[] {
   const { approvers = [] } = request ?? {};
   const fields = [
     `*Requester:*\n${name(request?.requester)}`,
     `*Database:*\n${name(request?.database)} / ${name(request?.environment)}`,
     `*Operation:*\n${name(request?.operation)}`,
-    `*Request ID:*\n${name(request?.id)}`,
+    `*Request ID:*\n${linkTo(request === null ? null : requestUrl(publicUrl, request.id), name(request?.id))}`,
   ];
   if (approvers.length > 0)
     fields.push(

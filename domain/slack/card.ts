@@ -1,9 +1,10 @@
 import { few, nextPart } from '../notifications/slack-message.js';
 import { openSelectors } from '../request/approval.js';
+import { requestUrl } from '../request/link.js';
 import type { Status, StoredRequest } from '../request/types.js';
 import { type Button, markup, plain, type SlackMessage } from './blocks.js';
 import { mention, mentions, type SlackIds } from './mentions.js';
-import { codeSpan, isBlank, plainLine } from './text.js';
+import { codeSpan, isBlank, linkTo, plainLine } from './text.js';
 
 /** A request as its card shows it, from the stored state (SL-52). */
 export type CardRequest = Pick<
@@ -15,8 +16,9 @@ export type CardRequest = Pick<
   hasResult: boolean;
 };
 
-/** Those whom the card names. */
-export interface CardPeople {
+/** Those whom the card names, and where it leads. */
+export interface CardAround {
+  publicUrl: string | null;
   slackIds: SlackIds;
   /** Users who may approve next, without the requester. */
   next: readonly string[];
@@ -44,13 +46,13 @@ const maxApprovers = 5;
 const missing = '—';
 
 /** The message that shows a request (SL-51). No SQL, no result (SL-55). */
-export function requestCard(request: CardRequest, { slackIds, next }: CardPeople): SlackMessage {
+export function requestCard(request: CardRequest, { slackIds, next, publicUrl }: CardAround): SlackMessage {
   const title = `${titles[request.status]}${request.emergency ? ' (Break-Glass)' : ''}`;
   const open = openSelectors(request);
   const buttons = buttonsOf(request);
   const blocks: SlackMessage['blocks'] = [
     { type: 'header', text: plain(title) },
-    { type: 'section', fields: fieldsOf(request, slackIds).map(markup) },
+    { type: 'section', fields: fieldsOf(request, slackIds, requestUrl(publicUrl, request.id)).map(markup) },
   ];
   if (open.length > 0) {
     const asked = next.length === 0 ? '' : ` • ${mentions(next, slackIds)}`;
@@ -60,7 +62,7 @@ export function requestCard(request: CardRequest, { slackIds, next }: CardPeople
   return { text: `${title} — ${pairOf(request, '/')} — ${shortId(request)}`, blocks };
 }
 
-function fieldsOf(request: CardRequest, slackIds: SlackIds): string[] {
+function fieldsOf(request: CardRequest, slackIds: SlackIds, url: string | null): string[] {
   const { requester, operation, reason, risk, policy, currentStep, decisions } = request;
   const approvers = [...new Set(decisions.filter(({ action }) => action === 'approve').map(({ userId }) => userId))];
   const total = policy?.steps.length ?? 0;
@@ -73,7 +75,7 @@ function fieldsOf(request: CardRequest, slackIds: SlackIds): string[] {
     `*Database:*\n${pairOf(request, ' / ')}`,
     `*Operation:*\n${operation}`,
     `*Approvers:*\n${approved || missing}`,
-    `*Request ID:*\n${shortId(request)}`,
+    `*Request ID:*\n${linkTo(url, shortId(request))}`,
     `*Reason:*\n${reason === null || isBlank(reason) ? missing : codeSpan(reason, reasonLimit)}`,
     `*Risk:*\n${risk}`,
   ];

@@ -29,6 +29,9 @@ export function plainLine(text: string, limit: number): string {
   return `${quoted(kept)}${more}`;
 }
 
+/** `text` is markup already, as `plainLine` makes it; without an address of `requestUrl` it stands alone. */
+export const linkTo = (url: string | null, text: string) => (url === null ? text : `<${url}|${text}>`);
+
 /** The first `limit` characters, for a block without markup. A lone carriage return ends a comment of PostgreSQL, so it is shown as the end of a line. */
 export function startOf(text: string, limit: number): { text: string; isCut: boolean } {
   const [kept, more] = cut(text, limit);

@@ -116,9 +116,10 @@ async function loggedInByProvider() {
 
 /** A worker that looks for the first time has a licence. */
 async function withLicense() {
-  const { database, log, generation } = api.services;
+  const { database, log, generation, config } = api.services;
+  const { server } = config();
   const license = licenseFor(Date.now() + 10 * 86_400_000);
-  await createLicenseKeeper({ database, log, config: () => ({ license }), shared: () => generation().shared }).once();
+  await createLicenseKeeper({ database, log, config: () => ({ license, server }), shared: () => generation().shared }).once();
 }
 
 async function changedSecret() {

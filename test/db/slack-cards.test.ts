@@ -21,8 +21,8 @@ let secret: string;
 beforeAll(async () => {
   stored = await createTestDatabase();
   const shared = () => ({ webhooks: [], notificationPolicies: policies }) as unknown as SharedConfig;
-  const slack = () => ({ botToken: 'xoxb-1', signingSecret: secret, channel: '#db' });
-  database = openTestDatabase(stored.url, 4, outgoingBy(shared, slack));
+  const own = () => ({ server: { publicUrl: null }, slack: { botToken: 'xoxb-1', signingSecret: secret, channel: '#db' } });
+  database = openTestDatabase(stored.url, 4, outgoingBy(shared, own));
   await database.query(`insert into users (id, source) values ('alice', 'api'), ('bob', 'api')`);
 });
 beforeEach(() => {

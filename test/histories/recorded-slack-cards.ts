@@ -15,7 +15,7 @@ let answer: Promise<void>;
 beforeAll(async () => {
   const shared = () => ({ webhooks: [], notificationPolicies: [] }) as unknown as SharedConfig;
   worker = await startTestWorker({
-    outgoingOf: outgoingBy(shared, () => ({ botToken: 'x', signingSecret: 'x', channel: '#db' })),
+    outgoingOf: outgoingBy(shared, () => ({ server: { publicUrl: null }, slack: { botToken: 'x', signingSecret: 'x', channel: '#db' } })),
     slack: {
       isOn: () => true,
       call: async () => {

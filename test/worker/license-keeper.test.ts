@@ -27,10 +27,12 @@ afterAll(async () => {
 });
 beforeEach(() => database.query('truncate background_state, webhook_deliveries'));
 
+const server = { listen: '', publicDocs: false, drainSecs: 0, publicUrl: null };
+
 const look = (now: number, license: { key: string | null; publicKey: string | null }) =>
   createLicenseKeeper({
     ...{ database, log: pino({ level: 'silent' }), everyMs: 0, now: () => now },
-    ...{ config: () => ({ license }), shared: () => shared },
+    ...{ config: () => ({ license, server }), shared: () => shared },
   }).once();
 const deliveries = () =>
   database.query<{ event: string; body: string }>(
@@ -72,7 +74,7 @@ it('a look that fails half-way leaves nothing told', async () => {
   const failing = createLicenseKeeper({
     ...{ database, log: pino({ level: 'silent' }), everyMs: 0, now: () => end },
     ...{
-      config: () => ({ license: licenseFor(end) }),
+      config: () => ({ license: licenseFor(end), server }),
       shared: () => ({ ...shared, webhooks: [{ ...shared.webhooks[0]!, id: null as never }] }),
     },
   });

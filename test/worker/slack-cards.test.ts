@@ -30,6 +30,7 @@ function slackParts() {
     call: (method: Parameters<typeof client.call>[0], args: Readonly<Record<string, unknown>>) =>
       client.call(method, args, callMs),
     lookUp: createSlackLookups(client),
+    publicUrl: () => 'https://gateway.example.com/',
     groupsWith: (role: string) => (role === 'owner' ? ['dbas'] : []),
     onEnd: (outcome: string, { requestId }: CardWork, error: string | null) => void ends.push([outcome, requestId, error]),
   };
@@ -41,7 +42,10 @@ beforeAll(async () => {
   slack = slackParts();
   worker = await startTestWorker({
     slack,
-    outgoingOf: outgoingBy(shared, () => ({ botToken: 'x', signingSecret: 'x', channel })),
+    outgoingOf: outgoingBy(shared, () => ({
+      server: { publicUrl: null },
+      slack: { botToken: 'x', signingSecret: 'x', channel },
+    })),
     jobs: (parts) => [
       // As two workers have them.
       createSlackCardStarter({ ...parts, log }),

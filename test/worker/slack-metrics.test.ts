@@ -16,8 +16,8 @@ beforeAll(async () => {
   fake = await startFakeSlack({ channels: ['#db'] });
   stored = await createTestDatabase();
   const shared = () => ({ webhooks: [], notificationPolicies: [] }) as unknown as SharedConfig;
-  const slack = () => ({ botToken: 'x', signingSecret: 'x', channel: '#db' });
-  database = openTestDatabase(stored.url, 4, outgoingBy(shared, slack));
+  const own = () => ({ server: { publicUrl: null }, slack: { botToken: 'x', signingSecret: 'x', channel: '#db' } });
+  database = openTestDatabase(stored.url, 4, outgoingBy(shared, own));
   await database.query(`insert into users (id, source) values ('alice', 'api'), ('bob', 'api')`);
 });
 afterAll(async () => {
@@ -31,7 +31,10 @@ function worker(botToken: string) {
   const lines: string[] = [];
   const metrics = createMetrics('0.0.0');
   const slack = { botToken, signingSecret: 's', apiBaseUrl: fake.apiBaseUrl };
-  const configuration = { config: () => ({ slack }), generation: () => ({ shared: { auth: { groups: [] } } }) };
+  const configuration = {
+    config: () => ({ server: { publicUrl: null }, slack }),
+    generation: () => ({ shared: { auth: { groups: [] } } }),
+  };
   const { postCard } = createSlackCards({
     configuration: configuration as unknown as Parameters<typeof createSlackCards>[0]['configuration'],
     ...{ database, metrics, log: pino({}, { write: (line: string) => void lines.push(line) }) },

@@ -19,6 +19,7 @@ beforeAll(async () => {
       call: (method, args) => client.call(method, args),
       lookUp: async () => null,
       groupsWith: () => [],
+      publicUrl: () => null,
     },
     jobs: (parts) => [createSlackCardStarter({ ...parts, log }), createOnboardingStarter({ ...parts, log })],
   });

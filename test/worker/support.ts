@@ -141,6 +141,7 @@ const noSlack: Omit<PostCardOptions, 'database'> = {
   call: () => Promise.reject(new Error('there is no Slack')),
   lookUp: async () => null,
   groupsWith: () => [],
+  publicUrl: () => null,
 };
 
 const database0 = {

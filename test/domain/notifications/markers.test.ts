@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => sql.close());
 
 const marker = 'geheim7f3a';
-const bodiesOf = (notices: readonly Notice[]) => notices.flatMap((notice) => [genericBody(notice), slackBody(notice)]);
+const bodiesOf = (notices: readonly Notice[]) => notices.flatMap((notice) => [genericBody(notice), slackBody(notice, null)]);
 const withRedaction = (redaction: string) => ({ config: () => ({ audit: { redaction } }) }) as unknown as Services;
 const modes = ['literals', 'full', 'none'];
 
@@ -83,7 +83,7 @@ describe('whatever happens to a request', () => {
           const notices = requestNotices(verdict.change?.events ?? [], after.request);
           for (const notice of notices) {
             expect(genericBody(notice)).not.toContain(marker);
-            const slack = slackBody(notice);
+            const slack = slackBody(notice, null);
             expect(slack).not.toContain('DETAIL');
             const told = slack.includes(marker);
             if (told) expect([mode, notice.event]).toEqual(['none', 'execution.failed']);

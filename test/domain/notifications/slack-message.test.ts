@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type NotificationEvent, notificationEvents } from '../../../domain/notifications/events.js';
 import { bareNotice, type Notice } from '../../../domain/notifications/notice.js';
-import { slackBody, slackMessage } from '../../../domain/notifications/slack-message.js';
+import { slackMessage as messageWith, slackBody } from '../../../domain/notifications/slack-message.js';
 import { codeIn, expectFitsSlack, markupOf } from '../../support/slack.js';
 
 const id = '8c1f0a34-1111-4222-8333-944445555666';
@@ -28,12 +28,31 @@ const notice = (over: Partial<Notice> = {}, request: Partial<Facts> = {}): Notic
   error: null,
   ...over,
 });
+const slackMessage = (one: Notice) => messageWith(one, null);
 const events = Object.keys(notificationEvents) as NotificationEvent[];
 const markup = (text: string) => ({ type: 'mrkdwn', text, verbatim: true });
 const contexts = (one: Notice) => slackMessage(one).blocks.flatMap((block) => (block.type === 'context' ? block.elements : []));
 const line = (one: Notice) => contexts(one)[0]?.text;
 
 describe('a Slack message', () => {
+  it('links to the page of the request where the gateway has a public URL (NT-21)', () => {
+    const requestId = (url: string, one = notice()) =>
+      markupOf(messageWith(one, url)).find((text) => text.startsWith('*Request ID'));
+    expect(requestId('https://gateway.example.com')).toBe(
+      `*Request ID:*\n<https://gateway.example.com/console/requests/${id}|${id}>`,
+    );
+    expect(requestId('https://example.com/gate/', notice())).toContain(`<https://example.com/gate/console/requests/${id}|`);
+    expect(requestId('https://example.com', bareNotice('webhook.test', 'admin'))).toBe('*Request ID:*\n—');
+  });
+
+  it('keeps what a public URL may hold from ending the link, and leaves out one that is too long', () => {
+    const message = messageWith(notice(), 'https://example.com/a|b&c?d=<e>');
+    expect(markupOf(message).join()).toContain(`<https://example.com/a%7Cb%26c/console/requests/${id}|${id}>`);
+    const long = messageWith(notice(), `https://example.com/${'a'.repeat(1000)}`);
+    expect(markupOf(long)).toContain(`*Request ID:*\n${id}`);
+    expectFitsSlack(messageWith(notice(), `https://example.com/${'&'.repeat(300)}`));
+  });
+
   it('has header, fields, code, context and the next command, in this order (NT-21)', () => {
     const created = notice(
       { event: 'request.created', actor: 'mira', detail: 'update t set a = ?', reason: 'fix the sums' },
@@ -57,7 +76,7 @@ describe('a Slack message', () => {
         { type: 'context', elements: [markup(`Approve: \`svc request approve ${id}\``)] },
       ],
     });
-    expect(slackBody(created)).toBe(JSON.stringify(slackMessage(created)));
+    expect(slackBody(created, null)).toBe(JSON.stringify(slackMessage(created)));
   });
 
   it('names the actor unless it is the requester, the approvers, and those who come next (NT-21)', () => {
@@ -232,7 +251,7 @@ describe('hostile values in a Slack message', () => {
     fc.assert(
       fc.property(hostile, (one) => {
         expectFitsSlack(slackMessage(one));
-        expect(JSON.parse(slackBody(one))).toEqual(slackMessage(one));
+        expect(JSON.parse(slackBody(one, null))).toEqual(slackMessage(one));
       }),
       { numRuns: 150 },
     );

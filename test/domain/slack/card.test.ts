@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { STATUSES } from '../../../domain/request/types.js';
-import { type CardPeople, type CardRequest, requestCard } from '../../../domain/slack/card.js';
+import { type CardAround, type CardRequest, requestCard } from '../../../domain/slack/card.js';
 import { expectFitsSlack, markupOf } from '../../support/slack.js';
 import { steps, workflowSnapshot } from '../../support/stored-request.js';
 
@@ -12,9 +12,10 @@ const request = (over: Partial<CardRequest> = {}): CardRequest => ({
   policy: workflowSnapshot({ steps: steps('group:dbas') }),
   ...over,
 });
-const people = (ids: Record<string, string> = {}, next: string[] = []): CardPeople => ({
+const people = (ids: Record<string, string> = {}, next: string[] = []): CardAround => ({
   slackIds: new Map(Object.entries(ids)),
   next,
+  publicUrl: null,
 });
 const markup = (text: string) => ({ type: 'mrkdwn', text, verbatim: true });
 const plain = (text: string) => ({ type: 'plain_text', text, emoji: true });
@@ -45,6 +46,11 @@ describe('a card', () => {
         },
       ],
     });
+  });
+
+  it('links to the page of the request where the gateway has a public URL (SL-51)', () => {
+    const texts = markupOf(requestCard(request(), { ...people(), publicUrl: 'https://gateway.example.com/' }));
+    expect(texts).toContain(`*Request ID:*\n<https://gateway.example.com/console/requests/${id}|8c1f0a34-111>`);
   });
 
   it('has the button that its status allows (SL-52)', () => {
