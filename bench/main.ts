@@ -6,6 +6,7 @@ import { againstFloor } from './against-floor.js';
 import { auditLog } from './audit-log.js';
 import { auditSealing } from './audit-sealing.js';
 import { auditVerify } from './audit-verify.js';
+import { authentication } from './authentication.js';
 import { classification } from './classification.js';
 import { closedLoop } from './closed-loop.js';
 import { codes } from './codes.js';
@@ -29,6 +30,7 @@ const quietWaitMs = 30 * 60_000;
 
 const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Promise<Record<string, unknown>>> = {
   lifecycle,
+  authentication,
   'against-floor': againstFloor,
   'closed-loop': closedLoop,
   decision,

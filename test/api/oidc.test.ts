@@ -300,6 +300,36 @@ describe('the keys of the provider (IM-32)', () => {
     await away.close();
   });
 
+  it('hold up those who come with a token of the provider alone, while it does not answer', async () => {
+    const silent = await startFakeProvider();
+    silent.on('GET /keys', { hang: true });
+    const { own, get } = await another(oidcToml(silent.issuer));
+    const waits = get(await key.sign(goodClaims(silent.issuer)));
+    await expect.poll(() => silent.fetches()).toBe(1);
+    const others = await Promise.all(Array.from({ length: 20 }, () => get(own.tokens.admin)));
+    expect(new Set(others.map(({ status }) => status))).toEqual(new Set([200]));
+    await silent.close();
+    expect((await waits).body).toMatchObject({ code: 'service.unavailable', error: 'identity provider unreachable' });
+    await own.close();
+  });
+
+  it('of one id: the one that fits the algorithm counts, and two that fit are none', async () => {
+    const doubled = await startFakeProvider();
+    const [first, second] = [await makeKey('ES256', 'same'), await makeKey('ES256', 'same')];
+    const other = await makeKey('EdDSA', 'same');
+    doubled.keys(first.jwk, other.jwk);
+    const told = await another(oidcToml(doubled.issuer));
+    for (const one of [first, other])
+      expect((await told.get(await one.sign(goodClaims(doubled.issuer)))).status, one.jwk.kty).toBe(200);
+    await told.own.close();
+    doubled.keys(first.jwk, second.jwk);
+    const fresh = await another(oidcToml(doubled.issuer));
+    for (const one of [first, second])
+      expect((await fresh.get(await one.sign(goodClaims(doubled.issuer)))).body.code).toBe('auth.oidc_failed');
+    await fresh.own.close();
+    await doubled.close();
+  });
+
   it('may have a fixed address, and each algorithm of the list passes with the key that fits it alone (D11)', async () => {
     const fixed = await startFakeProvider();
     const algorithms = ['RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'EdDSA'];
