@@ -1,15 +1,12 @@
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
-import { rootCertificates } from 'node:tls';
 import { type JsonText, readJson } from '../lib/json/read.js';
 import { sleep } from '../lib/sleep.js';
 import type { ServerSettings } from './config/server.js';
 import { type ExchangeAnswer, exchange, NoAnswer } from './exchange.js';
 import { CommandFailure, failure } from './failure.js';
 import { visible } from './output/visible.js';
-import { forwardAgent, proxyAuthorization, proxyFor, tunnelAgent } from './proxy.js';
 import type { Limits } from './terminal.js';
 import { version } from './version.js';
+import { chooseWay } from './way.js';
 
 export interface Call {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -44,6 +41,8 @@ export interface Client {
 
 export interface ClientOptions {
   settings: ServerSettings;
+  /** Asked before each call, because a login is renewed as the command goes on. */
+  token: () => Promise<string>;
   /** Awaited before each call; rejects when the address must not be called (HD-60). */
   admit: (() => Promise<void>) | null;
   limits: Limits;
@@ -59,12 +58,12 @@ const tries = 3;
 
 export function createClient(options: ClientOptions): Client {
   const { settings, limits, what } = options;
-  const way = chooseWay(settings, options.environment);
-  const attempt = (call: Call, signal: AbortSignal) =>
+  const way = chooseWay(settings.baseUrl, settings.ca, options.environment);
+  const attempt = (call: Call, token: string, signal: AbortSignal) =>
     exchange({
       method: call.method,
       url: addressOf(settings.baseUrl, call),
-      headers: { ...headersOf(call, settings.token), ...way.headers },
+      headers: { ...headersOf(call, token), ...way.headers },
       body: call.body ?? null,
       agent: way.agent,
       isForwarded: way.isForwarded,
@@ -77,8 +76,9 @@ export function createClient(options: ClientOptions): Client {
     async call(call) {
       const signal = call.signal ?? options.signal;
       await options.admit?.();
+      const token = await options.token();
       const answer = await repeated(
-        () => attempt(call, signal),
+        () => attempt(call, token, signal),
         (call.repeatable ?? (call.method === 'GET' && call.onPart === undefined)) ? tries : 1,
         limits,
         signal,
@@ -88,7 +88,8 @@ export function createClient(options: ClientOptions): Client {
       const server = answer.headers['x-svc-version'];
       if (typeof server === 'string' && release(server) !== release(version)) options.onOtherVersion(server);
       const isFine = answer.status >= 200 && answer.status < 300;
-      if (!isFine && !call.accept?.includes(answer.status)) throw answerFailure(what, answer.status, answer.text);
+      if (!isFine && !call.accept?.includes(answer.status))
+        throw withLoginHint(answerFailure(what, answer.status, answer.text), settings);
       return { status: answer.status, text: answer.text, json: () => jsonOf(what, answer) };
     },
     close: () => way.agent.destroy(),
@@ -106,6 +107,14 @@ export function answerFailure(what: string, status: number, text: string): Comma
     reason: body?.get('reason')?.string() ?? null,
     exit: 1,
   });
+}
+
+/** A login that the server does not take any more is made again; a suspended person would try in vain. */
+function withLoginHint(problem: CommandFailure, { credential }: ServerSettings): CommandFailure {
+  const isRefused = ['auth.oidc_failed', 'auth.token_expired', 'auth.invalid_token'].includes(problem.code);
+  if (credential.kind !== 'login' || !isRefused || problem.hint !== null) return problem;
+  const { code, message, reason, exit, data } = problem;
+  return new CommandFailure(code, message, { hint: 'svc login', reason, exit, data });
 }
 
 function jsonOf(what: string, answer: ExchangeAnswer): JsonText {
@@ -173,25 +182,6 @@ function headersOf(call: Call, token: string): Record<string, string> {
     headers['content-length'] = String(Buffer.byteLength(call.body));
   }
   return headers;
-}
-
-/** How calls leave this machine: directly, or through the environment's proxy. */
-interface Way {
-  agent: HttpAgent;
-  /** The proxy receives the full address. */
-  isForwarded: boolean;
-  headers: Record<string, string>;
-}
-
-function chooseWay(settings: ServerSettings, environment: Record<string, string | undefined>): Way {
-  const proxy = proxyFor(settings.baseUrl, environment);
-  const trusted = settings.ca === null ? {} : { ca: [...rootCertificates, settings.ca] };
-  if (settings.baseUrl.protocol === 'https:') {
-    const agent = proxy === null ? new HttpsAgent({ keepAlive: true, ...trusted }) : tunnelAgent(proxy, trusted);
-    return { agent, isForwarded: false, headers: {} };
-  }
-  if (proxy === null) return { agent: new HttpAgent({ keepAlive: true }), isForwarded: false, headers: {} };
-  return { agent: forwardAgent(proxy), isForwarded: true, headers: proxyAuthorization(proxy) };
 }
 
 function release(text: string): string {

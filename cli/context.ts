@@ -1,10 +1,21 @@
 import { type Client, createClient } from './client.js';
 import { type Layers, loadLayers } from './config/layers.js';
-import { serverSettings } from './config/server.js';
+import type { ProviderSettings } from './config/provider.js';
+import { type ServerSettings, serverSettings } from './config/server.js';
 import type { GlobalOptions } from './options.js';
 import type { Output } from './output/output.js';
 import type { Terminal } from './terminal.js';
 import { trustGate } from './trust.js';
+
+/** The token for the next call. */
+export type TokenSource = () => Promise<string>;
+
+/** Loads what reads and renews a stored login. */
+export type OpenLogin = (
+  context: Context,
+  provider: ProviderSettings,
+  place: { baseUrl: URL; ca: string | null },
+) => Promise<TokenSource>;
 
 /** What every client command gets. */
 export interface Context {
@@ -17,37 +28,74 @@ export interface Context {
   what: string;
   /** Read once, on first use. */
   layers(): Layers;
-  /** Created once, on first use; throws before anything is sent. */
+  /** Address and credential, read once, on first use; throws before anything is sent. */
+  settings(): ServerSettings;
+  /** Created once, on first use. */
   client(): Client;
-  /** Closes the client and prints the closing warnings (CL-11). */
+  /** A client with another token than the configured one. */
+  clientWith(token: TokenSource): Client;
+  /** Asks, once, whether the address is trusted where that is needed (HD-60). */
+  admit(): Promise<void>;
+  /** Closes the clients and prints the closing warnings (CL-11). */
   close(): void;
 }
 
-export function createContext(parts: Pick<Context, 'terminal' | 'output' | 'options' | 'signal' | 'what'>): Context {
+export function createContext(
+  parts: Pick<Context, 'terminal' | 'output' | 'options' | 'signal' | 'what'>,
+  openLogin: OpenLogin,
+): Context {
   const { terminal, output, options, signal, what } = parts;
   let layers: Layers | undefined;
+  let settings: ServerSettings | undefined;
+  let admission: ReturnType<typeof trustGate> | undefined;
   let client: Client | undefined;
+  const clients: Client[] = [];
   const getLayers = () => {
     layers ??= loadLayers(options, terminal, output.warn);
     return layers;
   };
-  return {
+  const getSettings = () => {
+    settings ??= serverSettings(getLayers(), options, output.warn);
+    return settings;
+  };
+  const gate = () => {
+    if (admission === undefined) admission = trustGate(getSettings(), parts);
+    return admission;
+  };
+  const clientWith = (token: TokenSource) => {
+    const made = createClient({
+      settings: getSettings(),
+      token,
+      admit: gate(),
+      limits: terminal.limits,
+      environment: terminal.environment,
+      signal,
+      what,
+      onOtherVersion: (server) => output.warnAtEnd(`the server is version ${server}, this command line another`),
+    });
+    clients.push(made);
+    return made;
+  };
+  const context: Context = {
     ...parts,
     layers: getLayers,
+    settings: getSettings,
+    admit: async () => gate()?.(),
+    clientWith,
     client() {
-      if (client) return client;
-      const settings = serverSettings(getLayers(), options, output.warn);
-      client = createClient({
-        settings,
-        admit: trustGate(settings, parts),
-        limits: terminal.limits,
-        environment: terminal.environment,
-        signal,
-        what,
-        onOtherVersion: (server) => output.warnAtEnd(`the server is version ${server}, this command line another`),
-      });
+      client ??= clientWith(tokenOf(context, getSettings(), openLogin));
       return client;
     },
-    close: () => client?.close(),
+    close: () => clients.forEach((one) => void one.close()),
+  };
+  return context;
+}
+
+function tokenOf(context: Context, { credential, baseUrl, ca }: ServerSettings, openLogin: OpenLogin): TokenSource {
+  if (credential.kind === 'token') return async () => credential.token;
+  let source: Promise<TokenSource> | undefined;
+  return async () => {
+    source ??= openLogin(context, credential.provider, { baseUrl, ca });
+    return (await source)();
   };
 }

@@ -7,6 +7,7 @@ import { defineExecute, definePreflight } from './define/execute.js';
 import { defineWhoami } from './define/identity.js';
 import { defineLicense } from './define/license.js';
 import { defineLocal } from './define/local.js';
+import { defineLogin } from './define/login.js';
 import { defineMigrate } from './define/migrate.js';
 import { definePolicy } from './define/policy.js';
 import { defineRequest } from './define/request.js';
@@ -73,6 +74,7 @@ function createProgram(version: string | null, bind: Bind): Command {
     .configureHelp({ showGlobalOptions: true });
   defineExecute(program, bind);
   defineSchema(program, bind);
+  defineLogin(program, bind);
   defineWhoami(program, bind);
   defineMigrate(program, bind);
   definePreflight(program, bind);

@@ -1,5 +1,5 @@
 import type { Chosen, Run } from './command.js';
-import { createContext } from './context.js';
+import { createContext, type OpenLogin } from './context.js';
 import { CommandFailure, failure } from './failure.js';
 import { modeOf } from './options.js';
 import { createOutput, type Output } from './output/output.js';
@@ -35,7 +35,7 @@ async function runChosen(chosen: Chosen, terminal: Terminal): Promise<number> {
     if (!isReported) reportOnce(reason);
     terminal.exitNow(reason.exit);
   });
-  const context = createContext({ terminal, output, options, signal: interrupted.signal, what });
+  const context = createContext({ terminal, output, options, signal: interrupted.signal, what }, openLogin);
   try {
     const run = (await chosen.load()) as Run<unknown>;
     const answer = await run(context, chosen.args, options);
@@ -49,6 +49,8 @@ async function runChosen(chosen: Chosen, terminal: Terminal): Promise<number> {
     context.close();
   }
 }
+
+const openLogin: OpenLogin = async (...login) => (await import('./login/bearer.js')).loginBearer(...login);
 
 /** Anything but a CommandFailure is a bug of ours. */
 function report(output: Output, error: unknown, what: string): number {

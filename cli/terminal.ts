@@ -35,9 +35,17 @@ export interface Limits {
   deliveryMs: number;
   /** How long a sender may take for one delivery to `webhook listen`. */
   receiveMs: number;
+  /** How long `login` waits for the browser. */
+  loginMs: number;
+  /** Between two questions of a device login, unless the provider says another; `slow_down` adds as much. */
+  devicePauseMs: number;
+  /** How long a command waits for another one that renews the login: longer than that may take. */
+  loginLockMs: number;
+  /** How long a renewal goes on after Ctrl-C: what it has spent cannot be spent again. */
+  renewalGraceMs: number;
 }
 
-/** CL-10 and CL-25. */
+/** CL-10, CL-25, CL-40 and CL-41. */
 export const standardLimits: Limits = {
   connectMs: 10_000,
   callMs: 30_000,
@@ -50,6 +58,10 @@ export const standardLimits: Limits = {
   progressRepeatMs: 29_000,
   deliveryMs: 30_000,
   receiveMs: 10_000,
+  loginMs: 300_000,
+  devicePauseMs: 5_000,
+  loginLockMs: 45_000,
+  renewalGraceMs: 2_000,
 };
 
 /** This process's terminal. When the reader of stdout goes away, the process ends quietly. */

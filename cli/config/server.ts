@@ -6,13 +6,14 @@ import { failure } from '../failure.js';
 import type { GlobalOptions } from '../options.js';
 import { findCredential, readToken } from './credential.js';
 import type { Layered, LayerName, Layers } from './layers.js';
+import { type ProviderSettings, providerFile, providerSettings, providerText } from './provider.js';
 import type { TrustEntry } from './trusted.js';
 
 /** Where calls go, and with which credential; `source` names where the token comes from, never the token. */
 export interface ServerSettings {
   /** No trailing slash; may hold a path prefix. */
   baseUrl: URL;
-  token: string;
+  credential: { kind: 'token'; token: string } | { kind: 'login'; provider: ProviderSettings };
   source: string;
   /** PEM text of additional certificate authorities, or null. */
   ca: string | null;
@@ -24,7 +25,10 @@ export interface ServerSettings {
 export function serverSettings(layers: Layers, options: GlobalOptions, warn: (text: string) => void): ServerSettings {
   const address = findAddress(layers);
   const credential = findCredential(layers);
-  if (!credential) throw failure('auth_error', 'no credential', { hint: 'set [server] token_file in svc.toml, or SVC_TOKEN' });
+  if (!credential)
+    throw failure('auth_error', 'no credential', {
+      hint: 'set [server] token_file in svc.toml, or SVC_TOKEN; or issuer and client_id under [server.oidc], then svc login',
+    });
   if (rank[address.layer] > rank[credential.layer])
     throw failure(
       'config_error',
@@ -45,15 +49,34 @@ export function serverSettings(layers: Layers, options: GlobalOptions, warn: (te
   const isFound = layers.found !== null && credential.layer === 'project';
   const authority = readAuthority(layers);
   const takesInsecure = isOpen && insecure.byFound;
-  const isForeign = !isFound || layers.foundReadsEnvironment;
-  const isSteered = address.isFound || authority.byFound;
+  const isLogin = credential.kind === 'oidc';
+  // A login is the person's own, whoever has written where to log in.
+  const isForeign = !isFound || isLogin || layers.foundReadsEnvironment;
+  const isSteered = address.isFound || authority.byFound || (isFound && isLogin);
   return {
     baseUrl,
-    token: readToken(credential, isFound, warn),
+    credential: isLogin
+      ? { kind: 'login', provider: providerSettings(layers, providerFile(layers)!, insecure.allowed) }
+      : { kind: 'token', token: readToken(credential, isFound, warn) },
     source: credential.where,
     ca: authority.pem,
     needsTrust: layers.found !== null && (takesInsecure || (isForeign && isSteered)) ? trustEntry(layers, baseUrl) : null,
   };
+}
+
+/** For what asks no server: its address, and the provider of the highest `[server.oidc]`. */
+export function loginPlace(layers: Layers, options: GlobalOptions): { baseUrl: URL; provider: ProviderSettings } {
+  const file = providerFile(layers);
+  if (file === undefined)
+    throw failure('config_error', 'no [server.oidc] says where to log in', { hint: 'set its issuer and client_id in svc.toml' });
+  const provider = providerSettings(layers, file, allowsInsecure(layers, options).allowed);
+  return { baseUrl: findAddress(layers).baseUrl, provider };
+}
+
+/** The person's own certificate authorities, for what needs no trust in a file that was found. */
+export function loginAuthority(layers: Layers): string | null {
+  const { pem, byFound } = readAuthority(layers);
+  return byFound ? null : pem;
 }
 
 /** The address and what must be trusted for it, without looking for a credential; null when no project file was found. */
@@ -89,10 +112,12 @@ const isByFound = (layers: Layers, value: Layered) => layers.found !== null && v
 
 function trustEntry(layers: Layers, baseUrl: URL): TrustEntry {
   const authority = readAuthority(layers);
+  const found = layers.found!;
   return {
-    folder: realpathSync(layers.found!.directory),
+    folder: realpathSync(found.directory),
     address: addressText(baseUrl),
     ca: authority.byFound ? createHash('sha256').update(authority.pem!).digest('hex') : null,
+    ...(found.hasOidc ? { provider: providerText(layers, found) } : {}),
   };
 }
 

@@ -22,14 +22,18 @@ export interface TrustEntry {
   address: string;
   /** SHA-256 of the certificate authority that the project file brings along, or null. */
   ca: string | null;
+  /** Where the project file leads a login: its addresses, as they stand there. */
+  provider?: string;
 }
 
 const lockWaitMs = 5_000;
 /** A change takes milliseconds; an older lock was left behind by a process that was killed. */
 const staleLockMs = 4_000;
 
-export function isTrusted(entries: readonly TrustEntry[], { folder, address, ca }: TrustEntry): boolean {
-  return entries.some((entry) => entry.folder === folder && entry.address === address && entry.ca === ca);
+export function isTrusted(entries: readonly TrustEntry[], { folder, address, ca, provider }: TrustEntry): boolean {
+  return entries.some(
+    (entry) => entry.folder === folder && entry.address === address && entry.ca === ca && entry.provider === provider,
+  );
 }
 
 /** `<config dir>/svc/trusted.json`; `config_error` where there is no such folder. */
@@ -109,8 +113,9 @@ function entriesOf(text: string): TrustEntry[] | null {
 }
 
 function isEntry(value: unknown): value is TrustEntry {
-  const { folder, address, ca } = (value ?? {}) as Record<string, unknown>;
-  return typeof folder === 'string' && typeof address === 'string' && (ca === null || typeof ca === 'string');
+  const { folder, address, ca, provider } = (value ?? {}) as Record<string, unknown>;
+  const isText = [folder, address, ca ?? '', provider ?? ''].every((one) => typeof one === 'string');
+  return isText && ca !== undefined && provider !== null;
 }
 
 async function underLock(file: string, work: () => void): Promise<void> {

@@ -24,6 +24,12 @@ export function seconds(text: string): number {
   return value;
 }
 
+/** Parses the seconds of a wait that must end. */
+export function positiveSeconds(text: string): number {
+  positiveNumber(text);
+  return seconds(text);
+}
+
 /** Splits `a,b,c`; drops blanks and empty names. */
 export function nameList(text: string): string[] {
   const names = text.split(',').flatMap((name) => name.trim() || []);

@@ -83,7 +83,13 @@ describe('configuration layers', () => {
   it('lets a project [server.oidc] switch off a global token (CL-07)', async () => {
     global(`[server]\nurl = "${api.url}"\ntoken = "${token('a')}"\n`);
     project(`[server.oidc]\nissuer = "https://idp.example"\nclient_id = "x"\n`);
-    expect((await svc(['whoami'])).line.error.code).toBe('auth_error');
+    // Somebody else may have written where to log in (HD-60).
+    expect((await svc(['whoami'])).line.error).toMatchObject({
+      code: 'config_error',
+      hint: expect.stringContaining('idp.example'),
+    });
+    await svc(['trust', api.url]);
+    expect((await svc(['whoami'])).line.error).toMatchObject({ code: 'auth_error', hint: 'svc login' });
     expect(api.calls).toHaveLength(0);
   });
 

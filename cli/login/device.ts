@@ -1,0 +1,59 @@
+import type { DeviceAuthorizationResponse } from 'openid-client';
+import { sleep } from '../../lib/sleep.js';
+import type { ProviderSettings } from '../config/provider.js';
+import type { Context } from '../context.js';
+import { failure } from '../failure.js';
+import { visible } from '../output/visible.js';
+import { isPassing, type Provider, refusalOf } from './provider.js';
+import type { Tokens } from './tokens.js';
+import { tell, waitingFor } from './waiting.js';
+
+const grant = 'urn:ietf:params:oauth:grant-type:device_code';
+const longestMs = 3_600_000;
+const longestPauseMs = 60_000;
+
+/** RFC 8628 (CL-41): the person types a code in any browser, while this asks for the outcome. */
+export async function loginByDevice(
+  context: Context,
+  provider: Provider,
+  settings: ProviderSettings,
+  waitMs: number | null,
+): Promise<Tokens> {
+  provider.until(context.signal);
+  const started = await provider.library.initiateDeviceAuthorization(provider.config, { scope: settings.scopes });
+  const { verification_uri: page, verification_uri_complete: complete, user_code: code } = started;
+  if (!/^https?:\/\//.test(page)) throw failure('auth_error', `${context.what}: the provider names no page to log in at`);
+  tell(context, [
+    `Open ${visible(page)} in any browser and type the code ${visible(code)}`,
+    ...(complete === undefined ? [] : [`or open ${visible(complete)} and compare the code`]),
+  ]);
+  const lifeMs = Math.min(started.expires_in * 1000, waitMs ?? longestMs, longestMs);
+  return waitingFor(context, 'the login by code', lifeMs, (signal) => {
+    provider.until(signal);
+    return poll(context, provider, started, signal);
+  });
+}
+
+/** An answer that is lost, or a provider that is away for a while, ends nothing: the code stays good. */
+async function poll(
+  { terminal: { limits }, what }: Context,
+  { library, config }: Provider,
+  { device_code, interval }: DeviceAuthorizationResponse,
+  signal: AbortSignal,
+): Promise<Tokens> {
+  let pauseMs = interval === undefined ? limits.devicePauseMs : interval * 1000;
+  for (;;) {
+    await sleep(pauseMs, signal);
+    signal.throwIfAborted();
+    try {
+      return await library.genericGrantRequest(config, grant, { device_code });
+    } catch (error) {
+      signal.throwIfAborted();
+      const refusal = refusalOf(error);
+      if (refusal === 'expired_token') throw failure('timeout', `${what}: the code has expired`, { hint: 'svc login' });
+      if (refusal === 'slow_down') pauseMs += limits.devicePauseMs;
+      else if (isPassing(error)) pauseMs = Math.min(2 * pauseMs, longestPauseMs);
+      else if (refusal !== 'authorization_pending') throw error;
+    }
+  }
+}
