@@ -16,6 +16,7 @@ import { meRoutes } from './identity/me-routes.js';
 import { roleRoutes } from './identity/role-routes.js';
 import { tokenRoutes } from './identity/token-routes.js';
 import { userRoutes } from './identity/user-routes.js';
+import { mcpRoutes } from './mcp/routes.js';
 import { operationRoutes } from './operations/routes.js';
 import { policyRoutes } from './policies/routes.js';
 import { preflightRoutes } from './preflight/routes.js';
@@ -75,6 +76,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...tokenRoutes,
     ...roleRoutes,
     ...slackRoutes(times),
+    ...mcpRoutes(() => routes),
     ...operationRoutes(ready, document),
   ];
   return routes;

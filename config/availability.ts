@@ -2,7 +2,7 @@ import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
 /** Sections and keys that are read and checked, but whose feature this version lacks (CF-5). */
-const NOT_AVAILABLE: readonly Path[] = [['mcp'], ['tracing']];
+const NOT_AVAILABLE: readonly Path[] = [['tracing']];
 
 /** Warns of each of them that the file sets and that has no effect in this version. */
 export function warnNotAvailable(file: unknown, findings: Findings): void {

@@ -12,13 +12,15 @@ export interface SharedGauges {
   auditUnsealed: number;
   auditAnchorsWaiting: number;
   workflowBacklog: number;
+  mcpSessions: number;
+  mcpStreams: number;
   activeUsers: number;
   /** Distinct names of registered databases (OP-40). */
   databases: number;
 }
 
 /** One statement per scrape; every part of it uses an index. */
-export async function readSharedGauges(db: Queryable): Promise<SharedGauges> {
+export async function readSharedGauges(db: Queryable, mcpTtlSecs: number): Promise<SharedGauges> {
   const [row] = await db.query<SharedGauges>(
     `with open as (
        select status, count(*) as held from requests where status in ('pending', 'approved', 'dispatched', 'running') group by status
@@ -34,10 +36,13 @@ export async function readSharedGauges(db: Queryable): Promise<SharedGauges> {
        (select count(*) from audit_events where seq is null) as "auditUnsealed",
        (select count(*) from audit_anchors where state = 'waiting') as "auditAnchorsWaiting",
        ${backlogCount} as "workflowBacklog",
+       (select count(*) from mcp_sessions where last_used_at > clock_timestamp() - $1::int * interval '1 second') as "mcpSessions",
+       (select count(*) from mcp_calls where ended_at is null and streams) as "mcpStreams",
        (select count(*) from users where status = 'active') as "activeUsers",
        (select count(distinct entry ->> 'name')
         from (select content from config_generations order by number desc limit 1) newest, jsonb_array_elements(content -> 'databases') entry) as databases
      from active`,
+    [mcpTtlSecs],
   );
   if (row === undefined) throw new Error('select without a row');
   return row;

@@ -15,6 +15,8 @@ export const topic = {
   cancels: (agentId: string) => `c:${agentId}`,
   /** The answer to a preflight job. */
   preflight: (id: string) => `p:${id}`,
+  /** Something of an MCP session: a stream said something, a call or the session ended, an answer came. */
+  mcp: (sessionId: string) => `m:${sessionId}`,
   outbox: 'outbox',
   deliveries: 'deliveries',
   cards: 'cards',

@@ -295,6 +295,55 @@ create table group_members (
 );
 CREATE INDEX group_members_by_group ON group_members (group_name, joined_at);
 
+create table mcp_calls (
+  id uuid not null,
+  session_id uuid not null,
+  rpc_id text not null,
+  streams boolean not null,
+  last_seq integer default 0 not null,
+  bytes bigint default 0 not null,
+  alive_at timestamp(3) with time zone default clock_timestamp() not null,
+  ended_at timestamp(3) with time zone,
+  constraint mcp_calls_pkey PRIMARY KEY (id)
+) with (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX mcp_calls_alive ON mcp_calls (alive_at) WHERE (ended_at IS NULL);
+CREATE INDEX mcp_calls_ended ON mcp_calls (ended_at) WHERE (ended_at IS NOT NULL);
+CREATE UNIQUE INDEX mcp_calls_in_flight ON mcp_calls (session_id, rpc_id) WHERE (ended_at IS NULL);
+CREATE INDEX mcp_calls_of_session ON mcp_calls (session_id, ended_at);
+
+create table mcp_elicitations (
+  session_id uuid not null,
+  number integer not null,
+  call_id uuid not null,
+  action text,
+  reason text,
+  constraint mcp_elicitations_pkey PRIMARY KEY (session_id, number),
+  constraint mcp_elicitations_action_check CHECK ((action = ANY (ARRAY['accept'::text, 'decline'::text, 'cancel'::text])))
+);
+CREATE INDEX mcp_elicitations_of_call ON mcp_elicitations (call_id);
+
+create table mcp_events (
+  call_id uuid not null,
+  seq integer not null,
+  message text not null,
+  constraint mcp_events_pkey PRIMARY KEY (call_id, seq)
+) with (autovacuum_vacuum_scale_factor=0.02);
+
+create table mcp_sessions (
+  id uuid not null,
+  subject_id text not null,
+  protocol_version text not null,
+  client text not null,
+  elicits boolean not null,
+  active boolean default false not null,
+  next_elicitation integer default 0 not null,
+  created_at timestamp(3) with time zone default clock_timestamp() not null,
+  last_used_at timestamp(3) with time zone default clock_timestamp() not null,
+  constraint mcp_sessions_pkey PRIMARY KEY (id)
+) with (autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX mcp_sessions_of_subject ON mcp_sessions (subject_id);
+CREATE INDEX mcp_sessions_used ON mcp_sessions (last_used_at);
+
 create table migration_pairs (
   database text not null,
   environment text not null,
@@ -673,6 +722,10 @@ alter table decisions add constraint decisions_request_id_fkey FOREIGN KEY (requ
 alter table dry_run_jobs add constraint dry_run_jobs_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
 alter table executions add constraint executions_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
 alter table group_members add constraint group_members_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
+alter table mcp_calls add constraint mcp_calls_session_id_fkey FOREIGN KEY (session_id) REFERENCES mcp_sessions(id) ON DELETE CASCADE;
+alter table mcp_elicitations add constraint mcp_elicitations_call_id_fkey FOREIGN KEY (call_id) REFERENCES mcp_calls(id) ON DELETE CASCADE;
+alter table mcp_elicitations add constraint mcp_elicitations_session_id_fkey FOREIGN KEY (session_id) REFERENCES mcp_sessions(id) ON DELETE CASCADE;
+alter table mcp_events add constraint mcp_events_call_id_fkey FOREIGN KEY (call_id) REFERENCES mcp_calls(id) ON DELETE CASCADE;
 alter table request_contexts add constraint request_contexts_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
 alter table results add constraint results_execution_id_fkey FOREIGN KEY (execution_id) REFERENCES executions(id) ON DELETE CASCADE;
 alter table results add constraint results_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;

@@ -9,7 +9,7 @@ export function createMetrics(version: string) {
   const registry = new Registry();
   const make = seriesOf(registry);
   make.gauge('svc_build_info', 'Version of this process', 'version').set({ version }, 1);
-  return { registry, ...callSeries(make), ...requestSeries(make), ...platformSeries(make) };
+  return { registry, ...callSeries(make), ...requestSeries(make), ...platformSeries(make), ...mcpSeries(make) };
 }
 
 const callSeries = ({ counter, gauge, histogram }: Make) => ({
@@ -64,6 +64,21 @@ const platformSeries = ({ counter, gauge }: Make) => ({
   planUsage: gauge('svc_plan_usage', 'What of it is used', 'resource'),
   licenseExpires: gauge('svc_license_expires_timestamp_seconds', 'End of the licence, 0 = no key'),
   configReloads: counter('svc_config_reloads_total', 'Reloads', 'outcome'),
+});
+
+const mcpSeries = ({ counter, gauge }: Make) => ({
+  mcpRequests: counter('svc_mcp_requests_total', 'Messages of MCP clients', 'method'),
+  mcpErrors: counter('svc_mcp_errors_total', 'Errors of JSON-RPC that were sent', 'code'),
+  mcpSessionsCreated: counter('svc_mcp_sessions_created_total', 'Sessions of MCP clients that were opened'),
+  mcpStreams: counter('svc_mcp_sse_streams_total', 'Answers to MCP clients that were streams'),
+  mcpCancels: counter('svc_mcp_cancel_total', 'Calls that an MCP client cancelled'),
+  mcpElicitations: counter(
+    'svc_mcp_elicitation_total',
+    'Questions to the user of an MCP client, by what came of them',
+    'outcome',
+  ),
+  mcpSessionsActive: gauge('svc_mcp_sessions_active', 'Sessions of MCP clients'),
+  mcpStreamsActive: gauge('svc_mcp_sse_streams_active', 'Streams to MCP clients that have not ended'),
 });
 
 type Make = ReturnType<typeof seriesOf>;

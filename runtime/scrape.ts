@@ -10,7 +10,7 @@ export async function scrape(
   database: Database,
   config: Config,
 ): Promise<{ contentType: string; text: string }> {
-  const shared = await readSharedGauges(database);
+  const shared = await readSharedGauges(database, config.mcp.sessionTtlSecs);
   for (const status of ['pending', 'approved', 'dispatched', 'running'] as const)
     metrics.requestsCurrent.set({ status }, shared[status]);
   metrics.agentsActive.set(shared.agentsActive);
@@ -18,6 +18,8 @@ export async function scrape(
   metrics.auditUnsealed.set(shared.auditUnsealed);
   metrics.auditAnchorsWaiting.set(shared.auditAnchorsWaiting);
   metrics.workflowBacklog.set(shared.workflowBacklog);
+  metrics.mcpSessionsActive.set(shared.mcpSessions);
+  metrics.mcpStreamsActive.set(shared.mcpStreams);
   showPlan(metrics, config, shared);
   const { totalCount, idleCount, waitingCount } = database.pool;
   metrics.dbPool.set({ state: 'idle' }, idleCount);

@@ -29,6 +29,7 @@ import { createHeartbeat } from './heartbeat.js';
 import { type Job, keepDoing } from './job.js';
 import { createKeyKeeper } from './key-keeper.js';
 import { createLicenseKeeper } from './license-keeper.js';
+import { createMcpCleaner } from './mcp-cleaner.js';
 import { createOnboardings } from './onboarding.js';
 import { createOnboardingKeeper } from './onboarding-keeper.js';
 import { createOnboardingStarter } from './onboarding-starter.js';
@@ -175,6 +176,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createAuditPurge({ database, keys: auditKeys, log, auditTtlDays: () => days().auditTtlDays }),
     createRateWindowCleaner({ database }),
     createSlackSignatureCleaner({ database }),
+    createMcpCleaner({ database, config: configuration.config }),
     createExplainKeeper({ database }),
     createKeyKeeper({ database }),
     createLicenseKeeper({ database, log, config: configuration.config, shared: () => configuration.generation().shared }),

@@ -80,6 +80,7 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
   const segments = splitPath(path);
   const generation = services.generation();
   const match = router.find(ctx.method, segments);
+  if (match.kind === 'route') ctx.set(match.route.headersFor?.(services, ctx.req) ?? {});
   const sender = senderOf(ctx, services);
   const startedAt = performance.now();
   const limited = match.kind !== 'route' || match.route.unlimited !== true;

@@ -106,11 +106,13 @@ function queryParameters(query: z.ZodType | undefined): Json[] {
   }));
 }
 
-function requestBody({ body, form, documentedBody, bodyOptional }: Route): Json {
+function requestBody({ body, form, rawJson, documentedBody, bodyOptional }: Route): Json {
   if (form !== undefined)
     return {
       requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: schemaOf(form, 'input') } } },
     };
+  if (rawJson !== undefined)
+    return { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(rawJson, 'input') } } } };
   if (body === undefined) return {};
   const schema = schemaOf(documentedBody ?? body, 'input');
   return { requestBody: { required: !bodyOptional, content: { 'application/json': { schema } } } };
@@ -137,7 +139,7 @@ function errorsOf(route: Route): ErrorCode[] {
   };
   if (route.access !== 'public') add(credentialErrors);
   if (route.unlimited !== true) add(['rate.limited']);
-  if (route.body !== undefined || route.form !== undefined) add(bodyErrors);
+  if (route.body !== undefined || route.form !== undefined || route.rawJson !== undefined) add(bodyErrors);
   if (route.query !== undefined || route.params !== undefined) add(['validation.failed']);
   add(route.errors);
   return [...codes];

@@ -7,10 +7,11 @@ import { can } from '../../domain/permissions.js';
 import type { Authenticate, Authenticated } from '../../runtime/authentication.js';
 import type { Generation, Services } from '../context.js';
 import type { AdmittedSender } from './admission.js';
-import { readFormBytes, readJsonBody } from './body.js';
+import { refuseBadText } from './bad-text.js';
+import { type JsonBody, readFormBytes, readJsonBody, readRawJsonBytes } from './body.js';
 import { parseQueryString } from './query.js';
 import { Reply } from './reply.js';
-import { type Call, permissionsOf, type Route } from './route.js';
+import { type Call, type Given, permissionsOf, type Route } from './route.js';
 import { parsePart } from './shape.js';
 
 /** What is known of a call before its route's own rules apply. */
@@ -27,6 +28,8 @@ export interface Incoming extends AdmittedSender {
   /** Time left for database work. */
   databaseMs: number;
   whileWaiting: Call<unknown, unknown, unknown>['whileWaiting'];
+  /** Set if the call is no HTTP request of its own. */
+  body?: Record<string, unknown>;
 }
 
 /** Together with the 4 s for database work, a call takes 24 s, not counting the arrival of its body: below the 25 s of HT-131. */
@@ -38,7 +41,7 @@ const noBytes = new Uint8Array();
 export async function perform(services: Services, route: Route, who: Authenticated, incoming: Incoming): Promise<Reply> {
   checkAccess(route, who.caller, incoming);
   checkScopes(services, route, who.caller);
-  route.checkOn?.(services);
+  route.checkOn?.(services, incoming.request);
   const readCall = () => ({
     ...who,
     params: parseParams(route, incoming.params),
@@ -54,13 +57,14 @@ export async function perform(services: Services, route: Route, who: Authenticat
       checkScopes(services, route, caller);
       return caller;
     },
+    invoke: (inner: Route, given: Given) => invoke(services, inner, incoming, given),
   });
   const { body } = route;
-  const json = body === undefined ? null : await readBody(services, { ...route, body }, incoming.request, readCall);
+  const json = body === undefined ? null : await bodyOf(services, { ...route, body }, incoming, readCall);
   const call: Call<unknown, unknown, unknown> = {
     ...readCall(),
     body: body === undefined || json === null ? undefined : parsePart('body', body, json.value),
-    bodyBytes: json?.bytes ?? (await readForm(services, route, incoming.request)),
+    bodyBytes: json?.bytes ?? (await readUnparsed(services, route, incoming.request)),
     taken: json?.taken ?? null,
   };
   const handle = () => limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services));
@@ -102,12 +106,37 @@ function checkScopes(services: Services, { access, evenUnscoped }: Route, caller
   );
 }
 
+/** All database work of a call that was not an HTTP request of its own (OP-70). */
+const invokedDatabaseMs = 4000;
+
+async function invoke(services: Services, route: Route, incoming: Incoming, given: Given): Promise<Reply> {
+  const { params = {}, query = {}, body = {}, through, signal } = given;
+  const generation = services.generation();
+  const { caller, actor } = await limitDatabaseWork(invokedDatabaseMs, () => incoming.authenticate(incoming, generation));
+  const search = new URLSearchParams(query).toString();
+  const call = { ...incoming, params, search, body, signal, generation, databaseMs: invokedDatabaseMs };
+  return perform(services, route, { caller, actor: { ...actor, ...through } }, { ...call, startedAt: performance.now() });
+}
+
+async function bodyOf(
+  services: Services,
+  route: Route & { body: z.ZodType },
+  { body: given, request }: Incoming,
+  readCall: () => WithoutBody,
+): Promise<JsonBody> {
+  if (given === undefined) return readBody(services, route, request, readCall);
+  refuseBadText(route.body, given);
+  return { value: given, bytes: Buffer.from(JSON.stringify(given)), taken: null };
+}
+
+type WithoutBody = Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyBytes' | 'taken'>;
+
 async function readBody(
   services: Services,
   route: Route & { body: z.ZodType },
   request: Incoming['request'],
-  readCall: () => Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyBytes' | 'taken'>,
-) {
+  readCall: () => WithoutBody,
+): Promise<JsonBody> {
   const limitBytes = limitOf(services, route);
   try {
     const { bodyOptional: optional = false, anyText = false, takeBytes: take = null } = route;
@@ -121,8 +150,10 @@ async function readBody(
   }
 }
 
-const readForm = async (services: Services, route: Route, request: Incoming['request']) =>
-  route.form === undefined ? noBytes : readFormBytes(request, limitOf(services, route));
+async function readUnparsed(services: Services, route: Route, request: Incoming['request']): Promise<Uint8Array> {
+  if (route.form !== undefined) return readFormBytes(request, limitOf(services, route));
+  return route.rawJson === undefined ? noBytes : readRawJsonBytes(request, limitOf(services, route));
+}
 
 function limitOf(services: Services, { bodyLimit: limit = defaultBodyLimitBytes }: Route): number {
   return typeof limit === 'number' ? limit : limit(services.config());

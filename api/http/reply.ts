@@ -17,10 +17,12 @@ type ReplyBody =
 export class Reply {
   readonly status: number;
   readonly body: ReplyBody;
+  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, body: ReplyBody) {
+  constructor(status: number, body: ReplyBody, headers: Readonly<Record<string, string>> = {}) {
     this.status = status;
     this.body = body;
+    this.headers = headers;
   }
 }
 
@@ -30,16 +32,23 @@ export const reply = (status: SuccessStatus, value: unknown) => new Reply(status
 /** JSON text passed through as stored, neither parsed nor reprinted (C6). Chunks are sent in order. */
 export const rawJson = (status: SuccessStatus, chunks: readonly JsonChunk[]) => new Reply(status, { kind: 'json', chunks });
 
+/** An answer without body or `Content-Type`, whose headers say it all. */
+export const empty = (status: SuccessStatus, headers: Readonly<Record<string, string>> = {}) =>
+  new Reply(status, { kind: 'empty' }, headers);
+
 /** 204 without body or `Content-Type` (HT-30). */
-export const noContent = () => new Reply(204, { kind: 'empty' });
+export const noContent = () => empty(204);
 
 /** For anything that is not JSON: metrics, pages, exports. */
 export const text = (status: SuccessStatus, contentType: string, body: string | Uint8Array) =>
   new Reply(status, { kind: 'text', contentType, text: body });
 
 /** An answer that is made while it is sent, as fast as the caller takes it. If making it fails, the connection breaks. */
-export const stream = (contentType: string, parts: AsyncIterable<string | Uint8Array>) =>
-  new Reply(200, { kind: 'stream', contentType, parts });
+export const stream = (
+  contentType: string,
+  parts: AsyncIterable<string | Uint8Array>,
+  headers: Readonly<Record<string, string>> = {},
+) => new Reply(200, { kind: 'stream', contentType, parts }, headers);
 
 /** Bytes that never change under this address, so that a client may keep them. */
 export const immutable = (status: SuccessStatus, contentType: string, body: Uint8Array) =>

@@ -27,8 +27,8 @@ export function permissionsOf({ access }: Pick<Route, 'access'>): readonly Permi
   return typeof access === 'string' ? [access] : access.anyOf;
 }
 
-type Method = 'get' | 'post' | 'patch' | 'delete';
-export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight';
+type Method = 'get' | 'post' | 'patch' | 'delete' | 'options';
+export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight' | 'mcp';
 type Tag =
   | 'requests'
   | 'results'
@@ -39,7 +39,8 @@ type Tag =
   | 'agents'
   | 'operations'
   | 'schemas'
-  | 'slack';
+  | 'slack'
+  | 'mcp';
 
 /** One authenticated call with its parsed input. */
 export interface Call<P, Q, B> {
@@ -58,13 +59,26 @@ export interface Call<P, Q, B> {
   /** Aborts when the client disconnects. */
   signal: AbortSignal;
   /** For the route's own limits, and where it checks a credential of its own. */
-  sender: Sender & { meter: Pick<Meter, 'preflight'> };
+  sender: Sender & { meter: Pick<Meter, 'preflight' | 'credential'> };
   /** When the call came, as `performance.now()` says it. */
   startedAt: number;
   /** Authenticates the same credential again after a long wait (HT-103). Throws its 401 or 403. */
   recheck(): Promise<Caller>;
   /** For `longPoll`: metrics count the wait as waiting, not as work. What comes after the call's own time goes to `onLate`. */
   whileWaiting<T>(wait: () => Promise<T>, onLate?: (value: T) => void): Promise<T>;
+  /** What another route answers the same credential, authenticated again: its access, checks and schemas apply. Throws its refusals. */
+  invoke(route: Route, given: Given): Promise<Reply>;
+}
+
+/** The input of a call that does not come as an HTTP request of its own. */
+export interface Given {
+  params?: Record<string, string>;
+  query?: Record<string, string>;
+  /** As it would be sent in JSON. */
+  body?: Record<string, unknown>;
+  /** How the call came, for the audit log. */
+  through: Pick<Actor, 'channel' | 'client'>;
+  signal: AbortSignal;
 }
 
 type None = z.ZodType<undefined, undefined>;
@@ -84,8 +98,10 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   /** While true, callers need no credential (HT-98). */
   openWhen?: (config: Config) => boolean;
   params?: P;
+  /** Headers of every answer, also of a refusal. */
+  headersFor?(services: Services, request: Sender['request']): Readonly<Record<string, string>>;
   /** Runs before anything of the body is read. Throws if the route is not there as the process is configured. */
-  checkOn?(services: Services): void;
+  checkOn?(services: Services, request: Sender['request']): void;
   /** Values arrive as text: use the types of `query.ts`. */
   query?: Q;
   body?: B;
@@ -93,6 +109,8 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   documentedBody?: z.ZodType;
   /** Documents a body of form data. The handler finds it in `bodyBytes` and reads it by its own rules (HT-51). */
   form?: z.ZodType;
+  /** A body of JSON that the handler finds in `bodyBytes` and reads by its own rules (HT-51); documented by this. */
+  rawJson?: z.ZodType;
   /** Bytes; default 2 MiB (HT-50). */
   bodyLimit?: number | ((config: Config) => number);
   /** A missing or empty body counts as `{}` (HT-47). */

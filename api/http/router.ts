@@ -65,7 +65,7 @@ function moreLiteralFirst(a: Route, b: Route): number {
   return parameters(a) - parameters(b);
 }
 
-const methodOrder = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
+const methodOrder = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS'];
 const allowOf = (methods: readonly string[]) => methodOrder.filter((name) => methods.includes(name)).join(', ');
 
 function paramsOf(layer: Layer, path: string): Record<string, string | null> {

@@ -33,10 +33,14 @@ export class HeadersTooLarge extends GatewayError {
   }
 }
 
-export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status, body }: Reply): void {
+export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status, body, headers }: Reply): void {
   ctx.status = status;
-  if (body.kind === 'empty') ctx.body = null;
-  else if (body.kind === 'text') {
+  ctx.set(headers);
+  if (body.kind === 'empty') {
+    ctx.body = null;
+    // Koa makes any status without a body 204.
+    ctx.status = status;
+  } else if (body.kind === 'text') {
     ctx.set('Content-Type', body.contentType);
     if (body.isImmutable) ctx.set('Cache-Control', 'private, max-age=31536000, immutable');
     if (body.contentType.startsWith('text/html')) ctx.set(notFramed);

@@ -1,6 +1,7 @@
 import { insertAuditEvents } from '../../db/audit.js';
 import { limitDatabaseWork } from '../../db/call-limit.js';
 import type { Transaction } from '../../db/client.js';
+import { deleteSessionsOf } from '../../db/mcp-sessions.js';
 import { type MovedOne, moveAllOf } from '../../db/move-many.js';
 import { revokeTokensOf } from '../../db/tokens.js';
 import { deleteMemberships, lockActiveCount, type UserRow, updateUser } from '../../db/users.js';
@@ -81,6 +82,7 @@ async function end(
   const left = deleted ? { status: 'deleted' as const, slackUserId: null } : { status: 'suspended' as const };
   await updateUser(tx, { ...user, ...left }, grantBy(caller));
   const revoked = await revokeTokensOf(tx, user.id);
+  await deleteSessionsOf(tx, user.id);
   await insertAuditEvents(tx, [
     ...userStatusChanged(actor, user.id, deleted ? 'user.deleted' : 'user.suspended', deleted ? user.groups : []),
     ...revoked.map((id) => tokenRevoked(actor, { id, subjectId: user.id }, cause)),

@@ -6,6 +6,7 @@ import { creationInstant, insertAtOnce, insertRequest } from '../../db/creation.
 import { isWriteRefused, violates } from '../../db/errors.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { lockActive } from '../../db/users.js';
+import type { Actor } from '../../domain/audit/draft.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
 import { requesterRole } from '../../domain/execution-token.js';
 import type { Permission } from '../../domain/permission-table.js';
@@ -104,7 +105,7 @@ async function judgeCreation(
     ...judged,
     ...auditTexts(services, { ...judged, detail: input.detail }),
     id: randomUUID(),
-    input,
+    input: { ...input, metadata: shownMetadata(input, actor) },
     actor,
     requester: caller.id,
     requesterRole: requesterRole(caller.kind === 'user' ? caller.roles : []),
@@ -116,6 +117,10 @@ async function judgeCreation(
     dispatchMs: times.dispatchMs,
   };
 }
+
+/** Who approves a request from an MCP client sees which one it was. Added after the fingerprint, so that a repeat through another client is a repeat. */
+const shownMetadata = ({ metadata }: CreationInput, { channel, client }: Actor): string =>
+  channel === 'mcp' ? JSON.stringify({ source: 'mcp', ...(client === undefined ? {} : { client }) }) : metadata;
 
 /** RQ-22: the plan counts the databases of the file from its first (OP-40). */
 function refuseBeyondPlan(services: Services, generation: Generation, input: CreationInput): void {

@@ -76,7 +76,9 @@ export interface Actor {
   clientIp: string | null;
   clientIpSource: 'peer' | 'xff' | null;
   /** What the action came through, if not the API itself (AU-20). */
-  channel?: 'slack';
+  channel?: 'slack' | 'mcp';
+  /** What the client of an MCP session calls itself, which nothing proves. */
+  client?: string;
 }
 
 export const systemActor: Actor = {
@@ -127,6 +129,7 @@ export function metadataJson({ actor, metadata }: AuditDraft): string {
   return JSON.stringify({
     ...metadata,
     ...(actor.channel === undefined ? {} : { channel: actor.channel }),
+    ...(actor.client === undefined ? {} : { client: actor.client }),
     ...(actor.tokenId === null ? {} : { auth_token_id: actor.tokenId }),
   });
 }

@@ -92,6 +92,7 @@ function createdEvent(request: NewRequest, type: AuditDraft['type']): AuditDraft
   const { input, dirSha256, explain } = request;
   const metadata = {
     channel: request.actor.channel ?? 'api',
+    ...(request.actor.client === undefined ? {} : { client: request.actor.client }),
     emergency: input.emergency,
     allow_ddl: input.allowDdl,
     no_result_store: input.noResultStore,

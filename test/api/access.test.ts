@@ -33,7 +33,13 @@ afterAll(() => api?.close());
 describe('who may call what (the 401 and 403 matrix)', () => {
   it('lists what is public (IM-4, HT-2)', () => {
     const open = routes.filter((route) => route.access === 'public').map(name);
-    expect(open).toEqual(['post /api/slack/interactions', 'post /api/slack/commands', 'get /health', 'get /ready']);
+    expect(open).toEqual([
+      'post /api/slack/interactions',
+      'post /api/slack/commands',
+      'options /mcp',
+      'get /health',
+      'get /ready',
+    ]);
   });
 
   const closed = routes.filter((route) => route.access !== 'public');

@@ -9,6 +9,7 @@ import { sealAll } from '../support/audit-api.js';
 import { roleToml } from '../support/toml.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { mcpCalls } from './mcp-calls.js';
 import { untilWaiting } from './until-waiting.js';
 
 const toml = [
@@ -102,6 +103,30 @@ async function operations(): Promise<void> {
   expect(polled.status, polled.text).toBe(200);
 }
 
+/** An error, a stream that is cancelled and a question that is declined. */
+async function mcpMessages(): Promise<void> {
+  const mcp = mcpCalls(api, owner);
+  const session = await mcp.open({ capabilities: { elicitation: {} } });
+  await mcp.request('nothing', {}, session);
+  const ask = (id: number, environment: string) => ({
+    id,
+    method: 'tools/call',
+    params: { name: 'svc_execute_query', arguments: { sql: 'select 1', environment } },
+  });
+  const running = await mcp.stream(ask(1, 'staging'), session);
+  await running.next();
+  await mcp.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, session);
+  await running.rest();
+  const asked = await mcp.stream(ask(2, 'qa'), session);
+  await asked.next();
+  await asked.next();
+  streamsSeen = await scraped();
+  await mcp.post({ jsonrpc: '2.0', id: 'elicit-0', result: { action: 'decline' } }, session);
+  await asked.rest();
+}
+
+let streamsSeen = new Map<string, string>();
+
 /** A reload that puts a generation in force, and one that fails for a reason nobody foresaw. */
 async function reloads(): Promise<void> {
   const file = join(api.stateDir, 'server.toml');
@@ -122,6 +147,7 @@ it('OP-I3: every series of /metrics changes in a run that exercises its event', 
   await emergencies();
   await refusals();
   await operations();
+  await mcpMessages();
   const waiting = await calls.created(owner);
   const { answer } = await untilWaiting(api, () => calls.show(owner, waiting, '?wait=30'));
   const during = await scraped();
@@ -129,7 +155,11 @@ it('OP-I3: every series of /metrics changes in a run that exercises its event', 
   await answer;
   await reloads();
   const after = await scraped();
-  const changed = new Set([...changedNames(before, during), ...changedNames(before, after)]);
+  const changed = new Set([
+    ...changedNames(before, streamsSeen),
+    ...changedNames(before, during),
+    ...changedNames(before, after),
+  ]);
   const all = new Set([...after.keys()].map(nameOf));
   expect([...all].filter((name) => !changed.has(name)).sort()).toEqual(elsewhere.toSorted());
   expect(all.size).toBeGreaterThan(30);

@@ -54,7 +54,6 @@ describe('warnings', () => {
   it('name sections and keys whose feature this version lacks (CF-5)', () => {
     const text = `${MINIMAL}[mcp]\n[tracing]\n[result_storage]\nbackend = "s3"\n[auth]\nmode = "token"`;
     expect(warningsOf(text)).toEqual([
-      'mcp: not available in this version',
       'mcp.default_environment: no database has the environment development',
       'tracing: not available in this version',
       'auth.mode: has no effect',

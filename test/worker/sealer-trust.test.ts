@@ -134,7 +134,7 @@ describe('a stored chain that cannot be verified (AU-44)', () => {
   });
 
   it('is seen by the number of unsealed events, which rises (AU-72)', async () => {
-    const gauge = async () => (await readSharedGauges(sealing.database)).auditUnsealed;
+    const gauge = async () => (await readSharedGauges(sealing.database, 3600)).auditUnsealed;
     await sealing.tamper('delete from audit_head');
     await sealer().once();
     expect(await gauge()).toBe(1);

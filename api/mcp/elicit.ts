@@ -1,0 +1,76 @@
+import { addEvent } from '../../db/mcp-calls.js';
+import {
+  answerElicitation,
+  askElicitation,
+  closeElicitation,
+  type ElicitationAnswer,
+  findAnswer,
+} from '../../db/mcp-elicitations.js';
+import type { McpSession } from '../../db/mcp-sessions.js';
+import { topic } from '../../db/notifications.js';
+import { invalid } from '../../domain/errors.js';
+import type { Services } from '../context.js';
+import { longPoll } from '../http/long-poll.js';
+import type { HttpCall } from './context.js';
+import type { Flight } from './flight.js';
+import { isObject } from './rpc.js';
+
+const maxReasonBytes = 1024;
+
+const question = {
+  message: 'This database asks for a reason.',
+  requestedSchema: {
+    type: 'object',
+    properties: { reason: { type: 'string', description: 'Why is this change needed?', maxLength: maxReasonBytes } },
+    required: ['reason'],
+  },
+};
+
+/** Asks the user of the client for a reason, through the call's stream (MC-30). False if there is none in time, or at a drain. */
+export async function elicitReason(services: Services, call: HttpCall, flight: Flight): Promise<string | false> {
+  const { database, notifications, metrics } = services;
+  const { elicitationTimeoutSecs, replayBufferSize } = services.config().mcp;
+  const { sessionId } = flight.key;
+  const number = await askElicitation(database, flight.key);
+  if (number === null) return false;
+  const id = `elicit-${number}`;
+  const message = JSON.stringify({ jsonrpc: '2.0', id, method: 'elicitation/create', params: question });
+  await addEvent(database, flight.key.id, message, replayBufferSize);
+  notifications.publish([topic.mcp(sessionId)]);
+  const waiting = { signal: flight.signal, whileWaiting: call.whileWaiting };
+  const wait = { topics: [topic.mcp(sessionId)], ms: elicitationTimeoutSecs * 1000 };
+  const answer =
+    (await longPoll(waiting, services, wait, () => findAnswer(database, sessionId, number))) ??
+    (await closeElicitation(database, sessionId, number));
+  metrics.mcpElicitations.inc({ outcome: answer?.action ?? 'cancel' });
+  return answer?.reason ?? false;
+}
+
+/** A response that the client posts (MC-31). Only the first answer to a question that is open counts. */
+export async function takeAnswer(services: Services, session: McpSession, { id, result, failed }: Answered): Promise<void> {
+  const number = /^"elicit-(0|[1-9]\d{0,8})"$/.exec(id)?.[1];
+  const answer = failed ? declined : readAnswer(result);
+  const isTaken = number !== undefined && (await answerElicitation(services.database, session.id, Number(number), answer));
+  if (!isTaken) throw invalid('no question with this id is open', 'body.id');
+}
+
+interface Answered {
+  /** JSON text. */
+  id: string;
+  result: unknown;
+  failed: boolean;
+}
+
+const declined: ElicitationAnswer = { action: 'decline', reason: null };
+
+function readAnswer(result: unknown): ElicitationAnswer {
+  const { action, content } = isObject(result) ? result : {};
+  if (action === 'decline' || action === 'cancel') return { action, reason: null };
+  if (action !== 'accept') throw invalid('action must be accept, decline or cancel', 'body.result.action');
+  const reason = isObject(content) ? content.reason : undefined;
+  if (typeof reason !== 'string' || reason.trim() === '' || Buffer.byteLength(reason) > maxReasonBytes || badText.test(reason))
+    throw invalid(`reason must be a text of 1 to ${maxReasonBytes} bytes`, 'body.result.content.reason');
+  return { action, reason };
+}
+
+const badText = /\0|\p{Surrogate}/u;

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import { limitDatabaseWork } from '../../db/call-limit.js';
+import { beginCall, dropEnded, endCall, type McpCallKey, signOfLife } from '../../db/mcp-calls.js';
+import type { McpSession } from '../../db/mcp-sessions.js';
+import { topic } from '../../db/notifications.js';
+import { notFound, refusal } from '../../domain/errors.js';
+import { interruptedText } from '../../domain/mcp-texts.js';
+import { createBell } from '../../lib/bell.js';
+import { sleep } from '../../lib/sleep.js';
+import type { Services } from '../context.js';
+import type { RpcId } from './rpc.js';
+
+/** Other processes take one of whom they hear nothing for 15 s for dead (MC-24). */
+const signEveryMs = 4000;
+const databaseMs = 4000;
+/** How often the end of a call is tried: an outage of this many seconds loses no answer. */
+const endAttempts = 10;
+const endPauseMs = 1000;
+
+/** A call of a session that this process answers. */
+export interface Flight {
+  key: McpCallKey;
+  /** Aborts when the call is cancelled or its session ends. */
+  signal: AbortSignal;
+  /** Ends the call with its response; null if somebody ended it before. */
+  end(response: string): Promise<boolean>;
+}
+
+/** Takes a call up in its session. Throws 409 for an id in flight, 429 for too many streams, 404 if the session has just ended. */
+export async function begin(services: Services, session: McpSession, rpcId: RpcId, streams: boolean): Promise<McpCallKey> {
+  const key = { id: randomUUID(), sessionId: session.id };
+  const { replayBufferSize: buffer } = services.config().mcp;
+  const begun = await beginCall(services.database, { ...key, rpcId, streams }, { interrupted: interruptedText, buffer });
+  if (begun === 'gone') throw notFound('mcp_session');
+  if (begun === 'in_flight') throw refusal('mcp.conflict', 'a call with this id is in flight', 'use a new id for each call');
+  if (begun === 'begun') return key;
+  services.metrics.rateLimited.inc({ limit: 'mcp' });
+  throw refusal('rate.limited', 'too many calls of this session are in flight', 'wait for one of them to end');
+}
+
+/** Runs the work of a call that has begun: says that it is alive, and hears when the call was ended. */
+export async function fly<T>(services: Services, key: McpCallKey, work: (flight: Flight) => Promise<T>): Promise<T> {
+  const ended = new AbortController();
+  const done = new AbortController();
+  const bell = createBell();
+  const unsubscribe = services.notifications.subscribe(topic.mcp(key.sessionId), bell.ring);
+  const watching = watch(services, key, { ended, done: done.signal, bell });
+  try {
+    return await work({ key, signal: ended.signal, end: (response) => land(services, key, response) });
+  } finally {
+    unsubscribe();
+    done.abort();
+    await watching;
+  }
+}
+
+async function watch(
+  { database, log }: Services,
+  { id }: McpCallKey,
+  { ended, done, bell }: { ended: AbortController; done: AbortSignal; bell: ReturnType<typeof createBell> },
+): Promise<void> {
+  while (!done.aborted) {
+    await bell.wait(signEveryMs, done);
+    if (done.aborted) return;
+    try {
+      const isOpen = await limitDatabaseWork(databaseMs, () => signOfLife(database, id));
+      if (!isOpen) return ended.abort();
+    } catch (error) {
+      log.debug({ error: String(error) }, 'no sign of life of an MCP call');
+    }
+  }
+}
+
+async function land(services: Services, { id, sessionId }: McpCallKey, response: string): Promise<boolean> {
+  const { database, notifications } = services;
+  const { replayBufferSize: buffer } = services.config().mcp;
+  for (let left = endAttempts; ; left -= 1) {
+    try {
+      const isEnd = await limitDatabaseWork(databaseMs, () => endCall(database, id, { response, buffer }));
+      notifications.publish([topic.mcp(sessionId)]);
+      await limitDatabaseWork(databaseMs, () => dropEnded(database, sessionId));
+      return isEnd;
+    } catch (error) {
+      if (left <= 1) throw error;
+      await sleep(endPauseMs);
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import { callTool, listTools } from './call-tool.js';
+import type { McpContext } from './context.js';
+import { RpcError, type RpcRequest } from './rpc.js';
+
+type Method = (context: McpContext, params: Record<string, unknown>) => object | Promise<object>;
+
+/** Every method but `initialize` (MC-13). */
+const methods: Readonly<Record<string, Method>> = {
+  ping: () => ({}),
+  'tools/list': listTools,
+  'tools/call': callTool,
+};
+
+/** The label of a metric: only names that we know (OP-21). */
+export const methodLabel = (method: string) =>
+  method === 'initialize' || method.startsWith('notifications/')
+    ? knownLabel(method)
+    : Object.hasOwn(methods, method)
+      ? method
+      : 'unknown';
+
+const knownNotifications = new Set(['initialize', 'notifications/initialized', 'notifications/cancelled']);
+const knownLabel = (method: string) => (knownNotifications.has(method) ? method : 'unknown');
+
+export async function perform(context: McpContext, { method, params }: RpcRequest): Promise<object> {
+  const found = Object.hasOwn(methods, method) ? methods[method] : undefined;
+  if (found === undefined) throw new RpcError('unknownMethod', 'unknown method', { code: 'route.not_found' });
+  return found(context, params);
+}

@@ -1,0 +1,45 @@
+import { readStream } from '../../db/mcp-calls.js';
+import { deleteSession } from '../../db/mcp-sessions.js';
+import { invalid, notFound, refusal } from '../../domain/errors.js';
+import { isUuid } from '../../lib/uuid.js';
+import type { Services } from '../context.js';
+import { empty, type Reply, stream } from '../http/reply.js';
+import type { HttpCall } from './context.js';
+import { checkAcceptOfGet, single, versionOf } from './headers.js';
+import { sessionOf } from './session.js';
+import { streamHeaders, streamOf } from './stream.js';
+
+/** `GET /mcp`: goes on with a stream after the event that the client has (MC-I2). */
+export async function resumeStream(call: HttpCall, services: Services): Promise<Reply> {
+  const { headers } = call.sender.request;
+  checkAcceptOfGet(headers);
+  const last = single(headers, 'last-event-id');
+  if (headers['mcp-session-id'] === undefined || last === undefined)
+    throw refusal('route.method_not_allowed', 'GET only resumes a stream', 'send mcp-session-id and last-event-id');
+  const from = eventId(last);
+  const session = await sessionOf(services, call.caller, headers);
+  if (session === null) throw notFound('mcp_session');
+  versionOf(headers, session.protocolVersion);
+  const key = { id: from.stream, sessionId: session.id };
+  const news = await readStream(services.database, key, from.seq);
+  if (news === undefined || from.seq > news.lastSeq) throw notFound('mcp_stream');
+  const next = news.events[0]?.seq;
+  const hasGap = next === undefined ? from.seq < news.lastSeq : next !== from.seq + 1;
+  if (hasGap) throw notFound('mcp_stream');
+  return stream('text/event-stream', streamOf(services, key, { after: from.seq, recheck: call.recheck }), streamHeaders);
+}
+
+function eventId(text: string): { stream: string; seq: number } {
+  const colon = text.lastIndexOf(':');
+  const [id, number] = [text.slice(0, Math.max(colon, 0)), text.slice(colon + 1)];
+  if (!isUuid(id) || !/^\d{1,9}$/.test(number)) throw invalid('last-event-id must be <uuid>:<integer>', 'header.last-event-id');
+  return { stream: id, seq: Number(number) };
+}
+
+/** `DELETE /mcp`: waits end, streams close. */
+export async function endSession(call: HttpCall, services: Services): Promise<Reply> {
+  const session = await sessionOf(services, call.caller, call.sender.request.headers);
+  if (session === null) throw notFound('mcp_session');
+  await deleteSession(services.database, session.id);
+  return empty(200);
+}

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { insertSession, type McpSession, useSession } from '../../db/mcp-sessions.js';
+import type { Caller } from '../../domain/caller.js';
+import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { isUuid } from '../../lib/uuid.js';
+import type { Services } from '../context.js';
+import { isVersion, newestVersion, single } from './headers.js';
+import { badParams, isObject } from './rpc.js';
+
+/** The session that the call names; null without the header (MC-12, MC-21). */
+export async function sessionOf(services: Services, caller: Caller, headers: IncomingMessage['headers']) {
+  const id = single(headers, 'mcp-session-id');
+  if (id === undefined) return null;
+  const { sessionTtlSecs: ttlSecs } = services.config().mcp;
+  const session = isUuid(id) ? await useSession(services.database, id, { subjectId: caller.id, ttlSecs }) : undefined;
+  if (session === undefined) throw notFound('mcp_session');
+  if (session.subjectId !== caller.id) throw forbidden();
+  return session;
+}
+
+/** MC-11: throws -32602 for bad params; then there is no session. */
+export async function openSession(
+  services: Services,
+  caller: Caller,
+  params: Record<string, unknown>,
+): Promise<Omit<McpSession, 'active'>> {
+  const { protocolVersion: wanted, capabilities, clientInfo } = params;
+  if (typeof wanted !== 'string') throw badParams('protocolVersion must be a string', 'params.protocolVersion');
+  if (!isObject(capabilities)) throw badParams('capabilities must be an object', 'params.capabilities');
+  const session = {
+    id: randomUUID(),
+    subjectId: caller.id,
+    protocolVersion: isVersion(wanted) ? wanted : newestVersion,
+    client: clientOf(clientInfo),
+    elicits: isObject(capabilities.elicitation),
+  };
+  const { sessionTtlSecs: ttlSecs, maxSessions: max } = services.config().mcp;
+  const made = await insertSession(services.database, session, { ttlSecs, max, maxOfSubject: shareOf(max) });
+  if (made === 'full') throw refusal('service.unavailable', 'no more MCP sessions now', 'end sessions with DELETE /mcp');
+  if (made === 'subject_full')
+    throw refusal('service.unavailable', 'you have too many MCP sessions', 'end some of yours with DELETE /mcp');
+  return session;
+}
+
+/** One subject never takes all: whoever opens sessions in a loop would lock everybody else out. */
+const shareOf = (max: number) => Math.max(10, Math.ceil(max / 10));
+
+const maxNameLength = 80;
+
+/** What a client calls itself, made fit for an audit event and an approver's page: one line, short, nothing that hides or turns other text. */
+function clientOf(info: unknown): string {
+  if (!isObject(info)) throw badParams('clientInfo must be an object', 'params.clientInfo');
+  const { name, version } = info;
+  if (typeof name !== 'string') throw badParams('clientInfo.name must be a string', 'params.clientInfo.name');
+  if (typeof version !== 'string') throw badParams('clientInfo.version must be a string', 'params.clientInfo.version');
+  return [name, version].map(clean).filter(Boolean).join(' ') || 'unnamed';
+}
+
+const clean = (text: string) =>
+  [
+    ...text
+      .slice(0, 1000)
+      .replace(/[\p{C}\p{Z}]+/gu, ' ')
+      .trim(),
+  ]
+    .slice(0, maxNameLength)
+    .join('');

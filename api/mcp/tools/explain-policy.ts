@@ -1,0 +1,80 @@
+import type { z } from 'zod';
+import type { AutoApprovalReason } from '../../../domain/workflow-policy.js';
+import { resolution } from '../../policies/schemas.js';
+import { ask } from '../ask.js';
+import { type ShownRequest, show } from './follow.js';
+import { databaseOf, environmentOf, maybeText, reads, type Tool, text, textArgument } from './tool.js';
+
+export const explainPolicy: Tool = {
+  name: 'svc_explain_policy_failure',
+  description:
+    'Explain why a request had to wait for approval or was let through (give request_id), or what the policies of a database, environment and operation decide before anything is sent (leave it out). ' +
+    'To check one SQL text use svc_preflight_sql.',
+  annotations: reads,
+  inputSchema: {
+    type: 'object',
+    properties: {
+      request_id: text,
+      operation: { type: 'string', description: 'execute_select, execute_dml, migrate_up, …; default execute_dml' },
+      database: text,
+      environment: text,
+    },
+  },
+  outputSchema: {
+    type: 'object',
+    properties: {
+      request_id: maybeText,
+      decision_trace: { type: ['object', 'null'] },
+      policy: { type: ['object', 'null'], description: 'as in policy resolution' },
+      explanation: text,
+    },
+    required: ['explanation'],
+  },
+  async run(context, args) {
+    const id = textArgument(args, 'request_id');
+    if (id !== undefined) {
+      const request = await show(context, id);
+      const { decision_trace } = request;
+      return { structured: { request_id: request.id, decision_trace, policy: null, explanation: whyOf(request) } };
+    }
+    const operation = textArgument(args, 'operation') ?? 'execute_dml';
+    const query = { database: databaseOf(context, args), environment: environmentOf(context, args), operation };
+    const policy = await ask(context, 'resolvePolicies', { query }, resolution);
+    return { structured: { request_id: null, decision_trace: null, policy, explanation: previewOf(policy) } };
+  },
+};
+
+const reasons = {
+  explicit_always: 'its workflow lets everything pass',
+  risk_below_threshold: 'its risk is within what the workflow lets pass',
+  risk_above_threshold: 'its risk is above what the workflow lets pass',
+  risk_unavailable: 'its risk could not be judged, for example because no schema snapshot is there',
+  rows_not_bounded: 'no agent can limit how many rows it changes',
+  approval_requested: 'the requester asked for approval',
+  channel_not_allowed: 'the workflow lets nothing pass that comes this way',
+  no_auto_approve_rule: 'its workflow lets nothing pass without approval',
+  break_glass: 'it was an emergency',
+} as const satisfies Record<AutoApprovalReason | 'channel_not_allowed', string>;
+
+function whyOf({ decision_trace: trace }: ShownRequest): string {
+  const known: Record<string, string> = reasons;
+  const why = trace.decision.reasons.map((reason) => known[reason] ?? reason).join('; ');
+  const factors = trace.risk.factors.length === 0 ? '' : ` Its risk is ${trace.risk.level}: ${trace.risk.factors.join(', ')}.`;
+  const outcome = trace.decision.outcome === 'auto_approved' ? 'It passed without approval' : 'It needs approval';
+  return `${outcome}, because ${why}.${factors}`;
+}
+
+const previews = {
+  db_not_registered: 'The database and environment take no requests: they are not registered together.',
+  no_matching_workflow: 'No workflow matches, so such a request is refused.',
+  explicit_always: 'Such a request passes without approval.',
+  risk_unknown_until_analyzed:
+    'Such a request passes without approval if its risk is low enough; svc_preflight_sql judges the text.',
+  no_auto_approve: 'Such a request always needs approval.',
+  emergency_required: 'Such a request is possible as an emergency only, which is not made through MCP.',
+} as const satisfies Record<NonNullable<z.output<typeof resolution>['reason_code']>, string>;
+
+function previewOf({ reason_code: code, workflow }: z.output<typeof resolution>): string {
+  const sentence = code === undefined ? 'Nothing is decided.' : previews[code];
+  return workflow?.require_reason === true ? `${sentence} It must have a reason.` : sentence;
+}

@@ -1,0 +1,163 @@
+import type { Database, Queryable } from './client.js';
+import { topic } from './notifications.js';
+
+export interface McpCallKey {
+  id: string;
+  sessionId: string;
+}
+
+export interface NewCall extends McpCallKey {
+  /** JSON text. */
+  rpcId: string;
+  streams: boolean;
+}
+
+/** Calls of one session that are answered as a stream, at once. */
+export const maxStreams = 10;
+/** A process that works on a call says so more often than every 15 s (MC-24). */
+const isDead = (call: string) => `${call}.alive_at < clock_timestamp() - interval '15 seconds'`;
+/** Of a session's streams that have ended: what is kept for a client that comes back. The newest is kept whatever its size. */
+const keptBytes = 8 * 1024 * 1024;
+const keptCalls = 50;
+
+/** Takes a call up, unless its id is in use or the session has enough streams. A dead call's id is free (MC-24). Gone: the session has ended. */
+export function beginCall(
+  db: Database,
+  call: NewCall,
+  { interrupted, buffer }: { interrupted: (rpcId: string) => string; buffer: number },
+): Promise<'begun' | 'in_flight' | 'too_many' | 'gone'> {
+  return db.transaction(async (tx) => {
+    const [session] = await tx.query('select 1 from mcp_sessions where id = $1 for update', [call.sessionId]);
+    if (session === undefined) return 'gone';
+    const open = await tx.query<{ id: string; rpcId: string; streams: boolean; dead: boolean }>(
+      `select c.id, c.rpc_id as "rpcId", c.streams, ${isDead('c')} as dead from mcp_calls c where c.session_id = $1 and c.ended_at is null`,
+      [call.sessionId],
+    );
+    const living = open.filter(({ dead }) => !dead);
+    if (living.some(({ rpcId }) => rpcId === call.rpcId)) return 'in_flight';
+    if (call.streams && living.filter(({ streams }) => streams).length >= maxStreams) return 'too_many';
+    for (const { id, rpcId, dead } of open)
+      if (dead && rpcId === call.rpcId) await endCall(tx, id, { response: interrupted(rpcId), buffer, who: 'dead' });
+    await tx.query('insert into mcp_calls (id, session_id, rpc_id, streams) values ($1, $2, $3, $4)', [
+      ...[call.id, call.sessionId, call.rpcId, call.streams],
+    ]);
+    return 'begun';
+  });
+}
+
+/** False if the call has ended, whoever ended it. */
+export async function signOfLife(db: Queryable, id: string): Promise<boolean> {
+  const rows = await db.query(
+    'update mcp_calls set alive_at = clock_timestamp() where id = $1 and ended_at is null returning 1',
+    [id],
+  );
+  return rows.length > 0;
+}
+
+/** MC-23. */
+const dropped = (call: string, buffer: string) =>
+  `dropped as (delete from mcp_events e using ${call} c where e.call_id = c.id and e.seq <= c.last_seq - ${buffer}::int)`;
+
+/** Says something in a stream; of more than `buffer` events the oldest are dropped (MC-23). False if the call has ended. */
+export async function addEvent(db: Queryable, id: string, message: string, buffer: number): Promise<boolean> {
+  const rows = await db.query(
+    `with said as (
+       update mcp_calls set last_seq = last_seq + 1, bytes = bytes + octet_length($2) where id = $1 and ended_at is null returning id, last_seq
+     ), kept as (insert into mcp_events (call_id, seq, message) select id, last_seq, $2 from said), ${dropped('said', '$3')} select 1 from said`,
+    [id, message, buffer],
+  );
+  return rows.length > 0;
+}
+
+export interface CallEnd {
+  response: string;
+  /** As of `addEvent`. */
+  buffer: number;
+  /** `dead`: only a call whose process died. */
+  who?: 'any' | 'dead';
+}
+
+/** Ends a call with its response, which a stream keeps. Only the first end counts: false for any other. */
+export async function endCall(db: Queryable, id: string, { response, buffer, who = 'any' }: CallEnd): Promise<boolean> {
+  const rows = await db.query(
+    `with ended as (
+       update mcp_calls set ended_at = clock_timestamp(), last_seq = last_seq + streams::int, bytes = bytes + octet_length($2)
+       where id = $1 and ended_at is null${who === 'dead' ? ` and ${isDead('mcp_calls')}` : ''} returning id, streams, last_seq
+     ), told as (insert into mcp_events (call_id, seq, message) select id, last_seq, $2 from ended where streams),
+     ${dropped('ended', '$3')} select 1 from ended`,
+    [id, response, buffer],
+  );
+  return rows.length > 0;
+}
+
+/** Ends the session's call of that JSON-RPC id without a response (MC-13). */
+export async function cancelCall(db: Database, sessionId: string, rpcId: string): Promise<boolean> {
+  const rows = await db.transaction(async (tx) => {
+    tx.wake(topic.mcp(sessionId));
+    return tx.query(
+      'update mcp_calls set ended_at = clock_timestamp() where session_id = $1 and rpc_id = $2 and ended_at is null returning 1',
+      [sessionId, rpcId],
+    );
+  });
+  return rows.length > 0;
+}
+
+/** Forgets what a session has more of than is kept: calls answered as JSON at once, streams by number and size. */
+export async function dropEnded(db: Queryable, sessionId: string): Promise<void> {
+  await db.query(
+    `delete from mcp_calls where session_id = $1 and ended_at is not null and (not streams or id in (
+       select id from (
+         select id, row_number() over newest as place, sum(bytes) over newest as held from mcp_calls
+         where session_id = $1 and ended_at is not null and streams window newest as (order by ended_at desc, id)
+       ) as ended where place > 1 and (place > ${keptCalls} or held > ${keptBytes})))`,
+    [sessionId],
+  );
+}
+
+export interface StreamNews {
+  rpcId: string;
+  lastSeq: number;
+  ended: boolean;
+  dead: boolean;
+  /** Null if nothing is kept. */
+  oldest: number | null;
+  events: { seq: number; message: string }[];
+}
+
+/** Few, because one event may be megabytes. */
+const eventsAtOnce = 4;
+
+/** A stream of the session and its next events after `seq`. Undefined if there is none. */
+export async function readStream(db: Queryable, { id, sessionId }: McpCallKey, seq: number): Promise<StreamNews | undefined> {
+  const rows = await db.query<Omit<StreamNews, 'events'> & { seq: number | null; message: string | null }>(
+    `select c.rpc_id as "rpcId", c.last_seq as "lastSeq", c.ended_at is not null as ended, ${isDead('c')} as dead,
+       (select min(k.seq) from mcp_events k where k.call_id = c.id) as oldest, e.seq, e.message
+     from mcp_calls c left join lateral (
+       select seq, message from mcp_events where call_id = c.id and seq > $3 order by seq limit ${eventsAtOnce}
+     ) as e on true where c.id = $1 and c.session_id = $2 and c.streams order by e.seq`,
+    [id, sessionId, seq],
+  );
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  const events = rows.flatMap(({ seq, message }) => (seq === null || message === null ? [] : [{ seq, message }]));
+  const { rpcId, lastSeq, ended, dead, oldest } = first;
+  return { rpcId, lastSeq, ended, dead, oldest, events };
+}
+
+/** Calls whose process died, for a round that answers them (MC-24). */
+export const listDead = (db: Queryable, limit: number): Promise<{ id: string; sessionId: string; rpcId: string }[]> =>
+  db.query(
+    `select c.id, c.session_id as "sessionId", c.rpc_id as "rpcId" from mcp_calls c where c.ended_at is null and ${isDead('c')} limit $1`,
+    [limit],
+  );
+
+/** Deletes at most `limit` calls that ended more than 300 s ago (MC-23). Returns how many. */
+export async function deleteOldCalls(db: Queryable, limit: number): Promise<number> {
+  const rows = await db.query(
+    `delete from mcp_calls where id = any(array(
+       select id from mcp_calls where ended_at < clock_timestamp() - interval '300 seconds' order by ended_at limit $1 for update skip locked
+     )) returning 1`,
+    [limit],
+  );
+  return rows.length;
+}

@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { callsToml } from './calls-toml.js';
+import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
+import { type McpCalls, type McpHeaders, mcpCalls } from './mcp-calls.js';
+
+let api: TestApi;
+let other: TestApi;
+let calls: GatewayCalls;
+let tokens: Record<'owner' | 'dba', string>;
+let mcp: McpCalls;
+/** The same client through the other server. */
+let there: McpCalls;
+const toml = `${callsToml}\n[mcp]\ndefault_environment = "production"\nelicitation_timeout_secs = 10\nreplay_buffer_size = 2\n`;
+beforeAll(async () => {
+  api = await startTestApi({ toml });
+  other = await api.another();
+  calls = gatewayCalls(api);
+  tokens = await api.createUsers({ owner: { roles: ['requester'] }, dba: { groups: ['dba-team', 'leads'] } });
+  mcp = mcpCalls(api, tokens.owner);
+  there = mcpCalls(other, tokens.owner);
+  await calls.poll(['shop/production', 'shop/qa']);
+});
+afterAll(async () => {
+  await other?.close();
+  await api?.close();
+});
+
+const wait = (id: unknown, request_id: string, more: object = {}) => ({
+  id,
+  method: 'tools/call',
+  params: { name: 'svc_wait_request', arguments: { request_id, timeout: 60, include_result: false }, ...more },
+});
+
+describe('a stream (MC-22)', () => {
+  it('opens with its number 0, tells progress, and ends with its response', async () => {
+    const session = await mcp.open();
+    const id = await calls.created(tokens.owner);
+    const stream = await mcp.stream(wait(1, id, { _meta: { progressToken: 'p' } }), session);
+    expect(stream.headers.get('content-type')).toBe('text/event-stream');
+    expect(stream.headers.get('cache-control')).toBe('no-cache');
+    const opening = await stream.next();
+    expect(opening).toEqual({ id: expect.stringMatching(/^[0-9a-f-]{36}:0$/), data: null });
+    await calls.act(tokens.dba, id, 'approve');
+    const events = await stream.rest();
+    expect(events.map((event) => event.id.split(':')[1])).toEqual(['1', '2']);
+    expect(events[0]?.data).toMatchObject({ method: 'notifications/progress', params: { progressToken: 'p', progress: 1 } });
+    expect(events[1]?.data).toMatchObject({ id: 1, result: { structuredContent: { status: 'approved' } } });
+  });
+
+  it('a client that left comes back to any server and misses nothing (MC-I2)', async () => {
+    const session = await mcp.open();
+    const id = await calls.created(tokens.owner);
+    const stream = await mcp.stream(wait(1, id), session);
+    const opening = await stream.next();
+    await stream.leave();
+    await calls.act(tokens.dba, id, 'reject');
+    const resumed = await there.resume(opening!.id, session);
+    const [event] = await resumed.rest();
+    expect(event?.data.result.structuredContent.status).toBe('rejected');
+    expect(await (await mcp.resume(event!.id, session)).rest()).toEqual([]);
+    const beyond = event!.id.replace(/:1$/, ':9');
+    expect((await mcp.resume(beyond, session)).status).toBe(404);
+    expect((await mcp.resume(opening!.id, await mcp.open())).status).toBe(404);
+    const stranger = mcpCalls(api, tokens.dba);
+    expect((await stranger.resume(opening!.id, session)).status).toBe(403);
+  });
+
+  it('keeps its last events, and is gone for who lacks an older one (MC-23)', async () => {
+    const session = await mcp.open();
+    const id = await calls.created(tokens.owner, { environment: 'dev' });
+    const params = { _meta: { progressToken: 1 }, name: 'svc_wait_request', arguments: { request_id: id, timeout: 60 } };
+    const stream = await mcp.stream({ id: 1, method: 'tools/call', params }, session);
+    const opening = await stream.next();
+    await stream.leave();
+    await calls.sql(`insert into mcp_events (call_id, seq, message) select $1, n, '{}' from generate_series(1, 3) as n`, [
+      opening!.id.split(':')[0],
+    ]);
+    await calls.sql(`update mcp_calls set last_seq = 3 where id = $1`, [opening!.id.split(':')[0]]);
+    await calls.act(tokens.dba, id, 'reject');
+    const ended = async () =>
+      (await calls.sql(`select 1 from mcp_calls where session_id = $1 and ended_at is not null`, [session['mcp-session-id']]))
+        .length;
+    await expect.poll(ended).toBe(1);
+    expect((await mcp.resume(opening!.id, session)).status).toBe(404);
+    const left = await (await there.resume(opening!.id.replace(/:0$/, ':3'), session)).rest();
+    expect(left.map((event) => event.id.split(':')[1])).toEqual(['4', '5']);
+  });
+
+  it('an id in flight is taken, whichever server is asked; 1 and "1" differ', async () => {
+    const session = await mcp.open();
+    const id = await calls.created(tokens.owner);
+    const stream = await mcp.stream(wait(1, id), session);
+    await stream.next();
+    const again = await there.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, session);
+    expect([again.status, again.body.code]).toEqual([409, 'mcp.conflict']);
+    expect((await there.post({ jsonrpc: '2.0', id: '1', method: 'ping' }, session)).body.id).toBe('1');
+    await there.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, session);
+    expect(await stream.rest()).toEqual([]);
+    expect((await mcp.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, session)).body).toEqual({
+      jsonrpc: '2.0',
+      id: 1,
+      result: {},
+    });
+  });
+
+  it('a session has at most 10 in flight, and its end closes them', async () => {
+    const session = await mcp.open();
+    const id = await calls.created(tokens.owner);
+    const streams = await Promise.all(Array.from({ length: 10 }, (_, n) => mcp.stream(wait(n, id), session)));
+    const more = await mcp.stream(wait(11, id), session);
+    expect(more.status).toBe(429);
+    expect((await other.call('DELETE', '/mcp', { token: tokens.owner, headers: session })).status).toBe(200);
+    for (const stream of streams) expect((await stream.rest()).filter(({ data }) => data !== null)).toEqual([]);
+  });
+
+  it('whose process died is answered once, by whoever notices (MC-24)', async () => {
+    const session = await mcp.open();
+    const id = '11111111-2222-4333-8444-555555555555';
+    await calls.sql(
+      `insert into mcp_calls (id, session_id, rpc_id, streams, alive_at) values ($1, $2, '7', true, clock_timestamp() - interval '16 s')`,
+      [id, session['mcp-session-id']],
+    );
+    const both = await Promise.all([mcp.resume(`${id}:0`, session), there.resume(`${id}:0`, session)]);
+    for (const stream of both) {
+      const events = await stream.rest();
+      expect(events.map(({ data }) => [data.id, data.error.code])).toEqual([[7, -32603]]);
+      expect(events[0]?.data.error.message).toBe('interrupted; check the request before calling again');
+    }
+  });
+});
+
+describe('a reason that is missing is asked for (MC-30, MC-31)', () => {
+  const query = {
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'svc_execute_query', arguments: { sql: 'select 1', environment: 'qa' } },
+  };
+  const respond = (client: McpCalls, session: McpHeaders, result: object) =>
+    client.post({ jsonrpc: '2.0', id: 'elicit-0', result }, session);
+
+  async function asked() {
+    const session = await mcp.open({ capabilities: { elicitation: {} } });
+    const stream = await mcp.stream(query, session);
+    await stream.next();
+    const question = await stream.next();
+    expect(question?.data).toMatchObject({ id: 'elicit-0', method: 'elicitation/create' });
+    return { session, stream };
+  }
+
+  it('the answer may come to another server, and only the first counts (MC-I6)', async () => {
+    const { session, stream } = await asked();
+    expect((await respond(there, session, { action: 'accept', content: { reason: ' ' } })).status).toBe(400);
+    expect((await respond(there, session, { action: 'shrug' })).status).toBe(400);
+    const accept = { action: 'accept', content: { reason: 'a ticket' } };
+    const statuses = await Promise.all(
+      [mcp, there, mcp, there].map(async (client) => (await respond(client, session, accept)).status),
+    );
+    expect(statuses.toSorted()).toEqual([202, 400, 400, 400]);
+    const [response] = await stream.rest();
+    const { request_id: id, status } = response!.data.result.structuredContent;
+    expect(status).toBe('pending');
+    expect((await calls.show(tokens.owner, id)).body.reason).toBe('a ticket');
+  });
+
+  it.each([[{ action: 'decline' }], [{ action: 'cancel' }]])('%j fails the tool', async (result) => {
+    const { session, stream } = await asked();
+    expect((await respond(mcp, session, result)).status).toBe(202);
+    const [response] = await stream.rest();
+    expect(response?.data.result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringContaining('reason is required') }],
+    });
+    expect((await respond(mcp, session, { action: 'accept', content: { reason: 'late' } })).status).toBe(400);
+  });
+
+  it('no answer in time fails the tool, and a late one is refused', async () => {
+    const { session, stream } = await asked();
+    const [response] = await stream.rest();
+    expect(response?.data.result.isError).toBe(true);
+    expect((await respond(mcp, session, { action: 'accept', content: { reason: 'late' } })).status).toBe(400);
+  }, 20_000);
+
+  it('a client that cannot ask is not asked', async () => {
+    const stream = await mcp.stream(query, await mcp.open());
+    const events = await stream.rest();
+    expect(events.at(-1)?.data.result.isError).toBe(true);
+    expect(events).toHaveLength(2);
+  });
+});
