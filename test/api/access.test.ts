@@ -34,6 +34,7 @@ describe('who may call what (the 401 and 403 matrix)', () => {
   it('lists what is public (IM-4, HT-2)', () => {
     const open = routes.filter((route) => route.access === 'public').map(name);
     expect(open).toEqual([
+      'get /console/requests/:id',
       'post /api/slack/interactions',
       'post /api/slack/commands',
       'options /mcp',
