@@ -13,7 +13,7 @@ export async function initialize(context: BareContext, { id, params }: RpcReques
     services.metrics.mcpSessionsCreated.inc();
     const result = {
       protocolVersion: session.protocolVersion,
-      capabilities: { tools: {} },
+      capabilities: { tools: {}, resources: {}, prompts: {} },
       serverInfo: { name: 'svc', version: services.version },
       instructions,
     };

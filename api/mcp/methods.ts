@@ -1,5 +1,7 @@
 import { callTool, listTools } from './call-tool.js';
 import type { McpContext } from './context.js';
+import { getPrompt, listPrompts } from './prompts.js';
+import { listResources, listTemplates, readResource } from './resources.js';
 import { RpcError, type RpcRequest } from './rpc.js';
 
 type Method = (context: McpContext, params: Record<string, unknown>) => object | Promise<object>;
@@ -9,6 +11,11 @@ const methods: Readonly<Record<string, Method>> = {
   ping: () => ({}),
   'tools/list': listTools,
   'tools/call': callTool,
+  'resources/list': listResources,
+  'resources/templates/list': listTemplates,
+  'resources/read': readResource,
+  'prompts/list': listPrompts,
+  'prompts/get': getPrompt,
 };
 
 /** The label of a metric: only names that we know (OP-21). */

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { FINAL } from '../../../domain/request/types.js';
 import { create } from './create.js';
 import { follow } from './follow.js';
@@ -49,9 +50,8 @@ export const migrateStatus: Tool = {
 export function appliedVersions(result: string | null): string[] | null {
   if (result === null) return null;
   try {
-    const { applied } = JSON.parse(result) as { applied?: unknown };
-    if (!Array.isArray(applied)) return null;
-    return applied.map((one) => (typeof one === 'string' ? one : String((one as { version?: unknown }).version)));
+    const known = z.object({ applied_versions: z.array(z.string()) }).safeParse(JSON.parse(result));
+    return known.success ? known.data.applied_versions : null;
   } catch {
     return null;
   }
