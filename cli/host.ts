@@ -28,9 +28,10 @@ interface ServerOptions {
 }
 
 interface DevOptions {
-  config?: string;
-  data?: string;
+  config?: string | null;
+  data?: string | null;
   reset?: boolean;
+  oidc?: boolean;
 }
 
 interface CheckOptions {
@@ -141,10 +142,9 @@ function defineDev(program: Command, choose: Choose): void {
     .option('--config <file>', 'server.toml; default: the demo')
     .option('--data <dir>', 'where everything is kept; default: .svc')
     .option('--reset', 'start from nothing, after asking')
-    .action(({ config, data, reset }: DevOptions) =>
-      choose(async () =>
-        (await import('../dev/main.js')).runDev({ config: config ?? null, data: data ?? null, reset: reset === true }),
-      ),
+    .option('--oidc', 'the demo with an identity provider, to try svc login')
+    .action(({ config = null, data = null, reset = false, oidc = false }: DevOptions) =>
+      choose(async () => (await import('../dev/main.js')).runDev({ config, data, reset, oidc })),
     );
 }
 

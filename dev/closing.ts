@@ -10,8 +10,16 @@ export async function closingText(stage: Stage, atEnd: string): Promise<string> 
   if (stage.uiUrl !== null) lines.push(`Temporal UI        ${stage.uiUrl}`);
   lines.push(`Logs               ${shownPath(stage.layout.run)}`, '', 'Try, from this folder in another terminal:');
   for (const words of await commands(stage)) lines.push(`  ${words.map(paste).join(' ')}`);
-  lines.push('', atEnd);
+  lines.push(...loginLines(stage), '', atEnd);
   return lines.join('\n');
+}
+
+/** What to type where an identity provider runs (DV-14). */
+function loginLines({ layout, people }: Stage): string[] {
+  if (people.length === 0) return [];
+  const svc = `  npx svc --config ${paste(shownPath(join(layout.data, 'login.toml')))}`;
+  const typed = people.map(({ name, password }) => `${name} with ${password}`).join(', or ');
+  return ['', `Log in as ${typed}:`, `${svc} login`, `${svc} login --device`, `${svc} whoami`, `${svc} logout`];
 }
 
 async function commands(stage: Stage): Promise<string[][]> {

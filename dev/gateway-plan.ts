@@ -4,6 +4,8 @@ import { formatProblem, loadConfig } from '../config/index.js';
 import { withClient } from './database-client.js';
 import type { TemporalPlace } from './engines.js';
 import type { GatewayPlan } from './gateway.js';
+import { withIdentity } from './identity/plan.js';
+import type { DemoIdentity } from './identity/provider.js';
 import { clone, type Layout } from './layout.js';
 import type { Passwords, ShopEnvironment } from './passwords.js';
 import { freePort } from './ports.js';
@@ -63,6 +65,8 @@ export interface DemoPlaces {
   passwords: Passwords;
   databaseUrl: string;
   temporal: TemporalPlace;
+  /** Absent: nobody logs in. */
+  identity?: DemoIdentity | null;
 }
 
 /**
@@ -72,8 +76,10 @@ export interface DemoPlaces {
 export async function planDemo(layout: Layout, places: DemoPlaces): Promise<GatewayPlan> {
   const serverUrl = `http://localhost:${places.apiPort}`;
   const workerListen = `127.0.0.1:${await freePort()}`;
+  const withLogins = places.identity ? withIdentity(layout, places.identity) : null;
   const environment = {
     ...process.env,
+    ...withLogins?.environment,
     SVC_DEV_STATE_DIR: layout.state,
     SVC_DEV_LISTEN: `127.0.0.1:${places.apiPort}`,
     SVC_DEV_SERVER_URL: serverUrl,
@@ -83,7 +89,7 @@ export async function planDemo(layout: Layout, places: DemoPlaces): Promise<Gate
     SVC_DEV_TEMPORAL_UI_URL: places.temporal.uiUrl ?? '',
   };
   return {
-    serverConfig: join(clone, 'dev', 'server.toml'),
+    serverConfig: withLogins?.serverConfig ?? join(clone, 'dev', 'server.toml'),
     listen: null,
     serverUrl,
     workerUrl: `http://${workerListen}`,

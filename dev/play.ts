@@ -12,6 +12,8 @@ export interface Stage {
   uiUrl: string | null;
   signal: AbortSignal;
   report: Report;
+  /** Who can log in at the identity provider; none without one. */
+  people: readonly { name: string; password: string }[];
 }
 
 const commandWaitMs = 90_000;

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 
-/** The default ports of the API and the Temporal UI (DV-5). */
-export const usualPorts = { api: 3000, ui: 8233 };
+/** The default ports of the API, the Temporal UI and the identity provider (DV-5). */
+export const usualPorts = { api: 3000, ui: 8233, oidc: 8234 };
 
 /** A TCP port of the loopback address that is free now. */
 export async function freePort(): Promise<number> {

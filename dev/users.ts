@@ -46,16 +46,24 @@ function tokenOf(body: Record<string, unknown>): string {
   return body.token;
 }
 
+/** A configuration of `svc` without a token: who calls is decided by `svc login` (DV-14). */
+export function writeLoginConfig(
+  layout: Layout,
+  server: string,
+  { issuer, clientId }: { issuer: string; clientId: string },
+): string {
+  const file = join(layout.data, 'login.toml');
+  const login = ['[server.oidc]', `issuer = "${issuer}"`, `client_id = "${clientId}"`, ''];
+  replaceFile(file, [...commonLines(server), '', ...login].join('\n'));
+  return file;
+}
+
 function clientConfig(server: string, tokenFile: string): string {
-  return [
-    'default_database = "shop"',
-    'default_environment = "staging"',
-    '',
-    '[server]',
-    `url = "${server}"`,
-    `token_file = "${tokenFile}"`,
-    '',
-  ].join('\n');
+  return [...commonLines(server), `token_file = "${tokenFile}"`, ''].join('\n');
+}
+
+function commonLines(server: string): string[] {
+  return ['default_database = "shop"', 'default_environment = "staging"', '', '[server]', `url = "${server}"`];
 }
 
 function replaceFile(file: string, text: string): void {
