@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OPERATIONS } from '../domain/policies.js';
+import { CHANNELS, OPERATIONS } from '../domain/policies.js';
 import { DEFAULT_SNAPSHOT_AGE_SECS } from '../domain/workflow-policy.js';
 import {
   bool,
@@ -25,6 +25,11 @@ const operation = rules.told(
   OPERATIONS.join(', '),
 );
 
+const channel = rules.told(
+  (text) => (CHANNELS.some((known) => known === text) ? null : `must be one of ${CHANNELS.join(', ')}`),
+  CHANNELS.join(', '),
+);
+
 const autoApprove = withRule(
   z.strictObject({
     mode: requiredChoice(['always', 'risk_based']),
@@ -33,6 +38,7 @@ const autoApprove = withRule(
     allow_safe_ddl: bool(true),
     max_estimated_rows: int(1000, 0),
     max_snapshot_age_secs: int(DEFAULT_SNAPSHOT_AGE_SECS, 60, 31_536_000),
+    channels: list(channel),
   }),
   ['mode', 'risk'],
   ({ mode, risk }, tell) => {

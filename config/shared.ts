@@ -3,7 +3,7 @@ import type { EffectiveRole } from '../domain/caller.js';
 import { canonicalJson } from '../domain/canonical-json.js';
 import { parsePermission } from '../domain/permissions.js';
 import type { ReviewAction, ReviewPolicy, ReviewRule, SharedConfig, WorkflowPolicy } from '../domain/policies.js';
-import { OPERATIONS, type Operation } from '../domain/policies.js';
+import { CHANNELS, type Channel, OPERATIONS, type Operation } from '../domain/policies.js';
 import { camelKeys } from './camel.js';
 import type { CompleteDraft } from './draft.js';
 import { reviewRules } from './policy-schema.js';
@@ -78,10 +78,21 @@ function toRole({ name, permissions, databases, environments }: Lists['auth.role
   };
 }
 
-function toWorkflow({ operations, steps, ...value }: Lists['workflows'][number]['value']): WorkflowPolicy {
+const toAutoApprove = ({ channels, ...value }: NonNullable<Lists['workflows'][number]['value']['auto_approve']>) => ({
+  ...camelKeys(value),
+  channels: channels.filter((text): text is Channel => CHANNELS.some((known) => known === text)),
+});
+
+function toWorkflow({
+  operations,
+  steps,
+  auto_approve: autoApprove,
+  ...value
+}: Lists['workflows'][number]['value']): WorkflowPolicy {
   return {
     id: workflowId(value.database, value.environment, operations),
     ...camelKeys(value),
+    autoApprove: autoApprove && toAutoApprove(autoApprove),
     operations: operations.filter((text): text is Operation => OPERATIONS.some((known) => known === text)),
     steps: steps.map(({ mode, approvers }) => ({
       mode,

@@ -10,6 +10,10 @@ export interface RegisteredDatabase {
 
 export type RiskThreshold = 'low' | 'medium' | 'high';
 
+/** What a request may come through; the command line is the API. */
+export const CHANNELS = ['api', 'slack', 'mcp'] as const;
+export type Channel = (typeof CHANNELS)[number];
+
 export interface AutoApproveRule {
   mode: 'always' | 'risk_based';
   /** Never null for `risk_based`. */
@@ -19,6 +23,8 @@ export interface AutoApproveRule {
   maxEstimatedRows: number;
   /** Absent in rows stored before the key existed; the default applies then. */
   maxSnapshotAgeSecs?: number;
+  /** Empty = all. Absent in rows stored before the key existed. */
+  channels?: Channel[];
 }
 
 export interface ApprovalStage {

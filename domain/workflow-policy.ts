@@ -2,6 +2,7 @@ import type { Pair } from './caller.js';
 import type {
   ApprovalStage,
   AutoApproveRule,
+  Channel,
   ExecutionPolicy,
   Operation,
   ResultPolicy,
@@ -62,6 +63,7 @@ export type AutoApprovalReason =
   | 'risk_unavailable'
   | 'rows_not_bounded'
   | 'approval_requested'
+  | 'channel_not_allowed'
   | 'no_auto_approve_rule'
   | 'break_glass';
 
@@ -83,6 +85,8 @@ export interface Passing {
   requireApproval: boolean;
   /** An agent can limit the rows it changes, which is required to pass by risk (HD-25). */
   bounded: boolean;
+  /** What the request comes through; the API if absent. */
+  channel?: Channel | undefined;
 }
 
 /**
@@ -90,13 +94,15 @@ export interface Passing {
  * passes.
  */
 export function decideAutoApproval(
-  rule: Pick<AutoApproveRule, 'mode' | 'risk'> | null,
+  rule: Pick<AutoApproveRule, 'mode' | 'risk' | 'channels'> | null,
   risk: RiskLevel,
-  { emergency, requireApproval, bounded }: Passing,
+  { emergency, requireApproval, bounded, channel = 'api' }: Passing,
 ): AutoApproval {
   if (emergency) return { outcome: 'auto_approved', reason: 'break_glass', threshold: null };
   if (rule === null) return { outcome: 'needs_approval', reason: 'no_auto_approve_rule', threshold: null };
   if (requireApproval) return { outcome: 'needs_approval', reason: 'approval_requested', threshold: rule.risk };
+  if (rule.channels !== undefined && rule.channels.length > 0 && !rule.channels.includes(channel))
+    return { outcome: 'needs_approval', reason: 'channel_not_allowed', threshold: rule.risk };
   if (rule.mode === 'always') return { outcome: 'auto_approved', reason: 'explicit_always', threshold: null };
   const threshold = rule.risk;
   const rank = RISK_RANK[risk];

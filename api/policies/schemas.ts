@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { OPERATIONS } from '../../domain/policies.js';
+import { CHANNELS, OPERATIONS } from '../../domain/policies.js';
 import { operationName } from '../http/names.js';
 
 const text = z.string();
@@ -27,6 +27,7 @@ const autoApprove = z
     allow_safe_ddl: flag,
     max_estimated_rows: count,
     max_snapshot_age_secs: count,
+    channels: z.array(z.enum(CHANNELS)).meta({ description: 'empty = all' }),
   })
   .nullable();
 

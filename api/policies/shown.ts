@@ -18,6 +18,7 @@ export function shownAutoApprove(rule: AutoApproveRule | null) {
     allow_safe_ddl: rule.allowSafeDdl,
     max_estimated_rows: rule.maxEstimatedRows,
     max_snapshot_age_secs: rule.maxSnapshotAgeSecs ?? DEFAULT_SNAPSHOT_AGE_SECS,
+    channels: rule.channels ?? [],
   };
 }
 

@@ -8,7 +8,7 @@ import type { PreflightCall } from './schemas.js';
 
 /** What creating this bundle would result in (HD-95). No plan: only the agent knows which migrations are applied. */
 export async function migrationPreflight(
-  { caller, generation, body }: PreflightCall,
+  { caller, actor, generation, body }: PreflightCall,
   services: Services,
   operation: 'migrate_up' | 'migrate_down',
   dialect: Dialect | null,
@@ -31,6 +31,7 @@ export async function migrationPreflight(
       emergency: false,
       requireApproval: false,
       bounded: false,
+      channel: actor.channel,
     }),
     canSubmit: mayMigrate(caller, body, operation, { emergency: false, allowDdl: false }),
     breakGlassAllowed: mayMigrate(caller, body, operation, emergency) && (!review.blocked || review.bypassable),

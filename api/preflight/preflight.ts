@@ -47,7 +47,7 @@ export async function preflight(call: PreflightCall, services: Services): Promis
 const skipped: Impact = { status: 'skipped' };
 const noWorkflow = 'no workflow matches this database, environment and operation';
 
-function factsOf({ caller, body }: PreflightCall, verdict: Accepted, judged: Judgement & { matched: object }) {
+function factsOf({ caller, actor, body }: PreflightCall, verdict: Accepted, judged: Judgement & { matched: object }) {
   const { matched: workflow, review, risk } = judged;
   const emergency = { emergency: true, allowDdl: review.blocked };
   return {
@@ -57,6 +57,7 @@ function factsOf({ caller, body }: PreflightCall, verdict: Accepted, judged: Jud
       emergency: false,
       requireApproval: false,
       bounded: judged.bounded,
+      channel: actor.channel,
     }),
     canSubmit: maySubmit(caller, body, verdict, { emergency: false, allowDdl: false }),
     breakGlassAllowed: maySubmit(caller, body, verdict, emergency) && (!review.blocked || review.bypassable),

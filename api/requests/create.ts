@@ -98,7 +98,7 @@ async function judgeCreation(
   const judge = input.asked.startsWith('migrate_') ? judgeMigrationDetail : judgeSqlDetail;
   const judged = await judge(call, services, input, dialect);
   refuseBeyondPlan(services, generation, input);
-  checkPolicy(input, judged.policy);
+  checkPolicy(input, judged);
   const { operation } = judged;
   const { revision: policyRevision } = generation;
   return {
@@ -134,10 +134,12 @@ function refuseBeyondPlan(services: Services, generation: Generation, input: Cre
   );
 }
 
-function checkPolicy(input: CreationInput, policy: NewRequest['policy']): void {
+function checkPolicy(input: CreationInput, { policy, approval }: Pick<NewRequest, 'policy' | 'approval'>): void {
   if (policy === null && !input.emergency) throw invalid('no workflow matches this database, environment and operation');
   if (policy?.requireReason && input.reason === null)
     throw invalid('a reason is required by the workflow', 'body.reason', 'reason_required');
+  if (approval.reason === 'channel_not_allowed' && policy?.steps.length === 0)
+    throw invalid('the workflow lets nothing pass that comes this way, and has no approval steps');
   if (input.requireApproval && policy?.steps.length === 0)
     throw invalid('the workflow has no approval steps', 'body.require_approval');
 }

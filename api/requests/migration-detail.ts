@@ -39,7 +39,7 @@ export async function judgeMigrationDetail(
     searchPath: null,
     explain: [],
     redactedDetail: migrationSummary(operation, input.detail),
-    ...passage(services, input, matched, { level: risk.level, bounded: false }),
+    ...passage(services, input, matched, { level: risk.level, bounded: false, channel: call.actor.channel }),
   };
 }
 

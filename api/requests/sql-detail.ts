@@ -29,7 +29,11 @@ export async function judgeSqlDetail(
   const { risk, review } = judged;
   await refuseBlocked(call, services, { input, operation, redactedDetail, review });
   if (!maySubmit(caller, input, verdict, input)) throw forbidden();
-  const { policy, approval } = passage(services, input, judged.matched, { level: risk.level, bounded: judged.bounded });
+  const { policy, approval } = passage(services, input, judged.matched, {
+    level: risk.level,
+    bounded: judged.bounded,
+    channel: call.actor.channel,
+  });
   return {
     operation,
     statementType,

@@ -1,3 +1,5 @@
+import type { Channel } from '../policies.js';
+
 export type AuditOutcome = 'success' | 'denied' | 'failure' | 'info';
 export type AuditCategory =
   | 'approval'
@@ -76,7 +78,7 @@ export interface Actor {
   clientIp: string | null;
   clientIpSource: 'peer' | 'xff' | null;
   /** What the action came through, if not the API itself (AU-20). */
-  channel?: 'slack' | 'mcp';
+  channel?: Exclude<Channel, 'api'>;
   /** What the client of an MCP session calls itself, which nothing proves. */
   client?: string;
 }

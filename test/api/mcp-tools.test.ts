@@ -1,15 +1,28 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { databaseToml, workflowToml } from '../support/toml.js';
 import { callsToml } from './calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from './gateway-calls.js';
 import { type McpCalls, mcpCalls } from './mcp-calls.js';
+
+/** Only people pass by themselves here. */
+const deskToml = [
+  databaseToml('desk', ['guided', 'closed']),
+  workflowToml({
+    database: 'desk',
+    environment: 'guided',
+    auto: '{ mode = "risk_based", risk = "high", channels = ["api", "slack"] }',
+    steps: [[{ group: 'dba-team' }]],
+  }),
+  workflowToml({ database: 'desk', environment: 'closed', auto: '{ mode = "always", channels = ["api"] }' }),
+].join('');
 
 let api: TestApi;
 let calls: GatewayCalls;
 let tokens: Record<'owner' | 'dba' | 'stranger' | 'viewer' | 'auditor', string>;
 let mcp: McpCalls;
 beforeAll(async () => {
-  api = await startTestApi({ toml: `${callsToml}\n[mcp]\ndefault_environment = "staging"\n` });
+  api = await startTestApi({ toml: `${callsToml}${deskToml}\n[mcp]\ndefault_environment = "staging"\n` });
   calls = gatewayCalls(api);
   tokens = await api.createUsers({
     owner: { roles: ['requester'] },
@@ -98,6 +111,18 @@ describe('svc_execute_query', () => {
   it('asks people where the caller wants it, though the policy would let it pass (HD-26)', async () => {
     const { isError, content } = await mcp.tool('svc_execute_query', { sql: 'select 1', require_approval: true });
     expect([isError, content[0].text]).toEqual([true, expect.stringContaining('no approval steps')]);
+  });
+
+  it('takes the steps where the workflow leaves the channel out, and is refused where there are none', async () => {
+    const steps = await mcp.tool('svc_execute_query', { sql: 'select 1', database: 'desk', environment: 'guided' });
+    expect([steps.structuredContent.status, steps.structuredContent.approvers]).toEqual(['pending', ['group:dba-team']]);
+    const why = await mcp.tool('svc_explain_policy_failure', { request_id: steps.structuredContent.request_id });
+    expect(why.structuredContent.explanation).toContain('comes this way');
+    const none = await mcp.tool('svc_execute_query', { sql: 'select 1', database: 'desk', environment: 'closed' });
+    expect(none.content[0].text).toContain('has no approval steps');
+    const { body } = await calls.create(tokens.owner, { database: 'desk', environment: 'closed' });
+    expect(body.status).toBe('dispatched');
+    await calls.act(tokens.owner, body.id, 'cancel');
   });
 
   it('the audit event and the approver see the channel and the client, made harmless (AU-20)', async () => {

@@ -91,6 +91,7 @@ describe('policy resolution', () => {
         allow_safe_ddl: true,
         max_estimated_rows: 1000,
         max_snapshot_age_secs: 86_400,
+        channels: [],
       },
       execution_policy: {
         statement_timeout_secs: 90,

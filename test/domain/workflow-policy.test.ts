@@ -142,6 +142,18 @@ describe('what keeps a request from passing by itself', () => {
       'approval_requested',
     ],
     [
+      'a channel that the rule leaves out',
+      [{ ...always, channels: ['api'] }, 'low', { ...usual, channel: 'mcp' }],
+      'needs_approval',
+      'channel_not_allowed',
+    ],
+    [
+      'a channel that the rule names',
+      [{ ...always, channels: ['mcp'] }, 'low', { ...usual, channel: 'mcp' }],
+      'auto_approved',
+      'explicit_always',
+    ],
+    [
       'its requester, without a rule',
       [null, 'low', { ...usual, requireApproval: true }],
       'needs_approval',

@@ -54,7 +54,7 @@ const reasons = {
   channel_not_allowed: 'the workflow lets nothing pass that comes this way',
   no_auto_approve_rule: 'its workflow lets nothing pass without approval',
   break_glass: 'it was an emergency',
-} as const satisfies Record<AutoApprovalReason | 'channel_not_allowed', string>;
+} as const satisfies Record<AutoApprovalReason, string>;
 
 function whyOf({ decision_trace: trace }: ShownRequest): string {
   const known: Record<string, string> = reasons;
