@@ -55,7 +55,7 @@ export type RpcMessage =
 export function readMessage(value: unknown): RpcMessage {
   if (!isObject(value)) throw invalidRequest('a message must be an object');
   const { jsonrpc, id, method, params } = value;
-  const rpcId = typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : null;
+  const rpcId = typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id)) ? JSON.stringify(id) : null;
   const refuse = (message: string) => new Unanswered(invalidRequest(message), rpcId);
   if (jsonrpc !== '2.0') throw refuse('jsonrpc must be "2.0"');
   if ('id' in value && rpcId === null) throw refuse('id must be a string or a number');

@@ -79,6 +79,7 @@ function headLines(context: Context, request: JsonText): string[] {
     ['may change', bound?.kind === 'number' ? `at most ${bound.text} rows: it passed without approval` : ''],
     ['search path', searchPathOf(request)],
     ['requester', text('requester')],
+    ['asked by', askedBy(request)],
     ['reason', text('reason')],
     ['shared with', shared.join(', ')],
     ['created', showInstant(text('created_at'))],
@@ -91,6 +92,13 @@ function headLines(context: Context, request: JsonText): string[] {
   return rows
     .filter(([, value]) => value !== '')
     .map(([label, value]) => `${context.output.style.dim(label.padEnd(12))}${value}`);
+}
+
+/** The MCP client that the requester used, by its own word (MC-44). */
+function askedBy(request: JsonText): string {
+  const metadata = request.get('metadata');
+  if (metadata?.kind !== 'object' || metadata.get('source')?.string() !== 'mcp') return '';
+  return ['an MCP client', visible(metadata.get('client')?.string() ?? '')].filter(Boolean).join(': ');
 }
 
 /** The schemas that resolved the request's tables, unless they are the default. */
