@@ -17,6 +17,8 @@ export const topic = {
   preflight: (id: string) => `p:${id}`,
   /** Something of an MCP session: a stream said something, a call or the session ended, an answer came. */
   mcp: (sessionId: string) => `m:${sessionId}`,
+  /** A token of this user or agent was revoked, or its user suspended or deleted. */
+  credentials: (subjectId: string) => `k:${subjectId}`,
   outbox: 'outbox',
   deliveries: 'deliveries',
   cards: 'cards',

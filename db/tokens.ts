@@ -1,6 +1,7 @@
 import type { Grant } from '../domain/four-eyes.js';
 import type { Queryable, Transaction } from './client.js';
 import { granted, membershipsOf } from './grants.js';
+import { topic } from './notifications.js';
 import { iso } from './row-types.js';
 
 /** What authentication needs of a token and its owner. Instants are in milliseconds; `now` is Postgres's clock. */
@@ -103,10 +104,12 @@ export async function insertToken(tx: Transaction, token: NewToken): Promise<voi
 
 /** Returns when the token was revoked; undefined if it was revoked before. */
 export async function revokeToken(tx: Transaction, id: string): Promise<number | undefined> {
-  const [row] = await tx.query<{ revokedAt: number }>(
-    `update tokens set revoked_at = clock_timestamp() where id = $1 and revoked_at is null returning revoked_at as "revokedAt"`,
+  const [row] = await tx.query<{ revokedAt: number; subjectId: string }>(
+    `update tokens set revoked_at = clock_timestamp() where id = $1 and revoked_at is null
+     returning revoked_at as "revokedAt", subject_id as "subjectId"`,
     [id],
   );
+  if (row !== undefined) tx.wake(topic.credentials(row.subjectId));
   return row?.revokedAt;
 }
 
@@ -131,21 +134,24 @@ export async function revokeTokensOf(tx: Transaction, userId: string): Promise<s
     `update tokens set revoked_at = clock_timestamp() where subject_type = 'user' and subject_id = $1 and revoked_at is null returning id`,
     [userId],
   );
+  tx.wake(topic.credentials(userId));
   return rows.map(({ id }) => id).sort();
 }
 
 /** Revokes all active tokens of a kind, of one subject or of all. Returns their ids and owners. */
-export function revokeProvisioned(
+export async function revokeProvisioned(
   tx: Transaction,
   kind: 'initial' | 'bootstrap',
   userId: string | null,
 ): Promise<{ id: string; subjectId: string }[]> {
-  return tx.query<{ id: string; subjectId: string }>(
+  const rows = await tx.query<{ id: string; subjectId: string }>(
     `update tokens set revoked_at = clock_timestamp()
      where provisioning_kind = $1 and revoked_at is null and ($2::text is null or (subject_type = 'user' and subject_id = $2))
      returning id, subject_id as "subjectId"`,
     [kind, userId],
   );
+  tx.wake(...rows.map(({ subjectId }) => topic.credentials(subjectId)));
+  return rows;
 }
 
 /** Gives these scopes to active agent tokens of a kind that have none. Returns their ids and owners (HD-10). */

@@ -1,4 +1,5 @@
 import { limitDatabaseWork } from '../../db/call-limit.js';
+import { topic } from '../../db/notifications.js';
 import { createBell } from '../../lib/bell.js';
 import { createPermits } from '../../lib/permits.js';
 import type { Services } from '../context.js';
@@ -12,13 +13,14 @@ const atOnce = createPermits(5);
 /**
  * Calls `look` immediately, then after each notification of a topic, until it returns non-null (HT-100). Returns null when the time is up,
  * the process drains (HT-105) or the client has gone (HT-104).
+ * A caller whose credential ends meanwhile gets its 401 or 403 at once.
  * Each look has its own database limit; nothing is held between looks (HT-101). `woken` tells a look that a topic was notified, so it will
  * most likely find something.
  * Waiters query only when notified; the listener's probe covers lost notifications (HT-102). Queries of thousands of waiters are the cost
  * of waiting.
  */
 export async function longPoll<T>(
-  call: Pick<Call<unknown, unknown, unknown>, 'signal' | 'whileWaiting'>,
+  call: Pick<Call<unknown, unknown, unknown>, 'caller' | 'recheck' | 'signal' | 'whileWaiting'>,
   services: Pick<Services, 'notifications' | 'lifecycle'>,
   options: { topics: string[]; ms: number },
   look: (woken: boolean) => Promise<T | null>,
@@ -26,11 +28,23 @@ export async function longPoll<T>(
   const bell = createBell();
   const releases = options.topics.map((name) => services.notifications.subscribe(name, bell.ring));
   releases.push(services.lifecycle.onDrain(bell.ring));
+  let mayHaveEnded = false;
+  const onCredentials = () => {
+    mayHaveEnded = true;
+    bell.ring();
+  };
+  releases.push(services.notifications.subscribe(topic.credentials(call.caller.id), onCredentials));
   const deadline = performance.now() + options.ms;
   try {
     for (let woken = false; ; woken = true) {
       if (woken) await call.whileWaiting(() => atOnce.take(), atOnce.give);
-      const found = await limitDatabaseWork(lookTimeoutMs, () => look(woken)).finally(woken ? atOnce.give : null);
+      const ended = mayHaveEnded;
+      mayHaveEnded = false;
+      const lookAgain = async () => {
+        if (ended) await call.recheck();
+        return look(woken);
+      };
+      const found = await limitDatabaseWork(lookTimeoutMs, lookAgain).finally(woken ? atOnce.give : null);
       const leftMs = deadline - performance.now();
       if (found !== null || leftMs <= 0 || services.lifecycle.draining || call.signal.aborted) return found;
       const rung = await call.whileWaiting(() => bell.wait(Math.ceil(leftMs), call.signal));

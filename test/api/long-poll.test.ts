@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { longPoll } from '../../api/http/long-poll.js';
 import { answerWithin, outsideDatabaseWork } from '../../db/call-limit.js';
+import { topic } from '../../db/notifications.js';
+import type { Caller } from '../../domain/caller.js';
 import { createLifecycle } from '../../runtime/lifecycle.js';
 
+const caller: Caller = { kind: 'agent', id: 'a1', tokenId: 't1', agentScopes: null };
+
 /** A notification hub and a call that a test drives by hand. */
-function bench() {
+function bench(isRevoked = () => false) {
+  const rechecks: Caller[] = [];
   const heard = new Map<string, Set<() => void>>();
   const { lifecycle, drain } = createLifecycle();
   const client = new AbortController();
@@ -23,6 +28,12 @@ function bench() {
       },
     },
     call: {
+      caller,
+      recheck: async () => {
+        rechecks.push(caller);
+        if (isRevoked()) throw new Error('revoked');
+        return caller;
+      },
       signal: client.signal,
       whileWaiting: <T>(wait: () => Promise<T>) => {
         const waiting = wait();
@@ -42,6 +53,7 @@ function bench() {
         act();
       };
     },
+    rechecks,
     waited: () => waits.length,
     leave: () => client.abort(),
     drain,
@@ -55,6 +67,20 @@ describe('a long poll (section 8 of the HTTP rules)', () => {
     const { call, services, waited, listeners } = bench();
     expect(await longPoll(call, services, { topics: ['a'], ms: long }, async () => 'found')).toBe('found');
     expect([waited(), listeners()]).toEqual([0, 0]);
+  });
+
+  it('ends with the credential of its caller, and goes on when that still holds (IM-72)', async () => {
+    const token = topic.credentials('a1');
+    const { call, services, rechecks, wake, whenWaiting, listeners } = bench(() => rechecks.length > 1);
+    let looks = 0;
+    whenWaiting(() => wake(token));
+    const poll = longPoll(call, services, { topics: ['a'], ms: long }, async () => {
+      looks += 1;
+      if (looks === 2) wake(token);
+      return null;
+    });
+    await expect(poll).rejects.toThrow('revoked');
+    expect([looks, rechecks.length, listeners()]).toEqual([2, 2, 0]);
   });
 
   it('looks again at each wake-up and lets go of its topics', async () => {

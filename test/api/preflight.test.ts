@@ -256,7 +256,7 @@ describe('the plan of a preflight', () => {
 
   it('is timeout when nobody answers; the job counts no longer and its late answer is 410 (PF-17e, AG-70)', async () => {
     const agent = await calls.known();
-    const { answer } = await untilWaiting(api, () => ask({ explain_timeout_ms: 200 }));
+    const { answer } = await untilWaiting(api, () => ask({ explain_timeout_ms: 2000 }));
     const job = await taken(agent);
     expect((await answer).body.impact).toEqual({ status: 'timeout' });
     expect(await states()).toEqual([{ state: 'expired' }]);

@@ -162,6 +162,26 @@ describe('waiting for a status (long poll of section 8)', () => {
     expect([answer.status, answer.body.status]).toEqual([200, 'pending']);
   });
 
+  it.each(['revoked', 'suspended'])(
+    'answers 401 at once when its token is %s during the wait, on any server (IM-72)',
+    async (how) => {
+      const admin = api.tokens.admin;
+      for (const server of [api, other]) {
+        const name = `${how}-${server === api ? 'here' : 'there'}`;
+        const token = await api.createUser(name, { roles: ['shop-operator'] });
+        const id = await calls.created(alice);
+        const { answer } = await untilWaiting(server, () => server.call('GET', `/api/requests/${id}?wait=120`, { token }));
+        const [found] = await calls.sql<{ id: string }>(`select id from tokens where subject_id = '${name}'`);
+        const ended =
+          how === 'revoked'
+            ? await api.call('DELETE', `/api/tokens/${found!.id}`, { token: admin })
+            : await api.call('POST', `/api/users/${name}/suspend`, { token: admin, body: { reason: 'left' } });
+        expect(ended.status).toBe(200);
+        expect(await answer).toMatchObject({ status: 401, body: { code: 'auth.invalid_token' } });
+      }
+    },
+  );
+
   it.each(['abc', '-1', '', '1.5', '1&wait=2'])('refuses wait=%s', async (wait) => {
     const id = await calls.created(alice);
     const answer = await calls.show(alice, id, `?wait=${wait}`);
