@@ -37,7 +37,7 @@ export async function elicitReason(services: Services, call: HttpCall, flight: F
   const message = JSON.stringify({ jsonrpc: '2.0', id, method: 'elicitation/create', params: question });
   await addEvent(database, flight.key.id, message, replayBufferSize);
   notifications.publish([topic.mcp(sessionId)]);
-  const waiting = { signal: flight.signal, whileWaiting: call.whileWaiting };
+  const waiting = { ...call, signal: flight.signal };
   const wait = { topics: [topic.mcp(sessionId)], ms: elicitationTimeoutSecs * 1000 };
   const answer =
     (await longPoll(waiting, services, wait, () => findAnswer(database, sessionId, number))) ??

@@ -52,12 +52,11 @@ describe('an approval of svc_onboarding_review_submit', () => {
     // What notifications show on a locked screen.
     expect(on.fake.directMessages(slackUserId)[0]?.text).not.toContain('svc_');
     expect(on.fake.channelText()).not.toContain(token);
-    const [sent] = await on.rows<{ metadata: string }>(
-      `select metadata_json as metadata from audit_events where event_type = 'token.delivery' and metadata_json like '%delivered%'`,
-    );
-    expect(sent?.metadata).toBe(
-      '{"delivery_status":"delivered","delivery_channel":"slack_dm","plaintext_returned":false,"channel":"slack"}',
-    );
+    const deliveries = () =>
+      on.rows<{ metadata: string }>(`select metadata_json as metadata from audit_events where event_type = 'token.delivery'`);
+    await expect.poll(deliveries).toContainEqual({
+      metadata: '{"delivery_status":"delivered","delivery_channel":"slack_dm","plaintext_returned":false,"channel":"slack"}',
+    });
     expect(await on.cardsOf(id)).toEqual([{ channel: '#db-approvals', wanted: 2 }]);
   });
 

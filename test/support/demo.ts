@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { eventually } from './processes.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-export const demoWaitMs = 120_000;
+/** It builds first, and starts six programs. */
+export const demoWaitMs = 240_000;
 
 /** The demo as `npm run demo -- --keep` runs it, once it is ready. The caller has to kill it. */
 export async function startDemo(): Promise<{ child: ChildProcess; output(): string }> {
@@ -16,6 +17,7 @@ export async function startDemo(): Promise<{ child: ChildProcess; output(): stri
     });
   }
   const isReady = () => output.includes('Ctrl-C stops everything');
-  await Promise.race([eventually(isReady, demoWaitMs), ended.then(() => Promise.reject(new Error(output)))]);
+  const failed = (error?: Error) => Promise.reject(new Error(`${error?.message ?? 'the demo ended'}:\n${output}`));
+  await Promise.race([eventually(isReady, demoWaitMs).catch(failed), ended.then(() => failed())]);
   return { child, output: () => output };
 }

@@ -31,7 +31,7 @@ export async function follow(
     told = request.status;
     return isThere(request.status) ? request : null;
   };
-  const waiting = { signal, whileWaiting: call.whileWaiting };
+  const waiting = { ...call, signal };
   const found = await longPoll(waiting, services, { topics: [topic.request(known)], ms }, look);
   return found === null ? { request: await show(context, known), timedOut: true } : { request: found, timedOut: false };
 }
