@@ -44,7 +44,7 @@ export function createContext(
   parts: Pick<Context, 'terminal' | 'output' | 'options' | 'signal' | 'what'>,
   openLogin: OpenLogin,
 ): Context {
-  const { terminal, output, options, signal, what } = parts;
+  const { terminal, output, options } = parts;
   let layers: Layers | undefined;
   let settings: ServerSettings | undefined;
   let admission: ReturnType<typeof trustGate> | undefined;
@@ -63,16 +63,7 @@ export function createContext(
     return admission;
   };
   const clientWith = (token: TokenSource) => {
-    const made = createClient({
-      settings: getSettings(),
-      token,
-      admit: gate(),
-      limits: terminal.limits,
-      environment: terminal.environment,
-      signal,
-      what,
-      onOtherVersion: (server) => output.warnAtEnd(`the server is version ${server}, this command line another`),
-    });
+    const made = clientOf(context, token, gate());
     clients.push(made);
     return made;
   };
@@ -89,6 +80,20 @@ export function createContext(
     close: () => clients.forEach((one) => void one.close()),
   };
   return context;
+}
+
+function clientOf(context: Context, token: TokenSource, admit: ReturnType<typeof trustGate>): Client {
+  const { terminal, output, signal, what } = context;
+  return createClient({
+    settings: context.settings(),
+    token,
+    admit,
+    limits: terminal.limits,
+    environment: terminal.environment,
+    signal,
+    what,
+    onOtherVersion: (server) => output.warnAtEnd(`the server is version ${server}, this command line another`),
+  });
 }
 
 function tokenOf(context: Context, { credential, baseUrl, ca }: ServerSettings, openLogin: OpenLogin): TokenSource {

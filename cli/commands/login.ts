@@ -7,7 +7,7 @@ import { CommandFailure, failure } from '../failure.js';
 import { hasBrowser, loginByBrowser } from '../login/browser.js';
 import { loginByDevice } from '../login/device.js';
 import { discoverProvider, type Provider, providerFailure } from '../login/provider.js';
-import { credentialsFolder, type LoginStore, type StoredLogin, storeOf } from '../login/store.js';
+import { brokenLogin, credentialsFolder, type LoginStore, type StoredLogin, storeOf } from '../login/store.js';
 import { loginFrom, type Tokens } from '../login/tokens.js';
 import { showInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
@@ -33,7 +33,7 @@ export async function login(context: Context, _: readonly string[], options: Log
     credential.provider.issuer,
     credential.provider.clientId,
   );
-  checkPlace(context, store);
+  await checkPlace(context, store);
   const provider = await discoverProvider(context, credential.provider, ca);
   const made = await logInAt(context, provider, credential.provider, options)
     .then((tokens) => {
@@ -48,14 +48,15 @@ export async function login(context: Context, _: readonly string[], options: Log
   return answerOf(made, me);
 }
 
-/** Before anybody has logged in for nothing: a folder that others may enter is an error, a broken file is written anew. */
-function checkPlace(context: Context, store: LoginStore): void {
+/** Before anybody has logged in for nothing: where nothing can be kept is an error, a broken file is written anew. */
+async function checkPlace({ output, signal, terminal }: Context, store: LoginStore): Promise<void> {
   try {
     store.read();
   } catch (error) {
-    if (!(error instanceof CommandFailure) || error.hint?.startsWith('svc login') !== true) throw error;
-    context.output.warn(`${error.message}; it is written anew`);
+    if (!(error instanceof CommandFailure) || error.reason !== brokenLogin) throw error;
+    output.warn(`${error.message}; it is written anew`);
   }
+  await store.underLock(async () => undefined, signal, terminal.limits.loginLockMs);
 }
 
 /** Whichever the provider has, rather the browser where there is one. */

@@ -1,23 +1,11 @@
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { takeLock } from '../../bin/lock.mjs';
 import { waitUntil } from '../../lib/deadline.js';
 import { configDirectory } from '../config/layers.js';
-import { failure } from '../failure.js';
+import { CommandFailure, failure } from '../failure.js';
+import { isOwnFolder, readOwn } from './own-files.js';
 
 /** One login: what a server address gets, and how it is renewed. Times are RFC 3339 by this machine's clock. */
 export interface StoredLogin {
@@ -55,6 +43,9 @@ export interface LoginStore {
   underLock<T>(work: () => Promise<T>, signal: AbortSignal, waitMs: number): Promise<T>;
 }
 
+/** The `reason` of a file that holds nothing to keep. */
+export const brokenLogin = 'broken_login';
+
 /** The folder of all logins; `config_error` where there is none to keep them in. */
 export function credentialsFolder(environment: Record<string, string | undefined>): string {
   const base = configDirectory(environment, process.platform);
@@ -81,9 +72,9 @@ function storeAt(file: string): LoginStore {
     read: () => told(file, 'read', () => (isOwnFolder(dirname(file)) ? readLogins(file) : null)),
     write: (logins) =>
       told(file, 'written', () => (logins.logins.length === 0 ? rmSync(file, { force: true }) : replace(file, logins))),
-    remove: () => told(file, 'removed', () => rmSync(file, { force: true })),
+    remove: () => told(file, 'removed', () => isOwnFolder(dirname(file)) && rmSync(file, { force: true })),
     async underLock(work, signal, waitMs) {
-      const lock = await told(file, 'locked', () => lockOf(file, signal, waitMs));
+      const lock = await lockOf(file, signal, waitMs);
       try {
         return await work();
       } finally {
@@ -105,10 +96,14 @@ function told<T>(file: string, done: string, work: () => T): T {
 }
 
 async function lockOf(file: string, signal: AbortSignal, waitMs: number): Promise<() => void> {
-  if (!isOwnFolder(dirname(file))) mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  let lock = takeLock(`${file}.lock`);
+  const folder = dirname(file);
+  const take = () => takeLock(`${file}.lock`);
+  let lock = told(file, 'written', () => {
+    if (!isOwnFolder(folder)) mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return take();
+  });
   const isTaken = () => {
-    if (lock.release === undefined) lock = takeLock(`${file}.lock`);
+    if (lock.release === undefined) lock = told(file, 'written', take);
     return lock.release !== undefined;
   };
   await waitUntil(isTaken, { ms: waitMs, everyMs: 25, signal });
@@ -119,51 +114,15 @@ async function lockOf(file: string, signal: AbortSignal, waitMs: number): Promis
   });
 }
 
-/** False when it is missing. A link, another's folder or one that others may enter is `config_error`. */
-function isOwnFolder(folder: string): boolean {
-  const stat = lstatSync(folder, { throwIfNoEntry: false });
-  if (stat === undefined) return false;
-  if (!stat.isDirectory()) throw failure('config_error', `${folder}: it must be a folder, and no link`, { hint: 'remove it' });
-  refuseOthers(folder, stat, '700');
-  return true;
-}
-
 function readLogins(file: string): Logins | null {
   const text = readOwn(file);
   if (text === null) return null;
   const logins = parse(text);
   if (logins !== null) return logins;
-  throw failure('config_error', `${file}: it is not what svc wrote`, { hint: 'svc login writes it anew, svc logout removes it' });
-}
-
-/** What is checked is what is read: one opening, which follows no link and waits for nobody. */
-function readOwn(file: string): string | null {
-  if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true)
-    throw failure('config_error', `${file}: it is a link, and a login is not read through one`, { hint: `rm ${file}` });
-  let handle: number;
-  try {
-    handle = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
-  try {
-    const stat = fstatSync(handle);
-    if (!stat.isFile()) throw failure('config_error', `${file}: it is no file`);
-    refuseOthers(file, stat, '600');
-    return readFileSync(handle, 'utf8');
-  } finally {
-    closeSync(handle);
-  }
-}
-
-function refuseOthers(path: string, { mode, uid }: Stats, right: string): void {
-  if (process.platform === 'win32') return;
-  if (uid !== process.getuid?.()) throw failure('config_error', `${path}: it belongs to another user, so no login is kept there`);
-  if ((mode & 0o077) !== 0)
-    throw failure('config_error', `${path}: others can read or write it, so the login there is not used`, {
-      hint: `chmod ${right} ${path}; if somebody may have read it: svc logout, then svc login`,
-    });
+  throw new CommandFailure('config_error', `${file}: it is not what svc wrote`, {
+    reason: brokenLogin,
+    hint: 'svc login writes it anew, svc logout removes it',
+  });
 }
 
 function replace(file: string, logins: Logins): void {

@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -52,11 +54,14 @@ describe('a file that is not as svc leaves it (CL-43)', () => {
     expect(await error()).toMatchObject({ code: 'config_error', message: expect.stringContaining('is a link') });
     expect(await error(['login'])).toMatchObject({ code: 'config_error', hint: `rm ${file}` });
     rmSync(file);
+    writeFileSync(file, readFileSync(elsewhere), { mode: 0o600 });
     renameSync(place.credentials, `${place.credentials}-moved`);
     symlinkSync(`${place.credentials}-moved`, place.credentials);
     expect(await error()).toMatchObject({ code: 'config_error', message: expect.stringContaining('no link') });
     expect((await error(['login'])).code).toBe('config_error');
     expect((await error(['logout', '--all'])).code).toBe('config_error');
+    expect((await error(['logout'])).code).toBe('config_error');
+    expect(existsSync(file)).toBe(true);
     expect(JSON.parse(readFileSync(elsewhere, 'utf8')).logins).toHaveLength(1);
   });
 
@@ -82,10 +87,21 @@ describe('a file that is not as svc leaves it (CL-43)', () => {
     expect((await error()).code).toBe('auth_error');
   });
 
+  it('is not asked for where nothing can be kept: nobody logs in for nothing', async () => {
+    rmSync(join(place.home, 'svc'), { recursive: true });
+    writeFileSync(join(place.home, 'svc'), '');
+    const before = place.provider.calls.length;
+    expect(await error(['login'])).toMatchObject({ code: 'config_error', message: expect.stringContaining('ENOTDIR') });
+    expect(place.provider.calls.length).toBe(before);
+  });
+
   it('is a folder or a pipe: an error at once', async () => {
     const file = place.file();
     rmSync(file);
     mkdirSync(file);
+    expect((await error()).message).toContain('it is no file');
+    rmSync(file, { recursive: true });
+    spawnSync('mkfifo', ['-m', '600', file]);
     expect((await error()).message).toContain('it is no file');
   });
 });

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { removeCluster } from '../../dev/folder-lock.js';
+import { layoutOf } from '../../dev/layout.js';
 import { runDev } from '../../dev/main.js';
 import { freePort } from '../../dev/ports.js';
 import { waitUntil } from '../../lib/deadline.js';
@@ -32,24 +34,38 @@ describe('npm start -- --oidc (DV-14)', () => {
     const isThere = () => output.includes('Ctrl-C stops everything') || demo.exitCode !== null;
     if (!(await waitUntil(isThere, { ms: demoWaitMs, everyMs: 50 })) || demo.exitCode !== null) throw new Error(output);
   }, demoWaitMs + 10_000);
-  afterAll(() => {
-    demo?.kill('SIGKILL');
+  afterAll(async () => {
+    const ended = new Promise((resolve) => demo.once('exit', resolve));
+    if (demo.exitCode === null && demo.kill('SIGKILL')) await ended;
+    removeCluster(layoutOf(join(folder, 'data')));
     rmSync(folder, { recursive: true, force: true });
   });
 
+  const passwordOf = (name: string) => new RegExp(`${name} with (\\S+?)[,:]`).exec(output)?.[1] ?? '';
+  const program = async (argv: string[], name: string) => {
+    const args = [join(root, 'bin/svc'), '--config', join(folder, 'data', 'login.toml'), ...argv, '--json'];
+    const child = spawn(process.execPath, args, { env: { ...process.env, XDG_CONFIG_HOME: folder } });
+    const texts = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) child[name].on('data', (part) => (texts[name] += String(part)));
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    await logInAtDemo(await shownAddress(() => texts.stderr), name, passwordOf(name));
+    await ended;
+    return JSON.parse(texts.stdout);
+  };
   const svc = async (argv: string[], name = '') => {
-    const [, password = ''] = new RegExp(`${name} with (\\S+?)[,:]`).exec(output) ?? [];
     const result = await runSvc(['--config', join(folder, 'data', 'login.toml'), ...argv, '--json'], {
       environment: { XDG_CONFIG_HOME: folder },
       limits: { devicePauseMs: 100 },
-      started: async ({ stderr }) => void (name !== '' && (await logInAtDemo(await shownAddress(stderr), name, password))),
+      started: async ({ stderr }) =>
+        void (name !== '' && (await logInAtDemo(await shownAddress(stderr), name, passwordOf(name)))),
     });
     return JSON.parse(result.stdout);
   };
 
   it('prints what to type, and alice logs in by browser as the alice of the demo and runs what she may', async () => {
     expect(output).toMatch(/^ {2}npx svc --config \S+\/login\.toml login$/m);
-    const { data } = await svc(['login', '--no-browser'], 'alice');
+    // By the program itself, with what it is built into.
+    const { data } = await program(['login', '--no-browser'], 'alice');
     expect(data).toMatchObject({ subject_id: 'alice', renews: true, me: { roles: [{ name: 'requester' }] } });
     const ran = await svc(['--yes', 'execute', 'select count(*) as n from orders']);
     expect(ran.data).toMatchObject({ success: true });
