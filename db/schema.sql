@@ -322,7 +322,7 @@ create table mcp_elicitations (
 );
 CREATE INDEX mcp_elicitations_of_call ON mcp_elicitations (call_id);
 
-create table mcp_events (
+create unlogged table mcp_events (
   call_id uuid not null,
   seq integer not null,
   message text not null,

@@ -35,7 +35,8 @@ create index mcp_calls_alive on mcp_calls (alive_at) where ended_at is null;
 create index mcp_calls_ended on mcp_calls (ended_at) where ended_at is not null;
 
 -- What a stream has said, for who comes back to it (MC-23).
-create table mcp_events (
+-- Unlogged, as the relay of results is: an answer may hold rows that must not reach backups.
+create unlogged table mcp_events (
   call_id uuid not null references mcp_calls on delete cascade,
   seq integer not null,
   message text not null,

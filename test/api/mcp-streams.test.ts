@@ -114,6 +114,19 @@ describe('a stream (MC-22)', () => {
     for (const stream of streams) expect((await stream.rest()).filter(({ data }) => data !== null)).toEqual([]);
   });
 
+  it('of a server that drains ends with how things stand, and goes on elsewhere (OP-62)', async () => {
+    const leaving = await api.another();
+    const session = await mcp.open();
+    const id = await calls.created(tokens.owner);
+    const stream = await mcpCalls(leaving, tokens.owner).stream(wait(1, id), session);
+    const opening = await stream.next();
+    leaving.drain();
+    const [event] = await stream.rest();
+    expect(event?.data.result.structuredContent).toMatchObject({ status: 'pending', timed_out: true });
+    expect(await (await there.resume(opening!.id, session)).rest()).toEqual([event]);
+    await leaving.close();
+  });
+
   it('whose process died is answered once, by whoever notices (MC-24)', async () => {
     const session = await mcp.open();
     const id = '11111111-2222-4333-8444-555555555555';

@@ -32,6 +32,16 @@ describe('request ids (CL-27)', () => {
     expect(api.calls[1]!.query.get('limit')).toBe('100');
   });
 
+  it('shows an approver the MCP client that asked, by its own word (CL-31)', async () => {
+    const asked = async (metadata: unknown) => {
+      api.on(paths.show, shown('pending', { metadata })).on(paths.executions, { body: { executions: [] } });
+      return (await svc('request', 'show', requestId)).stdout;
+    };
+    expect(await asked({ source: 'mcp', client: 'agent\u001b[2J 1.0' })).toMatch(/asked by +an MCP client: agent.*1\.0\n/);
+    expect(await asked({ source: 'mcp', client: 'agent\u001b[2J 1.0' })).not.toContain('\u001b[2J');
+    for (const metadata of [{}, { source: 'slack' }, 'mcp', null, []]) expect(await asked(metadata)).not.toContain('asked by');
+  });
+
   it('says that none fits, or that several do, with their list', async () => {
     const twin = `4f0c${requestId.slice(4, -1)}2`;
     api.on(paths.list, page(requestId, twin));
