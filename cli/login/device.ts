@@ -12,7 +12,7 @@ const grant = 'urn:ietf:params:oauth:grant-type:device_code';
 const longestMs = 3_600_000;
 const longestPauseMs = 60_000;
 
-/** RFC 8628 (CL-41): the person types a code in any browser, while this asks for the outcome. */
+/** RFC 8628 (CL-41): the person types a code in any browser, while this asks for the outcome. With PKCE: Keycloak can demand it here too, others ignore it. */
 export async function loginByDevice(
   context: Context,
   provider: Provider,
@@ -20,7 +20,13 @@ export async function loginByDevice(
   waitMs: number | null,
 ): Promise<Tokens> {
   provider.until(context.signal);
-  const started = await provider.library.initiateDeviceAuthorization(provider.config, { scope: settings.scopes });
+  const { library, config } = provider;
+  const verifier = library.randomPKCECodeVerifier();
+  const started = await library.initiateDeviceAuthorization(config, {
+    scope: settings.scopes,
+    code_challenge: await library.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+  });
   const { verification_uri: page, verification_uri_complete: complete, user_code: code } = started;
   if (!/^https?:\/\//.test(page)) throw failure('auth_error', `${context.what}: the provider names no page to log in at`);
   tell(context, [
@@ -30,7 +36,7 @@ export async function loginByDevice(
   const lifeMs = Math.min(started.expires_in * 1000, waitMs ?? longestMs, longestMs);
   return waitingFor(context, 'the login by code', lifeMs, (signal) => {
     provider.until(signal);
-    return poll(context, provider, started, signal);
+    return poll(context, provider, { ...started, code_verifier: verifier }, signal);
   });
 }
 
@@ -38,7 +44,7 @@ export async function loginByDevice(
 async function poll(
   { terminal: { limits }, what }: Context,
   { library, config }: Provider,
-  { device_code, interval }: DeviceAuthorizationResponse,
+  { device_code, interval, code_verifier }: DeviceAuthorizationResponse & { code_verifier: string },
   signal: AbortSignal,
 ): Promise<Tokens> {
   let pauseMs = interval === undefined ? limits.devicePauseMs : interval * 1000;
@@ -46,7 +52,7 @@ async function poll(
     await sleep(pauseMs, signal);
     signal.throwIfAborted();
     try {
-      return await library.genericGrantRequest(config, grant, { device_code });
+      return await library.genericGrantRequest(config, grant, { device_code, code_verifier });
     } catch (error) {
       signal.throwIfAborted();
       const refusal = refusalOf(error);
