@@ -35,8 +35,9 @@ describe('svc config check (CF-61)', () => {
   });
 
   it('answers 0 for a valid file with warnings, and 1 with --strict', async () => {
-    expect((await check(quiet)).code).toBe(0);
-    expect((await check(quiet, { strict: true })).code).toBe(1);
+    const warned = `${quiet}[tracing]\n`;
+    expect((await check(warned)).code).toBe(0);
+    expect((await check(warned, { strict: true })).code).toBe(1);
   });
 
   it('prints one JSON object with --format json', async () => {
