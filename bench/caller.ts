@@ -1,17 +1,18 @@
-import { Agent, request } from 'node:http';
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 
 /** Longer than the longest wait that a bench asks for. */
 const callWaitMs = 130_000;
 
 export interface Answer {
   status: number;
-  /** The parsed body: benches read few fields of many shapes. */
+  headers: IncomingHttpHeaders;
+  /** The parsed body: benches read few fields of many shapes. What is no JSON stays a text. */
   body: ReturnType<typeof JSON.parse>;
 }
 
 /** One user's calls over connections that are kept alive. */
 export interface Caller {
-  call(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer>;
+  call(method: 'GET' | 'POST', path: string, body?: object, headers?: Record<string, string>): Promise<Answer>;
   close(): void;
 }
 
@@ -19,18 +20,19 @@ export function createCaller(serverUrl: string, token: string): Caller {
   const url = new URL(serverUrl);
   const agent = new Agent({ keepAlive: true, maxSockets: 4096 });
   const base = { agent, host: '127.0.0.1', port: url.port, timeout: callWaitMs };
-  const call: Caller['call'] = (method, path, body) =>
+  const call: Caller['call'] = (method, path, body, more = {}) =>
     new Promise((resolve, reject) => {
       const text = body === undefined ? '' : JSON.stringify(body);
       const headers = {
         authorization: `Bearer ${token}`,
+        ...more,
         ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
       };
       const sent = request({ ...base, method, path, headers }, (response) => {
         let answer = '';
         response.setEncoding('utf8').on('data', (chunk: string) => (answer += chunk));
         response.once('end', () =>
-          resolve({ status: response.statusCode ?? 0, body: answer === '' ? null : JSON.parse(answer) }),
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: parsed(response.headers, answer) }),
         );
         response.once('error', reject);
       });
@@ -39,6 +41,11 @@ export function createCaller(serverUrl: string, token: string): Caller {
       sent.end(text);
     });
   return { call, close: () => agent.destroy() };
+}
+
+function parsed({ 'content-type': type = '' }: IncomingHttpHeaders, text: string): Answer['body'] {
+  if (text === '') return null;
+  return type.startsWith('application/json') ? JSON.parse(text) : text;
 }
 
 /** The body of an answer with the expected status; throws what came instead. */

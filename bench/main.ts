@@ -16,6 +16,7 @@ import { footprint } from './footprint.js';
 import { get } from './get.js';
 import { lifecycle } from './lifecycle.js';
 import { lists } from './lists.js';
+import { mcp } from './mcp.js';
 import { preflight } from './preflight.js';
 import { resultSize } from './result-size.js';
 import { rows } from './rows.js';
@@ -47,6 +48,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   'audit-log': auditLog,
   webhooks,
   slack,
+  mcp,
 };
 
 /** These start agents of their own. */
