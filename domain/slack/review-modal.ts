@@ -1,4 +1,5 @@
 import type { Finding, RiskFactor, ShownContext } from '../request/context.js';
+import { mcpClientOf } from '../request/mcp-client.js';
 import type { StoredRequest } from '../request/types.js';
 import { type Modal, type ModalBlock, plain, section } from './blocks.js';
 import {
@@ -26,7 +27,7 @@ const digestCharacters = 12;
 type Reviewed = Pick<
   StoredRequest,
   'id' | 'status' | 'requester' | 'database' | 'environment' | 'operation' | 'detail' | 'emergency' | 'approvalDigest'
-> & { reason: string | null };
+> & { reason: string | null; metadata: string };
 
 /** SL-20. `selectors` are those that the reviewer has to choose from. */
 export function reviewModal(request: Reviewed, context: ShownContext, selectors: readonly string[]): Modal {
@@ -45,6 +46,7 @@ export function reviewModal(request: Reviewed, context: ShownContext, selectors:
 }
 
 function requestBlocks(request: Reviewed): ModalBlock[] {
+  const client = mcpClientOf(request.metadata);
   const { text, isCut } = startOf(request.detail, sqlCharacters);
   return [
     factsBlock({
@@ -52,6 +54,7 @@ function requestBlocks(request: Reviewed): ModalBlock[] {
       Database: `${request.database}/${request.environment}`,
       Operation: request.emergency ? `${request.operation} (emergency)` : request.operation,
       'Request ID': request.id,
+      ...(client === null ? {} : { 'Asked by MCP client': client }),
     }),
     ...(request.reason === null ? [] : titledText('Reason', startOf(request.reason, 1024).text)),
     ...titledText('SQL', text),

@@ -44,7 +44,7 @@ const nothing: ShownContext = {
   schema_snapshot_collected_at: null,
 };
 const sized = (name: string, estimated_rows = 7) => ({ schema_name: 'public', name, estimated_rows });
-const request = { ...storedRequest(), reason: 'a reason' as string | null };
+const request = { ...storedRequest(), reason: 'a reason' as string | null, metadata: '{}' };
 const review = (over: Partial<typeof request> = {}, context: Partial<ShownContext> = {}, selectors: string[] = []) =>
   reviewModal({ ...request, ...over }, { ...nothing, ...context }, selectors);
 
@@ -64,6 +64,14 @@ const hostile = fc.oneof(
 const name = fc.oneof(fc.stringMatching(/^[a-z][a-z0-9_-]{0,62}$/), fc.constant('a'.repeat(63)));
 
 describe('every modal', () => {
+  it('names the MCP client that asked, as text of a stranger, and none for other requests (MC-44)', () => {
+    const metadata = JSON.stringify({ source: 'mcp', client: 'a-model `<!channel>` 1.0' });
+    expect(seen(review({ metadata }))).toContain("*Asked by MCP client*\n`a-model '&lt;!channel&gt;' 1.0`");
+    for (const other of ['{}', '{"source":"ci","client":"x"}'])
+      expect(seen(review({ metadata: other })).join()).not.toContain('MCP');
+    expect(problems(review({ metadata: JSON.stringify({ source: 'mcp', client: '&'.repeat(4000) }) }))).toEqual([]);
+  });
+
   it('is one that Slack takes, whatever stands in it', () => {
     const tables = fc.array(
       fc.oneof(
