@@ -91,7 +91,7 @@ function headLines(context: Context, request: JsonText): string[] {
   ];
   return rows
     .filter(([, value]) => value !== '')
-    .map(([label, value]) => `${context.output.style.dim(label.padEnd(12))}${value}`);
+    .map(([label, value]) => `${context.output.style.dim(label.padEnd(14))}${value}`);
 }
 
 /** The MCP client that the requester used, by its own word (MC-44). */

@@ -10,17 +10,19 @@ export function approvalLines(progress: JsonText | undefined, status: string, st
   const steps = progress?.get('steps')?.items() ?? [];
   const current = Number(progress?.get('current_step')?.text ?? 0);
   return steps.flatMap((step, index) => {
-    const state =
-      step.get('satisfied')?.text === 'true'
-        ? style.green('done')
-        : status === 'pending' && index === current
-          ? style.yellow('open')
-          : style.dim('later');
+    const state = step.get('satisfied')?.text === 'true' ? style.green('done') : stateOf(status, index === current, style);
     const entries = step.get('approvers_required')?.items() ?? [];
     const mode = entries.length < 2 ? '' : step.get('mode')?.string() === 'any' ? 'any of ' : 'all of ';
     const head = `step ${index + 1} of ${steps.length}  ${state}  ${mode}${entries.map(requirement).join(', ')}`;
     return [head, ...(step.get('approvals')?.items() ?? []).map((approval) => `    ${decision(approval)}`)];
   });
+}
+
+/** Of a step that lacks approvals: what passed without it did not need it. */
+function stateOf(status: string, isCurrent: boolean, style: Style): string {
+  if (status === 'pending') return isCurrent ? style.yellow('open') : style.dim('later');
+  if (status === 'rejected' && isCurrent) return style.red('rejected');
+  return style.dim(['rejected', 'cancelled', 'expired'].includes(status) ? 'not decided' : 'not needed');
 }
 
 /** What classification and review found (RQ-42): tables, risk with its factors, findings. */

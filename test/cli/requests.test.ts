@@ -124,6 +124,19 @@ describe('request list and show', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
+  it('says of steps that will not be decided why, and parts labels from values (CL-31)', async () => {
+    const told = async (status: string, more: object = {}) => {
+      api.on(paths.show, shown(status, more)).on(paths.executions, { body: { executions: [] } });
+      return (await svc('request', 'show', requestId)).stdout;
+    };
+    expect(await told('pending')).toContain('step 2 of 2  open');
+    expect(await told('rejected')).toContain('step 2 of 2  rejected');
+    expect(await told('expired')).toContain('step 2 of 2  not decided');
+    for (const status of ['approved', 'dispatched', 'running', 'executed', 'failed', 'execution_lost'])
+      expect(await told(status), status).toContain('step 2 of 2  not needed');
+    expect(await told('cancelled', { cancelled_by: 'alice' })).toMatch(/cancelled by +alice\n/);
+  });
+
   it('shows that approval was asked for, how many rows may change, and the migration of a finding (HD-25, HD-26, HD-95)', async () => {
     const finding = { level: 'warn', version: '20260501', rule: 'drop_table', message: 'DROP TABLE' };
     const context = { status: 'ready', sql_review: { findings: [finding] } };
