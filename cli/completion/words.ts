@@ -1,5 +1,4 @@
 import type { Command, Option } from 'commander';
-import { STATUSES } from '../../domain/request/types.js';
 
 /** Names from the configuration files. */
 export interface Known {
@@ -30,7 +29,7 @@ export interface CommandWords {
 
 /** Every command of the client and of the host, with its options (CL-46). */
 export function wordTable(client: Command, host: Command, known: Known): CommandWords[] {
-  const general = client.options.map((option) => optionWords('', option, known));
+  const general = client.options.map((option) => optionWords(option, known));
   const hostNames = host.commands.map((command) => command.name());
   return [
     ...client.commands
@@ -43,7 +42,7 @@ export function wordTable(client: Command, host: Command, known: Known): Command
 
 function walk(command: Command, parent: string, known: Known, general: readonly OptionWords[]): CommandWords[] {
   const path = `${parent}/${command.name()}`;
-  const options = [...command.options.map((option) => optionWords(path, option, known)), ...general];
+  const options = [...command.options.map((option) => optionWords(option, known)), ...general];
   const values = argumentValues(command, known);
   return [
     { path, commands: children(command), values, options },
@@ -58,23 +57,17 @@ function argumentValues(command: Command, known: Known): string[] {
   return command.registeredArguments.flatMap((argument) => argument.argChoices ?? namesFor(argument.name(), known) ?? []);
 }
 
-/** Fixed values that the client leaves to the server to check. */
-const fixed: Record<string, readonly string[]> = {
-  '/request/list --status': STATUSES,
-  '/audit/list --outcome': ['success', 'denied', 'failure', 'info'],
-};
-
-function optionWords(path: string, option: Option, known: Known): OptionWords {
+function optionWords(option: Option, known: Known): OptionWords {
   const flags = [option.short, option.long].filter((flag) => flag != null);
   return {
     flags,
-    value: option.required || option.optional ? optionValue(path, option, known) : null,
+    value: option.required || option.optional ? optionValue(option, known) : null,
     description: option.description,
   };
 }
 
-function optionValue(path: string, option: Option, known: Known): Value {
-  const words = option.argChoices ?? fixed[`${path} ${option.long}`] ?? namesFor(option.name(), known);
+function optionValue(option: Option, known: Known): Value {
+  const words = option.argChoices ?? namesFor(option.name(), known);
   if (words !== undefined) return words;
   return ['config', 'file', 'output', 'data'].includes(option.name()) ? 'file' : 'text';
 }

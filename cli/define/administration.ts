@@ -39,7 +39,7 @@ const addAuditFilters = (command: Command): Command =>
     .option('--operation <name>', 'of this operation')
     .option('--event-type <type>', 'of this type: request.approved')
     .option('--category <name>', 'of this category: approval')
-    .option('--outcome <name>', 'success, denied, failure or info')
+    .addOption(new Option('--outcome <name>', 'how it ended').choices(['success', 'denied', 'failure', 'info']))
     .option('--request <id>', 'about this request')
     .option('--since <when>', whenHelp)
     .option('--until <when>', whenHelp);

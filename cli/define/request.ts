@@ -1,4 +1,5 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { STATUSES } from '../../domain/request/types.js';
 import type { Bind } from '../command.js';
 import { outputOption, resultFormatOption, timeoutOption, wholeNumber } from './values.js';
 
@@ -7,7 +8,7 @@ export function defineRequest(program: Command, bind: Bind): void {
   const list = request
     .command('list')
     .description('the requests you may see, newest first')
-    .option('--status <status>', 'only these')
+    .addOption(new Option('--status <status>', 'only these').choices([...STATUSES]))
     .option('--user <id>', 'of this requester')
     .option('--pending-for-me', 'that you can approve now')
     .option('--limit <n>', 'how many', wholeNumber)

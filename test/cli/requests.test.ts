@@ -124,6 +124,12 @@ describe('request list and show', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
+  it('refuses a status that is none before it asks, and names those there are', async () => {
+    const { code, stderr } = await svc('request', 'list', '--status', 'foo');
+    expect([code, api.calls.length]).toEqual([2, 0]);
+    expect(stderr).toContain('pending, approved, ');
+  });
+
   it('says of steps that will not be decided why, and parts labels from values (CL-31)', async () => {
     const told = async (status: string, more: object = {}) => {
       api.on(paths.show, shown(status, more)).on(paths.executions, { body: { executions: [] } });
