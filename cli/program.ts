@@ -48,7 +48,7 @@ export function parseCommandLine(argv: readonly string[], version: string): Pars
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { kind: 'text', text };
-    throw usage(error, helpOf(program, argv));
+    throw usage(error, [group, command], helpOf(program, argv));
   }
   if (!chosen) throw failure('usage', 'no command is given', { hint: 'svc --help' });
   const { format, json } = chosen.options;
@@ -102,11 +102,13 @@ function wordsOf(command: Command): string {
 }
 
 /** For a group without a subcommand, commander prints the help on stderr; here it is a usage error like the others. */
-function usage(error: CommanderError, help: string) {
-  const message = error.code === 'commander.help' ? 'a subcommand is missing' : error.message.replace(/^error: /, '');
+function usage(error: CommanderError, [group, topic]: readonly (string | undefined)[], help: string) {
+  const asked = group === 'help' && topic !== undefined ? `unknown command '${topic}'` : 'a subcommand is missing';
+  const message = error.code === 'commander.help' ? asked : error.message.replace(/^error: /, '');
   if (error.code === 'commander.unknownOption' && /'.*\s/s.test(withoutSuggestion(message)))
-    return failure('usage', 'an option cannot hold blanks', { hint: 'put SQL that begins with - after --' });
-  return failure('usage', message.split('\n').join('; '), { hint: help });
+    return failure('usage', 'text that begins with - is read as an option', { hint: 'put SQL that begins with - after --' });
+  const oneLine = message.replace(/\n\(Did you mean /, ' (did you mean ').replace(/^unknown option '(.*?)'/, 'unknown option $1');
+  return failure('usage', oneLine.split('\n').join('; '), { hint: help });
 }
 
 /** Only commander's text has the option itself: `unknown option '--fiel'`, and a line with those that may be meant. */

@@ -63,9 +63,9 @@ const usageErrors: string[][] = [
 describe('bad command lines', () => {
   it('names an option that is not known and the one that may be meant, and says where SQL with a dash goes (CL-01)', async () => {
     const mistyped = await runSvc(['execute', '--flie', 'q.sql']);
-    expect(mistyped.stderr).toMatch(/^error: unknown option '--flie'; \(Did you mean --file\?\)\n/);
+    expect(mistyped.stderr).toMatch(/^error: unknown option --flie \(did you mean --file\?\)\n/);
     const sql = await runSvc(['execute', "-1 + 'a'"]);
-    expect(sql.stderr).toBe('error: an option cannot hold blanks\nhint: put SQL that begins with - after --\n');
+    expect(sql.stderr).toBe('error: text that begins with - is read as an option\nhint: put SQL that begins with - after --\n');
   });
 
   for (const argv of usageErrors) {
@@ -93,6 +93,12 @@ describe('bad command lines', () => {
       started: ({ stdin }) => stdin.end(Buffer.from('fffe', 'hex')),
     });
     expect(result).toMatchObject({ code: 2, stderr: 'error: execute: the SQL is not UTF-8\n' });
+  });
+
+  it('says which command it does not know when help on it is asked for', async () => {
+    const { code, stderr } = await runSvc(['help', 'nosuch'], { environment: login(api.url) });
+    expect([code, stderr]).toEqual([2, "error: unknown command 'nosuch'\nhint: svc --help\n"]);
+    expect((await runSvc(['help', 'request'], { environment: login(api.url) })).stdout).toContain('svc request');
   });
 
   it('refuses --json with another format', async () => {
