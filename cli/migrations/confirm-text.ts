@@ -17,7 +17,7 @@ export interface Plan {
 
 /** Describes what will be sent, for whoever confirms it (MI-52). */
 export function describePlan({ direction, target, migrations, oneWay, maxCount }: Plan, style: Style): string {
-  const what = direction === 'up' ? 'sent to' : 'with a down part, sent to';
+  const what = direction === 'up' ? 'for' : 'with a down part, for';
   const shown = migrations.slice(-maxShown);
   const older = migrations.slice(0, -maxShown);
   const width = Math.max(...shown.map(({ version }) => version.length));

@@ -72,9 +72,9 @@ describe('svc migrate up and down', () => {
     expect(no.code).toBe(1);
     expect(api.calls.map(({ path }) => path)).toEqual(['/api/preflight']);
     const plain = no.stderr.replace(/\u001b\[\d+m/g, '');
-    expect(
-      plain.indexOf('3 migrations sent to app/development\n  1  users\n  2  seed\n  3  index  (without a transaction)\n'),
-    ).toBe(0);
+    expect(plain.indexOf('3 migrations for app/development\n  1  users\n  2  seed\n  3  index  (without a transaction)\n')).toBe(
+      0,
+    );
     expect(plain).toContain('skips those that are applied already and runs at most 2 of the others');
     expect(plain.indexOf('Apply them? [y/N]')).toBeGreaterThan(plain.indexOf('skips'));
     expect((await svc(['up'], { terminal: true, stdin: 'y\n' })).code).toBe(0);
@@ -84,7 +84,7 @@ describe('svc migrate up and down', () => {
     bench.threeFiles();
     const { stderr } = await svc(['down', '--count', '2'], { terminal: true, stdin: 'n\n' });
     expect(stderr.replace(/\u001b\[\d+m/g, '')).toContain(
-      '2 migrations with a down part, sent to app/development\n  1  users\n  3  index\nWithout a down part: 2 seed\n' +
+      '2 migrations with a down part, for app/development\n  1  users\n  3  index\nWithout a down part: 2 seed\n' +
         'The agent reverts the 2 latest applied ones',
     );
   });
