@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { type JsonText, readJson } from '../lib/json/read.js';
 import { sleep } from '../lib/sleep.js';
 import type { ServerSettings } from './config/server.js';
@@ -15,19 +16,22 @@ export interface Call {
   query?: Record<string, string | number | boolean | undefined>;
   /** JSON text. */
   body?: string;
+  /** Besides the usual ones, or in their place. */
+  headers?: Readonly<Record<string, string>>;
   /** Tried three times. GET unless set; for a POST only when repeating it creates nothing new (CL-10). */
   repeatable?: boolean;
   timeoutMs?: number;
   /** Replaces the command's own signal. */
   signal?: AbortSignal;
   /** Takes the body of a 200 part by part; `timeoutMs` then limits the silence between two. Such a call is never repeated. */
-  onPart?: (part: Uint8Array) => Promise<void>;
+  onPart?: (part: Uint8Array, headers: IncomingHttpHeaders) => Promise<void>;
   /** Statuses of 300 and above to return instead of throwing. */
   accept?: readonly number[];
 }
 
 export interface Reply {
   status: number;
+  headers: IncomingHttpHeaders;
   text: string;
   /** The answer as JSON; throws `server_error` when it is not JSON. */
   json(): JsonText;
@@ -63,7 +67,7 @@ export function createClient(options: ClientOptions): Client {
     exchange({
       method: call.method,
       url: addressOf(settings.baseUrl, call),
-      headers: { ...headersOf(call, token), ...way.headers },
+      headers: { ...headersOf(call, token), ...call.headers, ...way.headers },
       body: call.body ?? null,
       agent: way.agent,
       isForwarded: way.isForwarded,
@@ -90,7 +94,7 @@ export function createClient(options: ClientOptions): Client {
       const isFine = answer.status >= 200 && answer.status < 300;
       if (!isFine && !call.accept?.includes(answer.status))
         throw withLoginHint(answerFailure(what, answer.status, answer.text), settings);
-      return { status: answer.status, text: answer.text, json: () => jsonOf(what, answer) };
+      return { status: answer.status, headers: answer.headers, text: answer.text, json: () => jsonOf(what, answer) };
     },
     close: () => way.agent.destroy(),
   };

@@ -19,7 +19,7 @@ export interface ExchangeCall {
   totalMs: number;
   signal: AbortSignal;
   /** Takes the body of a 2xx part by part, however long it is; `text` is empty then. Each part gives `totalMs` anew. */
-  onPart?: ((part: Uint8Array) => Promise<void>) | undefined;
+  onPart?: ((part: Uint8Array, headers: IncomingHttpHeaders) => Promise<void>) | undefined;
 }
 
 export interface ExchangeAnswer {
@@ -95,7 +95,7 @@ async function readBody(response: IncomingMessage, { onPart }: ExchangeCall, goO
   if (onPart === undefined || response.statusCode !== 200) return readAll(response);
   for await (const part of response) {
     goOn();
-    await onPart(part as Uint8Array);
+    await onPart(part as Uint8Array, response.headers);
     goOn();
   }
   return '';

@@ -8,6 +8,7 @@ import { defineWhoami } from './define/identity.js';
 import { defineLicense } from './define/license.js';
 import { defineLocal } from './define/local.js';
 import { defineLogin } from './define/login.js';
+import { defineMcp } from './define/mcp.js';
 import { defineMigrate } from './define/migrate.js';
 import { definePolicy } from './define/policy.js';
 import { defineRequest } from './define/request.js';
@@ -86,6 +87,7 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineSlack(program, bind);
   defineAdministration(program, bind);
   defineLicense(program, bind);
+  defineMcp(program, bind);
   defineLocal(program, bind);
   forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));
   return program;

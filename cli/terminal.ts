@@ -11,7 +11,7 @@ export interface Terminal {
   now(): number;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called. */
   onInterrupt(callback: () => void): () => void;
-  /** Ends the process immediately; only for a second interrupt. */
+  /** Ends the process immediately: at a second interrupt, or when nobody reads what it has written. */
   exitNow(code: number): void;
 }
 

@@ -1,50 +1,11 @@
+import { BadArgument, readArguments, type Schema } from '../../domain/mcp-arguments.js';
 import { badParams } from './rpc.js';
 
-/** The part of JSON Schema that our tools use. */
-export interface Schema {
-  type?: string | readonly string[];
-  description?: string;
-  enum?: readonly string[];
-  properties?: Readonly<Record<string, Schema>>;
-  required?: readonly string[];
-  items?: Schema;
-  minLength?: number;
-  maxLength?: number;
-  minimum?: number;
-  maximum?: number;
-  default?: unknown;
-}
-
-/** The arguments of a tool with its defaults; unknown names are left out (MC-40). Throws -32602 with the place of the first bad value. */
+/** The arguments of a tool with its defaults (MC-40). Throws -32602 with the place of the first bad value. */
 export function checkArguments(schema: Schema, given: Record<string, unknown>): Record<string, unknown> {
-  for (const name of schema.required ?? [])
-    if (!Object.hasOwn(given, name)) throw badParams(`${name} is required`, `params.arguments.${name}`);
-  return Object.fromEntries(
-    Object.entries(schema.properties ?? {}).flatMap(([name, wanted]) => {
-      if (!Object.hasOwn(given, name)) return wanted.default === undefined ? [] : [[name, wanted.default]];
-      const problem = problemOf(wanted, given[name]);
-      if (problem !== null) throw badParams(`${name} ${problem}`, `params.arguments.${name}`);
-      return [[name, given[name]]];
-    }),
-  );
-}
-
-function problemOf(
-  { type, minLength = 0, maxLength = Number.POSITIVE_INFINITY, ...limits }: Schema,
-  value: unknown,
-): string | null {
-  if (type === 'boolean') return typeof value === 'boolean' ? null : 'must be true or false';
-  if (type === 'integer') return integerProblem(value, limits);
-  if (typeof value !== 'string') return 'must be a string';
-  if (/\0|\p{Surrogate}/u.test(value)) return 'must not hold U+0000 or unpaired surrogates';
-  // Characters, as JSON Schema counts them.
-  const length = value.length <= minLength || value.length > maxLength ? [...value].length : value.length;
-  if (length < minLength) return 'must not be empty';
-  return length > maxLength ? `must have at most ${maxLength} characters` : null;
-}
-
-function integerProblem(value: unknown, { minimum, maximum }: Pick<Schema, 'minimum' | 'maximum'>): string | null {
-  if (!Number.isSafeInteger(value)) return 'must be an integer';
-  if (minimum !== undefined && (value as number) < minimum) return `must be at least ${minimum}`;
-  return maximum !== undefined && (value as number) > maximum ? `must be at most ${maximum}` : null;
+  try {
+    return readArguments(schema, given);
+  } catch (error) {
+    throw error instanceof BadArgument ? badParams(error.message, error.place) : error;
+  }
 }

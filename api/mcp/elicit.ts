@@ -9,22 +9,12 @@ import {
 import type { McpSession } from '../../db/mcp-sessions.js';
 import { topic } from '../../db/notifications.js';
 import { invalid } from '../../domain/errors.js';
+import { maxReasonBytes, reasonQuestion } from '../../domain/mcp-texts.js';
 import type { Services } from '../context.js';
 import { longPoll } from '../http/long-poll.js';
 import type { HttpCall } from './context.js';
 import type { Flight } from './flight.js';
 import { isObject } from './rpc.js';
-
-const maxReasonBytes = 1024;
-
-const question = {
-  message: 'This database asks for a reason.',
-  requestedSchema: {
-    type: 'object',
-    properties: { reason: { type: 'string', description: 'Why is this change needed?', maxLength: maxReasonBytes } },
-    required: ['reason'],
-  },
-};
 
 /** Asks the user of the client for a reason, through the call's stream (MC-30). False if there is none in time, or at a drain. */
 export async function elicitReason(services: Services, call: HttpCall, flight: Flight): Promise<string | false> {
@@ -34,7 +24,7 @@ export async function elicitReason(services: Services, call: HttpCall, flight: F
   const number = await askElicitation(database, flight.key);
   if (number === null) return false;
   const id = `elicit-${number}`;
-  const message = JSON.stringify({ jsonrpc: '2.0', id, method: 'elicitation/create', params: question });
+  const message = JSON.stringify({ jsonrpc: '2.0', id, method: 'elicitation/create', params: reasonQuestion });
   await addEvent(database, flight.key.id, message, replayBufferSize);
   notifications.publish([topic.mcp(sessionId)]);
   const waiting = { ...call, signal: flight.signal };

@@ -1,6 +1,6 @@
 import { forbidden, GatewayError } from '../../../domain/errors.js';
+import type { Schema } from '../../../domain/mcp-arguments.js';
 import { canInDatabase } from '../../../domain/permissions.js';
-import type { Schema } from '../arguments.js';
 import type { McpContext } from '../context.js';
 
 export interface ToolResult {
