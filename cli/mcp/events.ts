@@ -1,5 +1,5 @@
 /** One block of a stream (MC-22); `data` is null in the block that opens it. */
-export interface StreamEvent {
+interface StreamEvent {
   id: string | null;
   data: string | null;
 }

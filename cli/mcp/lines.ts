@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 export type Line = { text: string } | { problem: string };
 
 /** The server takes no longer messages (MC-1: 413). */
-export const maxLineBytes = 2 * 1024 * 1024;
+const maxLineBytes = 2 * 1024 * 1024;
 
 /**
  * The lines of a stream. A line that is too long is passed over as it comes, and not kept. Reads no further while a line is worked on. Ends when the

@@ -53,7 +53,7 @@ const requestId = (item: JsonText): string | null => (item.get('method') === und
 /** Codes of JSON-RPC (MC-5). */
 export const rpc = { parse: -32700, badParams: -32602, internal: -32603 } as const;
 
-export interface RpcProblem {
+interface RpcProblem {
   rpcCode: number;
   message: string;
   code: string;

@@ -10,7 +10,7 @@ import { CommandFailure } from '../failure.js';
 import { migrationNames } from '../migrations/directory.js';
 
 /** A prompt over a migration file of this machine (MC-51). */
-export interface LocalPrompt {
+interface LocalPrompt {
   name: string;
   description: string;
   instruction: string;

@@ -7,7 +7,7 @@ import { lookAtRequest } from '../follow/request-view.js';
 import { prepareMigrations, submitMigrations } from '../migrations/prepare.js';
 import { viewMigration } from '../output/migration-result.js';
 
-export interface LocalResult {
+interface LocalResult {
   structured: object;
   /** For people, and models: what to do next. */
   sentence?: string;
@@ -23,7 +23,7 @@ export interface LocalTool {
   run(work: LocalWork, args: Arguments): Promise<LocalResult>;
 }
 
-export interface LocalWork {
+interface LocalWork {
   /** With the database and the environment of the call, and its signal. Prints nothing. */
   context: Context;
   /** Null if the client's user gives none. */

@@ -8,7 +8,7 @@ import type { Followed } from '../follow/outcome.js';
 import { type Content, type SubmitOptions, submit } from '../follow/submit.js';
 import { type LocalMigration, type MigrationDirectory, readMigrations } from './directory.js';
 
-export interface Prepared {
+interface Prepared {
   content: Content & { operation: string };
   directory: MigrationDirectory;
   /** Those that are sent. */

@@ -31,10 +31,10 @@ afterAll(async () => {
   folder.remove();
 });
 
-async function opened(): Promise<RawBridge> {
+async function opened(capabilities: object = {}): Promise<RawBridge> {
   const bridge = startBridge(proxy.url, owner, folder.path);
   bridges.push(bridge);
-  await bridge.open();
+  await bridge.open(capabilities);
   return bridge;
 }
 
@@ -94,6 +94,21 @@ describe('svc mcp and a network that breaks', () => {
     expect(JSON.stringify(sessions)).toContain('raw');
     bridge.child.stdin.end();
     expect(await bridge.exited).toBe(0);
+  });
+
+  it('takes back a question that nobody waits for any more (CL-48)', async () => {
+    const bridge = await opened({ elicitation: {} });
+    const args = { sql: 'select 1', database: 'shop', environment: 'qa' };
+    bridge.send({ id: 1, method: 'tools/call', params: { name: 'svc_execute_query', arguments: args } });
+    await eventually(() => bridge.messages().some(({ method }) => method === 'elicitation/create'));
+    await calls.sql('delete from mcp_sessions');
+    bridge.send({ id: 2, method: 'tools/list' });
+    expect((await bridge.answer(1)).error.code).toBe(-32603);
+    await eventually(() =>
+      bridge.messages().some(({ method, params }) => method === 'notifications/cancelled' && params.requestId === 'elicit-0'),
+    );
+    bridge.send({ id: 'elicit-0', result: { action: 'accept', content: { reason: 'too late' } } });
+    await eventually(() => bridge.log().includes('what nobody asked'));
   });
 });
 
