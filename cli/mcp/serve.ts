@@ -6,7 +6,7 @@ import { createFlight, type Flight } from './flight.js';
 import { forward } from './forward.js';
 import { type Line, readLines } from './lines.js';
 import { localWork, shapeOf } from './local.js';
-import { errorText, type Message, type RequestMessage, readMessage, rpc } from './message.js';
+import { errorText, idOf, type Message, type RequestMessage, readMessage, rpc } from './message.js';
 import { accepted, isLost, type Opened } from './session.js';
 
 /** More than the server takes of one session at a time (MC-20), and few enough to keep what they are answered. */
@@ -117,7 +117,7 @@ function forget({ session }: Bridge, opened: Opened | null, error: unknown): voi
 async function notify(bridge: Bridge, message: Extract<Message, { kind: 'notification' }>): Promise<void> {
   const { method, params, text } = message;
   if (method === 'notifications/cancelled') {
-    const flight = bridge.flights.get(params?.get('requestId')?.text ?? '');
+    const flight = bridge.flights.get(idOf(params?.get('requestId')) ?? '');
     if (flight !== undefined) return void cancel(bridge, flight, text);
   }
   if (method === 'notifications/initialized') bridge.session.ready();

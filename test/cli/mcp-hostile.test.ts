@@ -92,6 +92,21 @@ describe('svc mcp and hostile input', () => {
     expect(await bridge.exited).toBe(0);
   });
 
+  it('gives no answer to a call of this machine that was cancelled (CL-49, MC-50)', async () => {
+    const bridge = start();
+    await bridge.open();
+    const params = { name: 'svc_migrate_up', arguments: { environment: 'staging' } };
+    bridge.send({ id: 1, method: 'tools/call', params });
+    const made = () => calls.list(owner, '?operation=migrate_up').then(({ body }) => body.requests.length as number);
+    await expect.poll(made).toBe(1);
+    bridge.send({ method: 'notifications/cancelled', params: { requestId: 1 } });
+    bridge.send({ id: 2, method: 'ping' });
+    await bridge.answer(2);
+    bridge.child.stdin.end();
+    expect(await bridge.exited).toBe(0);
+    expect(bridge.messages().map(({ id }) => id)).toEqual(['open', 2]);
+  });
+
   it('ends at the end of input, and answers what it can of what runs (CL-49)', async () => {
     const bridge = start();
     await bridge.open();
