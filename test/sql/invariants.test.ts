@@ -244,7 +244,7 @@ describe('nothing around a write makes it a read', () => {
       }),
       { numRuns: share(4, 12) },
     );
-  }, 120_000);
+  }, 240_000);
 
   it('nor nesting, up to where the grammar gives up', async () => {
     await fc.assert(

@@ -68,7 +68,7 @@ describe('no statement that a second parser sees as a write is a read for us (SQ
       expect(count.agrees).toBeGreaterThan(share(500, 10_000));
       expect(count.silent / count.agrees).toBeLessThan(0.1);
     },
-    60_000,
+    240_000,
   );
 
   it.skipIf(suite === undefined)(
@@ -86,7 +86,7 @@ describe('no statement that a second parser sees as a write is a read for us (SQ
       }
       expect(seen).toBeGreaterThan(share(1000, 20_000));
     },
-    60_000,
+    240_000,
   );
 
   it('it does see writes where they are', () => {
