@@ -119,8 +119,6 @@ export interface StreamNews {
   lastSeq: number;
   ended: boolean;
   dead: boolean;
-  /** Null if nothing is kept. */
-  oldest: number | null;
   events: { seq: number; message: string }[];
 }
 
@@ -130,8 +128,7 @@ const eventsAtOnce = 4;
 /** A stream of the session and its next events after `seq`. Undefined if there is none. */
 export async function readStream(db: Queryable, { id, sessionId }: McpCallKey, seq: number): Promise<StreamNews | undefined> {
   const rows = await db.query<Omit<StreamNews, 'events'> & { seq: number | null; message: string | null }>(
-    `select c.rpc_id as "rpcId", c.last_seq as "lastSeq", c.ended_at is not null as ended, ${isDead('c')} as dead,
-       (select min(k.seq) from mcp_events k where k.call_id = c.id) as oldest, e.seq, e.message
+    `select c.rpc_id as "rpcId", c.last_seq as "lastSeq", c.ended_at is not null as ended, ${isDead('c')} as dead, e.seq, e.message
      from mcp_calls c left join lateral (
        select seq, message from mcp_events where call_id = c.id and seq > $3 order by seq limit ${eventsAtOnce}
      ) as e on true where c.id = $1 and c.session_id = $2 and c.streams order by e.seq`,
@@ -140,8 +137,8 @@ export async function readStream(db: Queryable, { id, sessionId }: McpCallKey, s
   const [first] = rows;
   if (first === undefined) return undefined;
   const events = rows.flatMap(({ seq, message }) => (seq === null || message === null ? [] : [{ seq, message }]));
-  const { rpcId, lastSeq, ended, dead, oldest } = first;
-  return { rpcId, lastSeq, ended, dead, oldest, events };
+  const { rpcId, lastSeq, ended, dead } = first;
+  return { rpcId, lastSeq, ended, dead, events };
 }
 
 /** Calls whose process died, for a round that answers them (MC-24). */

@@ -19,15 +19,8 @@ const methods: Readonly<Record<string, Method>> = {
 };
 
 /** The label of a metric: only names that we know (OP-21). */
-export const methodLabel = (method: string) =>
-  method === 'initialize' || method.startsWith('notifications/')
-    ? knownLabel(method)
-    : Object.hasOwn(methods, method)
-      ? method
-      : 'unknown';
-
-const knownNotifications = new Set(['initialize', 'notifications/initialized', 'notifications/cancelled']);
-const knownLabel = (method: string) => (knownNotifications.has(method) ? method : 'unknown');
+export const methodLabel = (method: string) => (labels.has(method) ? method : 'unknown');
+const labels = new Set([...Object.keys(methods), 'initialize', 'notifications/initialized', 'notifications/cancelled']);
 
 export async function perform(context: McpContext, { method, params }: RpcRequest): Promise<object> {
   const found = Object.hasOwn(methods, method) ? methods[method] : undefined;

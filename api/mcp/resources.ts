@@ -65,14 +65,13 @@ async function contentOf(context: McpContext, uri: string): Promise<unknown> {
     const fixed = Object.hasOwn(resources, uri) ? resources[uri] : undefined;
     return fixed === undefined ? await fromTemplate(context, uri) : await fixed.read(context);
   } catch (error) {
-    if (error instanceof GatewayError && isHidden(error))
-      throw new RpcError('notVisible', 'no such resource', { code: error.code, hint: error.hint });
+    if (isHidden(error)) throw new RpcError('notVisible', 'no such resource', { code: error.code, hint: error.hint });
     throw error;
   }
 }
 
 /** Whether the API refused because the caller may not see it, or because it is not there. */
-export const isHidden = (error: unknown): boolean => error instanceof GatewayError && hiddenCodes.test(error.code);
+export const isHidden = (error: unknown): error is GatewayError => error instanceof GatewayError && hiddenCodes.test(error.code);
 const hiddenCodes = /^(auth\.forbidden|[a-z_]+\.(not_found|gone))$/;
 const part = /^(?!.*\.\.)[A-Za-z0-9_.-]+$/;
 

@@ -1,3 +1,4 @@
+import { mcpClientOf } from '../../domain/request/mcp-client.js';
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import type { CommandFailure } from '../failure.js';
@@ -96,9 +97,8 @@ function headLines(context: Context, request: JsonText): string[] {
 
 /** The MCP client that the requester used, by its own word (MC-44). */
 function askedBy(request: JsonText): string {
-  const metadata = request.get('metadata');
-  if (metadata?.kind !== 'object' || metadata.get('source')?.string() !== 'mcp') return '';
-  return ['an MCP client', visible(metadata.get('client')?.string() ?? '')].filter(Boolean).join(': ');
+  const client = mcpClientOf(request.get('metadata')?.text ?? '{}');
+  return client === null ? '' : `an MCP client: ${visible(client)}`;
 }
 
 /** The schemas that resolved the request's tables, unless they are the default. */

@@ -1,5 +1,4 @@
-import { anySignal } from '../../lib/signals.js';
-import { sleep } from '../../lib/sleep.js';
+import { within } from '../../lib/deadline.js';
 import { CommandFailure, failure } from '../failure.js';
 import { answerFailure, type Bridge, problemOf, withdrawQuestions } from './bridge.js';
 import { createFlight, type Flight } from './flight.js';
@@ -157,15 +156,7 @@ async function passAlong(bridge: Bridge, text: string, given: Opened | null): Pr
 
 /** Gives what runs a little time, then ends it. */
 async function settle(bridge: Bridge, running: ReadonlySet<Promise<void>>): Promise<void> {
-  await within(graceMs, running, bridge.signal);
+  await within(Promise.all(running), graceMs, undefined, bridge.signal);
   for (const flight of bridge.flights.values()) flight.stop.abort(failure('cancelled', 'the input has ended'));
-  await within(graceMs, running, bridge.signal);
-}
-
-async function within(ms: number, running: ReadonlySet<Promise<void>>, signal: AbortSignal): Promise<void> {
-  const ended = new AbortController();
-  const { signal: either, release } = anySignal([signal, ended.signal]);
-  await Promise.race([Promise.all(running), sleep(ms, either)]);
-  ended.abort();
-  release();
+  await within(Promise.all(running), graceMs, undefined, bridge.signal);
 }

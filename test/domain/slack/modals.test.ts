@@ -67,7 +67,7 @@ describe('every modal', () => {
   it('names the MCP client that asked, as text of a stranger, and none for other requests (MC-44)', () => {
     const metadata = JSON.stringify({ source: 'mcp', client: 'a-model `<!channel>` 1.0' });
     expect(seen(review({ metadata }))).toContain("*Asked by MCP client*\n`a-model '&lt;!channel&gt;' 1.0`");
-    for (const other of ['{}', '{"source":"ci","client":"x"}'])
+    for (const other of ['{}', 'null', '[]', '"mcp"', '{"source":"ci","client":"x"}'])
       expect(seen(review({ metadata: other })).join()).not.toContain('MCP');
     expect(problems(review({ metadata: JSON.stringify({ source: 'mcp', client: '&'.repeat(4000) }) }))).toEqual([]);
   });
