@@ -17,11 +17,12 @@ const searches = {
   environment: 'environment=production',
   operation: 'operation=execute_select',
   nothing: 'actor_id=nobody',
+  nowhere: 'actor_id=bob&event_type=execution.failed',
 } as const;
 
 /**
  * A log of `stored` sealed events: verified by the server `runs` times, then searched, by each filter, `count` times for the first page of 50 and
- * for one at half depth.
+ * for one at half depth. Their `cpu` is that of server and PostgreSQL.
  */
 export async function auditLog(system: BenchSystem, { stored = 100_000, runs = 2, count = 100, warmup = 10 }: BenchOptions) {
   // The worker would seal at the same time.
@@ -81,7 +82,7 @@ async function ofOneRequest({ database }: BenchSystem): Promise<Record<string, s
   };
 }
 
-async function pagesOf({ admin }: BenchSystem, filter: string, { count, warmup }: { count: number; warmup: number }) {
+async function pagesOf({ admin, processes }: BenchSystem, filter: string, { count, warmup }: { count: number; warmup: number }) {
   let total = 0;
   const look = (offset: number) =>
     timed(async () => {
@@ -89,13 +90,14 @@ async function pagesOf({ admin }: BenchSystem, filter: string, { count, warmup }
       total = page.total;
     });
   const first_call_ms = hundredths(await look(0));
+  const involved = processes.filter(({ name }) => /server|postgres/i.test(name));
+  const cpuSeconds = () => involved.reduce((sum, { pid }) => sum + footprintOf(pid).cpuSeconds, 0);
   const many = async (offset: number) => {
+    for (let left = warmup; left > 0; left -= 1) await look(offset);
+    const before = cpuSeconds();
     const durations: number[] = [];
-    for (let done = -warmup; done < count; done += 1) {
-      const ms = await look(offset);
-      if (done >= 0) durations.push(ms);
-    }
-    return percentiles(durations);
+    while (durations.length < count) durations.push(await look(offset));
+    return { ...percentiles(durations), cpu: hundredths(((cpuSeconds() - before) * 1000) / count) };
   };
   const first_ms = await many(0);
   return { total, first_call_ms, first_ms, half_ms: await many(Math.floor(total / 2)) };

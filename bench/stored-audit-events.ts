@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { approvalMacs } from '../crypto/approval-macs.js';
+import { findFullBlock, storeBlock } from '../db/audit-blocks.js';
 import { openDatabase } from '../db/client.js';
 import { sleep } from '../lib/sleep.js';
 import { openAuditKeys } from '../runtime/audit-keys.js';
@@ -11,7 +12,7 @@ const perBatch = 5000;
 
 /**
  * Stores audit events as if reads had been made in the last 80 days, four events each: of three users in five databases, one in ten failed. They
- * are sealed as a worker does it, but without its pauses. The worker must be stopped.
+ * are sealed, and blocks of them stored, as a worker does it, but without its pauses. The worker must be stopped.
  */
 export async function storeAuditEvents({ database, databaseUrl, secretKeyFile }: BenchSystem, count: number): Promise<void> {
   const secretKey = Uint8Array.from(Buffer.from(readFileSync(secretKeyFile, 'utf8').trim(), 'hex'));
@@ -30,6 +31,7 @@ export async function storeAuditEvents({ database, databaseUrl, secretKeyFile }:
         left = outcome.kind === 'busy' || outcome.sealed > 0;
       }
     }
+    for (let block = await findFullBlock(own); block !== null; block = await findFullBlock(own)) await storeBlock(own, block);
   } finally {
     await own.close();
   }

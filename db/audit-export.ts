@@ -1,6 +1,5 @@
 import { auditEventKeys, type SealedEvent } from '../domain/audit/event.js';
-import type { EffectiveRole } from '../domain/caller.js';
-import { type AuditFilters, visible } from './audit-search.js';
+import { type AuditQuery, visible } from './audit-filters.js';
 import type { Queryable } from './client.js';
 import { parameters } from './parameters.js';
 
@@ -29,22 +28,20 @@ const heldPerPage = 250;
  * connection. Sealed events never change, so the pages together are what one snapshot would show, unless a purge overtakes the reader: then
  * it throws.
  */
-export async function* exportPages(
-  db: Queryable,
-  span: ExportSpan,
-  what: { roles: readonly EffectiveRole[]; filters: AuditFilters },
-): AsyncGenerator<SealedEvent[]> {
+export async function* exportPages(db: Queryable, span: ExportSpan, wanted: AuditQuery): AsyncGenerator<SealedEvent[]> {
   for (let after = span.purgedSeq; after < span.lastSeq; ) {
-    const { values, add } = parameters();
+    const p = parameters();
     const to = Math.min(after + readPerPage, span.lastSeq);
     const events = await db.query<SealedEvent>(
-      `select ${auditEventKeys.join(', ')} from audit_events where seq > ${add(after)} and seq <= ${add(to)}
-       and ${visible(what.roles, what.filters, add)} order by seq limit ${heldPerPage}`,
-      values,
+      `select ${auditEventKeys.join(', ')} from audit_events where seq > ${p.add(after)} and seq <= ${p.add(to)}
+       and ${visible(wanted, p)} order by seq limit ${heldPerPage}`,
+      p.values,
     );
     const [now] = await db.query<{ seq: number }>(`select ${purged} as seq`);
     if (now!.seq > after) throw new Error('a purge has deleted events that the export had not read');
-    if (events.length > 0) yield events;
     after = events.length < heldPerPage ? to : events.at(-1)!.seq;
+    if (events.length > 0) yield events;
+    // As in the walk (db/audit-walk.ts).
+    events.length = 0;
   }
 }

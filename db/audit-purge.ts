@@ -1,5 +1,6 @@
 import { auditEventKeys, type SealedEvent } from '../domain/audit/event.js';
 import type { PurgeStatement } from '../domain/audit/signed-texts.js';
+import { purgeBlocks } from './audit-blocks.js';
 import type { Transaction } from './client.js';
 
 export interface PurgeableCheckpoint {
@@ -40,6 +41,7 @@ export async function purgeEvents(
     [lastPurgedSeq, lastPurgedHash, purgedBefore, retainedCount, keyId, signature],
   );
   tx.send('delete from audit_anchors where seq <= $1', [lastPurgedSeq]);
+  purgeBlocks(tx, lastPurgedSeq);
   const [gone] = await tx.query<{ count: number }>(
     'with gone as (delete from audit_events where seq <= $1 returning 1) select count(*) as count from gone',
     [lastPurgedSeq],

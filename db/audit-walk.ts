@@ -49,7 +49,7 @@ const batchCharacters = 1024 * 1024;
 
 /**
  * All sealed events in order of `seq`, in batches. A cursor and not pages by `seq`: whoever drops the unique index could hide a second event
- * with the same `seq` behind the end of a page. The next batch is on its way while the caller looks at one.
+ * with the same `seq` behind the end of a page. The next batch is on its way while the caller looks at one, which is emptied when the caller comes back.
  */
 export async function* sealedBatches(snapshot: Snapshot): AsyncGenerator<SealedEvent[]> {
   const fetch = (count: number) => snapshot.rows<SealedEvent>(`fetch ${count} from audit_walk`);
@@ -62,6 +62,9 @@ export async function* sealedBatches(snapshot: Snapshot): AsyncGenerator<SealedE
     // Its failure is seen when it is awaited, if the caller goes on.
     coming.catch(() => {});
     yield events;
+    // Results lead to later ones, so V8's quick collections keep all rows once one result has grown old: without this, 2 to 3 of every 6 MB that were
+    // allocated, and the heap of a process grew to four times its size before it was collected whole.
+    events.length = 0;
   }
 }
 

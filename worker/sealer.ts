@@ -17,6 +17,8 @@ export interface SealerOptions {
 
 /** An event is sealed within 1 s (AU-13). What is committed meanwhile shares a batch, so a busy gateway has no more batches than this. */
 const lookEveryMs = 400;
+/** A batch takes longer on a busy machine, and the next look comes the sooner, but others get the processor and the disk for this long. */
+const leastPauseMs = 100;
 /** Between the batches of a backlog, at least: others get the processor and the disk for as long as a batch takes. */
 const shortestPauseMs = 20;
 /** The last checkpoint may be another process's, so the time of the next one is asked for now and then. */
@@ -58,7 +60,8 @@ export function createSealer({ database, keys, origin, isAnchored, log }: Sealer
         log.info({ seq, event_hash, signature, note }, 'audit_checkpoint');
       }
       checkpointLookAt = performance.now() + Math.min(checkpointLookMs, outcome.checkpointInMs);
-      return outcome.isFull ? Math.max(shortestPauseMs, performance.now() - startedAt) : lookEveryMs;
+      const tookMs = performance.now() - startedAt;
+      return outcome.isFull ? Math.max(shortestPauseMs, tookMs) : Math.max(leastPauseMs, lookEveryMs - tookMs);
     },
   };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { openSignedCheckpoint } from '../../crypto/signed-note.js';
 import { listAnchors, type StoredAnchor } from '../../db/audit-anchors.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
-import { forbidden } from '../../domain/errors.js';
+import { everywhere } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import type { AuditKeySet } from '../../runtime/audit-keys.js';
 import { limitParam, offsetParam } from '../http/query.js';
@@ -43,7 +43,7 @@ export const anchorRoutes: Route[] = [
     response: z.object({ anchors: z.array(anchor), limit: whole, offset: whole }),
     errors: ['validation.failed', 'auth.forbidden'],
     async handle({ caller, query: { limit, offset } }, { database, auditKeys }) {
-      if (!can(caller, 'audit.read', 'everywhere')) throw forbidden();
+      if (!can(caller, 'audit.read', 'everywhere')) throw everywhere('audit.read');
       const stored = await listAnchors(database, { seq: null, limit, offset });
       const { trusted } = await auditKeys(database);
       return { anchors: stored.map((one) => shown(one, trusted)), limit, offset };

@@ -1,7 +1,7 @@
 import type { SigningKey } from '../../crypto/ed25519.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import { exportPages, readExportSpan } from '../../db/audit-export.js';
-import type { AuditFilters } from '../../db/audit-search.js';
+import type { AuditFilters } from '../../db/audit-filters.js';
 import { outsideCall } from '../../db/call-limit.js';
 import type { Queryable } from '../../db/client.js';
 import type { Actor, AuditDraft } from '../../domain/audit/draft.js';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { searchAuditEvents } from '../../db/audit-search.js';
 import { byField } from '../../domain/audit/event.js';
 import type { Caller } from '../../domain/caller.js';
-import { forbidden } from '../../domain/errors.js';
+import { everywhere } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import { instantParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
@@ -67,15 +67,15 @@ export const auditRoutes: Route[] = [
     response: z.object({
       events: z.array(event),
       total: whole,
-      total_is_estimate: z.boolean().meta({ description: 'above 10,000 the total may be an estimate' }),
+      total_is_estimate: z.boolean().meta({ description: 'always false: every total is counted' }),
       limit: whole,
       offset: whole,
     }),
     errors: ['validation.failed', 'auth.forbidden'],
     async handle({ caller, query }, { database }) {
       const { limit, offset, ...filters } = query;
-      const { isEstimate, ...found } = await searchAuditEvents(database, readingRoles(caller), filters, { limit, offset });
-      return { ...found, total_is_estimate: isEstimate, limit, offset };
+      const found = await searchAuditEvents(database, { roles: readingRoles(caller), filters }, { limit, offset });
+      return { ...found, total_is_estimate: false, limit, offset };
     },
   }),
   route({
@@ -113,7 +113,7 @@ export const auditRoutes: Route[] = [
     response: verified,
     errors: ['validation.failed', 'auth.forbidden'],
     async handle({ caller, query, signal }, services) {
-      if (!can(caller, 'audit.read', 'everywhere')) throw forbidden();
+      if (!can(caller, 'audit.read', 'everywhere')) throw everywhere('audit.read');
       const { anchor_seq: seq, anchor_hash: hash, anchor_size: size, anchor_root: root } = query;
       const event = seq === undefined || hash === undefined ? null : { seq, hash };
       const tree = size === undefined || root === undefined ? null : { size, root };

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { TILE_WIDTH } from '../../crypto/merkle.js';
 import type { Queryable } from '../../db/client.js';
 import type { Caller } from '../../domain/caller.js';
-import { forbidden, invalid, refusal } from '../../domain/errors.js';
+import { invalid, refusal } from '../../domain/errors.js';
+import { everywhere } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import type { Services } from '../context.js';
 import { immutable, text } from '../http/reply.js';
@@ -115,7 +116,7 @@ function readTile(level: string, words: readonly string[]) {
 
 /** What the log holds is a matter of all pairs. */
 async function openTree(caller: Caller, services: Services): Promise<{ db: Queryable; tree: SignedTree }> {
-  if (!can(caller, 'audit.read', 'everywhere')) throw forbidden();
+  if (!can(caller, 'audit.read', 'everywhere')) throw everywhere('audit.read');
   return { db: services.database, tree: await signedTree(services.database, services) };
 }
 

@@ -100,4 +100,4 @@ function isStored({ level, index, hashes }: Tile, stored: ReadonlyMap<string, Ui
 const rootOf = (tree: Tree) => Buffer.from(treeRoot(tree)).toString('hex');
 
 /** The snapshot for functions that take any connection. */
-const queryable = (snapshot: Snapshot): Queryable => ({ query: (text, values) => snapshot.rows(text, values) });
+export const queryable = (snapshot: Snapshot): Queryable => ({ query: (text, values) => snapshot.rows(text, values) });

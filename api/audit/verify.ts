@@ -13,7 +13,8 @@ import {
 } from '../../domain/audit/chain.js';
 import { createPermits } from '../../lib/permits.js';
 import type { Services } from '../context.js';
-import { growWalked, type TreeAnchor, treeBefore, treeFault, type WalkedTree } from './verify-tree.js';
+import { type BlockCheck, checkBlocks } from './verify-blocks.js';
+import { growWalked, queryable, type TreeAnchor, treeBefore, treeFault, type WalkedTree } from './verify-tree.js';
 
 /** What somebody kept outside the database: the hash of an event, and a root of the tree. */
 export interface Anchors {
@@ -63,9 +64,11 @@ async function verifyNow(
   return inSnapshot(database.pool, statementMs, async (snapshot) => {
     const frame = await readLogFrame(snapshot);
     const context = { hash: eventHash, isSigned, head: frame.head, anchor: anchors.event, purges: frame.purges };
-    const { state, tree } = await walk(snapshot, context, signal);
+    const { state, tree, blocks } = await walk(snapshot, context, signal);
     const fault =
-      chainFault(state, context, frame.usersExist) ?? (await treeFault(snapshot, tree, { isSigned, anchor: anchors.tree }));
+      chainFault(state, context, frame.usersExist) ??
+      (await treeFault(snapshot, tree, { isSigned, anchor: anchors.tree })) ??
+      blockFault(blocks);
     return report(state, fault, frame);
   });
 }
@@ -74,9 +77,10 @@ async function walk(
   snapshot: Snapshot,
   context: ChainContext,
   signal: AbortSignal,
-): Promise<{ state: ChainState; tree: WalkedTree }> {
+): Promise<{ state: ChainState; tree: WalkedTree; blocks?: BlockCheck | undefined }> {
   let state = startChain;
   let tree: WalkedTree | undefined;
+  let blocks: BlockCheck | undefined;
   for await (const events of sealedBatches(snapshot)) {
     for (const event of events) {
       state = nextInChain(state, event, context);
@@ -84,10 +88,17 @@ async function walk(
     }
     if (tree === undefined) tree = await treeBefore(snapshot, (events[0]?.seq ?? 1) - 1);
     tree = await growWalked(snapshot, tree, events);
+    blocks ??= await checkBlocks(queryable(snapshot), events[0]?.seq ?? 1, context.head?.seq ?? 0);
+    await blocks.see(events);
     signal.throwIfAborted();
   }
   // A purge may have deleted all events, so that only the tiles are left.
-  return { state, tree: tree === undefined ? await treeBefore(snapshot, context.head?.seq ?? 0) : tree };
+  return { state, tree: tree === undefined ? await treeBefore(snapshot, context.head?.seq ?? 0) : tree, blocks };
+}
+
+function blockFault(blocks: BlockCheck | undefined): ChainFault | null {
+  const seq = blocks?.wrongFrom() ?? null;
+  return seq === null ? null : { reason: 'block_mismatch', id: null, seq };
 }
 
 function report(state: ChainState, fault: ChainFault | null, frame: LogFrame) {

@@ -23,7 +23,7 @@ export async function exportAudit(context: Context, _: readonly string[], option
   const { what, output } = context;
   const { as: format = 'ndjson' } = options;
   if (output.mode !== 'human' && options.output === undefined)
-    throw failure('usage', 'the export is many lines and --format json prints one: give --output');
+    throw failure('usage', 'an export has many lines, but --format json prints one; add --output FILE');
   const query = { ...(await auditFilters(context, options)), format };
   const sink = options.output === undefined ? stdoutSink(context) : fileSink(resolve(context.terminal.directory, options.output));
   let tail: Buffer = Buffer.alloc(0);
@@ -40,8 +40,7 @@ export async function exportAudit(context: Context, _: readonly string[], option
     });
     const line = tail.subarray(tail.lastIndexOf(0x0a, tail.length - 2) + 1).toString('utf8');
     const manifest = parseManifestLine(format, line);
-    if (manifest === null)
-      throw failure('network_error', `${what}: the export broke off before its manifest`, { hint: 'try again' });
+    if (manifest === null) throw failure('network_error', `${what}: the export ended before its manifest`, { hint: 'try again' });
     sink.end();
     return {
       data: JSON.stringify({ manifest, ...(options.output === undefined ? {} : { output: options.output }) }),

@@ -33,8 +33,7 @@ const without = (reason: ExportFault['reason'], line: number | null): Fault => (
 
 /** Checks an export alone: no call, no configuration, and memory that does not grow with the file (CL-33). */
 export async function verifyExport(context: Context, file: string, options: AuditVerifyOptions): Promise<Answer> {
-  if (options.checkpoint !== undefined)
-    throw failure('usage', '--checkpoint is checked by the server, which has the whole log: leave --file out');
+  if (options.checkpoint !== undefined) throw failure('usage', '--checkpoint needs the server; leave out --file');
   const { what } = context;
   const path = resolve(context.terminal.directory, file);
   const found = await check(path, options).catch((error: unknown) => {

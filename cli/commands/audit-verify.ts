@@ -15,7 +15,7 @@ export async function verifyAudit(context: Context, _: readonly string[], option
     const { verifyExport } = await import('./audit-verify-file.js');
     return verifyExport(context, options.file, options);
   }
-  if (options.publicKey !== undefined) throw failure('usage', '--public-key needs --file: the server knows its keys');
+  if (options.publicKey !== undefined) throw failure('usage', '--public-key needs --file');
   const { anchor, checkpoint } = options;
   const tree = checkpoint === undefined ? null : await treeOf(context, checkpoint);
   const text = await askServer(context, {
@@ -40,7 +40,7 @@ async function treeOf(context: Context, file: string): Promise<{ size: string; r
   const { readAnchor } = await import('../../domain/evidence/anchor.js');
   const anchor = readAnchor(readTextFile(context, file));
   const [, size, root] = /^[^\n]+\n([1-9]\d{0,14})\n([A-Za-z0-9+/]{43}=)\n/.exec(anchor?.note ?? '') ?? [];
-  if (size === undefined || root === undefined) throw failure('usage', `${context.what}: ${file} is no checkpoint`);
+  if (size === undefined || root === undefined) throw failure('usage', `${context.what}: ${file} is not a checkpoint`);
   return { size, root };
 }
 

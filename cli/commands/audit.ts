@@ -69,7 +69,7 @@ function auditText(context: Context, events: readonly JsonText[], format: Result
   const columns = events[0]?.entries().map(([name]) => name) ?? [];
   const rows = events.map((event) => event.entries().map(([, value]) => value));
   const view = { columns, rows, rowsAffected: null, truncated: false, truncationReason: null, data: null };
-  return renderResult(view, format, context.terminal.stdout.isTTY === true);
+  return renderResult(view, format, context.output.style);
 }
 
 function auditTable(context: Context, events: readonly JsonText[]): string {
@@ -91,7 +91,7 @@ function auditTable(context: Context, events: readonly JsonText[]): string {
   });
   return renderTable(['SEQ', 'TIME', 'EVENT', 'OUTCOME', 'ACTOR', 'DATABASE', 'SUBJECT', 'REASON'], rows, {
     rightAligned: new Set([0]),
-    paintHeader: style.bold,
+    style,
     paintCell: statusPainter(style, rows, 3),
   });
 }

@@ -13,7 +13,8 @@ export type ChainReason =
   | 'head_signature_invalid'
   | 'head_mismatch'
   | 'tree_mismatch'
-  | 'anchor_mismatch';
+  | 'anchor_mismatch'
+  | 'block_mismatch';
 
 /** The first thing found wrong and its place. The id is null where no event stands. */
 export interface ChainFault {
