@@ -1,4 +1,4 @@
-import type { Database, Queryable } from './client.js';
+import type { Database, Queryable, Transaction } from './client.js';
 import { topic } from './notifications.js';
 
 export interface McpCallKey {
@@ -20,29 +20,55 @@ const isDead = (call: string) => `${call}.alive_at < clock_timestamp() - interva
 const keptBytes = 8 * 1024 * 1024;
 const keptCalls = 50;
 
+/** What a call that is taken up in the place of a dead one leaves there. */
+export interface Interruption {
+  interrupted: (rpcId: string) => string;
+  buffer: number;
+}
+
 /** Takes a call up, unless its id is in use or the session has enough streams. A dead call's id is free (MC-24). Gone: the session has ended. */
-export function beginCall(
+export async function beginCall(
   db: Database,
   call: NewCall,
-  { interrupted, buffer }: { interrupted: (rpcId: string) => string; buffer: number },
+  interruption: Interruption,
 ): Promise<'begun' | 'in_flight' | 'too_many' | 'gone'> {
+  // One statement, where nothing is counted and nothing stands in the way.
+  if (!call.streams && (await insertCall(db, call))) return 'begun';
   return db.transaction(async (tx) => {
-    const [session] = await tx.query('select 1 from mcp_sessions where id = $1 for update', [call.sessionId]);
+    // Streams of a session are counted one after another, each with those that have begun before it.
+    const [session] = await tx.query('select 1 from mcp_sessions where id = $1 for no key update', [call.sessionId]);
     if (session === undefined) return 'gone';
-    const open = await tx.query<{ id: string; rpcId: string; streams: boolean; dead: boolean }>(
-      `select c.id, c.rpc_id as "rpcId", c.streams, ${isDead('c')} as dead from mcp_calls c where c.session_id = $1 and c.ended_at is null`,
-      [call.sessionId],
-    );
-    const living = open.filter(({ dead }) => !dead);
-    if (living.some(({ rpcId }) => rpcId === call.rpcId)) return 'in_flight';
-    if (call.streams && living.filter(({ streams }) => streams).length >= maxStreams) return 'too_many';
-    for (const { id, rpcId, dead } of open)
-      if (dead && rpcId === call.rpcId) await endCall(tx, id, { response: interrupted(rpcId), buffer, who: 'dead' });
-    await tx.query('insert into mcp_calls (id, session_id, rpc_id, streams) values ($1, $2, $3, $4)', [
-      ...[call.id, call.sessionId, call.rpcId, call.streams],
-    ]);
-    return 'begun';
+    if (call.streams && (await insertCall(tx, call))) return 'begun';
+    return beginAmong(tx, call, interruption);
   });
+}
+
+/** False if the id is in use, the session has enough streams, or it has ended. */
+async function insertCall(db: Queryable, { id, sessionId, rpcId, streams }: NewCall): Promise<boolean> {
+  const rows = await db.query(
+    `insert into mcp_calls (id, session_id, rpc_id, streams) select $1::uuid, s.id, $3::text, $4::boolean from mcp_sessions s
+     where s.id = $2 and (not $4::boolean or (select count(*) from mcp_calls c where c.session_id = $2 and c.ended_at is null and c.streams) < ${maxStreams})
+     for key share on conflict (session_id, rpc_id) where ended_at is null do nothing returning 1`,
+    [id, sessionId, rpcId, streams],
+  );
+  return rows.length > 0;
+}
+
+/** Says what stands in the way, or ends it if its process died. */
+async function beginAmong(
+  tx: Transaction,
+  call: NewCall,
+  { interrupted, buffer }: Interruption,
+): Promise<'begun' | 'in_flight' | 'too_many'> {
+  const open = await tx.query<{ id: string; rpcId: string; streams: boolean; dead: boolean }>(
+    `select c.id, c.rpc_id as "rpcId", c.streams, ${isDead('c')} as dead from mcp_calls c where c.session_id = $1 and c.ended_at is null`,
+    [call.sessionId],
+  );
+  const living = open.filter(({ dead }) => !dead);
+  if (living.some(({ rpcId }) => rpcId === call.rpcId)) return 'in_flight';
+  if (call.streams && living.filter(({ streams }) => streams).length >= maxStreams) return 'too_many';
+  for (const { id, rpcId, dead } of open) if (dead) await endCall(tx, id, { response: interrupted(rpcId), buffer, who: 'dead' });
+  return (await insertCall(tx, call)) ? 'begun' : 'in_flight';
 }
 
 /** False if the call has ended, whoever ended it. */
@@ -77,17 +103,38 @@ export interface CallEnd {
   who?: 'any' | 'dead';
 }
 
-/** Ends a call with its response, which a stream keeps. Only the first end counts: false for any other. */
+/** Of a session's calls that have ended, what is more than is kept (MC-23); `newest` is one that this very statement ends, and its `bytes`. */
+const surplus = (session: string, newest: { calls: number; bytes: string }) =>
+  `delete from mcp_calls where session_id = ${session} and ended_at is not null and (not streams or id in (
+     select id from (
+       select id, row_number() over newest as place, sum(bytes) over newest as held from mcp_calls
+       where session_id = ${session} and ended_at is not null and streams window newest as (order by ended_at desc, id)
+     ) as ended where place + ${newest.calls} > 1 and (place + ${newest.calls} > ${keptCalls} or held + ${newest.bytes} > ${keptBytes})))`;
+
+/**
+ * Ends a call with its response, which a stream keeps, and forgets what the session then has too much of. Only the first end counts: false for any
+ * other.
+ */
 export async function endCall(db: Queryable, id: string, { response, buffer, who = 'any' }: CallEnd): Promise<boolean> {
   const rows = await db.query(
     `with ended as (
        update mcp_calls set ended_at = clock_timestamp(), last_seq = last_seq + streams::int, bytes = bytes + octet_length($2)
-       where id = $1 and ended_at is null${who === 'dead' ? ` and ${isDead('mcp_calls')}` : ''} returning id, streams, last_seq
+       where id = $1 and ended_at is null${who === 'dead' ? ` and ${isDead('mcp_calls')}` : ''} returning id, session_id, streams, last_seq, bytes
      ), told as (insert into mcp_events (call_id, seq, message) select id, last_seq, $2 from ended where streams),
-     ${dropped('ended', '$3')} select 1 from ended`,
+     ${dropped('ended', '$3')},
+     forgotten as (${surplus('(select session_id from ended)', { calls: 1, bytes: '(select bytes from ended)' })})
+     select 1 from ended`,
     [id, response, buffer],
   );
   return rows.length > 0;
+}
+
+/** Ends a call whose response is no stream, and so is kept by nobody. False if somebody ended it before. */
+export async function endPlainCall(db: Queryable, id: string): Promise<boolean> {
+  const rows = await db.query<{ first: boolean }>('delete from mcp_calls where id = $1 returning ended_at is null as first', [
+    id,
+  ]);
+  return rows[0]?.first === true;
 }
 
 /** Ends the session's call of that JSON-RPC id without a response (MC-13). */
@@ -102,16 +149,9 @@ export async function cancelCall(db: Database, sessionId: string, rpcId: string)
   return rows.length > 0;
 }
 
-/** Forgets what a session has more of than is kept: calls answered as JSON at once, streams by number and size. */
+/** Forgets what a session has more of than is kept: for calls that were ended without a response. */
 export async function dropEnded(db: Queryable, sessionId: string): Promise<void> {
-  await db.query(
-    `delete from mcp_calls where session_id = $1 and ended_at is not null and (not streams or id in (
-       select id from (
-         select id, row_number() over newest as place, sum(bytes) over newest as held from mcp_calls
-         where session_id = $1 and ended_at is not null and streams window newest as (order by ended_at desc, id)
-       ) as ended where place > 1 and (place > ${keptCalls} or held > ${keptBytes})))`,
-    [sessionId],
-  );
+  await db.query(surplus('$1', { calls: 0, bytes: '0' }), [sessionId]);
 }
 
 export interface StreamNews {

@@ -18,7 +18,8 @@ export interface SessionLimits {
 }
 
 const columns = `id, subject_id as "subjectId", protocol_version as "protocolVersion", client, elicits, active`;
-const unexpired = `last_used_at > clock_timestamp() - $2::int * interval '1 second'`;
+/** Uses within a second are stored once. So a session lives up to a second longer than is set, and never less. */
+const unexpired = `last_used_at > clock_timestamp() - ($2::int + 1) * interval '1 second'`;
 
 /** Makers of sessions wait for each other, so that the limits are exact over all processes. */
 const makersLock = 7_251_902;
@@ -57,8 +58,9 @@ export async function useSession(
 ): Promise<McpSession | undefined> {
   const [row] = await db.query<McpSession>(
     `with used as (
-       update mcp_sessions set last_used_at = clock_timestamp() where id = $1 and subject_id = $3 and ${unexpired} returning ${columns}
-     ) select * from used union all select ${columns} from mcp_sessions where id = $1 and subject_id <> $3 and ${unexpired}`,
+       update mcp_sessions set last_used_at = clock_timestamp()
+       where id = $1 and subject_id = $3 and ${unexpired} and last_used_at <= clock_timestamp() - interval '1 second'
+     ) select ${columns} from mcp_sessions where id = $1 and ${unexpired}`,
     [id, ttlSecs, subjectId],
   );
   return row;
@@ -87,7 +89,7 @@ export async function deleteSessionsOf(tx: Transaction, subjectId: string): Prom
 export async function deleteExpiredSessions(db: Queryable, ttlSecs: number, limit: number): Promise<number> {
   const rows = await db.query(
     `delete from mcp_sessions where id = any(array(
-       select id from mcp_sessions where last_used_at <= clock_timestamp() - $2::int * interval '1 second' limit $1 for update skip locked
+       select id from mcp_sessions where last_used_at <= clock_timestamp() - ($2::int + 1) * interval '1 second' limit $1 for update skip locked
      )) returning 1`,
     [limit, ttlSecs],
   );

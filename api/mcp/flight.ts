@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { limitDatabaseWork } from '../../db/call-limit.js';
-import { beginCall, dropEnded, endCall, type McpCallKey, signOfLife } from '../../db/mcp-calls.js';
+import { beginCall, dropEnded, endCall, endPlainCall, type McpCallKey, maxStreams, signOfLife } from '../../db/mcp-calls.js';
 import type { McpSession } from '../../db/mcp-sessions.js';
 import { topic } from '../../db/notifications.js';
 import { notFound, refusal } from '../../domain/errors.js';
@@ -22,8 +22,10 @@ export interface Flight {
   key: McpCallKey;
   /** Aborts when the call is cancelled or its session ends. */
   signal: AbortSignal;
-  /** Ends the call with its response; null if somebody ended it before. */
+  /** Ends the call with the response that its stream is to keep; false if somebody ended it before. */
   end(response: string): Promise<boolean>;
+  /** The same for a call that has no stream. */
+  endPlain(): Promise<boolean>;
 }
 
 /** Takes a call up in its session. Throws 409 for an id in flight, 429 for too many streams, 404 if the session has just ended. */
@@ -35,7 +37,11 @@ export async function begin(services: Services, session: McpSession, rpcId: RpcI
   if (begun === 'in_flight') throw refusal('mcp.conflict', 'a call with this id is in flight', 'use a new id for each call');
   if (begun === 'begun') return key;
   services.metrics.rateLimited.inc({ limit: 'mcp' });
-  throw refusal('rate.limited', 'too many calls of this session are in flight', 'wait for one of them to end');
+  throw refusal(
+    'rate.limited',
+    `this session has ${maxStreams} calls in flight, the most it may have`,
+    'wait for one of them to end',
+  );
 }
 
 /** Runs the work of a call that has begun: says that it is alive, and hears when the call was ended. */
@@ -46,7 +52,12 @@ export async function fly<T>(services: Services, key: McpCallKey, work: (flight:
   const unsubscribe = services.notifications.subscribe(topic.mcp(key.sessionId), bell.ring);
   const watching = watch(services, key, { ended, done: done.signal, bell });
   try {
-    return await work({ key, signal: ended.signal, end: (response) => land(services, key, response) });
+    return await work({
+      key,
+      signal: ended.signal,
+      end: (response) => land(() => endStream(services, key, response)),
+      endPlain: () => land(() => endPlainCall(services.database, key.id)),
+    });
   } finally {
     unsubscribe();
     done.abort();
@@ -71,15 +82,19 @@ async function watch(
   }
 }
 
-async function land(services: Services, { id, sessionId }: McpCallKey, response: string): Promise<boolean> {
-  const { database, notifications } = services;
-  const { replayBufferSize: buffer } = services.config().mcp;
+async function endStream({ database, notifications, config }: Services, key: McpCallKey, response: string): Promise<boolean> {
+  const { replayBufferSize: buffer } = config().mcp;
+  const isEnd = await endCall(database, key.id, { response, buffer });
+  // Readers are told whoever ended it: this may be the second try of an end whose first one was stored.
+  notifications.publish([topic.mcp(key.sessionId)]);
+  if (!isEnd) await dropEnded(database, key.sessionId);
+  return isEnd;
+}
+
+async function land(end: () => Promise<boolean>): Promise<boolean> {
   for (let left = endAttempts; ; left -= 1) {
     try {
-      const isEnd = await limitDatabaseWork(databaseMs, () => endCall(database, id, { response, buffer }));
-      notifications.publish([topic.mcp(sessionId)]);
-      await limitDatabaseWork(databaseMs, () => dropEnded(database, sessionId));
-      return isEnd;
+      return await limitDatabaseWork(databaseMs, end);
     } catch (error) {
       if (left <= 1) throw error;
       await sleep(endPauseMs);

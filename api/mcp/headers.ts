@@ -18,7 +18,8 @@ export function checkMcp(services: Pick<Services, 'config'>, { headers }: { head
   const { enabled, allowedOrigins } = services.config().mcp;
   if (!enabled) throw notFound('mcp');
   const { origin } = headers;
-  if (origin !== undefined && !isAllowed(origin, allowedOrigins)) throw forbidden();
+  if (origin !== undefined && !isAllowed(origin, allowedOrigins))
+    throw forbidden('this Origin is not allowed; [mcp] allowed_origins in server.toml lists those that are');
 }
 
 const loopback = /^https?:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/;

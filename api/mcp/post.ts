@@ -18,7 +18,11 @@ import { sessionOf } from './session.js';
 import { opened, streamHeaders, streamOf } from './stream.js';
 
 /** `POST /mcp`: its checks in their order, then one message or a batch. */
-export async function post(call: HttpCall, services: Services, routes: () => readonly Route[]): Promise<Reply> {
+export async function post(
+  call: HttpCall,
+  services: Services,
+  { routes, commentMs }: { routes: () => readonly Route[]; commentMs: number },
+): Promise<Reply> {
   const { headers } = call.sender.request;
   const { streams } = checkAcceptOfPost(headers);
   const session = await sessionOf(services, call.caller, headers);
@@ -32,7 +36,7 @@ export async function post(call: HttpCall, services: Services, routes: () => rea
   if (message.kind !== 'request') return one(context, message);
   count(context, message);
   if (message.method === 'initialize') return initialize(context, message);
-  return streams && session !== null ? streamed(context, message) : inFull(context, message);
+  return streams && session !== null ? streamed(context, message, commentMs) : inFull(context, message);
 }
 
 const json = (text: string) => rawJson(200, [text]);
@@ -95,12 +99,12 @@ async function answered(context: BareContext, request: RpcRequest): Promise<stri
   const key = await begin(services, session, request.id, false);
   return fly(services, key, async (flight) => {
     const text = await answer({ ...context, signal: AbortSignal.any([call.signal, flight.signal]) }, request, null);
-    return (await flight.end(text)) ? text : null;
+    return (await flight.endPlain()) ? text : null;
   });
 }
 
 /** A request whose answer is a stream. Its work goes on if the client leaves (MC-22). */
-async function streamed(context: BareContext, request: RpcRequest): Promise<Reply> {
+async function streamed(context: BareContext, request: RpcRequest, commentMs: number): Promise<Reply> {
   const { services, session, call } = context;
   if (session === null) throw new Error('a stream belongs to a session');
   const key = await begin(services, session, request.id, true);
@@ -114,7 +118,7 @@ async function streamed(context: BareContext, request: RpcRequest): Promise<Repl
       services.log.warn({ call_id: call.callId, error: String(error) }, 'an MCP answer could not be stored');
     }
   });
-  const events = streamOf(services, key, { after: 0, recheck: call.recheck });
+  const events = streamOf(services, key, { after: 0, recheck: call.recheck, commentMs });
   return stream('text/event-stream', opened(key, events), streamHeaders);
 }
 

@@ -10,7 +10,7 @@ import { sessionOf } from './session.js';
 import { streamHeaders, streamOf } from './stream.js';
 
 /** `GET /mcp`: goes on with a stream after the event that the client has (MC-I2). */
-export async function resumeStream(call: HttpCall, services: Services): Promise<Reply> {
+export async function resumeStream(call: HttpCall, services: Services, commentMs: number): Promise<Reply> {
   const { headers } = call.sender.request;
   checkAcceptOfGet(headers);
   const last = single(headers, 'last-event-id');
@@ -26,7 +26,8 @@ export async function resumeStream(call: HttpCall, services: Services): Promise<
   const next = news.events[0]?.seq;
   const hasGap = next === undefined ? from.seq < news.lastSeq : next !== from.seq + 1;
   if (hasGap) throw notFound('mcp_stream');
-  return stream('text/event-stream', streamOf(services, key, { after: from.seq, recheck: call.recheck }), streamHeaders);
+  const events = streamOf(services, key, { after: from.seq, recheck: call.recheck, commentMs });
+  return stream('text/event-stream', events, streamHeaders);
 }
 
 function eventId(text: string): { stream: string; seq: number } {

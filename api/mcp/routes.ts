@@ -10,7 +10,7 @@ import { endSession, resumeStream } from './resume.js';
  * MCP over streamable HTTP (mcp.md). Our own protocol layer: the one of `@modelcontextprotocol/server` keeps sessions, open calls and questions to the
  * client in the memory of one process, and its order of checks and its errors are not those of our API. Its client is what our tests call with.
  */
-export function mcpRoutes(routes: () => readonly Route[]): Route[] {
+export function mcpRoutes(routes: () => readonly Route[], { commentMs }: { commentMs: number }): Route[] {
   const shared = {
     path: '/mcp',
     tag: 'mcp',
@@ -32,7 +32,7 @@ export function mcpRoutes(routes: () => readonly Route[]): Route[] {
       response: z.union([message, z.array(message)]),
       errors: [...errors, 'validation.not_acceptable', 'mcp.conflict'],
       longPoll: 'mcp',
-      handle: (call, services) => post(call, services, routes),
+      handle: (call, services) => post(call, services, { routes, commentMs }),
     }),
     route({
       ...shared,
@@ -44,7 +44,7 @@ export function mcpRoutes(routes: () => readonly Route[]): Route[] {
       response: z.string().meta({ description: 'not JSON' }),
       errors: [...errors, 'validation.not_acceptable', 'route.method_not_allowed', 'mcp_stream.not_found'],
       longPoll: 'mcp',
-      handle: resumeStream,
+      handle: (call, services) => resumeStream(call, services, commentMs),
     }),
     route({
       ...shared,

@@ -15,7 +15,7 @@ export async function sessionOf(services: Services, caller: Caller, headers: Inc
   const { sessionTtlSecs: ttlSecs } = services.config().mcp;
   const session = isUuid(id) ? await useSession(services.database, id, { subjectId: caller.id, ttlSecs }) : undefined;
   if (session === undefined) throw notFound('mcp_session');
-  if (session.subjectId !== caller.id) throw forbidden();
+  if (session.subjectId !== caller.id) throw forbidden('this session belongs to another user');
   return session;
 }
 
@@ -37,9 +37,14 @@ export async function openSession(
   };
   const { sessionTtlSecs: ttlSecs, maxSessions: max } = services.config().mcp;
   const made = await insertSession(services.database, session, { ttlSecs, max, maxOfSubject: shareOf(max) });
-  if (made === 'full') throw refusal('service.unavailable', 'no more MCP sessions now', 'end sessions with DELETE /mcp');
+  if (made === 'full')
+    throw refusal('service.unavailable', `${max} MCP sessions are open, the most there may be`, 'end sessions with DELETE /mcp');
   if (made === 'subject_full')
-    throw refusal('service.unavailable', 'you have too many MCP sessions', 'end some of yours with DELETE /mcp');
+    throw refusal(
+      'service.unavailable',
+      `you have ${shareOf(max)} MCP sessions, the most one user may have`,
+      'end some of yours with DELETE /mcp',
+    );
   return session;
 }
 

@@ -7,8 +7,6 @@ import type { Services } from '../context.js';
 
 /** Looks without being told, for news whose sender died before it told. */
 const lookEveryMs = 5000;
-/** A comment line, so that proxies see life (MC-22). */
-const commentAfterMs = 15_000;
 /** After a drain began: time for the answers that it causes. The client goes on elsewhere by `Last-Event-Id` (OP-62). */
 const drainMs = 4000;
 const databaseMs = 4000;
@@ -20,10 +18,16 @@ interface From {
   after: number;
   /** Whether the client may still read, asked after each wait (HT-103). Throws if not. */
   recheck: () => Promise<unknown>;
+  /** After how long a silence a comment line is said, so that proxies see life (MC-22). */
+  commentMs: number;
 }
 
 /** The events of a call's stream, each once and in order, until its response (MC-22). A gap breaks the connection (MC-I2). */
-export async function* streamOf(services: Services, key: McpCallKey, { after, recheck }: From): AsyncGenerator<string> {
+export async function* streamOf(
+  services: Services,
+  key: McpCallKey,
+  { after, recheck, commentMs }: From,
+): AsyncGenerator<string> {
   const { database, notifications, lifecycle } = services;
   const bell = createBell();
   const releases = [notifications.subscribe(topic.mcp(key.sessionId), bell.ring), lifecycle.onDrain(bell.ring)];
@@ -46,9 +50,9 @@ export async function* streamOf(services: Services, key: McpCallKey, { after, re
       if (await isAnsweredForDead(services, key, news)) continue;
       if (lifecycle.draining) closeAt = Math.min(closeAt, performance.now() + drainMs);
       if (performance.now() >= closeAt) return;
-      await bell.wait(Math.min(lookEveryMs, closeAt - performance.now()));
+      await bell.wait(Math.ceil(Math.min(lookEveryMs, closeAt - performance.now(), saidAt + commentMs - performance.now())));
       waited = true;
-      if (performance.now() - saidAt < commentAfterMs) continue;
+      if (performance.now() - saidAt < commentMs) continue;
       yield ':\n\n';
       saidAt = performance.now();
     }

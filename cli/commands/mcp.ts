@@ -18,7 +18,7 @@ export async function runMcp(context: Context): Promise<Answer> {
   await greet(context);
   const stuck = new AbortController();
   const { signal, release } = anySignal([context.signal, stuck.signal]);
-  const onStuck = () => stuck.abort(failure('timeout', `${what}: the client reads nothing any more`));
+  const onStuck = () => stuck.abort(failure('timeout', `${what}: the client has stopped reading`));
   const note = (text: string) => output.note(`svc mcp: ${visible(text)}`);
   const session = new Session(context.client(), note);
   const writer = createWriter(terminal.stdout, terminal.limits.streamMs, signal, onStuck);

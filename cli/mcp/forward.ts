@@ -106,7 +106,7 @@ class Forwarding {
   /** The whole of an answer that is no stream; its characters are decoded together. */
   private keepPlain(part: Uint8Array): void {
     this.plainBytes += part.byteLength;
-    if (this.plainBytes > maxEventBytes) throw failure('server_error', 'the answer of the server is too long');
+    if (this.plainBytes > maxEventBytes) throw failure('server_error', 'the server sent an answer that is too long');
     this.plain.push(Buffer.from(part.buffer, part.byteOffset, part.byteLength).toString('latin1'));
   }
 

@@ -118,7 +118,7 @@ describe('svc mcp that cannot begin', () => {
 
   it('ends with 1 and writes nothing to standard output (CL-49, MC-51)', async () => {
     const away = await run('http://127.0.0.1:9', owner);
-    expect(away).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('ECONNREFUSED') });
+    expect(away).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('(connection refused)') });
     const refused = await run(api.url, 'svc_00112233445566778899aabbccddeeff');
     expect(refused).toMatchObject({ code: 1, stdout: '' });
     expect(refused.stderr).not.toContain('svc_0011');

@@ -1,11 +1,11 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { callsToml } from '../api/calls-toml.js';
 import { type GatewayCalls, gatewayCalls } from '../api/gateway-calls.js';
+import { type Answers, type OfficialClient, officialClients } from '../api/official-clients.js';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
 import { bridgeEnvironment, launcher, migrationsFolder } from './run-mcp.js';
 
 let api: TestApi;
@@ -13,7 +13,7 @@ let calls: GatewayCalls;
 let owner: string;
 let dba: string;
 const folder = migrationsFolder();
-const clients: Client[] = [];
+const clients: OfficialClient[] = [];
 beforeAll(async () => {
   api = await startTestApi({ toml: `${callsToml}\n[mcp]\ndefault_environment = "production"\n` });
   calls = gatewayCalls(api);
@@ -28,17 +28,6 @@ afterAll(async () => {
   await api?.close();
   folder.remove();
 });
-
-/** The official client, which starts `svc mcp`. */
-async function connected(capabilities: object = {}): Promise<Client> {
-  const client = new Client({ name: 'official', version: '2' }, { capabilities });
-  clients.push(client);
-  const env = bridgeEnvironment(api.url, owner);
-  await client.connect(
-    new StdioClientTransport({ command: process.execPath, args: [launcher, 'mcp'], cwd: folder.path, env, stderr: 'pipe' }),
-  );
-  return client;
-}
 
 const openCalls = () => calls.sql('select 1 from mcp_calls where ended_at is null and streams').then(({ length }) => length);
 
@@ -57,7 +46,23 @@ async function playAgent(operation: string, result: object): Promise<string> {
   return id;
 }
 
-describe('the official client over svc mcp', () => {
+/** Runs an approved request once its approval was heard of: the older client drops progress that comes in one piece with the answer. */
+async function ended(id: string, heard: unknown[]): Promise<void> {
+  await expect.poll(() => heard[0]).toBe('the request is approved');
+  await expect.poll(async () => (await calls.show(owner, id)).body.status).toBe('dispatched');
+  const { executionId } = await calls.claimed(id);
+  await calls.submit(executionId, { success: true, result_data: '[]' });
+}
+
+describe.each(officialClients)('the official client ($version) over svc mcp', ({ connect }) => {
+  /** The client starts `svc mcp`. */
+  async function connected(answers?: Answers, url = api.url): Promise<OfficialClient> {
+    const env = bridgeEnvironment(url, owner);
+    const client = await connect({ command: process.execPath, args: [launcher, 'mcp'], cwd: folder.path, env }, answers);
+    clients.push(client);
+    return client;
+  }
+
   it('finds the server and this machine in one, and every structure fits its schema (CL-47, MC-50, MC-I4)', async () => {
     const client = await connected();
     const { tools } = await client.listTools();
@@ -131,8 +136,7 @@ describe('the official client over svc mcp', () => {
   });
 
   it('asks its user for the reason that a policy demands, for both sides (CL-48, MC-50)', async () => {
-    const client = await connected({ elicitation: {} });
-    client.setRequestHandler('elicitation/create', async () => ({ action: 'accept', content: { reason: 'ticket 17' } }));
+    const client = await connected({ action: 'accept', content: { reason: 'ticket 17' } });
     for (const call of [
       { name: 'svc_execute_query', arguments: { sql: 'select 1', environment: 'qa' } },
       { name: 'svc_migrate_up', arguments: { environment: 'qa' } },
@@ -150,21 +154,40 @@ describe('the official client over svc mcp', () => {
     const client = await connected();
     const id = await calls.created(owner);
     const heard: unknown[] = [];
-    const wait = { name: 'svc_wait_request', arguments: { request_id: id, include_result: false } };
+    const wait = { name: 'svc_wait_request', arguments: { request_id: id } };
     const answer = client.callTool(wait, { onprogress: ({ message }) => heard.push(message) });
     await expect.poll(openCalls).toBe(1);
     await calls.act(dba, id, 'approve');
-    expect((await answer).structuredContent).toMatchObject({ status: 'approved' });
-    expect(heard).toEqual(['the request is approved']);
+    await ended(id, heard);
+    expect((await answer).structuredContent).toMatchObject({ status: 'executed' });
 
     const stop = new AbortController();
-    const pending = { ...wait, arguments: { ...wait.arguments, request_id: await calls.created(owner) } };
+    const pending = { ...wait, arguments: { request_id: await calls.created(owner) } };
     const outcome = expect(client.callTool(pending, { signal: stop.signal })).rejects.toThrow();
     await expect.poll(openCalls).toBe(1);
     stop.abort();
     await outcome;
     await expect.poll(openCalls).toBe(0);
     await client.ping();
+  });
+
+  it('is told all when the connection to the server breaks in the middle of a call (CL-48, CL-I8)', async () => {
+    const proxy = await startTcpProxy(api.url);
+    try {
+      const client = await connected(undefined, proxy.url);
+      const id = await calls.created(owner);
+      const heard: unknown[] = [];
+      const wait = { name: 'svc_wait_request', arguments: { request_id: id } };
+      const answer = client.callTool(wait, { onprogress: ({ message }) => heard.push(message) });
+      await expect.poll(openCalls).toBe(1);
+      proxy.cut();
+      await calls.act(dba, id, 'approve');
+      proxy.heal();
+      await ended(id, heard);
+      expect((await answer).structuredContent).toMatchObject({ status: 'executed' });
+    } finally {
+      await proxy.close();
+    }
   });
 
   it('ends the session when the client closes (CL-49)', async () => {
