@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { builtClient, stampName as clientStamp } from './client.cjs';
-import { builtFolder, dist, readStamp, removeOldBuilds, replaceFile, underLock, writeStamp } from './dist.mjs';
+import { builtFolder, dist, isOf, readStamp, removeOldBuilds, replaceFile, underLock, writeStamp } from './dist.mjs';
 import { buildFiles, checkFolders, root, sourceFiles, sourceFolders, sourceSignature } from './sources.mjs';
 
 /** Programs started by name. Every `*-worker.ts` is an entry too, because a worker thread needs its own file. */
@@ -24,7 +24,7 @@ export async function currentBuild() {
 export async function workflowBundle() {
   const file = join(dist, 'workflow-bundle.js');
   const signature = sourceSignature(['workflows']);
-  const isReady = () => existsSync(file) && readStamp('workflow-bundle.json')?.signature === signature;
+  const isReady = () => existsSync(file) && isOf(readStamp('workflow-bundle.json'), signature);
   if (isReady()) return file;
   return underLock('workflow-bundle.lock', () => (isReady() ? file : bundleWorkflows(file, signature)));
 }

@@ -11,8 +11,11 @@ const lockWaitMs = 120_000;
 
 export function builtFolder(stamp, signature) {
   const built = readStamp(stamp);
-  return built?.signature === signature && existsSync(join(dist, built.folder)) ? join(dist, built.folder) : null;
+  return isOf(built, signature) && existsSync(join(dist, built.folder)) ? join(dist, built.folder) : null;
 }
+
+/** Whether a build is of these sources. A released one comes without sources and is never built again. */
+export const isOf = (stamp, signature) => stamp?.released === true || stamp?.signature === signature;
 
 /** Processes that start together build only once: the others wait and use the first one's build. */
 export async function underLock(name, work) {

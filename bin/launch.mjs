@@ -13,6 +13,8 @@ const hosts = ['server', 'worker', 'dev'];
 export async function launch(entry) {
   requireParts();
   const command = process.argv.slice(2).find((word) => !word.startsWith('-'));
+  // A release has neither the engines nor the demo.
+  if (command === 'dev' && !existsSync(join(root, 'dev'))) fail('svc dev is part of the repository; clone it and run: npm start');
   await end(run(entry, command));
 }
 
@@ -25,7 +27,8 @@ export async function launchClient() {
 
 function requireParts() {
   checkNode();
-  if (!existsSync(join(root, 'node_modules'))) fail('the packages are not installed; run: npm ci');
+  const isClone = existsSync(join(root, 'package-lock.json'));
+  if (isClone && !existsSync(join(root, 'node_modules'))) fail('the packages are not installed; run: npm ci');
 }
 
 async function run(entry, command) {

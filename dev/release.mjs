@@ -1,0 +1,107 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { currentBuild, currentClient, workflowBundle } from '../bin/build.mjs';
+import { root } from '../bin/sources.mjs';
+import { install } from './install.mjs';
+
+/** Where the release is made; git-ignored. */
+const out = join(root, 'release');
+const stage = join(out, 'package');
+
+/** What runs without the sources. `npm start` and its engines belong to the repository. */
+const shippedFiles = [
+  ...[
+    'svc',
+    'svc-agent',
+    'start.cjs',
+    'launch.mjs',
+    'build.mjs',
+    'client.cjs',
+    'dist.mjs',
+    'lock.mjs',
+    'node-version.cjs',
+    'sources.mjs',
+  ].map((name) => `bin/${name}`),
+  'bin/package.json',
+  'db/migrations',
+  'CHANGELOG.md',
+  'LICENSE',
+  'README.md',
+  'SECURITY.md',
+  'server.toml.example',
+];
+/** Only builds need it. */
+const buildPackages = ['esbuild'];
+
+await install();
+rmSync(out, { recursive: true, force: true });
+mkdirSync(join(stage, 'dist'), { recursive: true });
+for (const file of shippedFiles) cpSync(join(root, file), join(stage, file), { recursive: true });
+await copyBuild();
+writeManifest();
+writeFileSync(join(stage, 'THIRD-PARTY-LICENSES.txt'), licencesOf(shippedPackages()));
+writeFileSync(
+  join(out, 'sbom.cdx.json'),
+  npm(stage, ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev']),
+);
+const packed = JSON.parse(npm(out, ['pack', './package', '--json', '--ignore-scripts']));
+process.stdout.write(`${join('release', packed[0].filename)}\n${join('release', 'sbom.cdx.json')}\n`);
+
+/** Copies what was built, with stamps that are of no sources, so that it is never built again. */
+async function copyBuild() {
+  const programs = await currentBuild();
+  const client = await currentClient();
+  cpSync(programs, join(stage, 'dist', basename(programs)), { recursive: true });
+  const clientFolder = basename(dirname(client));
+  cpSync(client, join(stage, 'dist', clientFolder, basename(client)));
+  cpSync(await workflowBundle(), join(stage, 'dist/workflow-bundle.js'));
+  writeJson('dist/build.json', { folder: basename(programs), released: true });
+  writeJson('dist/client.json', { folder: clientFolder, file: `${clientFolder}/${basename(client)}`, inputs: [] });
+  writeJson('dist/workflow-bundle.json', { released: true });
+}
+
+/** The package names the exact version of every package that it runs with (npm-shrinkwrap.json); npm drops the others from the lockfile. */
+function writeManifest() {
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  for (const key of ['private', 'scripts', 'devDependencies', 'allowScripts']) delete manifest[key];
+  for (const name of buildPackages) delete manifest.dependencies[name];
+  writeJson('package.json', manifest);
+  cpSync(join(root, 'package-lock.json'), join(stage, 'package-lock.json'));
+  npm(stage, ['install', '--package-lock-only', '--offline', '--ignore-scripts', '--no-audit', '--no-fund']);
+  renameSync(join(stage, 'package-lock.json'), join(stage, 'npm-shrinkwrap.json'));
+}
+
+/** Where the packages of the release lie in `node_modules`. */
+function shippedPackages() {
+  const { packages } = JSON.parse(readFileSync(join(stage, 'npm-shrinkwrap.json'), 'utf8'));
+  return Object.keys(packages).filter((path) => path !== '');
+}
+
+/** Names, versions and licence texts of installed packages. One that is for another platform is not installed and left out. */
+function licencesOf(paths) {
+  return paths
+    .filter((path) => existsSync(join(root, path, 'package.json')))
+    .map((path) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'));
+      const texts = readdirSync(join(root, path))
+        .filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
+        .map((file) => readFileSync(join(root, path, file), 'utf8').trim());
+      return [`${name} ${version}: ${license ?? 'see below'}`, ...texts].join('\n\n');
+    })
+    .join(`\n\n${'-'.repeat(80)}\n\n`);
+}
+
+function writeJson(file, value) {
+  writeFileSync(join(stage, file), `${JSON.stringify(value, null, 2)}\n`);
+}
+
+function npm(cwd, args) {
+  const { status, stdout, stderr } = spawnSync('npm', [...args, '--loglevel=error'], {
+    cwd,
+    encoding: 'utf8',
+    maxBuffer: 64 << 20,
+  });
+  if (status !== 0) throw new Error(`npm ${args[0]} failed\n${stderr}`);
+  return stdout;
+}

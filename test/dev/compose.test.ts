@@ -1,0 +1,59 @@
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { clone } from '../../dev/layout.js';
+import { temporaryFolder } from '../support/processes.js';
+
+const compose = readFileSync(join(clone, 'docker-compose.yml'), 'utf8');
+
+/** Runs what `npm run compose:env` runs, for another file than the clone's `.env`. */
+const makeEnvironment = (file: string) =>
+  spawnSync(process.execPath, [join(clone, 'dev/compose-env.mjs'), file], { encoding: 'utf8' });
+
+const readEnvironment = (file: string): Record<string, string> =>
+  Object.fromEntries(
+    readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=') as [string, string]),
+  );
+
+/** The lines of one service. */
+const service = (name: string): string => new RegExp(`^  ${name}:\n(?: {4}.*\n|\n)+`, 'm').exec(compose)![0];
+
+it('npm run compose:env writes each secret that docker-compose.yml demands, for its owner only, and never twice (DV-13)', async () => {
+  const folder = await temporaryFolder();
+  const file = join(folder, '.env');
+  expect(makeEnvironment(file).status).toBe(0);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const written = readEnvironment(file);
+  const demanded = new Set([...compose.matchAll(/\$\{(\w+):\?run npm run compose:env\}/g)].map(([, name]) => name));
+  expect(Object.keys(written).toSorted()).toEqual([...demanded].toSorted());
+  expect(compose.match(/\$\{\w+\}/)).toBeNull();
+  expect(new Set(Object.values(written)).size).toBe(demanded.size);
+  const again = makeEnvironment(file);
+  expect([again.status, again.stderr]).toEqual([1, `error: ${file} is there already; its secrets are in use\n`]);
+  expect(readEnvironment(file)).toEqual(written);
+  expect(readdirSync(folder)).toEqual(['.env']);
+});
+
+it('deploy/server.toml is right, without a warning, with what compose gives it (DV-13)', async () => {
+  const file = join(await temporaryFolder(), '.env');
+  makeEnvironment(file);
+  const given = { SVC_DATABASE_URL: 'postgres://svc:x@postgres:5432/svc', SVC_TEMPORAL_ADDRESS: 'temporal:7233' };
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(clone, 'bin/svc'), 'config', 'check', '--strict', '--config', join(clone, 'deploy/server.toml')],
+    { encoding: 'utf8', env: { PATH: process.env.PATH, ...readEnvironment(file), ...given } },
+  );
+  expect([status, stderr, stdout]).toEqual([0, '', expect.stringMatching(/ok|valid|right/i)]);
+});
+
+it('only the agent has passwords of the target, and nothing of the gateway but its token (DV-13)', () => {
+  expect(service('agent')).toContain('SHOP_WRITE_PASSWORD');
+  for (const secret of ['SVC_SECRET_KEY', 'SVC_BOOTSTRAP_ADMIN_TOKEN', 'SVC_DATABASE', 'state:'])
+    expect([secret, service('agent').includes(secret)]).toEqual([secret, false]);
+  const gateway = /^x-gateway:[\s\S]*?^services:/m.exec(compose)![0] + service('api') + service('worker');
+  expect(gateway).not.toMatch(/SHOP_/);
+});
