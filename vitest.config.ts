@@ -7,7 +7,7 @@ const isolated = ['test/dev/session.test.ts', 'test/workflows/clock.test.ts'];
 /** Proofs that `npm test` runs too, with the small share of their rounds that test/support/share.ts gives them. */
 const shared = [
   'test/agent/{key-rotation,ten-million-rows}.test.ts',
-  'test/api/{evidence-plays,fuzz,hostile-texts,preflight-agreement,results-bytes,waiters}.test.ts',
+  'test/api/{evidence-plays,fuzz,hostile-texts,mcp-many,preflight-agreement,results-bytes,waiters}.test.ts',
   'test/cli/audit.test.ts',
   'test/crypto/tlog.test.ts',
   'test/dev/{child,engines,gateway-plan,lock,ports,test-report,users}.test.ts',
@@ -21,7 +21,7 @@ const shared = [
 /** Further ones take long whatever they are given: they start, kill and fetch whole programs. */
 const whole = [
   'test/agent/{kill,migrations/kill,mysql/kill,mysql/migration-kill}.test.ts',
-  'test/api/preflight-outage.test.ts',
+  'test/api/{mcp-conformance,preflight-outage}.test.ts',
   'test/cli/trust-killed.test.ts',
   'test/dev/!(child|engines|gateway-plan|lock|ports|session|test-report|users).test.ts',
   'test/faults/!(kill-points).test.ts',

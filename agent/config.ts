@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
+import { kindOfConfig, misplaced } from '../lib/config-kind.js';
 import type { Variables } from '../lib/expansion.js';
 import { readDatabases, readServer } from './config-addresses.js';
 import { expandValues, type Reading, readToml } from './config-files.js';
@@ -16,6 +17,8 @@ export function loadAgentConfig(file: string, variables: Variables): AgentConfig
   const report = (key: string, why: string) => problems.push(`${key}: ${why}`);
   const source = readToml(file);
   if ('problem' in source) throw new AgentConfigError(source.problem);
+  const kind = kindOfConfig(source.toml);
+  if (kind !== null && kind !== 'agent.toml') throw new AgentConfigError(`${file}: ${misplaced[kind]}`);
   const expanded = expandValues(source.toml, variables, report);
   const parsed = agentToml.safeParse(expanded);
   if (!parsed.success) for (const issue of parsed.error.issues) problems.push(...describe(issue));

@@ -18,6 +18,7 @@ import { tokenRoutes } from './identity/token-routes.js';
 import { userRoutes } from './identity/user-routes.js';
 import { mcpRoutes } from './mcp/routes.js';
 import { operationRoutes } from './operations/routes.js';
+import { startPageRoute } from './operations/start-page.js';
 import { policyRoutes } from './policies/routes.js';
 import { preflightRoutes } from './preflight/routes.js';
 import { linkPageRoute } from './requests/link-page.js';
@@ -37,6 +38,10 @@ export interface RouteTimes extends RequestTimes {
   leaseFloorMs: number;
   /** How long a poll claims what it finds (AG-80). */
   claimWithinMs: number;
+  /** How long a caller may take nothing of an answer before its connection is broken. */
+  stallMs: number;
+  /** After how long a silence a stream of MCP says that it lives (MC-22). */
+  commentMs: number;
 }
 
 export const defaultTimes: RouteTimes = {
@@ -45,6 +50,8 @@ export const defaultTimes: RouteTimes = {
   resultWaitMs: 300_000,
   leaseFloorMs: 60_000,
   claimWithinMs: 250,
+  stallMs: 60_000,
+  commentMs: 15_000,
 };
 
 /** The document, the router and the tests all read this one list. */
@@ -57,6 +64,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
   const routes: Route[] = [
     ...requestRoutes(times),
     linkPageRoute,
+    startPageRoute,
     ...resultRoutes({ waitMs: times.resultWaitMs }),
     ...agentRoutes(times),
     ...agentListRoutes,
@@ -76,7 +84,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...tokenRoutes,
     ...roleRoutes,
     ...slackRoutes(times),
-    ...mcpRoutes(() => routes),
+    ...mcpRoutes(() => routes, times),
     ...operationRoutes(ready, document),
   ];
   return routes;

@@ -67,7 +67,7 @@ function httpServerOf(services: Services, times: RouteTimes): Server {
     resultsHealthy: () => results.healthy(),
   });
   const authenticate = createAuthenticate({ database, judgeJwt: createJudgeJwt(services) }, services.authFailures.record);
-  const app = createApp({ services, authenticate, routes: allRoutes(ready, times), readOnlyPaths });
+  const app = createApp({ services, authenticate, routes: allRoutes(ready, times), readOnlyPaths, stallMs: times.stallMs });
   const handle = app.callback();
   return createHttpServer((request, response) => void handle(request, response), services.version);
 }

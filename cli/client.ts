@@ -123,7 +123,7 @@ function withLoginHint(problem: CommandFailure, { credential }: ServerSettings):
 
 function jsonOf(what: string, answer: ExchangeAnswer): JsonText {
   const body = tryJson(answer.text);
-  if (!body) throw failure('server_error', `${what}: the answer is no JSON: ${visible(answer.text.slice(0, 200))}`);
+  if (!body) throw failure('server_error', `${what}: the server did not answer with JSON: ${visible(answer.text.slice(0, 200))}`);
   return body;
 }
 
@@ -159,14 +159,14 @@ async function repeated(
 }
 
 function awayFailure(what: string, baseUrl: URL, error: NoAnswer): CommandFailure {
-  return failure('network_error', `${what}: ${baseUrl.origin}: ${error.message}`, {
-    hint: error.isConnection ? 'is the server running, and is [server] url right?' : null,
+  return failure('network_error', `${what}: could not reach ${baseUrl.origin} (${error.message})`, {
+    hint: error.isConnection ? 'is the server running? Check [server] url and ca_file in svc.toml, or SVC_SERVER_URL' : null,
   });
 }
 
 function addressOf(baseUrl: URL, call: Call): URL {
   // A lone dot is a path step even when it is encoded.
-  if (call.path.some((segment) => segment === '.' || segment === '..')) throw failure('usage', 'this is no id or name');
+  if (call.path.some((segment) => segment === '.' || segment === '..')) throw failure('usage', 'not a valid id or name');
   const url = new URL(baseUrl.href);
   url.pathname = `${baseUrl.pathname.replace(/\/$/, '')}/${call.path.map(encodeURIComponent).join('/')}`;
   const query = new URLSearchParams();

@@ -6,12 +6,22 @@ import { isInteractive } from './terminal.js';
 
 /** Asks before changing data; without `--yes` and without somebody to ask it fails with `confirmation_required` (CL-18). */
 export async function requireConfirmation(context: Context, question: string): Promise<void> {
-  const { terminal, output, what } = context;
-  if (saysYes(context.options, terminal.environment)) return;
-  if (output.mode !== 'human' || !isInteractive(terminal))
-    throw failure('confirmation_required', `${what}: this has to be confirmed`, { hint: 'add --yes' });
+  const { terminal, what } = context;
+  requireAnswer(context);
+  if (!willAsk(context)) return;
   if (!(await confirm(terminal, question, context.signal)))
-    throw failure('confirmation_required', `${what}: not confirmed, nothing was done`);
+    throw failure('confirmation_required', `${what}: not confirmed; nothing was done`);
+}
+
+/** Fails where nobody can answer the question to come, before anything is sent (CL-18). */
+export function requireAnswer({ terminal, output, options, what }: Context): void {
+  if (saysYes(options, terminal.environment) || (output.mode === 'human' && isInteractive(terminal))) return;
+  throw failure('confirmation_required', `${what}: this may change data`, { hint: 'add --yes to run it without asking' });
+}
+
+/** Asks where a person is there to answer. Elsewhere, and with `--yes`, the command itself is the decision. */
+export async function confirmOnTerminal(context: Context, question: string): Promise<void> {
+  if (willAsk(context)) await requireConfirmation(context, question);
 }
 
 /** Whether a person will be asked. */

@@ -6,6 +6,7 @@ import type { GlobalOptions } from './options.js';
 import type { Output } from './output/output.js';
 import type { Terminal } from './terminal.js';
 import { trustGate } from './trust.js';
+import { version } from './version.js';
 
 /** The token for the next call. */
 export type TokenSource = () => Promise<string>;
@@ -92,7 +93,8 @@ function clientOf(context: Context, token: TokenSource, admit: ReturnType<typeof
     environment: terminal.environment,
     signal,
     what,
-    onOtherVersion: (server) => output.warnAtEnd(`the server is version ${server}, this command line another`),
+    onOtherVersion: (server) =>
+      output.warnAtEnd(`the server is version ${server}, svc is version ${version}; use the same version`),
   });
 }
 

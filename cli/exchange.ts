@@ -6,6 +6,7 @@ import {
   type IncomingMessage,
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { networkFaults } from '../lib/network-faults.js';
 
 export interface ExchangeCall {
   method: string;
@@ -116,5 +117,5 @@ async function readAll(response: IncomingMessage): Promise<string> {
 function asNoAnswer(error: unknown): NoAnswer {
   if (error instanceof NoAnswer) return error;
   const { code, message } = error as NodeJS.ErrnoException;
-  return new NoAnswer(code ?? message, true);
+  return new NoAnswer((code && networkFaults[code]) || code || message, true);
 }

@@ -34,6 +34,8 @@ export class CommandFailure extends Error {
   readonly data: string;
   /** Text for people, printed on stdout in spite of the failure. */
   readonly human: (() => string) | null;
+  /** The request that was made or followed, once it is known (CL-12). */
+  requestId: string | undefined;
 
   constructor(
     code: string,

@@ -1,20 +1,52 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { KeyCommand, KeysOptions } from '../runtime/commands/keys.js';
+import type { Say } from '../runtime/commands/say.js';
 
 /** Runs a command of the gateway's own host (cli.md section 13) and returns its exit code; a bad command line is 2 (OP-51). */
-export async function runHostCommand(argv: readonly string[]): Promise<number> {
+export async function runHostCommand(argv: readonly string[], mode: Mode): Promise<number> {
   let start: (() => Promise<number>) | undefined;
   const program = createProgram((chosen) => {
     start = chosen;
   });
+  if (mode !== 'human') forEachCommand(program, (command) => void command.configureOutput({ writeErr: () => undefined }));
   try {
     program.parse([...argv], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    return error.exitCode === 0 ? 0 : 2;
+    if (error.exitCode === 0) return 0;
+    if (mode !== 'human') await tellUsage(mode, error.message.replace(/^error: /, ''));
+    return 2;
   }
   return start ? start() : 2;
 }
+
+/** The line of a bad command line (CL-60). */
+async function tellUsage(mode: 'json' | 'quiet', message: string): Promise<void> {
+  const { failed, standardStreams } = await import('../runtime/commands/say.js');
+  standardStreams.out(JSON.stringify(failed('usage', message)));
+  if (mode === 'json') standardStreams.err(`error: ${message}`);
+}
+
+function forEachCommand(command: Command, visit: (command: Command) => void): void {
+  visit(command);
+  for (const child of command.commands) forEachCommand(child, visit);
+}
+
+/** Runs a command of `runtime/commands/` in the output mode that its options name. */
+async function inMode(command: Command, run: (say?: Say) => Promise<number>): Promise<number> {
+  const { json, format = 'human' } = command.optsWithGlobals<{ json?: boolean; format?: Mode }>();
+  const mode = json === true ? 'json' : format;
+  if (mode === 'human') return run();
+  return (await import('../runtime/commands/say.js')).inOneLine(mode, run);
+}
+
+const formatOptions = (command: Command): Command =>
+  command
+    .addOption(new Option('--format <mode>', 'output format').choices(['human', 'json', 'quiet']))
+    .option('--json', 'the same as --format json');
+
+/** As the client's commands have it; `mode` is what the words say before they are parsed. */
+type Mode = 'human' | 'json' | 'quiet';
 
 /** The tree of host commands, to read their words. */
 export const hostCommands = (): Command => createProgram(() => {});
@@ -38,7 +70,8 @@ interface CheckOptions {
   config: string;
   online?: boolean;
   strict?: boolean;
-  format: 'human' | 'json';
+  format?: Mode;
+  json?: boolean;
 }
 
 /** Loads each program only when it is the one to run. */
@@ -55,35 +88,38 @@ function defineServer(program: Command, choose: Choose): void {
   const server = define(program, 'server', 'run the HTTP API');
   server
     .addOption(configOption())
-    .option('--listen <addr>', 'host:port, over server.listen')
-    .option('--force-bootstrap', 'make the bootstrap tokens anew')
+    .option('--listen <addr>', 'host:port, instead of server.listen')
+    .option('--force-bootstrap', 'create new bootstrap tokens')
     .action(({ config, listen, forceBootstrap }: ServerOptions) =>
       choose(async () => {
         const { runServer } = await import('../api/main.js');
         return runServer({ config, listen: listen ?? null, forceBootstrap: forceBootstrap === true });
       }),
     );
-  define(server, 'reload', 'read server.toml again, all of it or nothing')
+  formatOptions(define(server, 'reload', 'reload server.toml, all of it or nothing'))
     .addOption(configOption())
     .action((_, command: Command) =>
-      choose(async () => (await import('../runtime/commands/reload.js')).runReload({ config: configOf(command) })),
+      choose(async () => {
+        const { runReload } = await import('../runtime/commands/reload.js');
+        return inMode(command, (say) => runReload({ config: configOf(command) }, say));
+      }),
     );
   defineKeys(server, choose);
 }
 
 function defineKeys(server: Command, choose: Choose): void {
-  const keys = define(server, 'keys', 'signing keys of execution tokens and of the audit log');
-  defineKeyCommand(keys, choose, 'list', () => ({ verb: 'list' })).description('every key and what becomes of it');
+  const keys = define(server, 'keys', 'manage the signing keys of execution tokens and of the audit log');
+  defineKeyCommand(keys, choose, 'list', () => ({ verb: 'list' })).description('list all keys and their status');
   defineKeyCommand(keys, choose, 'rotate', (_, { overlap, now }) => ({ verb: 'rotate', overlapSecs: overlap, now: now === true }))
     .description('publish a new key that takes over in 10 minutes')
     .addOption(overlapOption())
     .option('--now', 'take over at once');
-  defineKeyCommand(keys, choose, 'revoke <key_id>', (keyId) => ({ verb: 'revoke', keyId })).description('end a key at once');
+  defineKeyCommand(keys, choose, 'revoke <key_id>', (keyId) => ({ verb: 'revoke', keyId })).description('revoke a key at once');
   defineKeyCommand(keys, choose, 'rotate-secret <file>', (file) => ({ verb: 'rotate-secret', file })).description(
-    'put all that is stored under the secret key in a file (64 hex characters); stop servers and workers first',
+    're-encrypt stored data with the secret key in a file (64 hex characters); stop servers and workers first',
   );
   defineKeyCommand(keys, choose, 'import <file>', (file) => ({ verb: 'import', file })).description(
-    'publish the key of a seed (64 hex characters) in a file',
+    'import a key from a seed file (64 hex characters)',
   );
 }
 
@@ -99,22 +135,22 @@ function defineKeyCommand(
   name: string,
   toCommand: (argument: string, options: RotateOptions) => KeyCommand,
 ): Command {
-  const purpose = new Option('--purpose <name>', 'whose keys').choices(['execution_token', 'audit']).default('execution_token');
-  const command = define(keys, name).addOption(configOption()).addOption(purpose);
+  const purpose = new Option('--purpose <name>', 'purpose of the keys')
+    .choices(['execution_token', 'audit'])
+    .default('execution_token');
+  const command = formatOptions(define(keys, name)).addOption(configOption()).addOption(purpose);
   return command.action(() => {
     const { purpose, ...options } = command.opts<RotateOptions & Pick<KeysOptions, 'purpose'>>();
-    choose(async () =>
-      (await import('../runtime/commands/keys.js')).runKeys({
-        config: configOf(command),
-        purpose,
-        command: toCommand(command.args[0] ?? '', options),
-      }),
-    );
+    choose(async () => {
+      const { runKeys } = await import('../runtime/commands/keys.js');
+      const wanted = { config: configOf(command), purpose, command: toCommand(command.args[0] ?? '', options) };
+      return inMode(command, (say) => runKeys(wanted, say));
+    });
   });
 }
 
 const overlapOption = () =>
-  new Option('--overlap <time>', 'how long the old key goes on for agents that know no other')
+  new Option('--overlap <time>', 'how long agents that do not know the new key may use the old one')
     .argParser(duration)
     .default(86_400, '24h');
 
@@ -139,9 +175,9 @@ function defineWorker(program: Command, choose: Choose): void {
 
 function defineDev(program: Command, choose: Choose): void {
   define(program, 'dev', 'server, worker, agent, database and Temporal on one machine')
-    .option('--config <file>', 'server.toml; default: the demo')
-    .option('--data <dir>', 'where everything is kept; default: .svc')
-    .option('--reset', 'start from nothing, after asking')
+    .option('--config <file>', 'server.toml (default: the demo)')
+    .option('--data <dir>', 'data folder (default: .svc)')
+    .option('--reset', 'delete all data first, after asking')
     .option('--oidc', 'the demo with an identity provider, to try svc login')
     .action(({ config = null, data = null, reset = false, oidc = false }: DevOptions) =>
       choose(async () => (await import('../dev/main.js')).runDev({ config, data, reset, oidc })),
@@ -149,13 +185,17 @@ function defineDev(program: Command, choose: Choose): void {
 }
 
 function defineConfig(program: Command, choose: Choose): void {
-  define(define(program, 'config', 'server.toml'), 'check', 'check server.toml')
+  formatOptions(define(define(program, 'config', 'server.toml'), 'check', 'check server.toml'))
     .addOption(configOption())
-    .option('--online', 'also against the database')
-    .option('--strict', 'warnings count as errors')
-    .addOption(new Option('--format <mode>', 'output').choices(['human', 'json']).default('human'))
+    .option('--online', 'also check against the database')
+    .option('--strict', 'treat warnings as errors')
     .action((options: CheckOptions) =>
-      choose(async () => (await import('../runtime/commands/config-check.js')).runConfigCheck(options)),
+      choose(async () => {
+        const { runConfigCheck } = await import('../runtime/commands/config-check.js');
+        // The line of JSON is all that it prints, so quiet is the same.
+        const format = options.json === true || (options.format ?? 'human') !== 'human' ? 'json' : 'human';
+        return runConfigCheck({ ...options, format });
+      }),
     );
 }
 

@@ -1,4 +1,4 @@
-import { plainWords } from './options.js';
+import { modeOf, plainWords } from './options.js';
 import { version } from './version.js';
 
 /** Runs a command line of `svc` (without node and script) and returns its exit code. */
@@ -7,7 +7,7 @@ export async function main(argv: string[]): Promise<number> {
     process.stdout.write(`svc ${version}\n`);
     return 0;
   }
-  if (isHostCommand(argv)) return (await import('./host.js')).runHostCommand(argv);
+  if (isHostCommand(argv)) return (await import('./host.js')).runHostCommand(argv, modeOf(argv));
   const [{ runCommandLine }, { processTerminal }] = await Promise.all([import('./run.js'), import('./terminal.js')]);
   return runCommandLine(argv, processTerminal());
 }

@@ -1,12 +1,16 @@
 import type { OutputMode } from './output/output.js';
 
+/** Forms of standard output that CI systems read. */
+export type FileFormat = 'github' | 'sarif';
+
 /** Options of every client command (cli.md section 1). */
 export interface GlobalOptions {
   config?: string;
   mergeGlobal?: boolean;
   database?: string;
   environment?: string;
-  format?: OutputMode;
+  /** `github` and `sarif` are of `migrate lint` only. */
+  format?: OutputMode | FileFormat;
   json?: boolean;
   allowInsecure?: boolean;
   yes?: boolean;
@@ -22,6 +26,12 @@ export function modeOf(argv: readonly string[]): OutputMode {
   if (words.includes('--json')) return 'json';
   const last = given.at(-1);
   return last === 'json' || last === 'quiet' ? last : 'human';
+}
+
+/** How a command writes: what CI systems read is for people as far as errors and notes go. */
+export function outputMode({ json, format }: GlobalOptions): OutputMode {
+  if (json === true) return 'json';
+  return format === 'json' || format === 'quiet' ? format : 'human';
 }
 
 /** `--yes` or SVC_YES (CL-18). */

@@ -54,23 +54,28 @@ export function parseCommandLine(argv: readonly string[], version: string): Pars
   if (!chosen) throw failure('usage', 'no command is given', { hint: 'svc --help' });
   const { format, json } = chosen.options;
   if (json === true && format !== undefined && format !== 'json')
-    throw failure('usage', '--json and --format exclude each other');
+    throw failure('usage', '--json and --format cannot be used together');
+  if ((format === 'github' || format === 'sarif') && chosen.what !== 'migrate lint')
+    throw failure('usage', `--format ${format} goes with migrate lint only`);
   return { kind: 'command', chosen };
 }
 
+/** The tree of client commands, to read their words. */
+export const clientCommands = (): Command => createProgram(null, () => {});
+
 function createProgram(version: string | null, bind: Bind): Command {
-  const program = new Command('svc').description('Runs SQL through the database change gateway.');
+  const program = new Command('svc').description('Run SQL through the Database Change Gateway.');
   if (version !== null) program.version(`svc ${version}`, '-v, --version', 'print the version');
   program
-    .option('--config <path>', 'this project file; the global file is not read (SVC_CONFIG)')
-    .option('--merge-global', 'read the global file too')
+    .option('--config <path>', 'read this file instead of svc.toml and the global file (SVC_CONFIG)')
+    .option('--merge-global', 'also read the global file')
     .option('-d, --database <name>', 'database (SVC_DATABASE)')
     .option('-e, --environment <env>', 'environment (SVC_ENV)')
-    .addOption(new Option('--format <mode>', 'output').choices(['human', 'json', 'quiet']))
+    .addOption(new Option('--format <mode>', 'output format').choices(['human', 'json', 'quiet', 'github', 'sarif']))
     .option('--json', 'the same as --format json')
-    .option('--allow-insecure', 'plain http to another host than this one (SVC_ALLOW_INSECURE)')
-    .option('-y, --yes', 'do not ask (SVC_YES)')
-    .option('--no-color', 'no colours (NO_COLOR)')
+    .option('--allow-insecure', 'allow plain http to other hosts (SVC_ALLOW_INSECURE)')
+    .option('-y, --yes', 'do not ask for confirmation (SVC_YES)')
+    .option('--no-color', 'disable colours (NO_COLOR)')
     .helpOption('-h, --help', 'print help')
     .configureHelp({ showGlobalOptions: true });
   defineExecute(program, bind);
@@ -108,7 +113,7 @@ function usage(error: CommanderError, [group, topic]: readonly (string | undefin
   const asked = group === 'help' && topic !== undefined ? `unknown command '${topic}'` : 'a subcommand is missing';
   const message = error.code === 'commander.help' ? asked : error.message.replace(/^error: /, '');
   if (error.code === 'commander.unknownOption' && /'.*\s/s.test(withoutSuggestion(message)))
-    return failure('usage', 'text that begins with - is read as an option', { hint: 'put SQL that begins with - after --' });
+    return failure('usage', 'text that begins with - is taken for an option', { hint: 'put SQL that begins with - after --' });
   const oneLine = message.replace(/\n\(Did you mean /, ' (did you mean ').replace(/^unknown option '(.*?)'/, 'unknown option $1');
   return failure('usage', oneLine.split('\n').join('; '), { hint: help });
 }

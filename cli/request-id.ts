@@ -1,8 +1,13 @@
 import type { Context } from './context.js';
 import { failure } from './failure.js';
 
-/** The full id of a request given in full or as a prefix of at least 4 characters (CL-27). */
-export async function resolveRequestId(context: Context, given: string): Promise<string> {
+/** The full id of a request given in full or as a prefix of at least 4 characters, for a command that only reads (CL-27). */
+export const resolveRequestId = (context: Context, given: string): Promise<string> => resolveId(context, given, 4);
+
+/** The same for a command that acts on the request. A short prefix that fits only one today may fit another tomorrow. */
+export const resolveActedId = (context: Context, given: string): Promise<string> => resolveId(context, given, 8);
+
+async function resolveId(context: Context, given: string, minPrefix: number): Promise<string> {
   if (given.length === 36 && [8, 13, 18, 23].every((at) => given[at] === '-')) return given;
   if (given.length < minPrefix) throw failure('usage', `${context.what}: a request id needs at least ${minPrefix} characters`);
   const matches = await findByPrefix(context, given.toLowerCase());
@@ -16,7 +21,6 @@ export async function resolveRequestId(context: Context, given: string): Promise
   });
 }
 
-const minPrefix = 4;
 const pageSize = 100;
 const maxPages = 10;
 

@@ -1,7 +1,7 @@
 import type { Chosen, Run } from './command.js';
 import { createContext, type OpenLogin } from './context.js';
 import { CommandFailure, failure } from './failure.js';
-import { modeOf } from './options.js';
+import { modeOf, outputMode } from './options.js';
 import { createOutput, type Output } from './output/output.js';
 import type { Terminal } from './terminal.js';
 import { version } from './version.js';
@@ -22,7 +22,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
 
 async function runChosen(chosen: Chosen, terminal: Terminal): Promise<number> {
   const { options, what } = chosen;
-  const output = createOutput(terminal, options.json === true ? 'json' : (options.format ?? 'human'), options.color === false);
+  const output = createOutput(terminal, outputMode(options), options.color === false);
   const interrupted = new AbortController();
   let isReported = false;
   const reportOnce = (error: unknown) => {

@@ -37,21 +37,21 @@ export function trustGate(settings: ServerSettings, asking: Asking): (() => Prom
 const isBuildServer = ({ environment }: Asking['terminal']) => !['', '0', 'false'].includes(environment.CI ?? '');
 
 async function ask(entry: TrustEntry, settings: ServerSettings, file: string, asking: Asking): Promise<void> {
-  const question = `${visible(entry.folder)}/svc.toml leads to ${visible(entry.address)}, which gets ${what(settings)}${loginPart(entry)}. Do you trust this address here?`;
+  const question = `${visible(entry.folder)}/svc.toml names the server ${visible(entry.address)}, which would get ${what(settings)}${loginPart(entry)}. Trust this server?`;
   if (!(await confirm(asking.terminal, question, asking.signal)))
     throw failure('config_error', `${asking.what}: ${entry.address} is not trusted; nothing was sent`);
   await changeTrusted(file, (entries) => [...entries, entry]).catch((error: unknown) => {
     if (!(error instanceof CommandFailure)) throw error;
-    asking.output.warn(`${error.message}; the question will be asked again`);
+    asking.output.warn(`${error.message}; you will be asked again`);
   });
 }
 
 function notTrusted(entry: TrustEntry, settings: ServerSettings): CommandFailure {
   return failure(
     'config_error',
-    `svc.toml leads to ${entry.address}, which you have not trusted in ${entry.folder}; nothing was sent`,
+    `svc.toml names the server ${entry.address}, which you do not trust in ${entry.folder} yet; nothing was sent`,
     {
-      hint: `it would get ${what(settings)}${loginPart(entry)}; if that is right: svc trust ${entry.address}`,
+      hint: `it would get ${what(settings)}${loginPart(entry)}; to trust it: svc trust ${entry.address}`,
     },
   );
 }

@@ -15,7 +15,7 @@ const usual = 'SVC_HOOK_SECRET';
 export function readSecret(context: Context, { secretEnv, secretFile }: SecretOptions): { secret: string; variable: string } {
   const { terminal, what } = context;
   if (secretEnv !== undefined && secretFile !== undefined)
-    throw failure('usage', `${what}: --secret-env and --secret-file exclude each other`);
+    throw failure('usage', `${what}: --secret-env and --secret-file cannot be used together`);
   const variable = secretEnv ?? usual;
   const text = secretFile === undefined ? terminal.environment[variable] : readSecretFile(context, secretFile);
   const named = secretEnv === undefined ? usual : 'the variable that --secret-env names';

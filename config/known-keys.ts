@@ -1,9 +1,10 @@
 import type { z } from 'zod';
+import { nearest } from '../lib/nearest.js';
 import type { KeyAbout } from './leaf.js';
 import type { Path } from './positions.js';
 import type { Findings } from './problems.js';
 
-/** A copy without unknown keys. Each is reported, with the nearest known name as hint (CF-4). */
+/** A copy without unknown keys. Each is reported, with a known name that is near as hint (CF-4). */
 export function dropUnknownKeys(value: unknown, schema: unknown, findings: Findings, path: Path = []): unknown {
   const inner = unwrap(schema);
   if (inner.def.type === 'array' && Array.isArray(value))
@@ -17,11 +18,16 @@ export function dropUnknownKeys(value: unknown, schema: unknown, findings: Findi
       findings.error({
         path: [...path, key],
         message: 'unknown key',
-        hint: () => `did you mean ${nearest(key, Object.keys(shape))}?`,
+        hint: () => meant(key, Object.keys(shape)),
         at: 'key',
       });
   }
   return Object.fromEntries(kept);
+}
+
+function meant(key: string, known: readonly string[]): string | null {
+  const near = nearest(key, known);
+  return near === null ? null : `did you mean ${near}?`;
 }
 
 export interface KnownKey {
@@ -39,29 +45,6 @@ export function listKeys(schema: unknown, prefix = ''): KnownKey[] {
     );
   const { about } = inner.meta() as { about: KeyAbout };
   return [{ path: prefix, about }];
-}
-
-/** The candidate with the fewest edits; of several, the first. */
-export function nearest(text: string, candidates: readonly string[]): string {
-  const ranked = candidates.map((candidate) => ({ candidate, edits: distance(text.slice(0, 64), candidate) }));
-  return ranked.reduce((best, next) => (next.edits < best.edits ? next : best), {
-    candidate: '',
-    edits: Number.POSITIVE_INFINITY,
-  }).candidate;
-}
-
-/** Levenshtein distance. */
-function distance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      current.push(Math.min(replaced, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[b.length] ?? 0;
 }
 
 interface SchemaNode {

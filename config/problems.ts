@@ -8,7 +8,7 @@ export interface Finding {
   path: Path;
   message: string;
   /** A function is called only for findings that are told. */
-  hint?: string | (() => string) | null;
+  hint?: string | (() => string | null) | null;
   /** `key` points at the name, for keys that should not be there; without it the place is that of the value. */
   at?: 'key' | 'value';
 }

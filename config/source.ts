@@ -11,12 +11,12 @@ type Problem = { problem: ConfigProblem };
 /** The text of a file, or why it cannot be read. */
 export function readSource(file: string): { text: string } | Problem {
   try {
-    if (statSync(file).size > MAX_BYTES) return problem(file, 'is larger than 1 MiB');
+    if (statSync(file).size > MAX_BYTES) return unreadable(file, 'is larger than 1 MiB');
     return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(new Uint8Array(readFileSync(file))) };
   } catch (error) {
-    if (error instanceof TypeError) return problem(file, 'is not UTF-8');
+    if (error instanceof TypeError) return unreadable(file, 'is not UTF-8');
     const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
-    return problem(file, code === 'ENOENT' ? 'there is no such file' : `cannot be read: ${code}`);
+    return unreadable(file, code === 'ENOENT' ? 'there is no such file' : `cannot be read: ${code}`);
   }
 }
 
@@ -27,10 +27,11 @@ export function parseToml(file: string, text: string): { table: Record<string, u
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const message = error.message.split('\n', 1)[0]?.replace(/^Invalid TOML document: /, '') ?? '';
-    return problem(file, message, { line: error.line, column: error.column });
+    return unreadable(file, message, { line: error.line, column: error.column });
   }
 }
 
-function problem(file: string, message: string, { line, column } = { line: 1, column: 1 }): Problem {
+/** A file that is not read at all. */
+export function unreadable(file: string, message: string, { line, column } = { line: 1, column: 1 }): Problem {
   return { problem: { file, line, column, key: '', message, hint: null } };
 }

@@ -56,25 +56,24 @@ export async function findGeneration(db: Vouched, number: number): Promise<Store
   return row !== undefined && holdsUnder(db.macs)(row) ? row : undefined;
 }
 
-/** When each entry of a list first appeared and last changed, up to generation `number`. Adding an entry again counts as a change (CF-71). */
+/** When each entry of a list first appeared and last changed, and by which generation, up to generation `number`. Adding an entry again counts as a change (CF-71). */
 export async function listItemTimes(
   db: Queryable,
   list: keyof SharedConfig,
   number: number,
-): Promise<{ id: string; created_at: number; updated_at: number }[]> {
+): Promise<{ id: string; created_at: number; updated_at: number; changed_by: number }[]> {
   return db.query(
     `with generations as (
-       select created_at, content, row_number() over (order by number) as place from config_generations where number <= $2
+       select number, created_at, content, row_number() over (order by number) as place from config_generations where number <= $2
      ), items as (
-       select place, created_at, item ->> 'id' as id, md5(item::text) as item
+       select place, number, created_at, item ->> 'id' as id, md5(item::text) as item
        from generations, jsonb_array_elements(content -> $1) as item
      ), versions as (
        select *, lag(item) over versions as previous, lag(place) over versions as previous_place
        from items window versions as (partition by id order by place)
      )
-     select id, min(created_at) as created_at,
-       max(created_at) filter (where previous is distinct from item or previous_place is distinct from place - 1) as updated_at
-     from versions group by id`,
+     select id, min(created_at) as created_at, max(created_at) filter (where changed) as updated_at, max(number) filter (where changed) as changed_by
+     from (select *, previous is distinct from item or previous_place is distinct from place - 1 as changed from versions) v group by id`,
     [list, number],
   );
 }

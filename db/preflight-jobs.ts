@@ -59,7 +59,8 @@ export async function addPreflightJob(tx: Transaction, ask: PreflightAsk, maxOpe
   return row?.id;
 }
 
-export type PreflightEnd = { state: 'completed'; plan: string } | { state: 'error' };
+/** `error`: as people may see it (HD-2); null where an agent gave a plan that cannot be shown. */
+export type PreflightEnd = { state: 'completed'; plan: string } | { state: 'error'; error: string | null };
 
 /** The agent's answer; null until it arrives. */
 export async function findPreflightEnd(db: Queryable, id: string): Promise<PreflightEnd | null> {
@@ -67,7 +68,7 @@ export async function findPreflightEnd(db: Queryable, id: string): Promise<Prefl
     id,
   ]);
   if (row?.state === 'completed') return { state: 'completed', plan: row.plan ?? 'null' };
-  return row?.state === 'error' ? { state: 'error' } : null;
+  return row?.state === 'error' ? { state: 'error', error: row.plan } : null;
 }
 
 /** Call when nobody waits for the job any more; it then no longer counts (PF-17e). An answered job keeps its answer. */
@@ -111,15 +112,15 @@ export async function findPreflightPair(
 }
 
 /**
- * Ends a claimed job with its plan (JSON text), or null for an error, if the token serves the job's pair. False if this claim no longer
- * holds the job (AG-70).
+ * Ends a claimed job with its plan (JSON text) or its error, if the token serves the job's pair. False if this claim no longer holds the job
+ * (AG-70). Of an error the column `plan` keeps the text.
  */
-export async function endPreflightJob(tx: Transaction, job: PreflightAnswerer, plan: string | null): Promise<boolean> {
+export async function endPreflightJob(tx: Transaction, job: PreflightAnswerer, end: PreflightEnd): Promise<boolean> {
   const rows = await tx.query(
-    `update preflight_jobs j set state = case when $4::text is null then 'error' else 'completed' end, plan = $4
+    `update preflight_jobs j set state = $6, plan = $4
      where id = $1 and agent_id = $2 and claim_token::text = $3 and state = 'claimed' and expires_at > clock_timestamp() and ${servesPairOf('$5', 'j')}
      returning id`,
-    [job.id, job.agent.id, job.claimToken, plan, job.agent.agentScopes],
+    [job.id, job.agent.id, job.claimToken, end.state === 'error' ? end.error : end.plan, job.agent.agentScopes, end.state],
   );
   if (rows.length > 0) tx.wake(topic.preflight(job.id));
   return rows.length > 0;

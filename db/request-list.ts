@@ -5,8 +5,17 @@ import { type Parameters, parameters } from './parameters.js';
 import { type Mark, markOfStatus } from './request-blocks.js';
 import { countUpToMost, estimate } from './request-count.js';
 import { compared, newestFirst, type Places, placesNow, placesOf, selectKeys, step, unionOf } from './request-places.js';
-import { approvable, filtered, lasting, type RequestFilters, type User, waiting } from './request-visibility.js';
-import { isNewer, noneWait, type Waiting, waitingNow } from './request-waiting.js';
+import {
+  approvable,
+  decidedByMe,
+  filtered,
+  hasDecided,
+  lasting,
+  moving,
+  type RequestFilters,
+  type User,
+} from './request-visibility.js';
+import { anyOf, isNewer, noneWait, type Waiting, waitingNow } from './request-waiting.js';
 import { type Counted, mostCounted, totalBy } from './totals.js';
 
 export interface ListedRequest {
@@ -25,10 +34,18 @@ export interface ListedRequest {
   current_step: number;
   total_steps: number;
   step_selectors: string[];
+  /** The caller has approved or rejected it. */
+  decided: boolean;
+  /** The caller can approve it now (RQ-36). */
+  can_decide: boolean;
 }
 
-const columns = `r.id, r.requester, r.database, r.environment, r.operation, r.detail, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
-  r.current_step, coalesce(jsonb_array_length(r.workflow->'steps'), 0) as total_steps, r.step_selectors`;
+const columns = (
+  caller: User,
+  p: Parameters,
+) => `r.id, r.requester, r.database, r.environment, r.operation, r.detail, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
+  r.current_step, coalesce(jsonb_array_length(r.workflow->'steps'), 0) as total_steps, r.step_selectors,
+  ${hasDecided(caller, p)} as decided, (${approvable(caller, p)}) as can_decide`;
 
 export interface Page {
   limit: number;
@@ -39,33 +56,41 @@ interface Listed extends Counted {
   rows: ListedRequest[];
 }
 
-/** One page of the requests that the caller can view (RQ-11), or with `pendingForMe` can approve now (RQ-36), newest first, and their total (HT-83). */
+/**
+ * One page of the requests that the caller can view (RQ-11), newest first, and their total (HT-83). With `pendingForMe` those that the caller can
+ * approve now (RQ-36), with `decidedByMe` those that the caller has decided on.
+ */
 export async function listRequests(
   db: Queryable,
   caller: Caller,
   filters: RequestFilters,
-  { pendingForMe, ...page }: Page & { pendingForMe: boolean },
+  { pendingForMe, decidedByMe: isDecided = false, ...page }: Page & { pendingForMe: boolean; decidedByMe?: boolean },
 ): Promise<Listed> {
   if (caller.kind !== 'user') return { rows: [], total: 0, isEstimate: false };
-  if (pendingForMe) return listApprovable(db, (p) => `${approvable(caller, p)} and ${filtered(filters, p)}`, page);
-  return listVisible(db, caller, filters, page);
+  if (!pendingForMe && !isDecided) return listVisible(db, caller, filters, page);
+  const conditions = (p: Parameters) => [
+    ...(pendingForMe ? [approvable(caller, p)] : []),
+    ...(isDecided ? [decidedByMe(caller, p)] : []),
+    filtered(filters, p),
+  ];
+  return listFew(db, caller, (p) => conditions(p).join(' and '), page);
 }
 
 type Branches = (p: Parameters) => string[];
 
-/** Looks once for what can be approved, both to count it and for the page: half the time where thousands wait. */
-async function listApprovable(db: Queryable, condition: (p: Parameters) => string, page: Page): Promise<Listed> {
+/** Looks once for what meets a condition, both to count it and for the page: half the time where thousands wait. */
+async function listFew(db: Queryable, caller: User, condition: (p: Parameters) => string, page: Page): Promise<Listed> {
   const p = parameters();
   const keys = `${selectKeys(condition(p))} ${newestFirst} limit ${p.add(mostCounted + 1)}`;
   const [limit, offset] = [p.add(page.limit), p.add(page.offset)];
   const found = await db.query<(ListedRequest | { id: null }) & { total: number }>(
     `with keys as materialized (${keys}), page as (
-       select ${columns} from (select id from keys ${newestFirst} limit ${limit} offset ${offset}) as ids join requests r using (id))
+       select ${columns(caller, p)} from (select id from keys ${newestFirst} limit ${limit} offset ${offset}) as ids join requests r using (id))
      select * from (select count(*) as total from keys) as counted left join page on true order by created_at desc, id desc`,
     p.values,
   );
   const total = found[0]?.total ?? 0;
-  if (total > mostCounted) return listByCounting(db, (p) => [condition(p)], page);
+  if (total > mostCounted) return listByCounting(db, { caller, branches: (p) => [condition(p)] }, page);
   return { total, isEstimate: false, rows: found.flatMap((row) => (row.id === null ? [] : [row])) };
 }
 
@@ -75,28 +100,34 @@ async function listVisible(db: Queryable, caller: User, filters: RequestFilters,
     (p) =>
       lasting(caller, p).map((branch) => `${branch} and ${filtered(wanted, p)}`);
   const set = seen(filters);
-  const waits = (p: Parameters) => `${waiting(caller, p) ?? 'false'} and ${filtered(filters, p)}`;
   const { status } = filters;
-  // Only pending requests wait for somebody.
-  const canWait = (status === undefined || status === 'pending') && waiting(caller, parameters()) !== null;
-  const known = canWait ? await waitingNow(db, waits) : noneWait;
-  if (known === null) return listByCounting(db, (p) => [...set(p), waits(p)], page);
-  if (status === undefined) return listByPlaces(db, set, known, page);
-  const isDeep = page.offset > step && !canWait;
-  const mark = isDeep ? await markOfStatus(db, seen({ ...filters, status: undefined }), status, page.offset) : null;
-  return listByCounting(db, set, page, { mark, waiting: known });
+  const others = (p: Parameters) => moving(caller, status, p).map((branch) => `${branch} and ${filtered(filters, p)}`);
+  const known = others(parameters()).length === 0 ? noneWait : await waitingNow(db, others);
+  if (known === null) return listByCounting(db, { caller, branches: (p) => [...set(p), ...others(p)] }, page);
+  if (status === undefined) return listByPlaces(db, { caller, branches: set }, known, page);
+  // So many of the set, at least, precede the page.
+  const offset = page.offset - known.keys.length;
+  const isDeep = offset > step && (status !== 'pending' || known === noneWait);
+  const mark = isDeep ? await markOfStatus(db, seen({ ...filters, status: undefined }), status, offset) : null;
+  return listByCounting(db, { caller, branches: set }, page, { mark, waiting: known });
 }
 
-async function listByCounting(db: Queryable, branches: Branches, page: Page, start: Start = fromNewest): Promise<Listed> {
+/** Whose page of which requests. */
+interface Wanted {
+  caller: User;
+  branches: Branches;
+}
+
+async function listByCounting(db: Queryable, wanted: Wanted, page: Page, start: Start = fromNewest): Promise<Listed> {
   const skipped = start.mark?.newer ?? 0;
-  const counted = skipped > mostCounted ? skipped : await countUpToMost(db, branches);
+  const counted = skipped > mostCounted ? skipped : await countUpToMost(db, wanted.branches);
   const waits = start.waiting.keys.length;
   const total = counted + waits;
   if (counted <= mostCounted)
-    return { total, isEstimate: false, rows: await readPage(db, branches, { ...page, total }, { ...start, others: counted }) };
+    return { total, isEstimate: false, rows: await readPage(db, wanted, { ...page, total }, { ...start, others: counted }) };
   const [estimated, rows] = await Promise.all([
-    estimate(db, branches),
-    readPage(db, branches, { ...page, total: Number.POSITIVE_INFINITY }, start),
+    estimate(db, wanted.branches),
+    readPage(db, wanted, { ...page, total: Number.POSITIVE_INFINITY }, start),
   ]);
   return { ...totalBy(estimated + waits, page, rows.length), rows };
 }
@@ -105,7 +136,8 @@ async function listByCounting(db: Queryable, branches: Branches, page: Page, sta
 const maxAttempts = 2;
 
 /** Older requests are counted and skipped by their remembered places. Newer ones are counted each time. */
-async function listByPlaces(db: Queryable, set: Branches, known: Waiting, page: Page): Promise<Listed> {
+async function listByPlaces(db: Queryable, wanted: Wanted, known: Waiting, page: Page): Promise<Listed> {
+  const { branches: set } = wanted;
   let places = await placesOf(db, set);
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     const { rewrite, newer } = await countNewer(db, set, places);
@@ -114,11 +146,11 @@ async function listByPlaces(db: Queryable, set: Branches, known: Waiting, page: 
     if (rewrite === places.rewrite && (newer < step || attempt === maxAttempts)) {
       const total = places.count + newer + known.keys.length;
       const mark = markBefore(places, { ...page, newer, waiting: known.keys.length });
-      return { total, isEstimate: false, rows: await readPage(db, set, { ...page, total }, { mark, waiting: known }) };
+      return { total, isEstimate: false, rows: await readPage(db, wanted, { ...page, total }, { mark, waiting: known }) };
     }
     places = await placesNow(db, set, places);
   }
-  return listByCounting(db, set, page, { mark: null, waiting: known });
+  return listByCounting(db, wanted, page, { mark: null, waiting: known });
 }
 
 interface Newer {
@@ -166,7 +198,7 @@ const fromNewest: Start = { mark: null, waiting: noneWait };
 /** Each branch returns no more keys than the page can reach. The table is read only for the page's rows. */
 async function readPage(
   db: Queryable,
-  branches: Branches,
+  { caller, branches }: Wanted,
   { limit, offset, total }: Page & { total: number },
   { mark, waiting: known, others = Number.POSITIVE_INFINITY }: Start,
 ): Promise<ListedRequest[]> {
@@ -184,11 +216,11 @@ async function readPage(
     const ids = p.add(older.slice(before, passed + limit).map(({ id }) => id));
     // Asked again: what was decided meanwhile must not be shown. `offset 0` keeps PostgreSQL from a look at all that waits.
     selects.push(
-      `select r.created_at, r.id from (select * from requests where id = any(${ids}::uuid[]) offset 0) as r where ${known.condition(p)}`,
+      `select r.created_at, r.id from (select * from requests where id = any(${ids}::uuid[]) offset 0) as r where ${anyOf(known.conditions(p))}`,
     );
   }
   return db.query<ListedRequest>(
-    `select ${columns} from (select id from (${unionOf(selects)}) as keys ${newestFirst} limit ${p.add(limit)} offset ${p.add(skipped)}) as page
+    `select ${columns(caller, p)} from (select id from (${unionOf(selects)}) as keys ${newestFirst} limit ${p.add(limit)} offset ${p.add(skipped)}) as page
        join requests r using (id) order by r.created_at desc, r.id desc`,
     p.values,
   );

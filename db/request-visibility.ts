@@ -15,8 +15,8 @@ export type User = Caller & { kind: 'user' };
 
 /**
  * RQ-2 as SQL over `requests r`, first part: what the caller always sees, in disjoint conditions: own, in reach of a role with `:any`, or
- * shared. Each has an index, and none depends on what changes in a request. `maySee` in `domain/request/relation.ts` is the same rule for one
- * request.
+ * shared. Each has an index, and none depends on what changes in a request. `maySee` in `domain/request/relation.ts` is the same rule, with
+ * `moving`, for one request.
  */
 export function lasting(caller: User, p: Parameters): string[] {
   const roles = rolesWith(caller, 'own');
@@ -30,12 +30,28 @@ export function lasting(caller: User, p: Parameters): string[] {
   return [own, ...reached, `${shared} and not (${before})`];
 }
 
-/** The second part: what the caller sees only while its step waits for the caller; null = nothing. */
-export function waiting(caller: User, p: Parameters): string | null {
+/**
+ * The second part, in disjoint conditions too: what its moves open to the caller, and each sets its `updated_at`. What waits for the caller, which
+ * only `pending` requests do, and what the caller has decided on. Empty if the first part is all that the caller can see.
+ */
+export function moving(caller: User, status: string | undefined, p: Parameters): string[] {
   const roles = rolesWith(caller, 'own');
-  if (roles.length === 0 || rolesWith(caller, 'any').some(isUnlimited)) return null;
+  if (roles.length === 0 || rolesWith(caller, 'any').some(isUnlimited)) return [];
   const seen = lasting(caller, p).map((condition) => `(${condition})`);
-  return `r.status = 'pending' and ${matches('r.step_selectors', caller, p)} and ${covering(roles, p)} and not (${seen.join(' or ')})`;
+  const further = `${covering(roles, p)} and not (${seen.join(' or ')})`;
+  const waits = `r.status = 'pending' and ${matches('r.step_selectors', caller, p)}`;
+  const decided = `${hasDecided(caller, p)} and not (${waits}) and ${further}`;
+  return status === undefined || status === 'pending' ? [`${waits} and ${further}`, decided] : [decided];
+}
+
+/** Whether the caller has approved or rejected the request, at any step. */
+export const hasDecided = (caller: User, p: Parameters): string =>
+  `exists (select 1 from decisions d where d.request_id = r.id and d.user_id = ${p.add(caller.id)})`;
+
+/** What the caller has decided on and still sees (RQ-8). */
+export function decidedByMe(caller: User, p: Parameters): string {
+  const roles = rolesWith(caller, 'own');
+  return roles.length === 0 ? 'false' : `${hasDecided(caller, p)} and ${covering(roles, p)}`;
 }
 
 /**

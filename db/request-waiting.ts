@@ -1,20 +1,24 @@
 import type { Queryable } from './client.js';
 import { longestCommitMs } from './notifications.js';
 import { type Parameters, parameters } from './parameters.js';
-import { newestFirst, type Place, selectKeys } from './request-places.js';
+import { newestFirst, type Place, selectKeys, unionOf } from './request-places.js';
 import { at } from './row-types.js';
 import { mostCounted } from './totals.js';
 
-/** A condition of `requests r` that depends on nothing but the request; built anew for each statement. */
-type Condition = (p: Parameters) => string;
+/** Disjoint conditions of `requests r` that change only when `updated_at` does; built anew for each statement. */
+type Conditions = (p: Parameters) => string[];
 
-/** What a caller sees only while it waits for them, newest first. */
+/** What a caller sees because of its moves, newest first. */
 export interface Waiting {
   keys: readonly Place[];
-  condition: Condition;
+  conditions: Conditions;
 }
 
-export const noneWait: Waiting = { keys: [], condition: () => 'false' };
+export const noneWait: Waiting = { keys: [], conditions: () => [] };
+
+/** Any of them, in one condition. */
+export const anyOf = (conditions: readonly string[]): string =>
+  conditions.length === 0 ? 'false' : `(${conditions.map((one) => `(${one})`).join(' or ')})`;
 
 /** What met a condition, newest first. Changes with an earlier `updated_at` than `since` are all in it. */
 interface Known {
@@ -33,34 +37,36 @@ const maxConditions = 100;
 const knownByDatabase = new WeakMap<Queryable, Map<string, Known>>();
 
 /**
- * The requests that wait for a caller, newest first; null if there are more than `mostCounted`. Only what has changed since the last call of
+ * The requests that meet a condition, newest first; null if there are more than `mostCounted`. Only what has changed since the last call of
  * this process is read: each move of a request sets its `updated_at`.
  */
-export async function waitingNow(db: Queryable, condition: Condition): Promise<Waiting | null> {
+export async function waitingNow(db: Queryable, conditions: Conditions): Promise<Waiting | null> {
   const kept = knownByDatabase.get(db) ?? new Map<string, Known>();
   knownByDatabase.set(db, kept);
   const p = parameters();
-  const key = JSON.stringify([condition(p), p.values]);
+  const key = JSON.stringify([conditions(p), p.values]);
   const before = kept.get(key);
   const isFresh = before !== undefined && performance.now() - before.readAt < keptMs;
-  const known = (isFresh ? await followed(db, condition, before) : null) ?? (await readAll(db, condition));
+  const known = (isFresh ? await followed(db, conditions, before) : null) ?? (await readAll(db, conditions));
   kept.delete(key);
   if (known.keys.length > mostCounted) return null;
   kept.set(key, known);
   const [oldest] = kept.keys();
   if (kept.size > maxConditions && oldest !== undefined) kept.delete(oldest);
-  return { keys: known.keys, condition };
+  return { keys: known.keys, conditions };
 }
 
 /** What was set before this instant has been committed, or never will be. */
 export const stateNow = `select (select number from request_rewrites) as rewrite, clock_timestamp() - interval '${longestCommitMs} milliseconds' as since`;
 
-async function readAll(db: Queryable, condition: Condition): Promise<Known> {
+async function readAll(db: Queryable, conditions: Conditions): Promise<Known> {
   const [now] = await db.query<{ rewrite: number; since: number }>(stateNow);
   if (now === undefined) throw new Error('select without a row');
   const p = parameters();
+  const most = `${newestFirst} limit ${p.add(mostCounted + 1)}`;
+  const each = conditions(p).map((one) => `${selectKeys(one)} ${most}`);
   const rows = await db.query<{ created_at: number; id: string }>(
-    `${selectKeys(condition(p))} ${newestFirst} limit ${p.add(mostCounted + 1)}`,
+    `select created_at, id from (${unionOf(each)}) as keys ${most}`,
     p.values,
   );
   const keys = rows.map(({ created_at: createdAt, id }) => ({ createdAt, id }));
@@ -76,11 +82,11 @@ interface Change {
 }
 
 /** What is known with the changes since; null if all must be read again. */
-async function followed(db: Queryable, condition: Condition, before: Known): Promise<Known | null> {
+async function followed(db: Queryable, conditions: Conditions, before: Known): Promise<Known | null> {
   const p = parameters();
   const changes = await db.query<Change>(
     `select state.rewrite, state.since, changed.* from (${stateNow}) as state left join (
-       select r.id, r.created_at as "createdAt", (${condition(p)}) as waits from requests r
+       select r.id, r.created_at as "createdAt", ${anyOf(conditions(p))} as waits from requests r
        where r.updated_at >= ${p.add(at(before.since))} limit ${p.add(maxChanges + 1)}) as changed on true`,
     p.values,
   );

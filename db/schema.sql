@@ -17,6 +17,17 @@ begin
   raise exception 'the anchors of the audit log are append-only';
 end $function$;
 
+CREATE OR REPLACE FUNCTION audit_blocks_guard()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'DELETE' then
+    if exists (select from audit_purges where (last_purged_seq + 1) / 4096 > old.block and writer = pg_current_xact_id()) then return old; end if;
+  end if;
+  raise exception 'the blocks of the audit log are append-only';
+end $function$;
+
 CREATE OR REPLACE FUNCTION audit_events_guard()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -109,6 +120,28 @@ create table audit_anchors (
 );
 CREATE INDEX audit_anchors_waiting ON audit_anchors (seq) WHERE (state = 'waiting'::text);
 
+create table audit_block_times (
+  block bigint not null,
+  of_checkpoints boolean not null,
+  earliest text not null,
+  latest text not null,
+  events bit(4096) not null,
+  constraint audit_block_times_pkey PRIMARY KEY (block, of_checkpoints)
+);
+
+create table audit_block_values (
+  block bigint not null,
+  field text not null,
+  value text not null,
+  events bit(4096) not null,
+  constraint audit_block_values_pkey PRIMARY KEY (block, field, value)
+);
+
+create table audit_blocks (
+  block bigint not null,
+  constraint audit_blocks_pkey PRIMARY KEY (block)
+);
+
 create table audit_events (
   "position" bigint generated always as identity,
   id uuid not null,
@@ -140,15 +173,7 @@ create table audit_events (
   constraint audit_events_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'agent'::text, 'system'::text]))),
   constraint audit_events_outcome_check CHECK ((outcome = ANY (ARRAY['success'::text, 'denied'::text, 'failure'::text, 'info'::text])))
 ) with (autovacuum_vacuum_scale_factor=0.02, vacuum_index_cleanup=on);
-CREATE INDEX audit_events_blocks ON audit_events (((seq / 4096)), created_at) WHERE (seq IS NOT NULL);
-CREATE INDEX audit_events_by_actor ON audit_events (actor_id, seq) WHERE (seq IS NOT NULL);
-CREATE INDEX audit_events_by_category ON audit_events (event_category, seq) WHERE (seq IS NOT NULL);
-CREATE INDEX audit_events_by_database ON audit_events (database_name, seq) INCLUDE (environment) WHERE (seq IS NOT NULL);
-CREATE INDEX audit_events_by_environment ON audit_events (environment, seq) WHERE (seq IS NOT NULL);
-CREATE INDEX audit_events_by_operation ON audit_events (operation, seq) WHERE (seq IS NOT NULL);
-CREATE INDEX audit_events_by_outcome ON audit_events (outcome, seq) WHERE (seq IS NOT NULL);
 CREATE INDEX audit_events_by_request ON audit_events (request_id, "position") WHERE (request_id IS NOT NULL);
-CREATE INDEX audit_events_by_type ON audit_events (event_type, seq) WHERE (seq IS NOT NULL);
 CREATE INDEX audit_events_checkpoints ON audit_events (seq) WHERE (event_type = 'audit.signed_checkpoint'::text);
 CREATE UNIQUE INDEX audit_events_prev_hash ON audit_events (prev_hash) WHERE (prev_hash IS NOT NULL);
 CREATE UNIQUE INDEX audit_events_seq ON audit_events (seq) WHERE (seq IS NOT NULL);
@@ -222,6 +247,7 @@ create table decisions (
   constraint decisions_action_check CHECK ((action = ANY (ARRAY['approve'::text, 'reject'::text])))
 );
 CREATE INDEX decisions_by_request ON decisions (request_id, decided_at);
+CREATE INDEX decisions_by_user ON decisions (user_id, request_id);
 CREATE UNIQUE INDEX decisions_one_approval ON decisions (request_id, step, user_id) WHERE (action = 'approve'::text);
 
 create table dry_run_jobs (
@@ -718,6 +744,8 @@ create table workers (
   constraint workers_pkey PRIMARY KEY (identity)
 );
 
+alter table audit_block_times add constraint audit_block_times_block_fkey FOREIGN KEY (block) REFERENCES audit_blocks(block);
+alter table audit_block_values add constraint audit_block_values_block_fkey FOREIGN KEY (block) REFERENCES audit_blocks(block);
 alter table decisions add constraint decisions_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
 alter table dry_run_jobs add constraint dry_run_jobs_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
 alter table executions add constraint executions_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
@@ -734,6 +762,12 @@ alter table slack_lines add constraint slack_lines_card_id_fkey FOREIGN KEY (car
 
 CREATE TRIGGER audit_anchors_guard BEFORE DELETE OR UPDATE ON audit_anchors FOR EACH ROW EXECUTE FUNCTION audit_anchors_guard();
 CREATE TRIGGER audit_anchors_no_truncate BEFORE TRUNCATE ON audit_anchors FOR EACH STATEMENT EXECUTE FUNCTION audit_anchors_guard();
+CREATE TRIGGER audit_block_times_guard BEFORE DELETE OR UPDATE ON audit_block_times FOR EACH ROW EXECUTE FUNCTION audit_blocks_guard();
+CREATE TRIGGER audit_block_times_no_truncate BEFORE TRUNCATE ON audit_block_times FOR EACH STATEMENT EXECUTE FUNCTION audit_blocks_guard();
+CREATE TRIGGER audit_block_values_guard BEFORE DELETE OR UPDATE ON audit_block_values FOR EACH ROW EXECUTE FUNCTION audit_blocks_guard();
+CREATE TRIGGER audit_block_values_no_truncate BEFORE TRUNCATE ON audit_block_values FOR EACH STATEMENT EXECUTE FUNCTION audit_blocks_guard();
+CREATE TRIGGER audit_blocks_guard BEFORE DELETE OR UPDATE ON audit_blocks FOR EACH ROW EXECUTE FUNCTION audit_blocks_guard();
+CREATE TRIGGER audit_blocks_no_truncate BEFORE TRUNCATE ON audit_blocks FOR EACH STATEMENT EXECUTE FUNCTION audit_blocks_guard();
 CREATE TRIGGER audit_events_guard BEFORE DELETE OR UPDATE ON audit_events FOR EACH ROW EXECUTE FUNCTION audit_events_guard();
 CREATE TRIGGER audit_events_no_truncate BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION audit_events_guard();
 CREATE TRIGGER audit_purges_guard BEFORE DELETE OR UPDATE ON audit_purges FOR EACH ROW EXECUTE FUNCTION audit_purges_guard();

@@ -4,7 +4,7 @@ import { findOutline } from './request-state.js';
 
 /** A request as its card shows it; undefined if the id is not stored. */
 export async function findCardRequest(db: Queryable, id: string): Promise<CardRequest | undefined> {
-  const further = `r.reason, r.risk_level as risk, exists (select from results s where s.request_id = r.id) as "hasResult"`;
+  const further = `r.reason, r.risk_level as risk, r.metadata, exists (select from results s where s.request_id = r.id) as "hasResult"`;
   return (await findOutline(db, id, further)) as CardRequest | undefined;
 }
 

@@ -57,8 +57,12 @@ export interface TokenRow {
 const columns = `id, subject_type as "subjectType", subject_id as "subjectId", token_prefix as "tokenPrefix", scope_ceiling as "scopeCeiling",
   agent_scopes as "agentScopes", name, provisioning_kind as "provisioningKind", expires_at as "expiresAt", revoked_at as "revokedAt", created_at as "createdAt", clock_timestamp() as now`;
 
-export function listTokens(db: Queryable): Promise<TokenRow[]> {
-  return db.query<TokenRow>(`select ${columns} from tokens order by created_at desc, id desc`);
+export function listTokens(db: Queryable, ofUser: string | null): Promise<TokenRow[]> {
+  const own = ofUser === null ? '' : `where subject_type = 'user' and subject_id = $1`;
+  return db.query<TokenRow>(
+    `select ${columns} from tokens ${own} order by created_at desc, id desc`,
+    ofUser === null ? [] : [ofUser],
+  );
 }
 
 /** `id` must be well-formed. */

@@ -103,9 +103,14 @@ export function refusal(
 }
 
 /**
- * All permission refusals share one text and give no hint (HT-93, HT-I6). Pass a reason only to callers who may know that the object exists (HD-70).
+ * All permission refusals share one text; the hint says why (HT-93, HT-I6). It may tell what the caller holds and what the call names, and of a stored
+ * object only what the caller may know.
  */
-export const forbidden = (reason: string | null = null) => refusal('auth.forbidden', 'forbidden', reason);
+export const forbidden = (why: string) => refusal('auth.forbidden', 'forbidden', why);
+
+/** Why an agent is refused an execution, and a job. */
+export const othersRun = 'this execution belongs to another agent';
+export const outOfScope = 'outside what this agent token serves';
 
 /** 404 of a resource with the text of the catalogue (HT-97). */
 export const notFound = (resource: Resource) => refusal(`${resource}.not_found`, `${resource.replaceAll('_', ' ')} not found`);

@@ -26,6 +26,10 @@ function tellsNames(text: string): boolean {
   return codes.length > 0 && codes.every((code) => code.startsWith('42'));
 }
 
+/** Whether the database says that it knows no such table or column: the statement cannot run as it stands. Of a text as it is shown. */
+export const isUnknownName = (text: string): boolean => tellsNames(text) && unknownName.test(text);
+
+const unknownName = /\(SQLSTATE (42P01|42703)\b|\(error (1054|1146), SQLSTATE /;
 const states = /\bSQLSTATE ([0-9A-Z]{5})\b/g;
 const mysqlErrors = /\berror (\d+), SQLSTATE /g;
 /** Unknown database, table, column or routine, a syntax error, or a table or column that may not be used. */

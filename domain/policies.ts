@@ -154,3 +154,10 @@ export interface SharedConfig {
   webhooks: SharedWebhook[];
   notificationPolicies: NotificationPolicy[];
 }
+
+/** What tells two versions of a policy apart, since ids do not change with the content (PO-11). */
+export interface PolicyVersion {
+  /** `r<number>` of the generation that last changed it; null for a policy that no file has. */
+  revision: string | null;
+  digest: string;
+}

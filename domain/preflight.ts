@@ -56,7 +56,7 @@ export function preflightAnswer(facts: PreflightFacts) {
       require_reason: workflow.requireReason,
       may_require_approval: workflow.steps.length > 0,
     },
-    fix_hints: fixHints(review.findings, risk.level),
+    fix_hints: fixHints(review.findings, risk),
     retryable: status !== 'requestable',
     next_actions: nextActions(status, facts),
   };
@@ -103,10 +103,19 @@ function statusOf({ review, canSubmit, workflow, approval }: PreflightFacts): Pr
   return aboveRisk || review.findings.some(({ action }) => action === 'warn') ? 'warning' : 'requestable';
 }
 
-function fixHints(findings: readonly Finding[], level: RiskLevel): string[] {
+function fixHints(findings: readonly Finding[], risk: PreflightFacts['risk']): string[] {
   const codes = [...new Set(findings.map(({ code }) => code))];
-  return [...codes.map((code) => hintByCode[code]), ...(hintByRisk[level] ?? [])];
+  const unanalysed = risk.factors.find(({ name }) => name === 'never_analysed');
+  const others = risk.factors.length > (unanalysed === undefined ? 0 : 1);
+  return [
+    ...codes.map((code) => hintByCode[code]),
+    ...(unanalysed === undefined ? [] : [analyseHint(unanalysed.tables as string[])]),
+    ...(unanalysed !== undefined && !others ? [] : (hintByRisk[risk.level] ?? [])),
+  ];
 }
+
+const analyseHint = (tables: readonly string[]) =>
+  `The size of ${tables.join(', ')} is not known: run ANALYZE on the database (MySQL: ANALYZE TABLE), then wait for the agent to read the schema again.`;
 
 const hintByCode: Readonly<Record<ReviewRule, string>> = {
   no_where_delete: 'Give the DELETE a WHERE that selects rows by columns of its table.',

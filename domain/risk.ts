@@ -26,7 +26,7 @@ export type RiskFactor =
         | 'multi_statement'
         | 'drop_operation';
     }
-  | { name: 'table_unresolved' | 'triggers'; tables: string[] }
+  | { name: 'table_unresolved' | 'never_analysed' | 'triggers'; tables: string[] }
   | { name: 'unlisted_function'; names: string[] }
   | { name: 'many_warnings'; count: number }
   | { name: 'cascade_delete'; targets: string[] }
@@ -71,8 +71,7 @@ export function assessRisk(input: RiskInput): Risk {
   const reach = findReach(facts, snapshot, lookup);
   const calls = operation === 'execute_dml' && reach.unlisted.length > 0;
   // When only a call hides what is written, the factor about that call says so.
-  if (unresolved !== null && !(calls && unresolved.length === 0))
-    return end('unknown', { name: 'table_unresolved', tables: unresolved });
+  if (unresolved.length > 0 && !(calls && isUnnamed(unresolved))) return { level: 'unknown', factors: unresolved, schemaStatus };
   if (calls) return end('unknown', { name: 'unlisted_function', names: reach.unlisted });
   if (reach.isIncomplete) return end('unknown', { name: 'schema_incomplete' });
   const raises = listRaises(input, snapshot, lookup);
@@ -105,10 +104,15 @@ function mayRunUserCode(facts: readonly StatementFacts[], snapshot: SchemaSnapsh
   });
 }
 
-/** SQ-86: null when every table is known; empty when the text does not say what it writes (SQ-I7). */
-function findUnresolved(facts: readonly StatementFacts[], lookup: TableLookup): string[] | null {
+type TableFactor = { name: 'table_unresolved' | 'never_analysed'; tables: string[] };
+
+const isUnnamed = (factors: readonly TableFactor[]) => factors.every(({ tables }) => tables.length === 0);
+
+/** SQ-86: nothing when every table is known; a factor without tables when the text does not say what it writes (SQ-I7). */
+function findUnresolved(facts: readonly StatementFacts[], lookup: TableLookup): TableFactor[] {
   const created = new Set<string>();
   const unresolved = new Set<string>();
+  const unanalysed = new Set<string>();
   for (const { changed, created: made, changesRows, named } of facts) {
     const written = new Set(changed.map(keyOf));
     // A view that a write reads may call anything (HD-21).
@@ -117,12 +121,17 @@ function findUnresolved(facts: readonly StatementFacts[], lookup: TableLookup): 
       : changed) {
       const [only, ...others] = lookup(table);
       const isMeant = only !== undefined && others.length === 0 && (table.schema !== null || only.has_namesakes !== true);
-      const isKnown = isMeant && (only.estimated_rows >= 0 || !written.has(keyOf(table)));
-      if (!isKnown && !created.has(keyOf(table))) unresolved.add(shownName(table.schema, table.name));
+      const isCounted = isMeant && (only.estimated_rows >= 0 || !written.has(keyOf(table)));
+      if (isCounted || created.has(keyOf(table))) continue;
+      (isMeant ? unanalysed : unresolved).add(shownName(table.schema, table.name));
     }
     for (const table of made) created.add(keyOf(table));
   }
-  return unresolved.size > 0 || facts.some(({ writesUnknown }) => writesUnknown) ? [...unresolved] : null;
+  const isOpen = unresolved.size > 0 || facts.some(({ writesUnknown }) => writesUnknown);
+  return [
+    ...(isOpen ? [{ name: 'table_unresolved' as const, tables: [...unresolved] }] : []),
+    ...(unanalysed.size > 0 ? [{ name: 'never_analysed' as const, tables: [...unanalysed] }] : []),
+  ];
 }
 
 interface Raise {

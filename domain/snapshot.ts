@@ -7,6 +7,8 @@ export interface SchemaSnapshot {
   readonly user_code?: UserCode | null;
   /** Null or absent where names have no path, or the agent did not report it. */
   readonly search_path?: SearchPaths | null;
+  /** The versions in the tracking table of migrations (MI-45). Null or absent where the agent cannot tell. */
+  readonly applied_versions?: readonly string[] | null;
 }
 
 /** The schemas searched for unqualified names, in this order (HD-31). */

@@ -10,7 +10,7 @@ export interface ReviewedStatement extends Pick<StatementFacts, 'hits' | 'change
 /** The same for a whole migration. It may hold tens of thousands of statements, so only the first hits are sent; all are counted. */
 export interface ReviewedMigration {
   statements: number;
-  hits: { code: ReviewRule; statementIndex: number }[];
+  hits: { code: ReviewRule; statementIndex: number; line: number }[];
   counts: Partial<Record<ReviewRule, number>>;
   changesRows: boolean;
   ddl: boolean;
@@ -32,10 +32,11 @@ export const noReview = (): ReviewedMigration => ({
   understood: true,
 });
 
-export function addReviewed(migration: ReviewedMigration, statement: ReviewedStatement): void {
+/** `line`: where the statement begins, counted from 1. */
+export function addReviewed(migration: ReviewedMigration, statement: ReviewedStatement, line: number): void {
   for (const code of statement.hits) {
     migration.counts[code] = (migration.counts[code] ?? 0) + 1;
-    if (migration.hits.length < maxHits) migration.hits.push({ code, statementIndex: migration.statements });
+    if (migration.hits.length < maxHits) migration.hits.push({ code, statementIndex: migration.statements, line });
   }
   migration.statements += 1;
   migration.changesRows ||= statement.changesRows;

@@ -34,8 +34,8 @@ export type MigrationVerdict = { ok: true; migrations: MigrationStatement[][] } 
 /** What the review rules need of each migration, or the refusal. */
 export type ReviewedVerdict = { ok: true; reviewed: ReviewedMigration[] } | RefusedBundle;
 
-/** Called for each statement when the review is asked for. */
-export type NoteStatement = ((statement: ReviewedStatement) => void) | null;
+/** Called for each statement when the review is asked for, with the line where it begins. */
+export type NoteStatement = ((statement: ReviewedStatement, line: number) => void) | null;
 
 /** Splits one text into statements. Returns a string if the text is refused, or `unparsed` with the reason if it does not parse. */
 export type CutMigration = (sql: string, note: NoteStatement) => MigrationStatement[] | { unparsed: string } | string;
@@ -50,7 +50,7 @@ export function judgeMigrations(
   const reviewed: ReviewedMigration[] = [];
   for (const [at, { sql, transactional }] of texts.entries()) {
     const seen = noReview();
-    const note = review ? (statement: ReviewedStatement) => addReviewed(seen, statement) : null;
+    const note = review ? (statement: ReviewedStatement, line: number) => addReviewed(seen, statement, line) : null;
     const statements = refusedAnywhere(sql) ?? cut(sql, note);
     if (typeof statements === 'string') return { ok: false, at, key: 'sql', reason: statements };
     if ('unparsed' in statements) return { ok: false, at, key: 'sql', reason: statements.unparsed, parseFailure: true };
@@ -70,4 +70,17 @@ export function judgeMigrations(
 function refusedAnywhere(sql: string): string | null {
   if (sql.includes('\0')) return 'the text holds the character U+0000';
   return hasLoneSurrogate(sql) ? 'half of a surrogate pair' : null;
+}
+
+/** The lines of rising offsets in a text or its bytes. Each part is looked at once: a migration may hold tens of thousands of statements. */
+export function lineCounter(text: { indexOf(part: string, from: number): number }): (offset: number) => number {
+  let line = 1;
+  let next = text.indexOf('\n', 0);
+  return (offset) => {
+    while (next !== -1 && next < offset) {
+      line += 1;
+      next = text.indexOf('\n', next + 1);
+    }
+    return line;
+  };
 }

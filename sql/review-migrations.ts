@@ -5,6 +5,8 @@ import { findingOf, isFirm, type Review, type ReviewFinding } from './review.js'
 /** A finding in a bundle. Its statement is counted within its migration. */
 export interface MigrationFinding extends ReviewFinding {
   version: string;
+  /** Where the statement begins in the text of its migration, counted from 1. */
+  line: number;
 }
 
 export interface MigrationReview extends Review {
@@ -28,8 +30,8 @@ export function reviewMigrations(
   const effective: ReviewPolicy['rules'] = migrations === 'block' ? rules : warned(rules);
   const each = reviewed.map(withMixed);
   const findings = each.flatMap(({ hits }, index) =>
-    hits.flatMap(({ code, statementIndex }) =>
-      findingOf(code, statementIndex, effective).map((finding) => ({ ...finding, version: versions[index] ?? '' })),
+    hits.flatMap(({ code, statementIndex, line }) =>
+      findingOf(code, statementIndex, effective).map((finding) => ({ ...finding, version: versions[index] ?? '', line })),
     ),
   );
   const counted = each.flatMap(({ counts }) => Object.entries(counts) as [ReviewRule, number][]);
@@ -54,7 +56,7 @@ const warned = (rules: ReviewPolicy['rules']): ReviewPolicy['rules'] =>
 function withMixed(migration: ReviewedMigration): Pick<ReviewedMigration, 'hits' | 'counts'> {
   if (!migration.ddl || !migration.changesRows) return migration;
   return {
-    hits: [...migration.hits, { code: 'mixed_ddl_dml', statementIndex: 0 }],
+    hits: [...migration.hits, { code: 'mixed_ddl_dml', statementIndex: 0, line: 1 }],
     counts: { ...migration.counts, mixed_ddl_dml: 1 },
   };
 }

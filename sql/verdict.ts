@@ -46,7 +46,8 @@ export function refused(reason: string, hint: string | null = null): Refused {
 
 /** Refuses a text whose meaning is unknown (SQ-4). */
 export function notUnderstood(why: string): Refused {
-  return { ...refused(`not understood: ${why}`), parseFailure: true };
+  // The parser's own words need no introduction.
+  return { ...refused(/^syntax error\b/.test(why) ? why : `not understood: ${why}`), parseFailure: true };
 }
 
 export interface StatementVerdict {

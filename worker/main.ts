@@ -18,6 +18,7 @@ import { stopSignals } from '../runtime/stop-signals.js';
 import { version } from '../runtime/version.js';
 import { anchorOf, openAnchorActivity } from './anchor/open.js';
 import { createAnchorStarter } from './anchor/starter.js';
+import { createAuditBlocks } from './audit-blocks.js';
 import { createAuditPurge } from './audit-purge.js';
 import { countMoves } from './count-moves.js';
 import { createDeliveries } from './deliveries.js';
@@ -174,6 +175,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createOrphanCleaner({ database, results, signal }),
     createPurge({ database, results, requestTtlDays: () => days().requestTtlDays }),
     createAuditPurge({ database, keys: auditKeys, log, auditTtlDays: () => days().auditTtlDays }),
+    createAuditBlocks({ database }),
     createRateWindowCleaner({ database }),
     createSlackSignatureCleaner({ database }),
     createMcpCleaner({ database, config: configuration.config }),

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
-import { forbidden } from '../domain/errors.js';
+import { lacking } from '../domain/lacking.js';
 import { can } from '../domain/permissions.js';
 import { createAuthFailureLog } from '../runtime/auth-failures.js';
 import { createAuthenticate } from '../runtime/authentication.js';
@@ -38,7 +38,7 @@ export function createMetricsAccess(options: {
       const address = addressOf(request, config.trustedProxies);
       const meter = createMeter({ limiter, config, clientIp: address.clientIp, tell });
       const { caller } = await authenticate({ request, address, meter }, configuration.generation());
-      if (!can(caller, 'metrics.view', 'everywhere')) throw forbidden();
+      if (!can(caller, 'metrics.view', 'everywhere')) throw lacking(['metrics.view']);
     },
     close: failures.close,
   };

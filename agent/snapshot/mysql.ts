@@ -1,8 +1,10 @@
 import type { SchemaSnapshot, SnapshotConstraint, SnapshotTable } from '../../domain/snapshot.js';
 import { lexMysql } from '../../sql/mysql/lexer.js';
 import { nameOf } from '../../sql/mysql/statement.js';
+import { asMysqlError } from '../drivers/mysql/errors.js';
 import { limitTime } from '../drivers/mysql/limits.js';
 import type { MysqlSession } from '../drivers/mysql/session.js';
+import { appliedVersions, MAX_VERSIONS } from './applied.js';
 import { endAfter } from './end-after.js';
 import { BETWEEN, checks, columns, indexes, KEYS, RULES, TABLES, TRIGGER_RIGHT, TRIGGERS } from './mysql-queries.js';
 import { NoDatabaseNamed } from './no-snapshot.js';
@@ -30,12 +32,35 @@ export async function collectMysqlSnapshot(
     const found: Row[][] = [];
     for (const sql of [TABLES, columns(session), KEYS, RULES, checks(session), indexes(session), TRIGGERS, TRIGGER_RIGHT])
       found.push(await session.query(sql));
+    const applied_versions = await readApplied(session, found);
     await session.run('rollback');
     checkSize(found);
     // Table expressions call only built-in functions, which nothing can replace.
-    return { tables: assemble(schema, found), user_code: { functions: [], fields: [], operators: [], casts: [] } };
+    return {
+      tables: assemble(schema, found),
+      user_code: { functions: [], fields: [], operators: [], casts: [] },
+      applied_versions,
+    };
   });
 }
+
+/** The applied versions, if the tracking table is a table and has the column (MI-20); a view may show other data. */
+async function readApplied(session: MysqlSession, [tables = [], described = []]: Row[][]): Promise<string[] | null> {
+  if (!tables.some(([name]) => name === TRACKING)) return [];
+  if (!described.some(([table, column]) => table === TRACKING && column === 'version')) return null;
+  try {
+    return appliedVersions(
+      await session.query(
+        `select convert(version using utf8mb4) from ${TRACKING} where version is not null limit ${MAX_VERSIONS + 1}`,
+      ),
+    );
+  } catch (error) {
+    if (asMysqlError(error) === null) throw error;
+    return null;
+  }
+}
+
+const TRACKING = 'schema_migrations';
 
 function assemble(
   schema: string,

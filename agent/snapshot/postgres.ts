@@ -1,7 +1,9 @@
 import type { SchemaSnapshot, SearchPaths, SnapshotConstraint, SnapshotTable } from '../../domain/snapshot.js';
+import { asServerError } from '../drivers/postgres/errors.js';
 import type { Step } from '../drivers/postgres/exchange.js';
 import { SEARCHED } from '../drivers/postgres/search-path.js';
 import type { PostgresSession } from '../drivers/postgres/session.js';
+import { appliedVersions, MAX_VERSIONS } from './applied.js';
 import { endAfter } from './end-after.js';
 import { assembleCode, userCode } from './postgres-code.js';
 import { CODE, EXPRESSIONS, KEYS, NAMESAKES, TRIGGERS, USER_CODE } from './postgres-code-queries.js';
@@ -30,14 +32,41 @@ export async function collectPostgresSnapshot(
         values: [String(timeoutMs)],
       },
       { kind: 'run', text: PATHS, values: [writePath ?? '[]'] },
+      { kind: 'run', text: TRACKING, values: [writePath ?? ''] },
       ...steps,
-      { kind: 'run', text: 'rollback' },
     ]);
-    const [paths = [], ...found] = results.slice(2, -1).map(({ rows }) => rows);
+    const [paths = [], tracking = [], ...found] = results.slice(2).map(({ rows }) => rows);
     checkSize(found);
-    return { ...assemble(found), search_path: searchPaths(paths[0] ?? [], writePath) };
+    const applied_versions = await readApplied(session, tracking[0]);
+    return { ...assemble(found), search_path: searchPaths(paths[0] ?? [], writePath), applied_versions };
   });
 }
+
+/** Read last, so that whatever hides the versions costs only these. */
+async function readApplied(session: PostgresSession, tracking: Row | undefined): Promise<string[] | null> {
+  const [name, isReadable] = tracking ?? [];
+  const select = `select version::text from ${text(name)} where version is not null limit ${MAX_VERSIONS + 1}`;
+  const rows = isReadable === 't' ? await session.query(select).catch(refused) : null;
+  await session.query('rollback');
+  if (tracking === undefined) return [];
+  return rows === null ? null : appliedVersions(rows);
+}
+
+function refused(error: unknown): null {
+  if (asServerError(error) === null) throw error;
+  return null;
+}
+
+/** The tracking table on the path of the role that writes (MI-20), and whether this role may read its versions. A view may show other data. */
+const TRACKING = `
+  select pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),
+    c.relkind in ('r', 'p') and coalesce(pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+      and (select pg_catalog.has_column_privilege(c.oid, a.attnum, 'SELECT') from pg_catalog.pg_attribute a
+           where a.attrelid = c.oid and a.attname = 'version' and a.attnum > 0 and not a.attisdropped), false)
+  from pg_catalog.json_array_elements_text(coalesce(nullif($1, ''), ${SEARCHED})::json) with ordinality as path (schema, place)
+    join pg_catalog.pg_namespace n on n.nspname = path.schema
+    join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = 'schema_migrations'
+  where c.relkind in ('r', 'p', 'v', 'm', 'f') order by path.place limit 1`;
 
 function assemble([tables = [], columns = [], constraints = [], indexes = [], made = [], ...code]: Row[][]): SchemaSnapshot {
   const codeOf = assembleCode(code);

@@ -5,7 +5,7 @@ import { forbidden, refusal } from '../../domain/errors.js';
 export type AgentCaller = Extract<Caller, { kind: 'agent' }>;
 
 export function agentOf(caller: Caller): AgentCaller {
-  if (caller.kind !== 'agent') throw forbidden();
+  if (caller.kind !== 'agent') throw forbidden('this takes an agent token');
   return caller;
 }
 

@@ -4,7 +4,7 @@ import type { Queryable } from '../../db/client.js';
 import { violates } from '../../db/errors.js';
 import { moveAtOnce } from '../../db/move-at-once.js';
 import { type ClaimFacts, claimFacts } from '../../db/move-facts.js';
-import { forbidden, GatewayError, invalid, notFound, refusal } from '../../domain/errors.js';
+import { forbidden, GatewayError, invalid, notFound, outOfScope, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
 import type { StoredRequest } from '../../domain/request/types.js';
@@ -118,5 +118,5 @@ function agentFacts(
 function checkContext(call: Claimant, context: ClaimFacts, request: StoredRequest): void {
   if (!context.known) throw neverPolled();
   requireServed(call.caller, request);
-  if (!agentFacts(call.caller.id, context, request).inScope) throw forbidden();
+  if (!agentFacts(call.caller.id, context, request).inScope) throw forbidden(outOfScope);
 }

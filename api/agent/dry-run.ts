@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { signExplainToken } from '../../crypto/explain-token.js';
 import { claimDryRun, endDryRun, findDryRunClaim, findDryRunPair } from '../../db/dry-run-jobs.js';
-import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { forbidden, notFound, outOfScope, refusal } from '../../domain/errors.js';
 import { shownPlan } from '../../domain/mysql-plan.js';
 import { shownPlanError } from '../../domain/plan-error.js';
 import { neverPolled } from '../../domain/request/judge-claim.js';
@@ -27,7 +27,7 @@ export async function claimDryRunJob(call: Call<{ id: string }, undefined, unkno
   if (found === undefined) throw notFound('dry_run_job');
   if (!found.agentKnown) throw neverPolled();
   requireServed(call.caller, found);
-  if (!found.inScope) throw forbidden();
+  if (!found.inScope) throw forbidden(outOfScope);
   const signer = await services.signingKeys.signer(found.signingKeyId, services.database);
   const claimed = await claimDryRun(services.database, id, call.caller.id);
   if (claimed === undefined) throw refusal('dry_run_job.conflict', 'the job is not pending');

@@ -1,8 +1,10 @@
 import { z } from 'zod';
-import { endPreflightJob, findPreflightPair } from '../../db/preflight-jobs.js';
+import { endPreflightJob, findPreflightPair, type PreflightEnd } from '../../db/preflight-jobs.js';
 import { invalid, refusal } from '../../domain/errors.js';
 import { shownPlan } from '../../domain/mysql-plan.js';
+import { shownPlanError } from '../../domain/plan-error.js';
 import { memberText } from '../../lib/json/member.js';
+import { cutBytes } from '../../lib/utf8.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
@@ -19,8 +21,8 @@ export const preflightResultBody = z.object({
 });
 
 /**
- * `POST /api/agent/preflight-result` (AG-70): wakes the waiting caller, on any process. Stores the plan redacted for people (HD-2) and
- * never the error's text.
+ * `POST /api/agent/preflight-result` (AG-70): wakes the waiting caller, on any process. Stores the plan and the error
+ * redacted for people (HD-2).
  */
 export async function submitPreflight(
   call: Call<undefined, undefined, z.output<typeof preflightResultBody>>,
@@ -32,13 +34,18 @@ export async function submitPreflight(
   refuseAbove('result', plan, maxResultBytes);
   refuseAbove('error', error ?? null, maxErrorBytes);
   const job = { id, agent: agentOf(call.caller), claimToken };
-  const shown = plan === null ? null : shownPlan(plan);
-  const kept = shown !== null && 'plan' in shown ? shown.plan : null;
-  const ended = isUuid(id) && (await services.database.transaction((tx) => endPreflightJob(tx, job, kept)));
+  const end = endOf(plan, error ?? null);
+  const ended = isUuid(id) && (await services.database.transaction((tx) => endPreflightJob(tx, job, end)));
   if (ended) return {};
   const pair = isUuid(id) ? await findPreflightPair(services.database, job) : undefined;
   if (pair !== undefined) requireServed(call.caller, pair);
   throw refusal('preflight_job.gone', 'nobody waits for this job any more');
+}
+
+function endOf(plan: string | null, error: string | null): PreflightEnd {
+  if (plan === null) return { state: 'error', error: error === null ? null : cutBytes(shownPlanError(error), maxErrorBytes) };
+  const shown = shownPlan(plan);
+  return 'plan' in shown ? { state: 'completed', plan: shown.plan } : { state: 'error', error: null };
 }
 
 function refuseAbove(name: string, text: string | null, limit: number): void {

@@ -3,7 +3,7 @@ import { type Moved, move } from '../../db/move.js';
 import { moveAtOnce } from '../../db/move-at-once.js';
 import type { MoveStatement } from '../../db/move-statement.js';
 import { mayReport } from '../../domain/agent-scopes.js';
-import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { forbidden, notFound, othersRun, refusal } from '../../domain/errors.js';
 import { judge } from '../../domain/request/judge.js';
 import type { Submission } from '../../domain/request/moves.js';
 import type { StoredRequest } from '../../domain/request/types.js';
@@ -47,7 +47,7 @@ async function ownExecution(call: Pick<ResultCall, 'params' | 'caller'>, service
   const own = isUuid(call.params.id) ? await findExecution(services.database, call.params.id) : undefined;
   if (own === undefined) throw notFound('execution');
   const agent = agentOf(call.caller);
-  if (own.execution.agentId !== agent.id || !mayReport(agent, own.execution)) throw forbidden();
+  if (own.execution.agentId !== agent.id || !mayReport(agent, own.execution)) throw forbidden(othersRun);
   return own;
 }
 

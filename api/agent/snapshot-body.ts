@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isVersion } from '../../domain/migration/version.js';
 import type { SchemaSnapshot } from '../../domain/snapshot.js';
 import { SYNC_STATUSES } from '../../domain/snapshot-sync.js';
 
@@ -69,6 +70,7 @@ export const schemaSyncBody = z
         tables: z.array(schemaTable).default([]),
         user_code: userCode.nullable().default(null),
         search_path: searchPaths.nullable().default(null),
+        applied_versions: z.array(z.string().refine(isVersion)).max(10_000).nullable().default(null),
       })
       .nullish(),
     error_message: z.string().nullish(),

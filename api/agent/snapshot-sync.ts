@@ -21,7 +21,8 @@ export async function syncSchema(call: SyncCall, services: Services): Promise<Re
   const { database, environment, dialect, status, snapshot, error_message: error } = call.body;
   requireServed(call.caller, { database, environment });
   const scopes = await findScopes(services.database, call.caller.id);
-  if (!scopes?.some((scope) => scope.database === database && scope.environment === environment)) throw forbidden();
+  if (!scopes?.some((scope) => scope.database === database && scope.environment === environment))
+    throw forbidden('this agent has not said in a poll that it serves this database and environment');
   if (registered(call.generation, { database, environment }) === undefined)
     throw invalid(`${database}/${environment} is not registered`, null, 'not_registered');
   const ready = status === 'ready' && snapshot != null;

@@ -23,6 +23,8 @@ export interface AppOptions {
   authenticate: Authenticate;
   routes: readonly Route[];
   readOnlyPaths: readonly string[];
+  /** How long a caller may take nothing of an answer. */
+  stallMs: number;
 }
 
 /** The whole HTTP surface. Every answer leaves through here and carries the headers of HT-21 to HT-24. */
@@ -65,7 +67,7 @@ function wantsCompression(ctx: Koa.Context): boolean {
 
 async function answer(ctx: Koa.Context, options: AppOptions, router: Router): Promise<void> {
   try {
-    send(ctx, options.services, await dispatch(ctx, options, router));
+    send(ctx, options.services, await dispatch(ctx, options, router), options.stallMs);
   } catch (error) {
     sendError(ctx, options.services, error);
   }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { answerWithin, limitDatabaseWork } from '../../db/call-limit.js';
 import type { Caller } from '../../domain/caller.js';
 import { forbidden, GatewayError, invalid, refusal } from '../../domain/errors.js';
+import { lacking } from '../../domain/lacking.js';
 import { PERMISSIONS, type Permission } from '../../domain/permission-table.js';
 import { can } from '../../domain/permissions.js';
 import type { Authenticate, Authenticated } from '../../runtime/authentication.js';
@@ -65,6 +66,7 @@ export async function perform(services: Services, route: Route, who: Authenticat
     ...readCall(),
     body: body === undefined || json === null ? undefined : parsePart('body', body, json.value),
     bodyBytes: json?.bytes ?? (await readUnparsed(services, route, incoming.request)),
+    bodyKeys: typeof json?.value === 'object' ? Object.keys(json.value ?? {}) : [],
     taken: json?.taken ?? null,
   };
   const handle = () => limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services));
@@ -77,11 +79,12 @@ const isLongPoll = ({ longPoll }: Route) => longPoll !== undefined && longPoll !
 function checkAccess(route: Route, caller: Caller, incoming: Incoming): void {
   const { access } = route;
   if (access === 'public') return;
-  if ((access === 'agent') !== (caller.kind === 'agent')) throw forbidden();
+  if ((access === 'agent') !== (caller.kind === 'agent'))
+    throw forbidden(access === 'agent' ? 'this takes an agent token' : 'this takes the token of a user');
   if (access === 'agent' || access === 'authenticated' || isFree(route, incoming)) return;
   const holds = (permission: Permission) =>
     can(caller, permission, PERMISSIONS[permission].class === 'global' ? 'everywhere' : 'somewhere');
-  if (!permissionsOf(route).some(holds)) throw forbidden();
+  if (!permissionsOf(route).some(holds)) throw lacking(permissionsOf(route), null, 'or');
 }
 
 /** Whether a flag of the query takes the need of a permission away. */
@@ -129,7 +132,7 @@ async function bodyOf(
   return { value: given, bytes: Buffer.from(JSON.stringify(given)), taken: null };
 }
 
-type WithoutBody = Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyBytes' | 'taken'>;
+type WithoutBody = Omit<Call<unknown, unknown, unknown>, 'body' | 'bodyBytes' | 'bodyKeys' | 'taken'>;
 
 async function readBody(
   services: Services,
@@ -144,7 +147,7 @@ async function readBody(
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'payload.too_large' && route.onTooLarge !== undefined) {
       const declared = Number(request.headers['content-length'] ?? limitBytes + 1);
-      await route.onTooLarge({ ...readCall(), bodyBytes: noBytes, taken: null }, services, declared);
+      await route.onTooLarge({ ...readCall(), bodyBytes: noBytes, bodyKeys: [], taken: null }, services, declared);
     }
     throw error;
   }

@@ -51,6 +51,8 @@ export interface Call<P, Q, B> {
   body: B;
   /** The body as received, except for `taken`, for values that JSON numbers cannot hold exactly (AG-50a). Empty without a body. */
   bodyBytes: Uint8Array;
+  /** The names of the body's members as sent, known or not. */
+  bodyKeys: readonly string[];
   /** UTF-8 text of the member named by `takeBytes`; null if it is not a string. */
   taken: Uint8Array | null;
   /** The value of `x-request-id`. */

@@ -10,8 +10,6 @@ import type { LongPollKind } from './route.js';
 /** Larger answers are sent part by part instead of being copied together. */
 const joinUpToBytes = 64 * 1024;
 
-const longestStallMs = 60_000;
-
 /** What a call's log line and metrics need. */
 export interface Trace {
   callId: string;
@@ -33,9 +31,12 @@ export class HeadersTooLarge extends GatewayError {
   }
 }
 
-export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status, body, headers }: Reply): void {
+/** `stallMs`: how long a caller may take nothing of an answer. */
+export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status, body, headers }: Reply, stallMs: number): void {
   ctx.status = status;
   ctx.set(headers);
+  // Streams are silent while they wait, so theirs is below.
+  if (body.kind !== 'stream') breakWhenStalled(ctx, stallMs);
   if (body.kind === 'empty') {
     ctx.body = null;
     // Koa makes any status without a body 204.
@@ -54,10 +55,18 @@ export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status
     const failed = (error: unknown) =>
       services.log.warn({ call_id: (ctx.state as Trace).callId, error: String(error) }, 'answer broken off');
     ctx.body = Readable.from(
-      untilStalled(body.parts, () => ctx.res.destroy(), failed),
+      untilStalled(body.parts, stallMs, () => ctx.res.destroy(), failed),
       { objectMode: false },
     );
   }
+}
+
+/** By the socket's own clock, which runs while nothing is taken. It stops with the answer: the next call of a pipeline may wait for long. */
+function breakWhenStalled({ res, req: { socket } }: Koa.Context, stallMs: number): void {
+  res.setTimeout(stallMs, () => void res.destroy());
+  res.once('finish', () => {
+    if (socket.timeout === stallMs) socket.setTimeout(0);
+  });
 }
 
 function sendJson(ctx: Koa.Context, chunks: readonly JsonChunk[]): void {
@@ -77,16 +86,17 @@ function sendJson(ctx: Koa.Context, chunks: readonly JsonChunk[]): void {
   ctx.length = length;
 }
 
-/** Breaks the connection when making the next part fails, or when the caller takes none for a minute. */
+/** Breaks the connection when making the next part fails, or when the caller takes none for `stallMs`. */
 async function* untilStalled(
   parts: AsyncIterable<string | Uint8Array>,
+  stallMs: number,
   breakOff: () => void,
   onFailure: (error: unknown) => void,
 ): AsyncGenerator<Uint8Array> {
   let stalled: NodeJS.Timeout | undefined;
   try {
     for await (const part of parts) {
-      stalled = setTimeout(breakOff, longestStallMs);
+      stalled = setTimeout(breakOff, stallMs);
       yield typeof part === 'string' ? new TextEncoder().encode(part) : part;
       clearTimeout(stalled);
     }

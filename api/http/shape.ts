@@ -53,4 +53,4 @@ const sizeVerb = (origin: string) => (origin === 'string' || origin === 'array' 
 const sizeUnit = (origin: string) => (origin === 'string' ? ' characters' : origin === 'array' ? ' entries' : '');
 
 /** Callers choose the keys: keep them short and on one line. */
-const clip = (key: string) => (key.length > 100 ? `${key.slice(0, 100)}…` : key);
+export const clip = (key: string) => (key.length > 100 ? `${key.slice(0, 100)}…` : key);

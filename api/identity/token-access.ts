@@ -70,9 +70,12 @@ async function readableToken(call: TokenCall, database: Services['database'], ow
   const seesAll = can(call.caller, 'token.list', 'everywhere');
   const token = isUuid(call.params.id) ? await findToken(database, call.params.id) : undefined;
   if (seesAll && token === undefined) throw notFound('token');
-  if (token === undefined || !(seesAll || (ownAllowed && isOwn(call.caller, token)))) throw forbidden();
+  if (token === undefined || !(seesAll || (ownAllowed && isOwn(call.caller, token)))) throw forbidden(othersTokens);
   return token;
 }
+
+const othersTokens =
+  'you may not read or revoke this token: only your own, unless you hold token.list for all databases and environments';
 
 const isOwn = (caller: Caller, token: TokenRow) => token.subjectType === caller.kind && token.subjectId === caller.id;
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { listTokens } from '../../db/tokens.js';
+import { can } from '../../domain/permissions.js';
 import { type Route, route } from '../http/route.js';
 import { createdToken, idParams, inspectedToken, listedToken } from './schemas.js';
 import { inspect, revoke, shownToken } from './token-access.js';
@@ -24,13 +25,16 @@ export const tokenRoutes: Route[] = [
     operationId: 'listTokens',
     method: 'get',
     path: '/api/tokens',
-    summary: 'List tokens, newest first',
+    summary: 'List your tokens, or with token.list those of everybody, newest first',
     tag: 'tokens',
-    access: 'token.list',
+    access: 'authenticated',
     status: 200,
     response: z.object({ tokens: z.array(listedToken) }),
     errors: ['auth.forbidden'],
-    handle: async (_call, { database }) => ({ tokens: (await listTokens(database)).map(shownToken) }),
+    handle: async ({ caller }, { database }) => {
+      const ofUser = can(caller, 'token.list', 'everywhere') ? null : caller.id;
+      return { tokens: (await listTokens(database, ofUser)).map(shownToken) };
+    },
   }),
   route({
     operationId: 'revokeToken',

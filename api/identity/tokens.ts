@@ -11,6 +11,7 @@ import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
 import { grantBy } from '../../domain/four-eyes.js';
 import { parseInstant } from '../../domain/instant.js';
+import { lacking } from '../../domain/lacking.js';
 import { applyCeiling, can, findRole, resolveRoles } from '../../domain/permissions.js';
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
 import type { Generation, Services } from '../context.js';
@@ -84,10 +85,11 @@ export async function createToken(call: Call<undefined, undefined, z.output<type
 
 function checkPermission(caller: Caller, body: z.output<typeof tokenSubject>): void {
   if (body.subject_type === 'agent') {
-    if (!can(caller, 'token.create_agent', 'everywhere')) throw forbidden();
+    if (!can(caller, 'token.create_agent', 'everywhere')) throw lacking(['token.create_agent']);
     return;
   }
-  if (body.subject_id !== caller.id || !can(caller, 'token.create', 'somewhere')) throw forbidden();
+  if (body.subject_id !== caller.id) throw forbidden('you can make tokens for yourself only');
+  if (!can(caller, 'token.create', 'somewhere')) throw lacking(['token.create']);
 }
 
 /** HD-10: the body's scopes, else the configured ones, else null = every pair. */
@@ -147,5 +149,8 @@ async function requireRoom(tx: Transaction, body: TokenBody, maxActive: number):
   if (maxActive === 0) return;
   await lockTokensOf(tx, body.subject_type, body.subject_id);
   if ((await countOwnActiveTokens(tx, body.subject_type, body.subject_id)) < maxActive) return;
-  throw invalid(`too many active tokens: ${maxActive}`, 'revoke one first');
+  throw invalid(
+    `too many active tokens: ${maxActive} is the most for one ${body.subject_type}`,
+    'revoke one that is no longer needed: svc token list, svc token revoke ID',
+  );
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findUser, listUsers } from '../../db/users.js';
-import { forbidden } from '../../domain/errors.js';
+import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import { type Route, route } from '../http/route.js';
 import { reissueInitialToken } from './reissue.js';
@@ -58,7 +58,7 @@ export const userRoutes: Route[] = [
     response: user,
     errors: ['auth.forbidden', 'user.not_found', 'user.gone'],
     handle: async ({ caller, params }, { database }) => {
-      if (params.id !== caller.id && !can(caller, 'user.read', 'everywhere')) throw forbidden();
+      if (params.id !== caller.id && !can(caller, 'user.read', 'everywhere')) throw lacking(['user.read']);
       const found = await findUser(database, params.id);
       requireThere(found);
       return shownUser(found);

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
 import type { Pair } from '../../domain/caller.js';
-import { forbidden } from '../../domain/errors.js';
+import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import type { ExecutionPolicy, WorkflowPolicy } from '../../domain/policies.js';
 import { OPERATIONS, type Operation } from '../../domain/policies.js';
@@ -20,7 +20,7 @@ type ResolutionCall = Call<undefined, Pair & { operation?: string | undefined },
 export function resolvePolicies(call: ResolutionCall, services: Pick<Services, 'config'>): z.input<typeof resolution> {
   const { caller, generation, query } = call;
   const { database, environment } = query;
-  if (!can(caller, 'request.view', query)) throw forbidden();
+  if (!can(caller, 'request.view', query)) throw lacking(['request.view'], query);
   const { operation } = parsePart('query', operationQuery, { operation: query.operation });
   if (registered(generation, query) === undefined)
     return { database, environment, registered: false, decision_preview: 'deny', reason_code: 'db_not_registered' };

@@ -6,7 +6,7 @@ import type { Services } from '../context.js';
 import { pairName } from '../http/names.js';
 import { textParam } from '../http/query.js';
 import { type Call, type Route, route } from '../http/route.js';
-import { visiblePolicies, withTimes } from './lists.js';
+import { visiblePolicies, withHistory } from './lists.js';
 import { resolvePolicies } from './resolution.js';
 import {
   executionPolicyItem,
@@ -68,7 +68,7 @@ function ofFile<K extends 'workflows' | 'executionPolicies' | 'resultPolicies', 
 ) {
   return ({ caller, generation }: Call<unknown, unknown, unknown>, services: Services) => {
     const policies: readonly SharedConfig[K][number][] = generation.shared[section];
-    return withTimes(services, generation, section, visiblePolicies(caller, policies).map(show));
+    return withHistory(services, generation, section, visiblePolicies(caller, policies), show);
   };
 }
 
@@ -117,8 +117,10 @@ export const policyRoutes: Route[] = [
     operationIds: { list: 'listNotificationPolicies', show: 'showNotificationPolicy' },
     resource: 'notification_policy',
     item: notificationPolicyItem,
-    visible: ({ caller, generation: { shared } }) =>
-      visiblePolicies(caller, shared.notificationPolicies).map(shownNotificationPolicy),
+    visible: ({ caller, generation }, services) => {
+      const policies = visiblePolicies(caller, generation.shared.notificationPolicies);
+      return withHistory(services, generation, 'notificationPolicies', policies, shownNotificationPolicy);
+    },
   }),
   ...listRoutes({
     path: '/api/sql-review-policies',
@@ -126,10 +128,11 @@ export const policyRoutes: Route[] = [
     operationIds: { list: 'listSqlReviewPolicies', show: 'showSqlReviewPolicy' },
     resource: 'sql_review_policy',
     item: reviewPolicyItem,
-    visible: ({ caller, generation: { shared } }) => {
+    visible: ({ caller, generation }, services) => {
+      const { shared } = generation;
       const isReplaced = shared.sqlReview.some(({ database, environment }) => database === '*' && environment === '*');
       const policies = isReplaced ? shared.sqlReview : [...shared.sqlReview, BUILTIN_REVIEW];
-      return visiblePolicies(caller, policies).map(shownReviewPolicy);
+      return withHistory(services, generation, 'sqlReview', visiblePolicies(caller, policies), shownReviewPolicy);
     },
   }),
 ];

@@ -9,7 +9,11 @@ const maybe = count.nullable();
 const operation = z.enum(OPERATIONS);
 const pair = { database: text, environment: text };
 const item = { id: text, ...pair };
-const times = { created_at: text, updated_at: text };
+const version = {
+  revision: text.nullable().meta({ description: 'the generation that last changed it, such as r7; null for a built-in policy' }),
+  digest: text.meta({ description: 'the first 12 hexadecimal digits of the SHA-256 of its content' }),
+};
+const history = { ...version, created_at: text, updated_at: text };
 const entries = z.array(z.object({ selector: text, min: count }));
 const mode = z.enum(['all', 'any']);
 const source = z.enum(['config', 'builtin']);
@@ -94,7 +98,7 @@ export const workflowItem = z.object({
   pending_ttl_secs: maybe,
   approval_ttl_secs: maybe,
   statement_timeout_secs: maybe,
-  ...times,
+  ...history,
 });
 
 export const executionPolicyItem = z.object({
@@ -107,7 +111,7 @@ export const executionPolicyItem = z.object({
   max_rows: maybe,
   migration_lease_duration_secs: maybe,
   migration_statement_timeout_secs: maybe,
-  ...times,
+  ...history,
 });
 
 export const resultPolicyItem = z.object({
@@ -115,7 +119,7 @@ export const resultPolicyItem = z.object({
   retention_days: count,
   delivery_mode: delivery,
   access: z.array(text),
-  ...times,
+  ...history,
 });
 
 export const notificationPolicyItem = z.object({
@@ -123,6 +127,13 @@ export const notificationPolicyItem = z.object({
   webhooks: z.array(text),
   events: z.array(text),
   slack_channels: z.array(text).nullable(),
+  ...version,
 });
 
-export const reviewPolicyItem = z.object({ ...item, migrations: actions, rules: z.record(z.string(), actions), source });
+export const reviewPolicyItem = z.object({
+  ...item,
+  migrations: actions,
+  rules: z.record(z.string(), actions),
+  source,
+  ...version,
+});

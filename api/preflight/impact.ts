@@ -7,8 +7,10 @@ import {
   hasHealthyAgent,
   type PreflightEnd,
 } from '../../db/preflight-jobs.js';
-import { forbidden, refusal } from '../../domain/errors.js';
+import { refusal } from '../../domain/errors.js';
+import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
+import { isUnknownName, notPlanned } from '../../domain/plan-error.js';
 import { summarisePlan } from '../../domain/plan-summary.js';
 import type { WorkflowPolicy } from '../../domain/policies.js';
 import type { Dialect } from '../../domain/statement.js';
@@ -25,6 +27,10 @@ export interface Impact {
   estimated_rows?: number | null;
   estimated_cost?: number | null;
   index_used?: boolean | null;
+  /** Why there is no plan, as people may see it (HD-2). */
+  error?: string;
+  /** The database knows no such table or column. */
+  unknown_name?: boolean;
   /** How many statements an agent was asked to plan. */
   planned?: number;
 }
@@ -47,7 +53,8 @@ export async function findImpact(
   if (!workflow.explain) return { status: 'disabled_by_policy' };
   if (!(await hasHealthyAgent(services.database, body))) return { status: 'not_available' };
   // Do not ask for a plan that no agent may make before approval (HD-1).
-  if (neverPlanned(dialect, verdict.facts[0]!) !== null) return { status: 'error' };
+  const why = neverPlanned(dialect, verdict.facts[0]!);
+  if (why !== null) return failed(notPlanned(why));
   const askedMs = Math.min(body.explain_timeout_ms, services.config().preflight.maxExplainTimeoutMs);
   const timeoutMs = Math.min(askedMs, Math.floor(leftToAnswerMs()) - afterWaitMs);
   if (timeoutMs <= 0) return { status: 'timeout' };
@@ -55,7 +62,7 @@ export async function findImpact(
   const end = await waitForEnd(call, services, id, timeoutMs);
   await limitDatabaseWork(closingMs, () => recheck(call));
   if (end === null) return { status: 'timeout', planned: 1 };
-  return { ...(end.state === 'error' ? { status: 'error' as const } : completed(end.plan)), planned: 1 };
+  return { ...(end.state === 'error' ? failed(end.error) : completed(end.plan)), planned: 1 };
 }
 
 /** PF-11, PF-9: refuses while draining, and above the user's limit. */
@@ -88,8 +95,13 @@ async function waitForEnd(call: PreflightCall, services: Services, id: string, t
 
 /** HT-103: checks that the caller may still see the answer. */
 async function recheck(call: PreflightCall): Promise<void> {
-  if (!can(await call.recheck(), 'request.preflight', call.body)) throw forbidden();
+  if (!can(await call.recheck(), 'request.preflight', call.body)) throw lacking(['request.preflight'], call.body);
 }
+
+const failed = (error: string | null): Impact => ({
+  status: 'error',
+  ...(error === null ? {} : { error, unknown_name: isUnknownName(error) }),
+});
 
 function completed(plan: string): Impact {
   const { estimatedRows, estimatedCost, indexUsed } = summarisePlan(JSON.parse(plan));

@@ -1,11 +1,15 @@
 import { limitDatabaseWork } from '../../db/call-limit.js';
-import { forbidden, invalid } from '../../domain/errors.js';
+import { invalid } from '../../domain/errors.js';
+import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
+import type { Operation } from '../../domain/policies.js';
 import { blockedAnswer, type PreflightAnswer, preflightAnswer } from '../../domain/preflight.js';
 import { decideAutoApproval } from '../../domain/workflow-policy.js';
 import { objectText } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
 import { type Reply, rawJson } from '../http/reply.js';
+import { unknownFieldWarnings, warned } from '../http/unknown-fields.js';
+import { approverWarnings } from '../requests/approver-warnings.js';
 import { type Accepted, type Judgement, judgeAccepted, judgeText, maySubmit } from '../requests/judgement.js';
 import { notRegistered } from '../requests/not-registered.js';
 import { pairDialect, registered } from '../requests/pair.js';
@@ -13,7 +17,7 @@ import { parserWords } from '../requests/parser-words.js';
 import { auditPreflight } from './audit.js';
 import { findImpact, type Impact } from './impact.js';
 import { migrationPreflight } from './migration.js';
-import { type PreflightCall, preflightResponse } from './schemas.js';
+import { type PreflightCall, preflightBody, preflightResponse } from './schemas.js';
 
 /** Database limit of the work after the wait. */
 const afterWaitMs = 4000;
@@ -21,7 +25,7 @@ const afterWaitMs = 4000;
 /** `POST /api/preflight`: runs the checks PF-1 to PF-12 in order. Answers what creating this text would result in, with its plan. */
 export async function preflight(call: PreflightCall, services: Services): Promise<Reply> {
   const { caller, generation, body } = call;
-  if (!can(caller, 'request.preflight', body)) throw forbidden();
+  if (!can(caller, 'request.preflight', body)) throw lacking(['request.preflight'], body);
   await call.sender.meter.preflight(caller);
   if (registered(generation, body) === undefined) throw notRegistered(generation, caller, body);
   const dialect = await pairDialect(services.database, generation, body);
@@ -68,7 +72,17 @@ function factsOf({ caller, actor, body }: PreflightCall, verdict: Accepted, judg
 async function answer(call: PreflightCall, services: Services, found: PreflightAnswer, impact: Impact): Promise<Reply> {
   const { plan, planned = 0, ...shown } = impact;
   await auditPreflight(call, services, found, { status: impact.status, planned });
-  const answered = preflightResponse.parse({ ...found, impact: shown });
+  const { requires_approval: needsApproval } = found.policy;
+  const { operation } = found.classification;
+  const stuck =
+    needsApproval && operation !== 'unknown'
+      ? await approverWarnings(services, call.generation, { ...call.body, operation: operation as Operation }, call.caller)
+      : [];
+  const answered = preflightResponse.parse({
+    ...found,
+    impact: shown,
+    ...warned([...unknownFieldWarnings(call.bodyKeys, preflightBody), ...stuck]),
+  });
   const explained: Record<string, string> = plan === undefined ? {} : { explain_plan: plan };
   return rawJson(200, [objectText(answered, { impact: objectText(answered.impact, explained) })]);
 }

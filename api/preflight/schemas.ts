@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { operationName, pairName } from '../http/names.js';
 import type { Call } from '../http/route.js';
+import { warnings } from '../requests/schemas.js';
 
 const maxSqlBytes = 1_048_576;
 
@@ -42,6 +43,7 @@ export const preflightResponse = z.object({
         message: text,
         statement_index: count,
         version: text.optional(),
+        line: count.optional().meta({ description: 'of a migration: where the statement begins in its sql, from 1' }),
       }),
     ),
     blocked: z.boolean(),
@@ -58,16 +60,24 @@ export const preflightResponse = z.object({
     require_reason: z.boolean(),
     may_require_approval: z.boolean(),
   }),
+  migrations: z
+    .object({ seen_at: text, applied: z.array(text) })
+    .nullable()
+    .optional()
+    .meta({ description: 'of a migration: which of its versions an agent saw applied, and when; null where that is not known' }),
   impact: z.object({
     status: z.enum(['skipped', 'disabled_by_policy', 'not_available', 'completed', 'error', 'timeout']),
     explain_plan: z.unknown().optional(),
     estimated_rows: z.number().nullable().optional(),
     estimated_cost: z.number().nullable().optional(),
     index_used: z.boolean().nullable().optional(),
+    error: text.optional().meta({ description: 'why there is no plan; names and types at most, never data' }),
+    unknown_name: z.boolean().optional().meta({ description: 'the database knows no such table or column' }),
   }),
   fix_hints: z.array(text),
   retryable: z.boolean(),
   next_actions: z.array(text),
+  warnings: warnings.optional(),
 });
 
 export type PreflightCall = Call<undefined, undefined, z.output<typeof preflightBody>>;

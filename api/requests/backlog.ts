@@ -17,5 +17,6 @@ export async function refuseAboveBacklog(services: Services): Promise<void> {
     counted.delete(services);
     throw error;
   });
-  if (backlog > limit) throw refusal('service.unavailable', 'too many requests wait for the workflow engine', 'try again later');
+  if (backlog > limit)
+    throw refusal('service.unavailable', `${backlog} requests wait for the workflow engine, and ${limit} may`, 'try again later');
 }

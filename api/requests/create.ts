@@ -7,8 +7,9 @@ import { isWriteRefused, violates } from '../../db/errors.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { lockActive } from '../../db/users.js';
 import type { Actor } from '../../domain/audit/draft.js';
-import { forbidden, invalid, refusal } from '../../domain/errors.js';
+import { invalid, refusal } from '../../domain/errors.js';
 import { requesterRole } from '../../domain/execution-token.js';
+import { lacking } from '../../domain/lacking.js';
 import type { Permission } from '../../domain/permission-table.js';
 import { can } from '../../domain/permissions.js';
 import { currentSelectors } from '../../domain/request/approval.js';
@@ -19,7 +20,9 @@ import { planLimits } from '../../runtime/license-limits.js';
 import type { Generation, Services } from '../context.js';
 import { type Reply, reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';
+import { versionOf } from '../policies/lists.js';
 import { refuseAboveBacklog } from './backlog.js';
+import { checkFlags } from './check-flags.js';
 import { type creationBody, creationFingerprint, creationInput } from './creation-body.js';
 import { type Existing, findExisting } from './key-lines.js';
 import { judgeMigrationDetail } from './migration-detail.js';
@@ -53,22 +56,15 @@ export interface CreationTimes {
 export async function createRequest(call: CreateCall, services: Services, times: CreationTimes): Promise<Reply> {
   const input = creationInput(call.body, call.bodyBytes);
   if (services.lifecycle.draining) throw refusal('service.draining', 'server is shutting down');
-  checkFlags(input);
-  if (!creationPermissions.some((permission) => can(call.caller, permission, input))) throw forbidden();
+  checkFlags(input, call.actor.channel);
+  if (!creationPermissions.some((permission) => can(call.caller, permission, input)))
+    throw lacking(creationPermissions, call.body, 'or');
   const make = () => makeRequest(call, services, input, times);
   const { idempotencyKey: key } = input;
   if (key === null) return make();
   const look = () => findExisting(services.database, call.caller.id, key);
   const taken = await services.keyLines.take(`${call.caller.id} ${key}`, call.signal, { look, make });
   return 'made' in taken ? taken.made : replay(taken.found, creationFingerprint(input));
-}
-
-function checkFlags(input: CreationInput): void {
-  if (input.allowDdl && !input.emergency) throw invalid('allow_ddl needs emergency', 'body.allow_ddl');
-  if (input.asked === 'migrate_repair' && !input.emergency) throw invalid('migrate_repair needs emergency', 'body.emergency');
-  if (input.requireApproval && input.emergency) throw invalid('an emergency takes no approval steps', 'body.require_approval');
-  if (input.emergency && input.reason === null)
-    throw invalid('a reason is required for an emergency', 'body.reason', 'reason_required');
 }
 
 /** RQ-32, RQ-33. */
@@ -101,6 +97,7 @@ async function judgeCreation(
   checkPolicy(input, judged);
   const { operation } = judged;
   const { revision: policyRevision } = generation;
+  const policyVersions = await versionsOf(services, generation, judged);
   return {
     ...judged,
     ...auditTexts(services, { ...judged, detail: input.detail }),
@@ -112,10 +109,19 @@ async function judgeCreation(
     dialect,
     fingerprint: creationFingerprint(input),
     policyRevision,
+    policyVersions,
     approvalDigest: approvalDigest({ ...input, operation, policyRevision }),
     approvalTtlSecs: services.config().retention.approvalTtlSecs,
     dispatchMs: times.dispatchMs,
   };
+}
+
+async function versionsOf(services: Services, generation: Generation, { policy, review }: Pick<NewRequest, 'policy' | 'review'>) {
+  const [workflow, reviewed] = await Promise.all([
+    versionOf(services, generation, 'workflows', policy?.id ?? null),
+    versionOf(services, generation, 'sqlReview', review.policyId),
+  ]);
+  return { workflow, review: reviewed };
 }
 
 /** Who approves a request from an MCP client sees which one it was. Added after the fingerprint, so that a repeat through another client is a repeat. */

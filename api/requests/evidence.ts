@@ -5,12 +5,14 @@ import { listRequestEvents } from '../../db/evidence.js';
 import { readState } from '../../db/request-state.js';
 import { findShown } from '../../db/shown-request.js';
 import type { SealedEvent } from '../../domain/audit/event.js';
-import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { notFound, refusal } from '../../domain/errors.js';
 import { evidenceText } from '../../domain/evidence/document.js';
 import type { Fault } from '../../domain/evidence/fault.js';
 import { verifyEvidence } from '../../domain/evidence/verify.js';
+import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import { conflict } from '../../domain/request/guards.js';
+import { unseen } from '../../domain/request/refused.js';
 import { maySee } from '../../domain/request/relation.js';
 import { sleep } from '../../lib/sleep.js';
 import type { Services } from '../context.js';
@@ -40,7 +42,8 @@ export async function showEvidence(call: EvidenceCall, services: Services): Prom
   for (let tried = 0; tried < tries; tried++) {
     const found = await findShown(services.database, id);
     if (found === undefined) throw notFound('request');
-    if (!maySee(call.caller, found.request) || !can(call.caller, 'audit.read', found.request)) throw forbidden();
+    if (!maySee(call.caller, found.request)) throw unseen(call.caller, found.request);
+    if (!can(call.caller, 'audit.read', found.request)) throw lacking(['audit.read'], found.request);
     await requireUnchanged(services, id);
     const events = await sealedEvents(call, services, id, found.now);
     const text = await signed(

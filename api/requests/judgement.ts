@@ -99,15 +99,17 @@ export function judgeAccepted(
   };
 }
 
-/** RQ-21: whether the caller holds every permission that creating this text needs. */
-export function maySubmit(
+/** RQ-21: the permissions that creating this text needs and the caller lacks. */
+export function missingPermissions(
   caller: Caller,
   pair: Pair,
   verdict: Accepted,
   how: { emergency: boolean; allowDdl: boolean },
-): boolean {
-  return neededPermissions(verdict, how).every((permission) => can(caller, permission, pair));
+): Permission[] {
+  return [...new Set(neededPermissions(verdict, how))].filter((permission) => !can(caller, permission, pair));
 }
+
+export const maySubmit = (...asked: Parameters<typeof missingPermissions>): boolean => missingPermissions(...asked).length === 0;
 
 function neededPermissions(verdict: Accepted, { emergency, allowDdl }: { emergency: boolean; allowDdl: boolean }): Permission[] {
   const needed: Permission[] = [];

@@ -1,33 +1,22 @@
 import { z } from 'zod';
 import { refusal } from '../../domain/errors.js';
 import { isUuid } from '../../lib/uuid.js';
+import { plainPage } from '../http/plain-page.js';
 import { text } from '../http/reply.js';
 import { route } from '../http/route.js';
 
 /** Where links of messages lead. It says how to see the request, and nothing about it: whoever opens it has shown no credential. */
-const pageOf = (id: string) => `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<meta name="referrer" content="no-referrer">
-<meta name="robots" content="noindex">
-<title>Request ${id.slice(0, 8)}</title>
-<link rel="icon" href="data:,">
-<style>
-  :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-  body { max-width: 44rem; margin: 4rem auto; padding: 0 1rem; }
-  pre { padding: 0.75rem 1rem; border: 1px solid; border-radius: 6px; overflow-x: auto; user-select: all; }
-</style>
-<h1>Request ${id.slice(0, 8)}</h1>
-<p>See what it runs, where, and who approves it:</p>
+const pageOf = (id: string) =>
+  plainPage(
+    `Request ${id.slice(0, 8)}`,
+    `<p>See what it runs, where, and who approves it:</p>
 <pre>svc request show ${id}</pre>
 <p>Approve it:</p>
 <pre>svc request approve ${id}</pre>
 <p>Reject it:</p>
 <pre>svc request reject ${id} --comment "..."</pre>
-</html>
-`;
+`,
+  );
 
 export const linkPageRoute = route({
   operationId: 'requestPage',

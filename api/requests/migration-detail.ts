@@ -1,4 +1,5 @@
-import { forbidden, invalid } from '../../domain/errors.js';
+import { invalid } from '../../domain/errors.js';
+import { lacking } from '../../domain/lacking.js';
 import { checkStatusDetail, readRepair } from '../../domain/migration/detail.js';
 import { migrationSummary, toldDirectory } from '../../domain/migration/summary.js';
 import { shownReview } from '../../domain/request/context.js';
@@ -9,7 +10,7 @@ import { matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { refuseBlocked } from './blocked.js';
-import { judgeBundle, mayMigrate } from './migration-judgement.js';
+import { judgeBundle, missingForMigration } from './migration-judgement.js';
 import { parserWords } from './parser-words.js';
 import { passage } from './passage.js';
 
@@ -27,7 +28,8 @@ export async function judgeMigrationDetail(
 ): Promise<JudgedDetail> {
   const { asked: operation } = input;
   const reviewed = await reviewDetail(call, services, input, dialect);
-  if (!mayMigrate(call.caller, input, operation, input)) throw forbidden();
+  const missing = missingForMigration(call.caller, input, operation, input);
+  if (missing.length > 0) throw lacking(missing, input);
   const matched = matchWorkflow(call.generation.shared.workflows, { ...input, operation });
   const autoApprove = matched?.autoApprove ?? null;
   const risk = assessRisk({ operation, facts: [], findings: [], autoApprove, snapshot: null, snapshotAgeMs: 0 });

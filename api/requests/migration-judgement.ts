@@ -3,6 +3,7 @@ import { outsideDatabaseWork } from '../../db/call-limit.js';
 import type { Caller, Pair } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
 import { readBundle } from '../../domain/migration/detail.js';
+import type { Permission } from '../../domain/permission-table.js';
 import { can } from '../../domain/permissions.js';
 import type { Operation } from '../../domain/policies.js';
 import type { Dialect } from '../../domain/statement.js';
@@ -11,7 +12,7 @@ import { type MigrationReview, reviewMigrations } from '../../sql/review-migrati
 import type { Generation, Services } from '../context.js';
 
 export type JudgedBundle =
-  | { ok: true; dirSha256: string; statements: number; review: MigrationReview & { policyId: string } }
+  | { ok: true; dirSha256: string; versions: string[]; statements: number; review: MigrationReview & { policyId: string } }
   /** AP-22, MI-16: `path` is the place of the text that is refused. */
   | { ok: false; path: string; reason: string; unparsed: boolean };
 
@@ -38,21 +39,28 @@ export async function judgeBundle(
   return {
     ok: true,
     dirSha256,
+    versions,
     statements: verdict.reviewed.reduce((sum, { statements }) => sum + statements, 0),
     review: { ...reviewMigrations(versions, verdict.reviewed, policy), policyId: policy.id },
   };
 }
 
-/** RQ-21 for migrations. */
-export function mayMigrate(
+/** RQ-21 for migrations: the permissions that are needed and that the caller lacks. A repair without emergency was refused before (RQ-14). */
+export function missingForMigration(
   caller: Caller,
   pair: Pair,
   operation: Operation,
   { emergency, allowDdl }: { emergency: boolean; allowDdl: boolean },
-): boolean {
-  const may = (permission: Parameters<typeof can>[1]) => can(caller, permission, pair);
-  if (allowDdl && !may('request.break_glass_ddl')) return false;
-  const writes = emergency ? may('request.break_glass_dml') : may('request.dml') && operation !== 'migrate_repair';
-  if (operation !== 'migrate_status') return writes;
-  return writes || may(emergency ? 'request.break_glass_query' : 'request.query');
+): Permission[] {
+  const may = (permission: Permission) => can(caller, permission, pair);
+  const write = emergency ? 'request.break_glass_dml' : 'request.dml';
+  const read = emergency ? 'request.break_glass_query' : 'request.query';
+  const mayRead = operation === 'migrate_status' && may(read);
+  return [
+    ...(mayRead || may(write) ? [] : ([write] as const)),
+    ...(allowDdl && !may('request.break_glass_ddl') ? (['request.break_glass_ddl'] as const) : []),
+  ];
 }
+
+export const mayMigrate = (...asked: Parameters<typeof missingForMigration>): boolean =>
+  missingForMigration(...asked).length === 0;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { STATUSES } from '../../domain/request/types.js';
 import { booleanParam, integerParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
 import { createRequest, creationPermissions } from './create.js';
@@ -9,6 +10,7 @@ import { evidenceDocument, showEvidence } from './evidence.js';
 import { showRequests } from './list.js';
 import { created, executions, listed, outcome, shown, workflow } from './schemas.js';
 import { showExecutions, showRequest } from './show.js';
+import { withWarnings } from './warnings.js';
 import { showWorkflow } from './workflow.js';
 
 const params = z.object({ id: z.string() });
@@ -28,18 +30,20 @@ const readRoutes: Route[] = [
     operationId: 'listRequests',
     method: 'get',
     path: '/api/requests',
-    summary: 'List requests that you may see, or with pending_for_me may approve now',
+    summary:
+      'List requests that you may see; with pending_for_me those you may approve now, with decided_by_me those you approved or rejected',
     tag: 'requests',
     access: { anyOf: ['request.view'], unless: 'pending_for_me' },
     query: z.object({
       limit: limitParam(50, 100),
       offset: offsetParam,
-      status: textParam,
+      status: z.enum(STATUSES).optional(),
       user: textParam,
       database: textParam,
       environment: textParam,
       operation: textParam,
       pending_for_me: booleanParam(false),
+      decided_by_me: booleanParam(false),
     }),
     status: 200,
     response: listed,
@@ -126,7 +130,7 @@ function moveRoutes(times: RequestTimes): Route[] {
         'service.draining',
         'service.unavailable',
       ],
-      handle: (call, services) => createRequest(call, services, times),
+      handle: async (call, services) => withWarnings(call, services, await createRequest(call, services, times)),
     }),
     route({
       operationId: 'approveRequest',

@@ -6,6 +6,14 @@ const instant = z.string();
 const text = z.string();
 const maybe = z.string().nullable();
 const count = z.number().int();
+/** Also of preflight. */
+export const warnings = z
+  .array(text)
+  .meta({ description: 'what may be a mistake though the call was accepted, in sentences; absent when there is nothing' });
+
+const related = z
+  .array(z.enum(['requested', 'decided', 'can_decide']))
+  .meta({ description: 'what you have to do with it: you asked for it, approved or rejected it, or could approve it now' });
 
 export const created = z.object({
   id: text,
@@ -14,6 +22,7 @@ export const created = z.object({
   approvers: z.array(text),
   idempotent: z.boolean(),
   expires_at: maybe,
+  warnings: warnings.optional(),
 });
 
 const item = z.object({
@@ -29,6 +38,7 @@ const item = z.object({
   created_at: instant,
   updated_at: instant,
   expires_at: maybe,
+  related,
   total_steps: count.optional(),
   current_step: count.optional(),
   next_approvers: z.array(text).optional(),
@@ -50,12 +60,17 @@ const step = z.object({
   approvals: z.array(z.object({ user: text, action: z.enum(['approve', 'reject']), at: instant, comment: maybe })),
 });
 
+/** Of the policy as it was then; absent in requests from before these were kept. */
+const version = { revision: maybe.optional(), digest: text.optional() };
+
 const decisionTrace = z.object({
   version: count,
   classification: z.object({ resolved_operation: text }),
-  sql_review: z.object({ policy_id: maybe, findings_count: count, parse_failed: z.boolean() }),
+  sql_review: z.object({ policy_id: maybe, findings_count: count, parse_failed: z.boolean(), ...version }),
   risk: z.object({ level: text, factors: z.array(text), schema_status: text }),
-  workflow: z.object({ matched: z.object({ id: text, database: text, environment: text, step_count: count }).nullable() }),
+  workflow: z.object({
+    matched: z.object({ id: text, database: text, environment: text, step_count: count, ...version }).nullable(),
+  }),
   decision: z.object({ outcome: text, reasons: z.array(text), auto_approve_threshold: maybe }),
 });
 
@@ -78,6 +93,7 @@ export const shown = z.object({
   detail: text,
   status,
   queue_hint: z.enum(['no_agents', 'agents_outdated', 'agents_draining', 'agents_saturated', 'migration_queued']).nullable(),
+  related,
   emergency: z.boolean(),
   no_result_store: z.boolean(),
   require_approval: z.boolean(),
@@ -92,6 +108,7 @@ export const shown = z.object({
   expires_at: maybe,
   approved_at: maybe,
   dispatch_by: maybe,
+  resumable: z.boolean().meta({ description: 'whether its owner could resume it now' }),
   resolved_at: maybe,
   claimed_by: maybe,
   cancel_requested_at: maybe,

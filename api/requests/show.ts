@@ -6,10 +6,13 @@ import { topic } from '../../db/notifications.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import { findShown, type Shown } from '../../db/shown-request.js';
 import type { Caller } from '../../domain/caller.js';
-import { forbidden, notFound } from '../../domain/errors.js';
+import { notFound } from '../../domain/errors.js';
 import { firstOpenStep, stepProgress } from '../../domain/request/approval.js';
 import { shownContext } from '../../domain/request/context.js';
-import { mayReadResult, maySee } from '../../domain/request/relation.js';
+import { canDecide } from '../../domain/request/judge-approve.js';
+import { isResumable } from '../../domain/request/judge-resume.js';
+import { unseen } from '../../domain/request/refused.js';
+import { hasDecided, isOwner, mayReadResult, maySee, relatedBy } from '../../domain/request/relation.js';
 import { FINAL, type Status, type StoredRequest } from '../../domain/request/types.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
@@ -17,6 +20,7 @@ import { longPoll } from '../http/long-poll.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { readable, resultPolicy } from '../results/policy.js';
+import { executionPolicy } from './pair.js';
 import { requestId } from './request-id.js';
 import { shown } from './schemas.js';
 
@@ -48,7 +52,7 @@ type Found = Awaited<ReturnType<typeof findShown>>;
 export async function visibleRequest(caller: Caller, services: Services, id: string, known?: Found) {
   const found = known ?? (await findShown(services.database, id));
   if (found === undefined) throw notFound('request');
-  if (!maySee(caller, found.request)) throw forbidden();
+  if (!maySee(caller, found.request)) throw unseen(caller, found.request);
   return found;
 }
 
@@ -62,9 +66,16 @@ async function answer(
   return rawJson(200, [objectText(answered, { metadata: found.request.metadata })]);
 }
 
-/** As `GET /api/requests/{id}` answers it, without the text, the context, which repeats the text, and the hint of the moment. */
+/** As `GET /api/requests/{id}` answers it, without the text, the context, which repeats the text, and what holds for the moment or the reader only. */
 export async function shownWithoutText(caller: Caller, services: Services, found: Parameters<typeof answer>[2]): Promise<string> {
-  const { detail: _, context: __, queue_hint: ___, ...others } = shown.parse(await shownRequest(caller, services, found));
+  const {
+    detail: _,
+    context: __,
+    queue_hint: ___,
+    related: ____,
+    resumable: _____,
+    ...others
+  } = shown.parse(await shownRequest(caller, services, found));
   return objectText(others, { metadata: found.request.metadata });
 }
 
@@ -82,6 +93,11 @@ async function shownRequest(
     detail: request.detail,
     status: request.status,
     queue_hint: await queueHint(services, request),
+    related: relatedBy({
+      requested: isOwner(caller, request),
+      decided: hasDecided(caller, request),
+      can_decide: canDecide(request, caller, now),
+    }),
     emergency: request.emergency,
     no_result_store: request.noResultStore,
     require_approval: request.requireApproval,
@@ -96,6 +112,7 @@ async function shownRequest(
     expires_at: isoOrNull(request.expiresAt),
     approved_at: isoOrNull(request.approvedAt),
     dispatch_by: isoOrNull(request.dispatchBy),
+    resumable: isResumable(request, executionPolicy(services.generation(), request), now),
     resolved_at: isoOrNull(request.resolvedAt),
     claimed_by: request.status === 'running' ? request.claimedBy : null,
     cancel_requested_at: isoOrNull(request.cancelRequestedAt),

@@ -1,4 +1,5 @@
-import { forbidden, invalid } from '../../domain/errors.js';
+import { invalid } from '../../domain/errors.js';
+import { lacking } from '../../domain/lacking.js';
 import { notPlanned } from '../../domain/plan-error.js';
 import { collectedContext } from '../../domain/request/context.js';
 import type { CreationInput, Explainable, JudgedDetail } from '../../domain/request/new-request.js';
@@ -9,7 +10,7 @@ import { unparsable } from '../../sql/verdict.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
 import { refuseBlocked } from './blocked.js';
-import { type Accepted, judgeAccepted, judgeText, maySubmit } from './judgement.js';
+import { type Accepted, judgeAccepted, judgeText, missingPermissions } from './judgement.js';
 import { parserWords } from './parser-words.js';
 import { passage } from './passage.js';
 
@@ -28,7 +29,8 @@ export async function judgeSqlDetail(
   const judged = judgeAccepted(generation, { ...input, dialect }, verdict, judgedText.known);
   const { risk, review } = judged;
   await refuseBlocked(call, services, { input, operation, redactedDetail, review });
-  if (!maySubmit(caller, input, verdict, input)) throw forbidden();
+  const missing = missingPermissions(caller, input, verdict, input);
+  if (missing.length > 0) throw lacking(missing, input);
   const { policy, approval } = passage(services, input, judged.matched, {
     level: risk.level,
     bounded: judged.bounded,

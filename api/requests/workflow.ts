@@ -1,8 +1,11 @@
 import { countNews } from '../../db/outbox.js';
 import { findState } from '../../db/request-state.js';
 import { isoOrNull } from '../../db/row-types.js';
-import { forbidden, notFound } from '../../domain/errors.js';
+import { notFound } from '../../domain/errors.js';
+import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
+import { unseen } from '../../domain/request/refused.js';
+import { maySee } from '../../domain/request/relation.js';
 import { FINAL } from '../../domain/request/types.js';
 import { clockOf } from '../../domain/request/view.js';
 import type { Services } from '../context.js';
@@ -15,7 +18,8 @@ export async function showWorkflow(call: Call<{ id: string }, undefined, undefin
   const found = await findState(services.database, id);
   if (found === undefined) throw notFound('request');
   const { request } = found;
-  if (!can(call.caller, 'request.view', request, 'any')) throw forbidden();
+  if (!can(call.caller, 'request.view', request, 'any'))
+    throw maySee(call.caller, request) ? lacking(['request.view:any'], request) : unseen(call.caller, request);
   const [told, waiting] = await Promise.all([services.temporal.requestWorkflow(id), countNews(services.database, id)]);
   const same =
     told.live === null ? FINAL.has(request.status) && told.liveError === 'not_running' : told.live.version === request.version;

@@ -2,7 +2,8 @@ import { topic } from '../../db/notifications.js';
 import { findState } from '../../db/request-state.js';
 import { type ExecutionResult, findExecutionResult } from '../../db/results.js';
 import type { Caller } from '../../domain/caller.js';
-import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { notFound, refusal } from '../../domain/errors.js';
+import { unreadable } from '../../domain/request/refused.js';
 import { mayReadResult } from '../../domain/request/relation.js';
 import type { Status, StoredRequest } from '../../domain/request/types.js';
 import { isUuid } from '../../lib/uuid.js';
@@ -38,7 +39,7 @@ function checkReader(
   request: StoredRequest,
 ): void {
   const { access } = resultPolicy(services, call.generation, request);
-  if (!mayReadResult(caller, request, access)) throw forbidden();
+  if (!mayReadResult(caller, request, access)) throw unreadable(caller, request);
 }
 
 type ContentCall = Pick<ReadCall<{ execution_id?: string | undefined }>, 'caller' | 'generation' | 'params' | 'query'>;

@@ -3,7 +3,8 @@ import type { Transaction } from '../../db/client.js';
 import { violates } from '../../db/errors.js';
 import { askForCard, rebuildCards } from '../../db/slack-cards.js';
 import { endOnboarding, findOnboarding, lockOnboarding } from '../../db/slack-onboardings.js';
-import { forbidden, refusal } from '../../domain/errors.js';
+import { refusal } from '../../domain/errors.js';
+import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import {
   type Offer,
@@ -62,7 +63,7 @@ export const onboardingReviewSubmission: SubmissionHandler = {
 /** The acting user, who may make users. */
 async function reviewer(call: SlackCall): Promise<ActingUser> {
   const who = await actingUser(call);
-  if (!can(who.caller, 'user.write', 'everywhere')) throw forbidden();
+  if (!can(who.caller, 'user.write', 'everywhere')) throw lacking(['user.write']);
   return who;
 }
 

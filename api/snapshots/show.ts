@@ -2,6 +2,7 @@ import { iso } from '../../db/row-types.js';
 import { findSnapshot, findTables, listSnapshotHeads, listTableSummaries, type SnapshotHead } from '../../db/snapshots.js';
 import type { Caller, Pair } from '../../domain/caller.js';
 import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { lacking } from '../../domain/lacking.js';
 import { can, canInDatabase } from '../../domain/permissions.js';
 import type { SnapshotTable } from '../../domain/snapshot.js';
 import type { Generation, Services } from '../context.js';
@@ -22,7 +23,10 @@ export async function showSchema(call: SchemaCall, services: Services): Promise<
   const { environment, table, summary } = call.query;
   const asked = environment === undefined ? null : { database, environment };
   const allowed = asked === null ? canInDatabase(call.caller, 'request.view', database) : can(call.caller, 'request.view', asked);
-  if (!allowed) throw forbidden();
+  if (!allowed)
+    throw asked === null
+      ? forbidden(`you lack request.view on every environment of ${database}`)
+      : lacking(['request.view'], asked);
   const environments = readableEnvironments(call.generation, call.caller, database, asked);
   const head = chosen(await listSnapshotHeads(services.database, database), environments);
   const pair = { database, environment: head.environment };

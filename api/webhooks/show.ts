@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { countDeliveries, findSent, type ListedDelivery, listDeliveries } from '../../db/delivery-list.js';
 import { iso, isoOrNull } from '../../db/row-types.js';
 import { insertDeliveries } from '../../db/webhook-deliveries.js';
-import { forbidden, notFound, refusal } from '../../domain/errors.js';
+import { notFound, refusal } from '../../domain/errors.js';
+import { everywhere } from '../../domain/lacking.js';
 import { type DeliveryStatus, deliveryName } from '../../domain/notifications/attempt.js';
 import { bareNotice } from '../../domain/notifications/notice.js';
 import { maxAttempts } from '../../domain/notifications/schedule.js';
@@ -12,15 +13,14 @@ import { isUuid } from '../../lib/uuid.js';
 import { deliveryOf } from '../../runtime/outgoing.js';
 import type { Services } from '../context.js';
 import type { Call } from '../http/route.js';
-import { withTimes } from '../policies/lists.js';
+import { withHistory } from '../policies/lists.js';
 
 type AnyCall<P = unknown, Q = unknown> = Call<P, Q, unknown>;
 
 /** `GET /api/webhooks`, in the order of the file (NT-60). */
 export function listWebhooks({ caller, generation }: AnyCall, services: Services) {
-  if (!can(caller, 'workflow.read', 'everywhere')) throw forbidden();
-  const shown = generation.shared.webhooks.map((webhook) => shownWebhook(webhook, services));
-  return withTimes(services, generation, 'webhooks', shown);
+  if (!can(caller, 'workflow.read', 'everywhere')) throw everywhere('workflow.read');
+  return withHistory(services, generation, 'webhooks', generation.shared.webhooks, (one) => shownWebhook(one, services));
 }
 
 /** `GET /api/webhooks/{id}`. */

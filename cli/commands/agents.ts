@@ -8,7 +8,7 @@ import { renderTable } from '../output/table.js';
 export async function listAgents(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'agents'] });
   const rows = (reply.json().get('agents')?.items() ?? []).map(rowOf);
-  const table = () => renderTable(header, rows, { paintHeader: context.output.style.bold });
+  const table = () => renderTable(header, rows, { style: context.output.style });
   return {
     data: reply.text,
     human: () => (rows.length === 0 ? '' : table()),

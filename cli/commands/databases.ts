@@ -8,7 +8,7 @@ export async function listDatabases(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'databases'] });
   const pairs = reply.json().get('databases')?.items() ?? [];
   const rows = pairs.map((pair) => ['database', 'environment', 'dialect'].map((key) => showValue(pair.get(key))));
-  const table = () => renderTable(['DATABASE', 'ENVIRONMENT', 'DIALECT'], rows, { paintHeader: context.output.style.bold });
+  const table = () => renderTable(['DATABASE', 'ENVIRONMENT', 'DIALECT'], rows, { style: context.output.style });
   return {
     data: reply.text,
     human: () => (rows.length === 0 ? '' : table()),

@@ -61,7 +61,7 @@ export async function verifyEvidenceFile(
 
 function anchorIn(context: Context, file: string): Anchor {
   const anchor = readAnchor(readTextFile(context, file));
-  if (anchor === null) throw failure('usage', `${context.what}: ${file} is no checkpoint`);
+  if (anchor === null) throw failure('usage', `${context.what}: ${file} is not a checkpoint`);
   return anchor;
 }
 

@@ -1,21 +1,25 @@
-import { onOneLine } from '../../lib/json/read.js';
+import { type JsonText, onOneLine } from '../../lib/json/read.js';
 import { databaseName, environmentName } from '../config/target.js';
-import { beginsLikeRead, requireConfirmation } from '../confirmation.js';
+import { beginsLikeRead, requireAnswer, requireConfirmation, willAsk } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { type DeliveryOptions, deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions, submit } from '../follow/submit.js';
+import { type Looked, lookFirst } from '../look-first.js';
+import { whyBlocked } from '../output/findings.js';
 import { showDuration } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
+import { lookLines } from '../output/preflight-parts.js';
 import { highlightSql } from '../output/sql.js';
 import { readInput } from '../read-input.js';
 
 export interface ExecuteOptions extends DeliveryOptions, SubmitOptions {
   file?: string;
   allowDdl?: boolean;
+  preflight?: boolean;
 }
 
-/** `svc execute`: one request with its key, then what CL-21 says for its status. */
+/** `svc execute`: a preflight and a question (CL-18, CL-19), one request with its key, then what CL-21 says for its status. */
 export async function execute(context: Context, args: readonly string[], options: ExecuteOptions): Promise<Answer> {
   if (options.allowDdl === true && options.emergency !== true) throw failure('usage', 'execute: --allow-ddl needs --emergency');
   checkSubmitOptions(context, options);
@@ -23,7 +27,7 @@ export async function execute(context: Context, args: readonly string[], options
   const database = databaseName(context.layers(), context.options);
   const environment = environmentName(context.layers(), context.options);
   context.client();
-  if (!beginsLikeRead(sql)) await requireConfirmation(context, question(context, sql, `${database}/${environment}`));
+  await checkFirst(context, { database, environment, sql }, options);
   const startedAt = context.terminal.now();
   const content = { database, environment, detail: sql, ...(options.allowDdl === true ? { allow_ddl: true } : {}) };
   return deliver(context, submit(context, content, options), options, (id) =>
@@ -31,19 +35,44 @@ export async function execute(context: Context, args: readonly string[], options
   );
 }
 
-/** The SQL of the argument or the file, `-` for stdin; empty or non-UTF-8 text is a usage error. */
+/** The SQL of the argument or the file, `-` for stdin, which is also read when it is a pipe; empty or non-UTF-8 text is a usage error. */
 export async function readStatement(context: Context, argument: string | undefined, file: string | undefined): Promise<string> {
-  const { what } = context;
+  const { what, terminal } = context;
   if (argument !== undefined && file !== undefined) throw failure('usage', `${what}: give the SQL or --file, not both`);
-  if (argument === undefined && file === undefined) throw failure('usage', `${what}: no SQL is given`);
-  const text = argument ?? decode(what, await readInput(context, file!));
-  if (text.trim() === '') throw failure('usage', `${what}: the SQL is empty`);
-  return text;
+  const isPiped = argument === '-' || (argument === undefined && file === undefined && terminal.stdin.isTTY !== true);
+  const source = isPiped ? '-' : file;
+  if (argument === undefined && source === undefined) throw noSql(what);
+  const text = source === undefined ? argument! : decode(what, await readInput(context, source));
+  if (text.trim() !== '') return text;
+  throw isPiped && argument === undefined ? noSql(what) : failure('usage', `${what}: the SQL is empty`);
 }
 
-function question(context: Context, sql: string, target: string): string {
-  const lines = highlightSql(onOneLine(sql).length > 400 ? `${sql.slice(0, 400)} ...` : sql, context.output.noteStyle);
-  return `${lines}\nRun this on ${context.output.noteStyle.bold(target)}?`;
+const noSql = (what: string) =>
+  failure('usage', `${what}: no SQL is given`, { hint: `svc ${what} 'select 1', or --file query.sql, or pipe it in` });
+
+/**
+ * The preflight and the question. Nothing is looked at before an emergency, which has no time for it, nor with a key: the request that it belongs to may
+ * have run, and dropped what it names.
+ */
+async function checkFirst(context: Context, content: Looked, options: ExecuteOptions): Promise<void> {
+  const isAsked = !beginsLikeRead(content.sql);
+  if (isAsked) requireAnswer(context);
+  const isLooked = options.preflight !== false && options.emergency !== true && options.idempotencyKey === undefined;
+  const looked = isLooked ? await lookFirst(context, content) : null;
+  if (!isAsked) return;
+  // Where nobody is asked, the creation refuses it in its own words.
+  if (looked?.get('status')?.string() === 'blocked' && willAsk(context))
+    throw failure('blocked', `${context.what}: blocked: ${whyBlocked(looked)}`, {
+      hint: 'nothing was sent; svc preflight tells more',
+    });
+  await requireConfirmation(context, question(context, content, looked));
+}
+
+function question({ output }: Context, { database, environment, sql }: Looked, looked: JsonText | null): string {
+  const { noteStyle: style } = output;
+  const text = highlightSql(onOneLine(sql).length > 400 ? `${sql.slice(0, 400)} ...` : sql, style);
+  const told = looked === null ? [] : lookLines(looked, style);
+  return [text, ...told, `Run this on ${style.bold(`${database}/${environment}`)}?`].join('\n');
 }
 
 function decode(what: string, bytes: Uint8Array): string {

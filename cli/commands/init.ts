@@ -26,9 +26,9 @@ export async function init(context: Context, _: readonly string[], options: Init
   if (there.length > 0 && !force)
     throw failure(
       'config_error',
-      `init: ${there.join(', ')} ${there.length === 1 ? 'is' : 'are'} there already; nothing is written`,
+      `init: ${there.join(', ')} ${there.length === 1 ? 'is' : 'are'} there already; nothing was written`,
       {
-        hint: '--force writes over them, --output-dir names another folder',
+        hint: '--force overwrites them; --output-dir chooses another folder',
       },
     );
   if (!dryRun) write(folder, written, force);

@@ -38,7 +38,7 @@ function writePrivate(context: Context, path: string, content: string | Buffer, 
     else linkSync(temporary, path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') throw failure('usage', `${context.what}: ${path} exists already`, { hint: '--force writes over it' });
+    if (code === 'EEXIST') throw failure('usage', `${context.what}: ${path} already exists`, { hint: '--force writes over it' });
     throw failure('usage', `${context.what}: ${path} cannot be written (${code ?? 'unknown reason'})`);
   } finally {
     rmSync(temporary, { force: true });
@@ -58,7 +58,7 @@ interface IssueOptions {
 /** `svc license issue` (CL-51): the key alone on stdout. */
 export async function issueLicense(context: Context, _: readonly string[], options: IssueOptions): Promise<Answer> {
   const { plan, to, maxUsers, maxDatabases } = options;
-  if (to.trim() === '') throw failure('usage', `${context.what}: --to must name somebody`);
+  if (to.trim() === '') throw failure('usage', `${context.what}: --to must not be empty`);
   const now = context.terminal.now();
   const expires = Date.parse(parseWhen(options.expires, 'expires', now));
   if (expires <= now) context.output.warn('this licence has expired already');
@@ -81,7 +81,7 @@ function readPrivateKey(context: Context, file: string): SigningKey {
   } catch (error) {
     if (error instanceof CommandFailure) throw error;
   }
-  throw failure('usage', `${context.what}: ${file} holds no private key of svc license keygen`);
+  throw failure('usage', `${context.what}: ${file} is not a private key made by svc license keygen`);
 }
 
 /** RFC 8410: the seed is the end of the document. */
@@ -96,7 +96,7 @@ export async function showLicense(
   const text = given === '-' ? Buffer.from(await readInput(context, '-')).toString('utf8') : given;
   const found = parseLicenseKey(text);
   if (found === null || found.license === null || found.payload === null)
-    throw failure('usage', `${context.what}: this is no licence key`, { hint: 'a key begins with svc_lic_v1.' });
+    throw failure('usage', `${context.what}: this is not a licence key`, { hint: 'a key begins with svc_lic_v1.' });
   const { license, payload } = found;
   const isSigned = publicKey === undefined ? null : found.fits(publicKey);
   const isExpired = context.terminal.now() >= license.expiresAt;

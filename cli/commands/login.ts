@@ -22,7 +22,7 @@ interface LoginOptions {
 /** `svc login` (CL-40 to CL-44). Nothing is kept that the server refuses. */
 export async function login(context: Context, _: readonly string[], options: LoginOptions): Promise<Answer> {
   if (options.device === true && options.browser === false)
-    throw failure('usage', '--device and --no-browser exclude each other');
+    throw failure('usage', '--device and --no-browser cannot be used together');
   const settings = context.settings();
   const { credential, baseUrl, ca } = settings;
   if (credential.kind === 'token')
@@ -67,9 +67,9 @@ async function logInAt(context: Context, provider: Provider, settings: ProviderS
   const byDevice = () => loginByDevice(context, provider, settings, waitMs);
   const hasDevice = device_authorization_endpoint !== undefined;
   if (options.device === true && !hasDevice)
-    throw failure('config_error', `${settings.issuer} offers no login by code`, { hint: 'svc login without --device' });
+    throw failure('config_error', `${settings.issuer} does not support device login`, { hint: 'svc login without --device' });
   if (authorization_endpoint === undefined && !hasDevice)
-    throw failure('config_error', `${settings.issuer} offers neither a login by browser nor one by code`);
+    throw failure('config_error', `${settings.issuer} supports neither browser login nor device login`);
   if (options.device === true || authorization_endpoint === undefined) return byDevice();
   const opens = options.browser !== false && hasBrowser(environment, process.platform);
   const orElse = options.browser !== false && hasDevice;

@@ -20,7 +20,7 @@ export async function repairMigrations(context: Context, _: readonly string[], o
   const lacking = Object.entries(given).flatMap(([name, value]) => (value === undefined ? name : []));
   if (action === undefined || version === undefined || lacking.length > 0)
     throw failure('usage', `${what}: ${lacking.join(', ')} must be given`);
-  if (!isVersion(version)) throw failure('usage', `${what}: --version ${version} is no version`);
+  if (!isVersion(version)) throw failure('usage', `${what}: --version ${version} is not a version`);
   const layers = context.layers();
   const database = databaseName(layers, context.options);
   const environment = environmentName(layers, context.options);

@@ -1,17 +1,22 @@
 import type { Direction } from '../../domain/migration/bundle.js';
-import { requireConfirmation, willAsk } from '../confirmation.js';
+import type { JsonText } from '../../lib/json/read.js';
+import { objectText } from '../../lib/json/write.js';
+import { requireAnswer, requireConfirmation, willAsk } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { CommandFailure } from '../failure.js';
 import { deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions } from '../follow/submit.js';
-import { describePlan } from '../migrations/confirm-text.js';
+import { type Applied, countOf, describePlan } from '../migrations/confirm-text.js';
 import { prepareMigrations, submitMigrations } from '../migrations/prepare.js';
 import { findingLines } from '../output/findings.js';
+import { showInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
+import { visible } from '../output/visible.js';
 
 export interface MigrateOptions extends SubmitOptions {
   count?: number;
   after?: string;
+  preflight?: boolean;
 }
 
 /** `svc migrate up`: sends every file, or those after a version; the agent knows which are applied (MI-10). */
@@ -36,9 +41,15 @@ async function migrate(
   const { content, directory, migrations } = prepared;
   context.client();
   const oneWay = direction === 'up' ? [] : directory.migrations.filter(({ down }) => down === null);
-  const plan = { direction, target: `${content.database}/${content.environment}`, migrations, oneWay, maxCount };
+  requireAnswer(context);
+  const looked = options.preflight === false || options.idempotencyKey !== undefined ? null : await look(context, content);
+  const applied = appliedOf(looked);
+  const target = `${content.database}/${content.environment}`;
+  if (direction === 'up' && applied !== null && migrations.every(({ version }) => applied.versions.has(version)))
+    return nothingToDo(context, applied, migrations.length, target);
+  const plan = { direction, target, migrations, oneWay, maxCount, applied };
   output.note(describePlan(plan, output.noteStyle));
-  if (willAsk(context)) await noteFindings(context, content);
+  if (willAsk(context) && looked !== null) noteFindings(context, looked);
   await requireConfirmation(context, direction === 'up' ? 'Apply them?' : 'Revert?');
   const followed = submitMigrations(context, prepared, options);
   const names = new Map(migrations.map(({ version, name }) => [version, name]));
@@ -46,19 +57,42 @@ async function migrate(
 }
 
 /**
- * Shows what the review rules find before the confirmation. Silent when the caller may not ask or the server is older; the
- * request itself is judged anyway.
+ * What the server says of the bundle (HD-95, MI-45); null when the caller may not ask or the server is older, for the request itself is judged
+ * anyway.
  */
-async function noteFindings(
+async function look(
   context: Context,
   { detail: sql, ...target }: { database: string; environment: string; operation: string; detail: string },
-) {
+): Promise<JsonText | null> {
   try {
     const body = JSON.stringify({ ...target, sql, include_explain: false });
-    const reply = await context.client().call({ method: 'POST', path: ['api', 'preflight'], body, repeatable: false });
-    const lines = findingLines(reply.json(), context.output.noteStyle);
-    if (lines.length > 0) context.output.note(lines.join('\n'));
+    return (await context.client().call({ method: 'POST', path: ['api', 'preflight'], body, repeatable: false })).json();
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.code === 'interrupted') throw error;
+    return null;
   }
+}
+
+function noteFindings({ output }: Context, looked: JsonText): void {
+  const lines = findingLines(looked, output.noteStyle);
+  if (lines.length > 0) output.note(lines.join('\n'));
+}
+
+function appliedOf(looked: JsonText | null): Applied | null {
+  const migrations = looked?.get('migrations');
+  if (migrations?.kind !== 'object') return null;
+  const versions = migrations.get('applied')?.items() ?? [];
+  return {
+    versions: new Set(versions.flatMap((version) => version.string() ?? [])),
+    seenAt: migrations.get('seen_at')?.string() ?? '',
+  };
+}
+
+/** Every version is applied, as an agent saw: no request is made. What was reverted since then without the gateway, only `--no-preflight` finds. */
+function nothingToDo({ output }: Context, { seenAt }: Applied, count: number, target: string): Answer {
+  return {
+    data: objectText({ nothing_to_do: true, seen_at: seenAt, migrations: count }),
+    human: () => `Nothing to do: ${countOf(count, 'migration')} of ${target} applied, seen at ${showInstant(visible(seenAt))}.\n`,
+    note: output.noteStyle.dim('no request was made; --no-preflight makes one'),
+  };
 }

@@ -44,6 +44,7 @@ export async function migrateStatus(context: Context, _: readonly string[], opti
   }));
   return {
     data: objectText({ migrations: lines }, { result: envelope ?? 'null' }),
+    requestId: id,
     human: () => statusTable(context, lines),
     note: output.noteStyle.dim(`${summary(lines)} on ${database}/${environment}`),
   };
@@ -54,7 +55,7 @@ function statusTable({ output: { style } }: Context, lines: readonly Line[]): st
   const rows = lines.map(({ version, name, status }) => [visible(version), visible(name ?? ''), status]);
   return renderTable(['VERSION', 'NAME', 'STATUS'], rows, {
     maxCell: 255,
-    paintHeader: style.bold,
+    style,
     paintCell: (padded, row, column) => (column === 2 ? style[paints[lines[row]!.status]](padded) : padded),
   });
 }

@@ -80,8 +80,12 @@ export async function listPolicies(context: Context, _: readonly string[], { kin
 
 function tableOf(context: Context, { key, header, row }: List, items: readonly JsonText[], titled: boolean): string {
   const { style } = context.output;
-  const rows = items.map((item) => [...values(item, 'database', 'environment'), ...row(item)]);
-  const table = renderTable(['DATABASE', 'ENVIRONMENT', ...header], rows, { paintHeader: style.bold });
+  const rows = items.map((item) => [
+    ...values(item, 'database', 'environment'),
+    ...row(item),
+    ...values(item, 'revision', 'digest'),
+  ]);
+  const table = renderTable(['DATABASE', 'ENVIRONMENT', ...header, 'REVISION', 'DIGEST'], rows, { style });
   return titled ? `${style.bold(key.replaceAll('_', ' '))}\n${table}` : table;
 }
 

@@ -57,7 +57,7 @@ function operationsTable(context: Context, resolutions: readonly JsonText[]): st
     showValue(row.get('matched_by')),
   ]);
   const header = ['OPERATION', 'DECISION', 'AUTO-APPROVAL', 'WORKFLOW', 'MATCHED BY'];
-  return renderTable(header, rows, { paintHeader: context.output.style.bold });
+  return renderTable(header, rows, { style: context.output.style });
 }
 
 const decisionOf = (row: JsonText) => showValue(row.get('decision_preview')).replaceAll('_', ' ');

@@ -1,25 +1,29 @@
 import { answerFailure } from '../client.js';
-import { requireConfirmation } from '../confirmation.js';
+import { confirmOnTerminal, requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { lookAtRequest } from '../follow/request-view.js';
 import type { Answer } from '../output/output.js';
+import { decidedText } from '../output/request-content.js';
 import { paintStatus } from '../output/style.js';
 import { visible } from '../output/visible.js';
-import { resolveRequestId } from '../request-id.js';
+import { resolveActedId } from '../request-id.js';
 
 export interface ApproveOptions {
   comment?: string;
   as?: string;
 }
 
-/** `svc request approve ID`: a repeated or late approval is `already_approved`. */
+/** `svc request approve ID`: shows what it is first (CL-18a); a repeated or late approval is `already_approved`. */
 export async function approveRequest(context: Context, args: readonly string[], options: ApproveOptions): Promise<Answer> {
   if (options.as !== undefined && !/^(user|group|role):./.test(options.as))
     throw failure('usage', 'request approve: --as takes a selector: user:<id>, group:<name> or role:<name>');
-  const id = await resolveRequestId(context, args[0]!);
+  const id = await resolveActedId(context, args[0]!);
+  await showBefore(context, id, 'Approve it?');
   const body = { ...comment(options), ...(options.as === undefined ? {} : { selector: options.as }) };
-  const reply = await post(context, { id, action: 'approve', body, accept: [409] });
+  const reply = await post(context, { id, action: 'approve', body, accept: [409] }).catch((error: unknown) => {
+    throw error instanceof CommandFailure && error.reason === 'selector_ambiguous' ? whichSelector(context, error) : error;
+  });
   if (reply.status === 409) throw conflictOfApproval(context, reply.status, reply.text);
   const answer = reply.json();
   const status = answer.get('status')?.string() ?? '';
@@ -33,15 +37,17 @@ export async function approveRequest(context: Context, args: readonly string[], 
   };
 }
 
+/** `svc request reject ID`: shows what it is first (CL-18a). */
 export async function rejectRequest(context: Context, args: readonly string[], options: { comment?: string }): Promise<Answer> {
-  const id = await resolveRequestId(context, args[0]!);
+  const id = await resolveActedId(context, args[0]!);
+  await showBefore(context, id, 'Reject it?');
   const reply = await post(context, { id, action: 'reject', body: comment(options) });
   return { data: reply.text, human: () => `${paintStatus(context.output.style, 'rejected')}: request ${id}\n` };
 }
 
 /** `svc request cancel ID`: 202 means that it is still running; reports work that was committed. */
 export async function cancelRequest(context: Context, args: readonly string[], options: { reason?: string }): Promise<Answer> {
-  const id = await resolveRequestId(context, args[0]!);
+  const id = await resolveActedId(context, args[0]!);
   const before = await lookAtRequest(context, id, false, context.signal);
   if (before.status === 'running')
     await requireConfirmation(
@@ -53,6 +59,21 @@ export async function cancelRequest(context: Context, args: readonly string[], o
   if (reply.status === 409) throw await conflictOfCancel(context, id, reply.status, reply.text);
   const status = reply.json().get('status')?.string() ?? '';
   return { data: reply.text, human: () => cancelText(context, id, reply.status, status) };
+}
+
+/** What is about to be decided. The text of a request never changes, so what is shown is what the decision is about. */
+async function showBefore(context: Context, id: string, question: string): Promise<void> {
+  const { output } = context;
+  if (output.mode !== 'human') return;
+  try {
+    const reply = await context.client().call({ method: 'GET', path: ['api', 'requests', id] });
+    output.note(decidedText(reply.json(), output.noteStyle));
+  } catch (error) {
+    // Deciding takes a selector only; reading takes `request.view` too.
+    if (!(error instanceof CommandFailure) || error.code !== 'auth.forbidden') throw error;
+    output.note(`You may not read request ${id}, so it is not shown.`);
+  }
+  await confirmOnTerminal(context, question);
 }
 
 function cancelText(context: Context, id: string, httpStatus: number, status: string): string {
@@ -85,6 +106,20 @@ function conflictOfApproval(context: Context, status: number, text: string): Com
   return refused.reason === 'already_approved' || refused.reason === 'already_dispatched'
     ? failure('already_approved', refused.message, { hint: refused.hint })
     : refused;
+}
+
+/** The server's hint lists the selectors: `say which: group:leads, user:alice`. */
+function whichSelector({ what }: Context, error: CommandFailure): CommandFailure {
+  const selectors = /^say which: (.+)$/.exec(error.hint ?? '')?.[1]?.split(', ') ?? [];
+  if (selectors.length < 2) return error;
+  const { code, reason, data } = error;
+  const either = selectors.length === 2 ? selectors.join(' or ') : `one of ${selectors.join(', ')}`;
+  return new CommandFailure(code, `${what}: you can approve as ${either}`, {
+    hint: `add --as ${selectors[0]}`,
+    reason,
+    data,
+    exit: 1,
+  });
 }
 
 async function conflictOfCancel(context: Context, id: string, status: number, text: string): Promise<CommandFailure> {

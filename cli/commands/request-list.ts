@@ -12,6 +12,7 @@ export interface RequestListOptions {
   status?: string;
   user?: string;
   pendingForMe?: boolean;
+  decidedByMe?: boolean;
   limit?: number;
   offset?: number;
 }
@@ -27,6 +28,7 @@ export async function listRequests(context: Context, _: readonly string[], optio
       status: options.status,
       user: options.user,
       pending_for_me: options.pendingForMe,
+      decided_by_me: options.decidedByMe,
       database: context.options.database,
       environment: context.options.environment,
     },
@@ -47,7 +49,7 @@ function requestTable(context: Context, requests: readonly JsonText[]): string {
   const free = (context.terminal.stdout.columns ?? 0) - 80;
   return renderTable(['ID', 'STATUS', 'REQUESTER', 'DATABASE', 'CREATED', 'WAITS FOR', 'SQL'], rows, {
     maxCell: Math.max(60, free),
-    paintHeader: style.bold,
+    style,
     paintCell: statusPainter(style, rows, 1),
   });
 }

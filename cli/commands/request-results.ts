@@ -24,7 +24,7 @@ export async function listResults(context: Context, _: readonly string[], option
   return {
     data: reply.text,
     human: () =>
-      rows.length === 0 ? '' : renderTable(header, rows, { rightAligned: new Set([6]), paintHeader: context.output.style.bold }),
+      rows.length === 0 ? '' : renderTable(header, rows, { rightAligned: new Set([6]), style: context.output.style }),
     ...(rows.length === 0 ? { note: 'no stored results' } : {}),
   };
 }

@@ -4,12 +4,13 @@ import { CommandFailure, failure } from '../failure.js';
 import { type DeliveryOptions, deliver } from '../follow/deliver.js';
 import { followInterruptibly } from '../follow/interruptible.js';
 import { storedResult } from '../follow/result.js';
+import { databaseError } from '../output/database-error.js';
 import { showInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 import { visible } from '../output/visible.js';
-import { resolveRequestId } from '../request-id.js';
+import { resolveActedId, resolveRequestId } from '../request-id.js';
 
 export interface WaitOptions extends DeliveryOptions {
   timeout?: number;
@@ -29,15 +30,15 @@ export interface ResultOptions extends DeliveryOptions {
 
 /** `svc request wait ID`: waits for approval too; resumes only with the option (CL-22). */
 export async function waitForRequest(context: Context, args: readonly string[], options: WaitOptions): Promise<Answer> {
-  const id = await resolveRequestId(context, args[0]!);
   const resume = options.resume === true;
+  const id = await (resume ? resolveActedId : resolveRequestId)(context, args[0]!);
   const task = { id, status: null, approvers: [], waitForApproval: true, resume, resumeAfterTimeout: resume };
   return deliver(context, followInterruptibly(context, task, options.timeout ?? 0), options, () => ended(context, id));
 }
 
 /** `svc request resume ID`: 409 `already_dispatched` is no error, the wait continues (CL-23). */
 export async function resumeRequest(context: Context, args: readonly string[], options: ResumeOptions): Promise<Answer> {
-  const id = await resolveRequestId(context, args[0]!);
+  const id = await resolveActedId(context, args[0]!);
   try {
     const body = options.reason === undefined ? {} : { reason: options.reason };
     await context.client().call({ method: 'POST', path: ['api', 'requests', id, 'resume'], body: JSON.stringify(body) });
@@ -52,7 +53,7 @@ export async function resumeRequest(context: Context, args: readonly string[], o
 export async function requestResult(context: Context, args: readonly string[], options: ResultOptions): Promise<Answer> {
   if (options.list === true) {
     if (options.execution !== undefined || options.output !== undefined)
-      throw failure('usage', 'request result: --list goes with --limit only');
+      throw failure('usage', 'request result: --list can be combined with --limit only');
     return requestExecutions(context, args, options);
   }
   const id = await resolveRequestId(context, args[0]!);
@@ -85,13 +86,13 @@ export function executionsTable(context: Context, executions: readonly JsonText[
       took && `${took} ms`,
       number('rows_affected'),
       text('id'),
-      text('error_message'),
+      databaseError(text('error_message'), null).message,
     ];
   });
   return renderTable(['RUN', 'STATUS', 'AGENT', 'STARTED', 'TOOK', 'ROWS', 'EXECUTION', 'ERROR'], rows, {
     rightAligned: new Set([0, 4, 5]),
     maxCell: 80,
-    paintHeader: style.bold,
+    style,
     paintCell: statusPainter(style, rows, 1),
   });
 }

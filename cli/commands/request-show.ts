@@ -4,12 +4,11 @@ import type { Context } from '../context.js';
 import type { CommandFailure } from '../failure.js';
 import { describeQueueHint, viewRequest } from '../follow/request-view.js';
 import { showDuration, showInstant } from '../output/instant.js';
-import { migrationDetailLines } from '../output/migration-detail.js';
 import type { Answer } from '../output/output.js';
 import { explainLines } from '../output/query-plan.js';
+import { contentSection } from '../output/request-content.js';
 import { approvalLines, contextLines, traceLines } from '../output/request-parts.js';
-import { highlightSql } from '../output/sql.js';
-import { paintStatus, type Style } from '../output/style.js';
+import { paintStatus } from '../output/style.js';
 import { visible } from '../output/visible.js';
 import { resolveRequestId } from '../request-id.js';
 import { executionsTable } from './request-run.js';
@@ -55,12 +54,6 @@ function page(context: Context, request: JsonText, executions: readonly JsonText
     .filter(([, lines]) => lines.length > 0)
     .map(([title, lines]) => `${style.bold(title)}\n${lines.map((line) => `  ${line}`.trimEnd().concat('\n')).join('')}`)
     .join('\n');
-}
-
-function contentSection(request: JsonText, style: Style): [string, string[]] {
-  const detail = textOf(request, 'detail');
-  const migrations = migrationDetailLines(textOf(request, 'operation'), detail, style);
-  return migrations === null ? ['SQL', highlightSql(detail, style).split('\n')] : ['Migrations', migrations];
 }
 
 function headLines(context: Context, request: JsonText): string[] {
@@ -120,11 +113,13 @@ function whoseTurn(request: JsonText): string {
   return '';
 }
 
-/** The deadline that applies: the pending one, else the one for resuming. */
+/** The deadline that applies: the pending one, else that for resuming what can be resumed. */
 function deadlineOf(request: JsonText): { label: string; at: string } {
   const status = textOf(request, 'status');
   if (status === 'pending') return { label: 'expires', at: textOf(request, 'expires_at') };
-  if (['approved', 'executed', 'failed', 'execution_lost'].includes(status))
+  // Servers that do not say it may allow it.
+  const isOver = request.get('resumable')?.text === 'false';
+  if (!isOver && ['approved', 'executed', 'failed', 'execution_lost'].includes(status))
     return { label: 'resume by', at: textOf(request, 'dispatch_by') };
   return { label: '', at: '' };
 }

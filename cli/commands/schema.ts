@@ -18,6 +18,7 @@ export interface SchemaOptions {
  */
 export async function showSchema(context: Context, _: readonly string[], options: SchemaOptions): Promise<Answer> {
   const layers = context.layers();
+  tellEnvironment(context);
   const reply = await context.client().call({
     method: 'GET',
     path: ['api', 'schemas', databaseName(layers, context.options)],
@@ -35,6 +36,14 @@ export async function showSchema(context: Context, _: readonly string[], options
   const inFull = table !== undefined || options.full === true;
   const human = () => (inFull ? tables.map((one) => tablePage(one, style)).join('\n') : summary(context, tables));
   return { data: reply.text, human, note: headLine(answer, tables.length) };
+}
+
+/** Whoever names no environment may mean another one. */
+function tellEnvironment({ options, layers, output }: Context): void {
+  if (options.environment !== undefined) return;
+  const found = layers().find('default_environment');
+  const chosen = found === undefined ? 'chosen by the server' : `${visible(found.text)}, from ${visible(found.where)}`;
+  output.note(output.noteStyle.dim(`environment: ${chosen}; -e names another`));
 }
 
 /** Shows the last good snapshot, which a later sync may have failed to replace (SC-2). */
@@ -59,6 +68,6 @@ function summary(context: Context, tables: readonly JsonText[]): string {
   ]);
   return renderTable(['SCHEMA', 'TABLE', 'ROWS (ABOUT)', 'COLUMNS', 'CONSTRAINTS', 'INDEXES'], rows, {
     rightAligned: new Set([2, 3, 4, 5]),
-    paintHeader: context.output.style.bold,
+    style: context.output.style,
   });
 }

@@ -32,7 +32,7 @@ export async function createToken(context: Context, _: readonly string[], option
   const { type, subject } = subjectOf(options);
   const unlimited = options.scopeCeiling === false;
   if (unlimited && options.scopeRoles !== undefined)
-    throw failure('usage', 'token create: --scope-roles and --no-scope-ceiling exclude each other');
+    throw failure('usage', 'token create: --scope-roles and --no-scope-ceiling cannot be used together');
   if (unlimited && type === 'user') throw failure('usage', 'token create: --no-scope-ceiling is for agent tokens only');
   const expires = options.expires === undefined ? undefined : parseWhen(options.expires, 'expires', context.terminal.now());
   const body = {
@@ -67,7 +67,7 @@ export async function createToken(context: Context, _: readonly string[], option
 function subjectOf(options: TokenCreateOptions): { type: 'user' | 'agent'; subject: string | undefined } {
   const { agent, subject } = options;
   if (agent !== undefined && (subject !== undefined || options.subjectType === 'user'))
-    throw failure('usage', 'token create: --agent excludes --subject and --subject-type user');
+    throw failure('usage', 'token create: --agent cannot be used with --subject or --subject-type user');
   const type = agent === undefined ? (options.subjectType ?? 'user') : 'agent';
   if (type === 'agent' && (agent ?? subject) === undefined)
     throw failure('usage', 'token create: an agent token needs --agent or --subject');
@@ -176,7 +176,7 @@ function tokenTable(context: Context, tokens: readonly JsonText[]): string {
     }),
   );
   return renderTable(['ID', 'PREFIX', 'STATUS', 'TYPE', 'SUBJECT', 'NAME', 'ROLES', 'SCOPES', 'EXPIRES', 'CREATED'], rows, {
-    paintHeader: style.bold,
+    style,
     paintCell: statusPainter(style, rows, 2),
   });
 }

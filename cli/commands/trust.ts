@@ -15,14 +15,15 @@ interface TrustOptions {
 
 /** `svc trust [URL]` (HD-60): a given address must be the one in `svc.toml`; without one it asks the person. Calls no server. */
 export async function trust(context: Context, [named]: readonly string[], options: TrustOptions): Promise<Answer> {
-  if (options.list === true && (options.remove === true || named !== undefined)) throw failure('usage', '--list stands alone');
+  if (options.list === true && (options.remove === true || named !== undefined))
+    throw failure('usage', '--list cannot be combined with anything else');
   const file = trustedFile(context.terminal.environment);
-  if (options.list === true) return listTrusted(file);
+  if (options.list === true) return listTrusted(context, file);
   const address = named === undefined ? null : addressOf(named);
   if (options.remove === true) return removeTrusted(file, realpathSync(context.terminal.directory), address);
   const entry = entryHere(context);
   if (address !== null && address !== entry.address)
-    throw failure('config_error', `svc.toml here leads to ${entry.address}, not to ${address}; nothing is trusted`);
+    throw failure('config_error', `svc.toml names the server ${entry.address}, not ${address}; nothing was trusted`);
   const isNew = !isTrusted(readTrusted(file), entry);
   if (isNew && address === null)
     await requireConfirmation(context, `Trust ${visible(entry.address)} with your credentials in ${visible(entry.folder)}?`);
@@ -33,12 +34,15 @@ export async function trust(context: Context, [named]: readonly string[], option
   };
 }
 
-function listTrusted(file: string): Answer {
+function listTrusted(context: Context, file: string): Answer {
   const entries = readTrusted(file);
   const rows = entries.map(({ folder, address }) => [visible(folder), visible(address)]);
   return {
     data: JSON.stringify(entries),
-    human: () => (rows.length === 0 ? 'nothing is trusted\n' : renderTable(['FOLDER', 'ADDRESS'], rows, { maxCell: 200 })),
+    human: () =>
+      rows.length === 0
+        ? 'nothing is trusted\n'
+        : renderTable(['FOLDER', 'ADDRESS'], rows, { maxCell: 200, style: context.output.style }),
   };
 }
 
@@ -59,13 +63,13 @@ async function removeTrusted(file: string, folder: string, address: string | nul
 function entryHere(context: Context): TrustEntry {
   const entry = addressToTrust(context.layers());
   if (entry !== null) return entry;
-  throw failure('config_error', 'there is no svc.toml here whose address could be trusted', {
+  throw failure('config_error', 'this folder has no svc.toml whose address could be trusted', {
     hint: 'a file that you name with --config, and SVC_SERVER_URL, need no trust',
   });
 }
 
 function addressOf(text: string): string {
   const url = parseAddress(text);
-  if (url === null) throw failure('usage', 'this is no address of the form http(s)://host:port');
+  if (url === null) throw failure('usage', 'not a valid address (http(s)://host:port)');
   return addressText(url);
 }

@@ -19,7 +19,7 @@ export interface UserUpdateOptions {
 export async function updateUser(context: Context, args: readonly string[], options: UserUpdateOptions): Promise<Answer> {
   const other = options.addRole !== undefined ? '--add-role' : '--rm-role';
   if (options.role !== undefined && (options.addRole !== undefined || options.rmRole !== undefined))
-    throw failure('usage', `user update: --role and ${other} exclude each other`);
+    throw failure('usage', `user update: --role and ${other} cannot be used together`);
   const body = {
     roles: options.role,
     add_roles: options.addRole,
@@ -36,9 +36,14 @@ export async function updateUser(context: Context, args: readonly string[], opti
   return {
     data: reply.text,
     human: () => renderDetails(answer, updatedRows, context.output.style),
-    note: answer.get('updated')?.text === 'false' ? 'nothing changed' : 'updated',
+    note: answer.get('updated')?.text === 'false' ? 'nothing changed' : `updated${gains(options) ? tokensStay(args[0]!) : ''}`,
   };
 }
+
+const gains = ({ role, addRole, addGroup }: UserUpdateOptions) => [role, addRole, addGroup].some((names) => names !== undefined);
+
+const tokensStay = (id: string) => `
+Tokens that exist gain no role. For a new one: svc user reissue-initial-token ${visible(id)} (it ends the first one)`;
 
 export async function suspendUser(context: Context, args: readonly string[]): Promise<Answer> {
   const reply = await context.client().call({ method: 'POST', path: ['api', 'users', args[0]!, 'suspend'] });

@@ -1,3 +1,4 @@
+import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { renderDetails, showValue } from '../output/details.js';
@@ -15,7 +16,8 @@ export interface UserAddOptions {
 export async function addUser(context: Context, args: readonly string[], options: UserAddOptions): Promise<Answer> {
   const body = { id: args[0]!, roles: options.role ?? [], groups: options.group ?? [] };
   const reply = await context.client().call({ method: 'POST', path: ['api', 'users'], body: JSON.stringify(body) });
-  const token = reply.json().get('token')?.string();
+  const answer = reply.json();
+  const token = answer.get('token')?.string();
   if (token == null) throw failure('server_error', `user add: the server answered ${reply.status} without a token`);
   return {
     data: reply.text,
@@ -28,9 +30,17 @@ export async function addUser(context: Context, args: readonly string[], options
         ['groups', 'groups'],
       ],
       context.output.noteStyle,
-    )}Keep the token now: it is not shown again.`,
+    )}Keep the token now: it is not shown again.${hasRole(answer) ? '' : noRole(args[0]!)}`,
   };
 }
+
+const hasRole = (user: JsonText) => (user.get('roles')?.items().length ?? 0) > 0;
+
+/** The token has the roles of now at most, for ever. */
+const noRole = (id: string) => `
+${visible(id)} has no role yet, so this token can do nothing, and it gains no role later. Give a role, then a new token:
+  svc user update ${visible(id)} --add-role requester
+  svc user reissue-initial-token ${visible(id)}`;
 
 /** `svc user list`, newest first. */
 export async function listUsers(context: Context): Promise<Answer> {
@@ -41,7 +51,7 @@ export async function listUsers(context: Context): Promise<Answer> {
   const rows = users.map((user) => keys.map((key) => showValue(user.get(key))));
   const table = () =>
     renderTable(['ID', 'STATUS', 'ROLES', 'GROUPS', 'SOURCE', 'LAST SEEN', 'CREATED'], rows, {
-      paintHeader: style.bold,
+      style,
       paintCell: statusPainter(style, rows, 1),
     });
   return {

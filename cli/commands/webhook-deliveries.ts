@@ -32,7 +32,7 @@ export async function listDeliveries(context: Context, _: readonly string[], opt
   const page = reply.json();
   const rows = (page.get('deliveries')?.items() ?? []).map(rowOf);
   const { style } = context.output;
-  const table = () => renderTable(header, rows, { paintHeader: style.bold, paintCell: statusPainter(style, rows, 1) });
+  const table = () => renderTable(header, rows, { style, paintCell: statusPainter(style, rows, 1) });
   return {
     data: reply.text,
     human: () => (rows.length === 0 ? '' : table()),

@@ -8,7 +8,7 @@ import { renderTable } from '../output/table.js';
 export async function listWebhooks(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'webhooks'] });
   const rows = (reply.json().get('webhooks')?.items() ?? []).map(rowOf);
-  const table = () => renderTable(['ID', 'URL', 'EVENTS', 'FORMAT', 'SECRET'], rows, { paintHeader: context.output.style.bold });
+  const table = () => renderTable(['ID', 'URL', 'EVENTS', 'FORMAT', 'SECRET'], rows, { style: context.output.style });
   return {
     data: reply.text,
     human: () => (rows.length === 0 ? '' : table()),

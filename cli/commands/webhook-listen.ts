@@ -36,7 +36,7 @@ export async function listenForWebhooks(context: Context, _: readonly string[], 
     onRefused: (why) => output.note(`refused what is no delivery: ${why}`),
   }).catch((error: NodeJS.ErrnoException) => {
     if (error.syscall !== 'listen') throw error;
-    throw failure('network_error', `${what}: the port cannot be had (${error.code})`, { hint: 'choose another with --port' });
+    throw failure('network_error', `${what}: cannot listen on this port (${error.code})`, { hint: 'choose another with --port' });
   });
   if (options.count !== undefined && counts.received < options.count) signal.throwIfAborted();
   return {

@@ -22,7 +22,7 @@ function localLogin(context: Context, error: CommandFailure): CommandFailure {
   const data = { local: true, server: baseUrl.origin, credential: source, ...kept(context) };
   return new CommandFailure(error.code, error.message, {
     data: JSON.stringify(data),
-    hint: `not asked, only local: the credential of ${source} for ${baseUrl.origin}`,
+    hint: `is the server running? The credential would come from ${source}`,
     exit: 1,
   });
 }

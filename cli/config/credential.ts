@@ -33,7 +33,7 @@ export function readToken(credential: Credential, isFound: boolean, warn: (text:
   // Any other one-line secret in the folder must not be taken for a token.
   const isToken =
     isFound && credential.kind === 'token_file' ? apiToken.test(token) || webToken.test(token) : anyToken.test(token);
-  if (!isToken) throw failure('auth_error', `${credential.where}: this is no token`);
+  if (!isToken) throw failure('auth_error', `${credential.where}: not a valid token`);
   return token;
 }
 
@@ -46,8 +46,8 @@ function readTokenFile(credential: Credential, isFound: boolean, warn: (text: st
   try {
     const real = realpathSync(path);
     if (isFound && !isBelow(realpathSync(credential.directory), real))
-      throw failure('config_error', `${credential.where}: ${path} does not lie below the folder of the file that names it`, {
-        hint: 'move it there, use SVC_TOKEN, or name the file yourself with --config',
+      throw failure('config_error', `${credential.where}: ${path} is outside the folder of the file that names it`, {
+        hint: 'move it into that folder, set SVC_TOKEN, or pass the file with --config',
       });
     if (process.platform !== 'win32' && (statSync(real).mode & 0o077) !== 0)
       warn(`${path} can be read by others; run chmod 600 on it`);

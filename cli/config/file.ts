@@ -38,7 +38,7 @@ export function readConfigFile(
     values.set(name, value);
   });
   if (values.has('server.token') && values.has('server.token_file'))
-    throw failure('config_error', `${path}: server.token and server.token_file exclude each other`);
+    throw failure('config_error', `${path}: server.token and server.token_file cannot both be set`);
   return {
     kind,
     isFound,

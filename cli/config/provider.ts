@@ -64,9 +64,9 @@ export function providerSettings(layers: Layers, file: FileLayer, isInsecure: bo
 export function requireProviderAddress(text: string, where: string, isInsecure: boolean): void {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.username !== '' || url.hash !== '')
-    throw failure('config_error', `${where}: not an address of the form https://host`);
+    throw failure('config_error', `${where}: not a valid address (https://host)`);
   if (url.protocol === 'http:' && !isLoopbackHost(url.hostname) && !isInsecure)
-    throw failure('config_error', `${where}: plain http to ${url.hostname} would show the login to everybody on the way`, {
+    throw failure('config_error', `${where}: plain http to ${url.hostname} would expose the login on the network`, {
       hint: 'use https; else --allow-insecure, or allow_insecure = true under [server] of your own config.toml',
     });
 }

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isLoopbackHost } from '../../domain/loopback.js';
-import { failure } from '../failure.js';
+import { type CommandFailure, failure } from '../failure.js';
 import type { GlobalOptions } from '../options.js';
-import { findCredential, readToken } from './credential.js';
+import { type Credential, findCredential, readToken } from './credential.js';
 import type { Layered, LayerName, Layers } from './layers.js';
 import { type ProviderSettings, providerFile, providerSettings, providerText } from './provider.js';
 import type { TrustEntry } from './trusted.js';
@@ -26,26 +26,17 @@ export function serverSettings(layers: Layers, options: GlobalOptions, warn: (te
   const address = findAddress(layers);
   const credential = findCredential(layers);
   if (!credential)
-    throw failure('auth_error', 'no credential', {
+    throw failure('auth_error', 'you are not logged in: no token and no [server.oidc]', {
       hint: 'set [server] token_file in svc.toml, or SVC_TOKEN; or issuer and client_id under [server.oidc], then svc login',
     });
-  if (rank[address.layer] > rank[credential.layer])
-    throw failure(
-      'config_error',
-      `the address of ${address.where} is not sent the credential of ${credential.where}: it comes from a lower layer`,
-      { hint: 'set the address and the token in the same place' },
-    );
+  if (rank[address.layer] > rank[credential.layer]) throw apartFailure(address, credential);
   const { baseUrl } = address;
   const insecure = allowsInsecure(layers, options);
   const isOpen = baseUrl.protocol === 'http:' && !isLoopbackHost(baseUrl.hostname);
   if (isOpen && !insecure.allowed)
-    throw failure(
-      'config_error',
-      `${address.where}: plain http to ${baseUrl.hostname} would show the token to everybody on the way`,
-      {
-        hint: 'use https; else --allow-insecure, or allow_insecure = true under [server] of your own config.toml',
-      },
-    );
+    throw failure('config_error', `${address.where}: plain http to ${baseUrl.hostname} would expose the token on the network`, {
+      hint: 'use https; else --allow-insecure, or allow_insecure = true under [server] of your own config.toml',
+    });
   const isFound = layers.found !== null && credential.layer === 'project';
   const authority = readAuthority(layers);
   const takesInsecure = isOpen && insecure.byFound;
@@ -64,11 +55,26 @@ export function serverSettings(layers: Layers, options: GlobalOptions, warn: (te
   };
 }
 
+/** CL-06: whoever sets an address must set the credential for it too. */
+function apartFailure(address: Layered, credential: Credential): CommandFailure {
+  const what = credential.kind === 'oidc' ? 'login' : 'token';
+  const file = credential.where.slice(0, credential.where.lastIndexOf(': '));
+  if (address.layer === 'environment')
+    return failure('config_error', `${address.where} is set, but the ${what} is in ${file}`, {
+      hint: `unset ${address.where}, or set SVC_TOKEN too`,
+    });
+  return failure('config_error', `${address.where} names the server, but the ${what} is in ${file}`, {
+    hint: `put the ${what} beside the address, or set SVC_TOKEN`,
+  });
+}
+
 /** For what asks no server: its address, and the provider of the highest `[server.oidc]`. */
 export function loginPlace(layers: Layers, options: GlobalOptions): { baseUrl: URL; provider: ProviderSettings } {
   const file = providerFile(layers);
   if (file === undefined)
-    throw failure('config_error', 'no [server.oidc] says where to log in', { hint: 'set its issuer and client_id in svc.toml' });
+    throw failure('config_error', 'no identity provider is configured under [server.oidc]', {
+      hint: 'set its issuer and client_id in svc.toml',
+    });
   const provider = providerSettings(layers, file, allowsInsecure(layers, options).allowed);
   return { baseUrl: findAddress(layers).baseUrl, provider };
 }
@@ -104,7 +110,7 @@ function findAddress(layers: Layers): Layered & { baseUrl: URL; isFound: boolean
   const address = layers.find('server.url');
   if (!address) throw failure('config_error', 'no server address', { hint: 'set [server] url in svc.toml, or SVC_SERVER_URL' });
   const baseUrl = parseAddress(address.text);
-  if (!baseUrl) throw failure('config_error', `${address.where}: not an address of the form http(s)://host:port`);
+  if (!baseUrl) throw failure('config_error', `${address.where}: not a valid address (http(s)://host:port)`);
   return { ...address, baseUrl, isFound: isByFound(layers, address) };
 }
 

@@ -40,7 +40,7 @@ export function isTrusted(entries: readonly TrustEntry[], { folder, address, ca,
 export function trustedFile(environment: Record<string, string | undefined>): string {
   const base = configDirectory(environment, process.platform);
   if (base === null)
-    throw failure('config_error', 'there is no folder to keep trust in', { hint: 'set HOME or XDG_CONFIG_HOME' });
+    throw failure('config_error', 'no folder to store trusted addresses in', { hint: 'set HOME or XDG_CONFIG_HOME' });
   return join(base, 'svc', 'trusted.json');
 }
 
@@ -50,7 +50,7 @@ export function readTrusted(file: string): TrustEntry[] {
   if (text === null) return [];
   const entries = entriesOf(text);
   if (entries === null)
-    throw failure('config_error', `${file}: it is not what svc wrote`, { hint: 'remove it, then svc trust again' });
+    throw failure('config_error', `${file}: the file is damaged`, { hint: 'remove it, then run svc trust again' });
   return entries;
 }
 
@@ -88,7 +88,7 @@ function readOwn(file: string): string | null {
     if (code === 'ENOENT') return null;
     throw failure('config_error', `${file}: it cannot be read (${code ?? 'unknown reason'})`);
   }
-  if (!stat.isFile()) throw failure('config_error', `${file}: it is no file`);
+  if (!stat.isFile()) throw failure('config_error', `${file}: it is not a regular file`);
   refuseOthers(file, stat);
   refuseOthers(dirname(file), statSync(dirname(file)));
   return readFileSync(file, 'utf8');
@@ -98,9 +98,9 @@ function readOwn(file: string): string | null {
 function refuseOthers(path: string, { mode, uid }: Stats): void {
   if (process.platform === 'win32') return;
   if ((mode & 0o022) !== 0)
-    throw failure('config_error', `${path}: others can write it, so nothing in it is trusted`, { hint: `chmod go-w ${path}` });
+    throw failure('config_error', `${path}: other users can write to it, so it is ignored`, { hint: `chmod go-w ${path}` });
   if (uid !== process.getuid?.() && uid !== 0)
-    throw failure('config_error', `${path}: it belongs to another user, so nothing in it is trusted`);
+    throw failure('config_error', `${path}: it belongs to another user, so it is ignored`);
 }
 
 function entriesOf(text: string): TrustEntry[] | null {
@@ -120,7 +120,7 @@ function isEntry(value: unknown): value is TrustEntry {
 
 async function underLock(file: string, work: () => void): Promise<void> {
   if (!(await waitUntil(() => take(file), { ms: lockWaitMs, everyMs: 20 })))
-    throw failure('config_error', `${file}: another svc holds it; remove it when none runs`);
+    throw failure('config_error', `${file}: another svc is using it; if none is running, remove it`);
   try {
     work();
   } finally {

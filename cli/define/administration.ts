@@ -12,62 +12,68 @@ export function defineAdministration(program: Command, bind: Bind): void {
 const whenHelp = '7d, 12h, 30m, 2026-05-01 or an RFC 3339 time';
 
 function defineAudit(program: Command, bind: Bind): void {
-  const audit = program.command('audit').description('what happened, who did it, how it ended');
-  const list = addAuditFilters(audit.command('list', { isDefault: true }).description('audit events, newest first'))
-    .option('--limit <n>', 'how many', wholeNumber)
+  const audit = program.command('audit').description('read, export and verify the audit log');
+  const list = addAuditFilters(audit.command('list', { isDefault: true }).description('list audit events, newest first'))
+    .option('--limit <n>', 'how many to show', wholeNumber)
     .option('--offset <n>', 'how many to skip', wholeNumber)
     .option('--verify', 'the same as audit verify')
     .addOption(resultFormatOption());
   bind(list, async () => (await import('../commands/audit.js')).listAuditEvents);
-  const exported = addAuditFilters(audit.command('export').description('sealed events, oldest first, with a signed manifest'))
-    .addOption(new Option('--as <format>', 'form of the lines').choices(['ndjson', 'csv']))
-    .option('--output <file>', 'write them to a file');
+  const exported = addAuditFilters(
+    audit.command('export').description('export sealed events, oldest first, with a signed manifest'),
+  )
+    .addOption(new Option('--as <format>', 'output format').choices(['ndjson', 'csv']))
+    .option('--output <file>', 'write the events to a file');
   bind(exported, async () => (await import('../commands/audit-export.js')).exportAudit);
   const verify = audit
     .command('verify')
-    .description('was the log changed? asks the server, or checks an export alone')
-    .option('--anchor <seq:hash>', 'an event known from elsewhere', auditAnchor)
-    .option('--checkpoint <file>', 'a signed checkpoint that was kept elsewhere')
-    .option('--file <export>', 'check this export; asks no server and reads no configuration')
-    .option('--public-key <hex...>', 'trust these audit keys only; with --file', publicKeys);
+    .description('check that nobody changed the audit log, on the server or in an exported file')
+    .option('--anchor <seq:hash>', 'number and hash of an event that you kept, to compare with', auditAnchor)
+    .option('--checkpoint <file>', 'a signed checkpoint that you kept, to compare with')
+    .option('--file <export>', 'check this export file, without a server or configuration')
+    .option('--public-key <hex...>', 'with --file: trust only these audit keys', publicKeys);
   bind(verify, async () => (await import('../commands/audit-verify.js')).verifyAudit);
 }
 
 const addAuditFilters = (command: Command): Command =>
   command
-    .option('--user <id>', 'by this actor')
-    .option('--operation <name>', 'of this operation')
-    .option('--event-type <type>', 'of this type: request.approved')
-    .option('--category <name>', 'of this category: approval')
-    .addOption(new Option('--outcome <name>', 'how it ended').choices(['success', 'denied', 'failure', 'info']))
-    .option('--request <id>', 'about this request')
+    .option('--user <id>', 'only events by this user or agent')
+    .option('--operation <name>', 'only this operation')
+    .option('--event-type <type>', 'only this type, such as request.approved')
+    .option('--category <name>', 'only this category, such as approval')
+    .addOption(new Option('--outcome <name>', 'only this outcome').choices(['success', 'denied', 'failure', 'info']))
+    .option('--request <id>', 'only this request')
     .option('--since <when>', whenHelp)
     .option('--until <when>', whenHelp);
 
 function defineToken(program: Command, bind: Bind): void {
-  const token = program.command('token').description('API tokens');
+  const token = program.command('token').description('manage API tokens');
   const subjectTypes = ['user', 'agent'];
   const create = token
     .command('create')
-    .description('make a token; it is shown once')
-    .option('--subject <id>', 'for whom; default: yourself')
-    .option('--agent <name>', 'for this agent')
-    .option('--scope <database/environment>', 'a pair that the agent may serve, * for any; may be repeated', moreNames)
-    .addOption(new Option('--subject-type <type>', 'kind of subject').choices(subjectTypes))
-    .option('--scope-roles <a,b>', 'the most roles it may use', nameList)
-    .option('--no-scope-ceiling', 'without such a limit (agent tokens)')
+    .description('create a token; it is shown only once')
+    .option('--subject <id>', 'owner of the token (default: you)')
+    .option('--agent <name>', 'create a token for this agent')
+    .option(
+      '--scope <database/environment>',
+      'database and environment that the agent may serve, * for any; repeatable',
+      moreNames,
+    )
+    .addOption(new Option('--subject-type <type>', 'user or agent (default: user)').choices(subjectTypes))
+    .option('--scope-roles <a,b>', 'limit the token to these roles', nameList)
+    .option('--no-scope-ceiling', 'no limit on roles (agent tokens only)')
     .option('--name <text>', 'a label')
     .option('--expires <when>', whenHelp);
   bind(create, async () => (await import('../commands/token.js')).createToken);
   const list = token
     .command('list')
-    .description('all tokens, newest first')
-    .option('--subject <id>', 'of this subject')
-    .addOption(new Option('--status <status>', 'only these').choices(['active', 'expired', 'revoked']))
+    .description('list your tokens, newest first (administrators: all tokens)')
+    .option('--subject <id>', 'only tokens of this user or agent')
+    .addOption(new Option('--status <status>', 'only this status').choices(['active', 'expired', 'revoked']))
     .addOption(new Option('--type <type>', 'kind of subject').choices(subjectTypes));
   bind(list, async () => (await import('../commands/token.js')).listTokens);
-  const revoke = token.command('revoke').description('end a token at once').argument('<id>', 'token id');
+  const revoke = token.command('revoke').description('revoke a token; it stops working at once').argument('<id>', 'token id');
   bind(revoke, async () => (await import('../commands/token.js')).revokeToken);
-  const inspect = token.command('inspect').description('what a token may do').argument('<id>', 'token id');
+  const inspect = token.command('inspect').description('show what a token may do').argument('<id>', 'token id');
   bind(inspect, async () => (await import('../commands/token.js')).inspectToken);
 }

@@ -5,10 +5,11 @@ import { addRequestOptions, outputOption, resultFormatOption, wholeNumber } from
 export function defineExecute(program: Command, bind: Bind): void {
   const execute = program
     .command('execute')
-    .description('run SQL, or ask for the approval that it needs')
-    .argument('[sql]', 'the SQL text')
+    .description('run SQL, or request approval for it')
+    .argument('[sql]', 'the SQL text; - or a pipe for standard input')
     .option('--file <path>', 'read the SQL from a file, - for stdin')
-    .option('--allow-ddl', 'with --emergency: lift the blocks on DDL');
+    .option('--allow-ddl', 'with --emergency: allow DDL that a review rule blocks')
+    .option('--no-preflight', 'do not ask for a preflight first');
   addRequestOptions(execute).addOption(outputOption()).addOption(resultFormatOption());
   bind(execute, async () => (await import('../commands/execute.js')).execute);
 }
@@ -16,10 +17,14 @@ export function defineExecute(program: Command, bind: Bind): void {
 export function definePreflight(program: Command, bind: Bind): void {
   const preflight = program
     .command('preflight')
-    .description('what a request would come to: verdict, risk, approvers and plan; makes none, exit 1 when it would be blocked')
-    .argument('[sql]', 'the SQL text')
+    .description('check SQL without running it: verdict, risk, approvers, plan (exit code 1 if it would be blocked)')
+    .argument('[sql]', 'the SQL text; - or a pipe for standard input')
     .option('--file <path>', 'read the SQL from a file, - for stdin')
-    .option('--no-explain', 'do not ask for the plan of the database')
-    .option('--explain-timeout <ms>', 'how long to wait for the plan (5000; the server has a limit)', wholeNumber);
+    .option('--no-explain', 'skip the query plan')
+    .option(
+      '--explain-timeout <ms>',
+      'how long to wait for the query plan (default: 5000; the server sets a maximum)',
+      wholeNumber,
+    );
   bind(preflight, async () => (await import('../commands/preflight.js')).preflight);
 }

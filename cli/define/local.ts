@@ -13,18 +13,18 @@ export function defineLocal(program: Command, bind: Bind): void {
 function defineTrust(program: Command, bind: Bind): void {
   const trust = program
     .command('trust')
-    .description('let the svc.toml of this folder send your credentials to its address')
-    .argument('[url]', 'the address that svc.toml names; without it you are asked')
-    .option('--list', 'what is trusted')
-    .option('--remove', 'trust it no longer; without an address nothing of this folder');
+    .description('allow the svc.toml in this folder to send your credentials to its server')
+    .argument('[url]', 'server address in svc.toml (default: ask)')
+    .option('--list', 'list trusted addresses')
+    .option('--remove', 'stop trusting the address, or every address of this folder');
   bind(trust, async () => (await import('../commands/trust.js')).trust);
 }
 
 function defineCompletion(program: Command, bind: Bind): void {
   const completion = program
     .command('completion')
-    .description('print a script that completes words: source <(svc completion bash)')
-    .addArgument(new Argument('<shell>', 'whose script').choices([...shells]));
+    .description('print a shell completion script: source <(svc completion bash)')
+    .addArgument(new Argument('<shell>', 'your shell').choices([...shells]));
   bind(completion, async () => {
     const { printCompletion } = await import('../commands/completion.js');
     return async (context, args) => printCompletion(context, args, program);
@@ -34,17 +34,17 @@ function defineCompletion(program: Command, bind: Bind): void {
 function defineInit(program: Command, bind: Bind): void {
   const init = program
     .command('init')
-    .description('write svc.toml, server.toml and agent.toml to start from')
-    .option('--output-dir <dir>', 'where', '.')
-    .option('--force', 'write over files that are there')
-    .option('--dry-run', 'show them, write nothing');
+    .description('write svc.toml, server.toml and agent.toml as a starting point')
+    .option('--output-dir <dir>', 'folder to write to', '.')
+    .option('--force', 'overwrite existing files')
+    .option('--dry-run', 'print the files instead of writing them');
   bind(init, async () => (await import('../commands/init.js')).init);
 }
 
 /** Only for the help: `main.ts` passes these commands to `host.ts` before parsing (CL-60). */
 function defineHost(program: Command): void {
-  program.command('server').description('run the HTTP API on this host; svc server reload, svc server keys (svc server --help)');
-  program.command('worker').description('run the workflows on this host');
-  program.command('dev').description('run everything on this machine');
+  program.command('server').description('run the HTTP API on this host; also svc server reload and svc server keys');
+  program.command('worker').description('run the workflow worker on this host');
+  program.command('dev').description('run a demo of everything on this machine');
   program.command('config').description('check server.toml: svc config check');
 }

@@ -5,6 +5,6 @@ import type { Bind } from '../command.js';
 export function defineMcp(program: Command, bind: Bind): void {
   const mcp = program
     .command('mcp')
-    .description('MCP on standard input and output, for AI agents that start a program; with the migration files of this folder');
+    .description('run an MCP server on standard input and output for AI agents, with the migration files of this folder');
   bind(mcp, async () => (await import('../commands/mcp.js')).runMcp);
 }

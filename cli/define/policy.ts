@@ -3,17 +3,17 @@ import type { Bind } from '../command.js';
 import { policyKinds } from '../policy-kinds.js';
 
 export function definePolicy(program: Command, bind: Bind): void {
-  const policy = program.command('policy').description('policies of server.toml: what they are, which of them decide');
+  const policy = program.command('policy').description('show the policies of server.toml');
   const resolve = policy
     .command('resolve')
-    .description('what a request on a database and environment would meet')
-    .argument('<database>', 'its name')
-    .argument('<environment>', 'its environment')
-    .option('--operation <name>', 'only this: execute_dml; default: all six');
+    .description('show which policies apply to a database and environment')
+    .argument('<database>', 'database name')
+    .argument('<environment>', 'environment name')
+    .option('--operation <name>', 'only this operation, such as execute_dml (default: all)');
   bind(resolve, async () => (await import('../commands/policy-resolve.js')).resolvePolicies);
   const list = policy
     .command('list')
-    .description('the policies that concern a pair of yours')
-    .addOption(new Option('--kind <kind>', 'only these').choices([...policyKinds]));
+    .description('list the policies for the databases that you can see')
+    .addOption(new Option('--kind <kind>', 'kind of policy').choices([...policyKinds]));
   bind(list, async () => (await import('../commands/policy-list.js')).listPolicies);
 }

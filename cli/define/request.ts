@@ -4,62 +4,64 @@ import type { Bind } from '../command.js';
 import { outputOption, resultFormatOption, timeoutOption, wholeNumber } from './values.js';
 
 export function defineRequest(program: Command, bind: Bind): void {
-  const request = program.command('request').description('requests: list, show, decide, run');
+  const request = program.command('request').description('list, show, approve, reject, cancel and run requests');
   const list = request
     .command('list')
-    .description('the requests you may see, newest first')
-    .addOption(new Option('--status <status>', 'only these').choices([...STATUSES]))
-    .option('--user <id>', 'of this requester')
-    .option('--pending-for-me', 'that you can approve now')
-    .option('--limit <n>', 'how many', wholeNumber)
+    .description('list the requests that you can see, newest first')
+    .addOption(new Option('--status <status>', 'only this status').choices([...STATUSES]))
+    .option('--user <id>', 'only requests of this user')
+    .option('--pending-for-me', 'only requests that you can approve now')
+    .option('--decided-by-me', 'only requests that you approved or rejected')
+    .option('--limit <n>', 'how many to show', wholeNumber)
     .option('--offset <n>', 'how many to skip', wholeNumber);
   bind(list, async () => (await import('../commands/request-list.js')).listRequests);
-  const show = request.command('show').description('everything about one request').argument('<id>', idHelp);
+  const show = request.command('show').description('show everything about a request').argument('<id>', idHelp);
   bind(show, async () => (await import('../commands/request-show.js')).showRequest);
   defineDecisions(request, bind);
   defineRuns(request, bind);
   defineResults(request, bind);
 }
 
-const idHelp = 'request id, or at least 4 characters of its beginning';
+const idHelp = 'request id, or its first characters (at least 4)';
+const actedIdHelp = 'request id, or its first characters (at least 8)';
 
 function defineDecisions(request: Command, bind: Bind): void {
   const approve = request
     .command('approve')
-    .description('approve the current step')
-    .argument('<id>', idHelp)
-    .option('--comment <text>', 'kept with the approval')
-    .option('--as <selector>', 'as whom, when several fit: group:dba-team');
+    .description('approve the current step, after showing it on a terminal')
+    .argument('<id>', actedIdHelp)
+    .option('--comment <text>', 'comment to store with the approval')
+    .option('--as <selector>', 'which of your roles or groups approves, such as group:dba-team');
   bind(approve, async () => (await import('../commands/request-decide.js')).approveRequest);
   const reject = request
     .command('reject')
-    .description('reject it for good')
-    .argument('<id>', idHelp)
-    .option('--comment <text>', 'kept with the rejection');
+    .description('reject a request for good, after showing it on a terminal')
+    .argument('<id>', actedIdHelp)
+    .option('--comment <text>', 'comment to store with the rejection');
   bind(reject, async () => (await import('../commands/request-decide.js')).rejectRequest);
   const cancel = request
     .command('cancel')
-    .description('cancel it, also while it runs')
-    .argument('<id>', idHelp)
-    .option('--reason <text>', 'kept with the request');
+    .description('cancel a request, even while it runs')
+    .argument('<id>', actedIdHelp)
+    .option('--reason <text>', 'reason to store with the request');
   bind(cancel, async () => (await import('../commands/request-decide.js')).cancelRequest);
 }
 
 function defineRuns(request: Command, bind: Bind): void {
   const wait = request
     .command('wait')
-    .description('wait for its end and show the result')
+    .description('wait until a request ends, then show the result')
     .argument('<id>', idHelp)
     .addOption(timeoutOption())
-    .option('--resume', 'run it once it is approved')
+    .option('--resume', 'run it as soon as it is approved')
     .addOption(outputOption())
     .addOption(resultFormatOption());
   bind(wait, async () => (await import('../commands/request-run.js')).waitForRequest);
   const resume = request
     .command('resume')
-    .description('run an approved request and show the result')
-    .argument('<id>', idHelp)
-    .option('--reason <text>', 'kept in the audit log')
+    .description('run an approved request, then show the result')
+    .argument('<id>', actedIdHelp)
+    .option('--reason <text>', 'reason to store in the audit log')
     .addOption(timeoutOption())
     .addOption(outputOption())
     .addOption(resultFormatOption());
@@ -69,23 +71,23 @@ function defineRuns(request: Command, bind: Bind): void {
 function defineResults(request: Command, bind: Bind): void {
   const result = request
     .command('result')
-    .description('the stored result')
+    .description('show the stored result')
     .argument('<id>', idHelp)
-    .option('--execution <id>', 'of this run instead of the latest')
+    .option('--execution <id>', 'show this run instead of the latest')
     .option('--list', 'list the runs instead')
-    .option('--limit <n>', 'with --list: how many', wholeNumber)
+    .option('--limit <n>', 'with --list: how many to show', wholeNumber)
     .addOption(outputOption())
     .addOption(resultFormatOption());
   bind(result, async () => (await import('../commands/request-run.js')).requestResult);
   const results = request
     .command('results')
-    .description('the stored results you may read, newest first')
-    .option('--limit <n>', 'how many', wholeNumber);
+    .description('list the stored results that you can read, newest first')
+    .option('--limit <n>', 'how many to show', wholeNumber);
   bind(results, async () => (await import('../commands/request-results.js')).listResults);
   const executions = request
     .command('executions')
-    .description('its runs, newest first')
+    .description('list the runs of a request, newest first')
     .argument('<id>', idHelp)
-    .option('--limit <n>', 'how many', wholeNumber);
+    .option('--limit <n>', 'how many to show', wholeNumber);
   bind(executions, async () => (await import('../commands/request-run.js')).requestExecutions);
 }

@@ -2,14 +2,14 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { Bind } from '../command.js';
 
 export function defineSlack(program: Command, bind: Bind): void {
-  const slack = program.command('slack').description("the gateway's app in Slack");
+  const slack = program.command('slack').description('set up the Slack app');
   const init = slack
     .command('init')
-    .description('print the manifest from which Slack makes the app; asks no server')
-    .requiredOption('--server-url <url>', 'where Slack reaches the gateway: https://gate.example.com', httpsUrl)
-    .option('--app-name <name>', 'how the app is called, 35 characters at most', appName, 'Database Gateway')
-    .option('--manifest-only', 'nothing but the manifest')
-    .option('--open', "open Slack's page for a new app, with the manifest filled in");
+    .description('print a manifest for creating the Slack app, offline')
+    .requiredOption('--server-url <url>', 'public address of the gateway: https://gate.example.com', httpsUrl)
+    .option('--app-name <name>', 'name of the app, at most 35 characters', appName, 'Database Gateway')
+    .option('--manifest-only', 'print only the manifest')
+    .option('--open', 'open the Slack page for a new app, with the manifest filled in');
   bind(init, async () => (await import('../commands/slack-init.js')).initSlack);
 }
 

@@ -60,7 +60,7 @@ export function publicKey(text: string): string {
 }
 
 export function resultFormatOption(): Option {
-  return new Option('--result-format <format>', 'how a result is shown').choices([...resultFormats]);
+  return new Option('--result-format <format>', 'format of the result').choices([...resultFormats]);
 }
 
 export function outputOption(): Option {
@@ -68,20 +68,20 @@ export function outputOption(): Option {
 }
 
 export function timeoutOption(): Option {
-  return new Option('--timeout <secs>', 'give up waiting; the request goes on').argParser(seconds);
+  return new Option('--timeout <secs>', 'stop waiting after this many seconds; the request continues').argParser(seconds);
 }
 
 /** Options of every command that creates a request. */
 export function addRequestOptions(command: Command): Command {
   return command
     .option('--reason <text>', 'why; shown to the approvers')
-    .option('--wait', 'wait for the approval, then run it')
+    .option('--wait', 'wait for approval, then run it')
     .addOption(timeoutOption())
-    .option('--emergency', 'break glass: run without approval; needs --reason')
-    .option('--ask', 'ask for approval by the steps of the workflow, though it might pass by itself')
-    .option('--no-result-store', 'do not keep the result')
+    .option('--emergency', 'run without approval (break glass); needs --reason')
+    .option('--ask', 'require approval, even if the policy would approve it automatically')
+    .option('--no-result-store', 'do not store the result')
     .option('--share-with <id...>', 'who else may see the request and its result')
     .option('--ticket <text>', 'recorded with the request')
     .option('--repo <text>', 'recorded with the request')
-    .option('--idempotency-key <key>', 'the same key never makes a second request');
+    .option('--idempotency-key <key>', 'repeating a command with the same key makes no second request');
 }

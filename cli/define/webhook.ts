@@ -6,19 +6,19 @@ import { positiveNumber, wholeNumber } from './values.js';
 const statuses: readonly DeliveryStatus[] = ['pending', 'in_progress', 'delivered', 'dead', 'cancelled'];
 
 export function defineWebhook(program: Command, bind: Bind): void {
-  const webhook = program.command('webhook').description('webhooks of server.toml and their deliveries');
-  const list = webhook.command('list').description('the webhooks, in the order of the file');
+  const webhook = program.command('webhook').description('manage webhooks and their deliveries');
+  const list = webhook.command('list').description('list webhooks');
   bind(list, async () => (await import('../commands/webhook-list.js')).listWebhooks);
   const show = webhook
     .command('show')
-    .description('one webhook, and what became of its deliveries of the last 7 days')
+    .description('show a webhook and its deliveries of the last 7 days')
     .argument('<id>', 'webhook id');
   bind(show, async () => (await import('../commands/webhook-list.js')).showWebhook);
   const test = webhook
     .command('test')
-    .description('send the event webhook.test')
+    .description('send a test event (webhook.test)')
     .argument('<id>', 'webhook id')
-    .option('--wait', 'until it is delivered, 30 s at most');
+    .option('--wait', 'wait until it is delivered, at most 30 s');
   bind(test, async () => (await import('../commands/webhook-test.js')).testWebhook);
   defineDeliveries(webhook, bind);
   defineListen(webhook, bind);
@@ -27,16 +27,16 @@ export function defineWebhook(program: Command, bind: Bind): void {
 function defineDeliveries(webhook: Command, bind: Bind): void {
   const deliveries = webhook
     .command('deliveries')
-    .description('deliveries, newest first')
-    .addOption(new Option('--status <status>', 'only these').choices([...statuses]))
-    .option('--webhook <id>', 'to this webhook')
-    .option('--event <name>', 'of this event: step.approved')
-    .option('--limit <n>', 'how many', wholeNumber)
+    .description('list deliveries, newest first')
+    .addOption(new Option('--status <status>', 'only this status').choices([...statuses]))
+    .option('--webhook <id>', 'only deliveries to this webhook')
+    .option('--event <name>', 'only this event, such as step.approved')
+    .option('--limit <n>', 'how many to show', wholeNumber)
     .option('--offset <n>', 'how many to skip', wholeNumber);
   bind(deliveries, async () => (await import('../commands/webhook-deliveries.js')).listDeliveries);
   const redeliver = webhook
     .command('redeliver')
-    .description('send an ended delivery again, as a new one with the same body')
+    .description('send a finished delivery again')
     .argument('<delivery>', 'delivery id: wd-…');
   bind(redeliver, async () => (await import('../commands/webhook-deliveries.js')).redeliver);
 }
@@ -44,11 +44,11 @@ function defineDeliveries(webhook: Command, bind: Bind): void {
 function defineListen(webhook: Command, bind: Bind): void {
   const listen = webhook
     .command('listen')
-    .description('receive deliveries on this machine, check their signatures and print them; asks no server')
-    .option('--port <n>', 'of 127.0.0.1; 0: any that is free; default: 9099', port)
-    .option('--secret-env <name>', 'the variable that holds the secret; default: SVC_HOOK_SECRET')
-    .option('--secret-file <path>', 'the file that holds the secret')
-    .option('--count <n>', 'end after so many deliveries', positiveNumber);
+    .description('receive deliveries on this machine, verify their signatures and print them')
+    .option('--port <n>', 'port on 127.0.0.1; 0 for any free port (default: 9099)', port)
+    .option('--secret-env <name>', 'environment variable with the secret (default: SVC_HOOK_SECRET)')
+    .option('--secret-file <path>', 'file with the secret')
+    .option('--count <n>', 'stop after this many deliveries', positiveNumber);
   bind(listen, async () => (await import('../commands/webhook-listen.js')).listenForWebhooks);
 }
 

@@ -39,30 +39,35 @@ export async function deliver(
 }
 
 function delivered(context: Context, { envelope, id }: Followed, options: DeliveryOptions, note?: string): Answer {
-  const notes = note === undefined ? {} : { note };
+  const notes = { requestId: id, ...(note === undefined ? {} : { note }) };
   if (envelope === null)
     return { data: JSON.stringify({ request_id: id, status: 'executed', result_stored: false }), human: () => 'OK\n', ...notes };
   const view = viewResult(readJson(envelope));
-  if (view.truncated) context.output.warn(`the result is cut${view.truncationReason ? `: ${view.truncationReason}` : ''}`);
+  if (view.truncated) context.output.warn(cutText(view.truncationReason));
   keepCopy(context, id, envelope);
-  const render = (format: ResultFormat, style: Style, toTerminal: boolean) =>
-    migrationText(view.data, options, style, format) ?? renderResult(view, format, toTerminal);
+  const render = (format: ResultFormat, style: Style) =>
+    migrationText(view.data, options, style, format) ?? renderResult(view, format, style);
   if (options.output !== undefined) {
     const path = resolve(context.terminal.directory, options.output);
     writeOutput(
       context.what,
       path,
-      options.resultFormat === undefined ? envelope : render(options.resultFormat, createStyle(false), false),
+      options.resultFormat === undefined ? envelope : render(options.resultFormat, createStyle(false)),
     );
     return {
       data: envelope,
+      requestId: id,
       human: () => '',
       note: `result written to ${options.output}${note === undefined ? '' : `\n${note}`}`,
     };
   }
   const format = options.resultFormat ?? defaultResultFormat(context.layers());
-  return { data: envelope, human: () => render(format, context.output.style, context.terminal.stdout.isTTY === true), ...notes };
+  return { data: envelope, human: () => render(format, context.output.style), ...notes };
 }
+
+/** Nothing reads the rest later: the statement has to be asked again in parts. */
+const cutText = (reason: string | null) =>
+  `the result is cut${reason ? `: ${reason}` : ''}; ask for the rest in parts: add WHERE key > (the last one you have), ORDER BY key and LIMIT, or select fewer columns`;
 
 /** A migration's result for people: text, or JSON when `format` is json; null for other results. */
 function migrationText(
@@ -80,7 +85,9 @@ function withSteps(context: Context, error: CommandFailure, options: DeliveryOpt
   const text = migrationText(readJson(error.data).get('result_data'), options, context.output.style);
   if (text === null) return error;
   const { code, message, hint, exit, data } = error;
-  return new CommandFailure(code, message, { hint, exit, data, human: () => text });
+  const shown = new CommandFailure(code, message, { hint, exit, data, human: () => text });
+  shown.requestId = error.requestId;
+  return shown;
 }
 
 /** Replaces a file in one step: writes a temporary file beside it, then renames; mode 0600 (CL-17). */
@@ -99,7 +106,7 @@ function writeOutput(what: string, path: string, text: string): void {
   try {
     replaceFile(path, text);
   } catch (error) {
-    throw failure('internal_error', `${what}: the statement ran, but ${path} cannot be written (${reasonOf(error)})`);
+    throw failure('internal_error', `${what}: the statement ran, but ${path} could not be written (${reasonOf(error)})`);
   }
 }
 

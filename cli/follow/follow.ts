@@ -125,16 +125,16 @@ class Follower {
 
   private notReady(): CommandFailure {
     const hint = this.progress.lastHint();
-    return failure('not_ready', `${this.context.what}: no agent took the request${hint ? `: ${hint}` : ''}`, {
+    return failure('not_ready', `${this.context.what}: no agent picked up the request${hint ? `: ${hint}` : ''}`, {
       data: JSON.stringify({ request_id: this.task.id, status: 'approved' }),
-      hint: `it stays approved; svc request resume ${this.task.id}`,
+      hint: `it is still approved: svc request resume ${this.task.id}`,
     });
   }
 }
 
 function withContinuation(error: CommandFailure, id: string): CommandFailure {
   return failure('network_error', error.message, {
-    hint: `the request goes on; svc request wait ${id}`,
+    hint: `the request continues: svc request wait ${id}`,
     data: JSON.stringify({ request_id: id }),
   });
 }

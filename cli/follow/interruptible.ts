@@ -22,25 +22,33 @@ export async function followInterruptibly(context: Context, task: InterruptibleT
   try {
     return await follow(context, { ...task, signal });
   } catch (error) {
-    if (!(error instanceof CommandFailure) || error.code !== 'interrupted') throw error;
+    if (!(error instanceof CommandFailure) || error.code !== 'interrupted') throw named(error, task.id);
     clearTimeout(timer);
-    if (task.offersCancel === false) throw goesOn(context.what, task.id);
-    return await interrupted(context, task.id);
+    if (task.offersCancel === false) throw named(goesOn(context.what, task.id), task.id);
+    return await interrupted(context, task.id).catch((after: unknown) => {
+      throw named(after, task.id);
+    });
   } finally {
     clearTimeout(timer);
     release();
   }
 }
 
+/** Scripts need the id of the request, whatever became of it. */
+function named(error: unknown, id: string): unknown {
+  if (error instanceof CommandFailure) error.requestId = id;
+  return error;
+}
+
 function lateFailure(what: string, id: string, timeoutSecs: number): CommandFailure {
-  return failure('timeout', `${what}: not finished within ${timeoutSecs} s; request ${id} goes on`, {
+  return failure('timeout', `${what}: not finished within ${timeoutSecs} s; request ${id} continues`, {
     data: JSON.stringify({ request_id: id }),
     hint: `svc request wait ${id}`,
   });
 }
 
 function goesOn(what: string, id: string): CommandFailure {
-  return failure('interrupted', `${what}: interrupted; request ${id} goes on`, {
+  return failure('interrupted', `${what}: interrupted; request ${id} continues`, {
     data: JSON.stringify({ request_id: id }),
     hint: `svc request wait ${id}`,
   });
@@ -68,7 +76,7 @@ async function outcomeOfCancel(context: Context, id: string, signal: AbortSignal
   const task = { id, status: null, approvers: [], waitForApproval: false, resume: false, resumeAfterTimeout: false, signal };
   try {
     const followed = await follow(context, task);
-    context.output.note('it had been executed before the cancel arrived');
+    context.output.note('the request had already run before it could be cancelled');
     return followed;
   } catch (error) {
     throw error instanceof CommandFailure && error.code === 'cancelled' ? cancelled(context.what, id) : error;

@@ -27,7 +27,7 @@ export async function lostMigration(
   const attempt = fence === undefined ? 'the outcome is not known' : `attempt ${fence}`;
   return failure('execution_lost', `${context.what}: ${attempt}: ${view.lostReason ?? 'no reason given'}`, {
     data: view.text,
-    hint: `svc request resume ${id} goes on after what is proven done; svc migrate status shows what is applied`,
+    hint: `svc request resume ${id} continues after what is proven done; svc migrate status shows what is applied`,
   });
 }
 
@@ -40,7 +40,7 @@ function doneHint({ done, direction, steps }: MigrationView & { kind: 'run' }): 
     done === 0
       ? `this request ${word} none before it`
       : `${done} ${done === 1 ? 'was' : 'were'} ${word} and ${done === 1 ? 'stays' : 'stay'} so`;
-  return `${before}${rest}\n${failed === undefined ? '' : 'once that is set right, '}svc migrate ${direction} goes on from here`;
+  return `${before}${rest}\n${failed === undefined ? '' : 'once that is set right, '}svc migrate ${direction} continues from here`;
 }
 
 /** When no list says what was done, the agent's outcome says whether anything was. */

@@ -1,5 +1,6 @@
 import type { Context } from '../context.js';
 import { type CommandFailure, failure, type LocalCode } from '../failure.js';
+import type { DatabaseError } from '../output/database-error.js';
 import { lostMigration } from './migration-failure.js';
 import { isMigration, type RequestView } from './request-view.js';
 
@@ -20,9 +21,9 @@ export async function endedFailure(
   const data = view.text;
   if (view.status === 'execution_lost') {
     if (isMigration(view)) return lostMigration(context, id, view, signal);
-    return failure('execution_lost', `${what}: the outcome is not known: ${view.lostReason ?? 'no reason given'}`, {
+    return failure('execution_lost', `${what}: the outcome is unknown: ${view.lostReason ?? 'no reason given'}`, {
       data,
-      hint: `look at the database first: the statement may have been applied; then svc request resume ${id}, or a new request`,
+      hint: `the statement may have run: check the database, then svc request resume ${id} or make a new request`,
     });
   }
   const code = ended[view.status];
@@ -33,20 +34,20 @@ export async function endedFailure(
 }
 
 /** Exit 3: the database refused the statement; `data` is the envelope (CL-12). */
-export function statementFailure(what: string, message: string, envelope: string): CommandFailure {
-  return failure('execution_failed', `${what}: ${message}`, { data: envelope });
+export function statementFailure(what: string, { message, hint }: DatabaseError, envelope: string): CommandFailure {
+  return failure('execution_failed', `${what}: ${message}`, { data: envelope, hint });
 }
 
 export function waitsForApproval(context: Context, id: string, approvers: readonly string[]): CommandFailure {
   const list = approvers.join(', ');
   return failure('pending_approval', `${context.what}: the request waits for approval${list ? ` by ${list}` : ''}`, {
     data: JSON.stringify({ request_id: id, status: 'pending_approval', approvers }),
-    hint: `request ${id}; after the approval: svc request resume ${id}`,
+    hint: `request ${id}; once it is approved: svc request resume ${id}`,
   });
 }
 
 export function waitsForResume(context: Context, id: string): CommandFailure {
-  return failure('approved_pending_resume', `${context.what}: the request is approved and waits to be resumed`, {
+  return failure('approved_pending_resume', `${context.what}: the request is approved but has not run yet`, {
     data: JSON.stringify({ request_id: id, status: 'approved_pending_resume' }),
     hint: `svc request resume ${id}`,
   });

@@ -19,7 +19,7 @@ export interface Progress {
 export function createProgress(context: Context, id: string): Progress {
   const { terminal, output } = context;
   const isShown = output.mode === 'human';
-  const display = !isShown ? null : terminal.stderr.isTTY === true ? redrawnLine(context) : changedLines(context, id);
+  const display = !isShown ? null : terminal.stderr.isTTY === true ? redrawnLine(context, id) : changedLines(context, id);
   let hint: string | null = null;
   const show = (view: RequestView) => {
     // The result reports the end.
@@ -56,7 +56,7 @@ async function watchRequest(context: Context, id: string, signal: AbortSignal, s
 }
 
 /** One line, redrawn each second. */
-function redrawnLine(context: Context): Display {
+function redrawnLine(context: Context, id: string): Display {
   const { stderr, now } = context.terminal;
   const startedAt = now();
   let latest: RequestView | null = null;
@@ -64,7 +64,10 @@ function redrawnLine(context: Context): Display {
     if (!latest) return;
     const elapsed = showDuration(now() - startedAt);
     const detail = detailOf(latest);
-    const plain = cutToWidth(`${latest.status}  ${elapsed}${detail ? `  ${detail}` : ''}`, (stderr.columns || 80) - 1);
+    const plain = cutToWidth(
+      `${latest.status}  ${elapsed}  request ${id.slice(0, 8)}${detail ? `  ${detail}` : ''}`,
+      (stderr.columns || 80) - 1,
+    );
     stderr.write(`\r\u001b[2K${paintStatus(context.output.noteStyle, latest.status)}${plain.slice(latest.status.length)}`);
   };
   const timer = setInterval(draw, 1000);

@@ -1,11 +1,13 @@
+import { readJson } from '../../lib/json/read.js';
 import { anySignal } from '../../lib/signals.js';
 import { answerFailure, type Reply } from '../client.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
+import { databaseError } from '../output/database-error.js';
 import { migrationFailure } from './migration-failure.js';
 import { endedFailure, type Followed, statementFailure } from './outcome.js';
 import type { Progress } from './progress.js';
-import { isMigration, lookAtRequest } from './request-view.js';
+import { isMigration, lookAtRequest, type RequestView } from './request-view.js';
 
 /** Waits on the result stream and shows progress meanwhile; null when the stream returned nothing (204) or broke (CL-22). */
 export async function awaitResult(
@@ -45,22 +47,27 @@ export async function judgeEnvelope(context: Context, id: string, reply: Reply, 
   const envelope = reply.json();
   const success = envelope.get('success')?.text;
   if (success === 'true') return { id, envelope: reply.text };
-  if (success !== 'false') throw failure('server_error', `${context.what}: the answer is no result`);
-  const message = envelope.get('error_message')?.string() ?? 'the statement failed';
+  if (success !== 'false') throw failure('server_error', `${context.what}: the server's answer is not a result`);
   const view = await lookAtRequest(context, id, false, signal).catch(() => null);
+  const told = envelope.get('error_message')?.string() ?? 'the statement failed';
+  const { message, hint } = databaseError(told, view === null ? null : sqlOf(view));
   const nothingRan = envelope.get('execution_id')?.string() === '';
   if (view && ['rejected', 'cancelled', 'expired'].includes(view.status))
     throw await endedFailure(context, id, { ...view, text: reply.text }, signal);
   if (nothingRan) throw failure('execution_failed', `${context.what}: ${message}`, { exit: 1, data: reply.text });
   context.output.note(context.output.noteStyle.dim(`request ${id} failed`));
   if (view && isMigration(view)) throw await migrationFailure(context, id, { envelope, text: reply.text, message }, signal);
-  throw statementFailure(context.what, message, reply.text);
+  throw statementFailure(context.what, { message, hint }, reply.text);
 }
+
+/** The request's own text; a migration is many. */
+const sqlOf = (view: RequestView): string | null =>
+  isMigration(view) ? null : (readJson(view.text).get('detail')?.string() ?? null);
 
 async function notStored(context: Context, id: string, signal: AbortSignal): Promise<Followed> {
   const view = await lookAtRequest(context, id, false, signal);
   if (view.status !== 'executed') throw await endedFailure(context, id, view, signal);
-  context.output.warn('the database accepted the statement, but its result is not stored');
+  context.output.warn('the statement succeeded, but its result was not stored');
   return { id, envelope: null };
 }
 

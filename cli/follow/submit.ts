@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
+import { warnOf } from '../output/warnings.js';
 import { followInterruptibly } from './interruptible.js';
 import type { Followed } from './outcome.js';
 
@@ -31,7 +32,7 @@ export interface Content {
 /** Refuses options that exclude each other, before any question. */
 export function checkSubmitOptions({ what }: Context, options: SubmitOptions): void {
   if (options.ask === true && options.emergency === true)
-    throw failure('usage', `${what}: --ask and --emergency exclude each other`);
+    throw failure('usage', `${what}: --ask and --emergency cannot be used together`);
 }
 
 /** Creates one request with its key (CL-20), then does what CL-21 says for its status. */
@@ -39,7 +40,7 @@ export async function submit(context: Context, content: Content, options: Submit
   const created = await create(context, { ...content, ...bodyOf(options) }, options);
   const id = created.get('id')?.string();
   const status = created.get('status')?.string();
-  if (id == null || status == null) throw failure('server_error', `${context.what}: the answer names no request`);
+  if (id == null || status == null) throw failure('server_error', `${context.what}: the server's answer has no request id`);
   const approvers = created.get('approvers')?.items() ?? [];
   const waits = options.wait === true;
   const task = {
@@ -76,7 +77,9 @@ async function create(context: Context, body: Content & { idempotency_key: strin
     const reply = await context
       .client()
       .call({ method: 'POST', path: ['api', 'requests'], body: JSON.stringify(body), repeatable: true });
-    return reply.json();
+    const created = reply.json();
+    warnOf(context, created);
+    return created;
   } catch (error) {
     if (!(error instanceof CommandFailure) || !['interrupted', 'network_error'].includes(error.code)) throw error;
     const unknown = options.idempotencyKey === undefined ? 'the request may exist; ' : '';

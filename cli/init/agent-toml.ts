@@ -6,7 +6,8 @@ export const agentToml = `# The agent: "svc-agent --config agent.toml" runs near
 #operations = ["execute_select", "execute_dml", "migrate_up", "migrate_down", "migrate_status", "migrate_repair"]
 
 [server]
-url = "\${SVC_SERVER_URL:-http://127.0.0.1:3000}"
+# Not SVC_SERVER_URL: "svc" reads that one, and would send it no token of svc.toml.
+url = "\${SVC_AGENT_SERVER_URL:-http://127.0.0.1:3000}"
 # Written by the first start of the server; on another host, copy the token there.
 agent_token_file = "state/agent-token"
 # Keys that may sign, and no others: "svc server keys list" prints the line.

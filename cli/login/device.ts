@@ -28,7 +28,8 @@ export async function loginByDevice(
     code_challenge_method: 'S256',
   });
   const { verification_uri: page, verification_uri_complete: complete, user_code: code } = started;
-  if (!/^https?:\/\//.test(page)) throw failure('auth_error', `${context.what}: the provider names no page to log in at`);
+  if (!/^https?:\/\//.test(page))
+    throw failure('auth_error', `${context.what}: the provider has no login page (authorization_endpoint)`);
   tell(context, [
     `Open ${visible(page)} in any browser and type the code ${visible(code)}`,
     ...(complete === undefined ? [] : [`or open ${visible(complete)} and compare the code`]),

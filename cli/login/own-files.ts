@@ -5,7 +5,7 @@ import { failure } from '../failure.js';
 export function isOwnFolder(folder: string): boolean {
   const stat = lstatSync(folder, { throwIfNoEntry: false });
   if (stat === undefined) return false;
-  if (!stat.isDirectory()) throw failure('config_error', `${folder}: it must be a folder, and no link`, { hint: 'remove it' });
+  if (!stat.isDirectory()) throw failure('config_error', `${folder}: it must be a folder, not a link`, { hint: 'remove it' });
   refuseOthers(folder, stat, '700');
   return true;
 }
@@ -13,7 +13,7 @@ export function isOwnFolder(folder: string): boolean {
 /** What is checked is what is read: one opening, which follows no link and waits for nobody. */
 export function readOwn(file: string): string | null {
   if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true)
-    throw failure('config_error', `${file}: it is a link, and a login is not read through one`, { hint: `rm ${file}` });
+    throw failure('config_error', `${file}: it is a link; logins are not read through links`, { hint: `rm ${file}` });
   let handle: number;
   try {
     handle = openSync(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
@@ -23,7 +23,7 @@ export function readOwn(file: string): string | null {
   }
   try {
     const stat = fstatSync(handle);
-    if (!stat.isFile()) throw failure('config_error', `${file}: it is no file`);
+    if (!stat.isFile()) throw failure('config_error', `${file}: it is not a regular file`);
     refuseOthers(file, stat, '600');
     return readFileSync(handle, 'utf8');
   } finally {
@@ -33,9 +33,10 @@ export function readOwn(file: string): string | null {
 
 function refuseOthers(path: string, { mode, uid }: Stats, right: string): void {
   if (process.platform === 'win32') return;
-  if (uid !== process.getuid?.()) throw failure('config_error', `${path}: it belongs to another user, so no login is kept there`);
+  if (uid !== process.getuid?.())
+    throw failure('config_error', `${path}: it belongs to another user, so no login is stored there`);
   if ((mode & 0o077) !== 0)
-    throw failure('config_error', `${path}: others can read or write it, so the login there is not used`, {
+    throw failure('config_error', `${path}: other users can read or write it, so the login is not used`, {
       hint: `chmod ${right} ${path}; if somebody may have read it: svc logout, then svc login`,
     });
 }

@@ -49,8 +49,7 @@ export const brokenLogin = 'broken_login';
 /** The folder of all logins; `config_error` where there is none to keep them in. */
 export function credentialsFolder(environment: Record<string, string | undefined>): string {
   const base = configDirectory(environment, process.platform);
-  if (base === null)
-    throw failure('config_error', 'there is no folder to keep a login in', { hint: 'set HOME or XDG_CONFIG_HOME' });
+  if (base === null) throw failure('config_error', 'no folder to store the login in', { hint: 'set HOME or XDG_CONFIG_HOME' });
   return join(base, 'svc', 'credentials');
 }
 
@@ -109,7 +108,7 @@ async function lockOf(file: string, signal: AbortSignal, waitMs: number): Promis
   await waitUntil(isTaken, { ms: waitMs, everyMs: 25, signal });
   signal.throwIfAborted();
   if (lock.release !== undefined) return lock.release;
-  throw failure('auth_error', `the login is held by another svc, process ${lock.holder}, for too long`, {
+  throw failure('auth_error', `another svc, process ${lock.holder}, has been using the login for too long`, {
     hint: 'try again, or end that process',
   });
 }

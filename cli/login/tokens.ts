@@ -22,7 +22,7 @@ const earlyMs = 300_000;
 export function loginFrom({ tokens, settings, provider, server, now, previous }: Made): StoredLogin {
   const subject = tokens.claims()?.sub ?? null;
   if (previous !== null && subject !== null && previous.subject !== null && subject !== previous.subject)
-    throw failure('auth_error', 'the provider answered with the login of somebody else', { hint: 'svc login' });
+    throw failure('auth_error', 'the provider returned the login of another user', { hint: 'svc login' });
   const { token, lifeMs } = bearerOf(tokens, settings);
   const { token_endpoint, revocation_endpoint = null } = provider.metadata;
   const at = (ms: number) => new Date(ms).toISOString();

@@ -6,7 +6,7 @@ import { cutToWidth } from '../output/width.js';
 /** Prints what the person has to do. In `json` too, on stderr, because nobody could go on without it; `quiet` may not. */
 export function tell({ terminal, output, what }: Context, lines: readonly string[]): void {
   if (output.mode === 'quiet')
-    throw failure('usage', `${what}: --format quiet shows no address to open`, { hint: '--json shows it on stderr' });
+    throw failure('usage', `${what}: --format quiet cannot show the address to open`, { hint: '--json shows it on stderr' });
   terminal.stderr.write(lines.map((line) => `${line}\n`).join(''));
 }
 

@@ -22,7 +22,7 @@ export function prepareMigrations(
   { after, maxCount }: { after: string | undefined; maxCount: number | null },
 ): Prepared {
   const { terminal, what } = context;
-  if (after !== undefined && !isVersion(after)) throw failure('usage', `${what}: --after ${after} is no version`);
+  if (after !== undefined && !isVersion(after)) throw failure('usage', `${what}: --after ${after} is not a version`);
   const layers = context.layers();
   const database = databaseName(layers, context.options);
   const environment = environmentName(layers, context.options);

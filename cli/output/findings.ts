@@ -17,6 +17,13 @@ export function findingLines(answer: JsonText, style: Style): string[] {
   });
 }
 
+/** Why a preflight is `blocked`, in one line. */
+export function whyBlocked(answer: JsonText): string {
+  const blocking = findingsOf(answer).filter((finding) => textOf(finding, 'action') === 'block');
+  if (blocking.length === 0) return 'you may not submit this here';
+  return visible(blocking.map((finding) => textOf(finding, 'message')).join('; '));
+}
+
 export const findingsOf = (answer: JsonText) => answer.get('review')?.get('findings')?.items() ?? [];
 
 const textOf = (object: JsonText | undefined, key: string): string => object?.get(key)?.string() ?? '';

@@ -85,7 +85,7 @@ function runText(view: MigrationView & { kind: 'run' }, names: ReadonlyMap<strin
   const header = ['VERSION', ...(named ? ['NAME'] : []), 'DIRECTION', 'OUTCOME'];
   const paintCell = (padded: string, row: number, column: number) =>
     column === header.length - 1 ? style[paints[view.steps[row]!.outcome]](padded) : padded;
-  return `${renderTable(header, rows, { maxCell: 255, paintHeader: style.bold, paintCell })}${total}`;
+  return `${renderTable(header, rows, { maxCell: 255, style, paintCell })}${total}`;
 }
 
 const nothing = { up: 'every migration of the request was applied before', down: 'no migration is applied' };

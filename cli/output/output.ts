@@ -13,6 +13,8 @@ export interface Answer {
   human: () => string;
   /** Printed on stderr after the text for people. */
   note?: string;
+  /** The request that the command made or followed, where `data` is not the request itself (CL-12). */
+  requestId?: string;
 }
 
 /** The only writer of stdout and stderr (CL-12, CL-13). */
@@ -36,17 +38,24 @@ export function createOutput(terminal: Terminal, mode: OutputMode, noColor: bool
   const warnings: string[] = [];
   const last = new Set<string>();
   const noteStyle = createStyle(wantsColour(stderr, environment, noColor));
-  const line = (ok: boolean, data: string, error: CommandFailure | null) =>
-    `${objectText({ ok, data, ...warned(), ...(error && { error: told(error) }) }, { data: onOneLine(data) })}\n`;
+  const line = (ok: boolean, data: string, error: CommandFailure | null, id: string | undefined) =>
+    `${objectText({ ok, data, ...(id !== undefined && { request_id: id }), ...warned(), ...(error && { error: told(error) }) }, { data: onOneLine(data) })}\n`;
   const warned = () => (warnings.length + last.size > 0 ? { warnings: [...warnings, ...last] } : {});
   const note = (text: string) => {
     if (mode === 'human') stderr.write(`${text}\n`);
   };
   const warnLine = (text: string) => note(`${noteStyle.yellow('warning:')} ${visible(text)}`);
-  const end = () => last.forEach(warnLine);
+  let isCut = false;
+  const onCut = () => {
+    isCut = true;
+  };
+  const end = () => {
+    if (isCut) note(noteStyle.dim('what ends in ... is cut to fit; --json has all of it, and so has a pipe'));
+    last.forEach(warnLine);
+  };
   return {
     mode,
-    style: createStyle(wantsColour(stdout, environment, noColor)),
+    style: createStyle(wantsColour(stdout, environment, noColor), stdout.isTTY === true ? onCut : undefined),
     noteStyle,
     warn(text) {
       warnings.push(text);
@@ -57,12 +66,12 @@ export function createOutput(terminal: Terminal, mode: OutputMode, noColor: bool
     },
     note,
     succeed(answer) {
-      stdout.write(mode === 'human' ? answer.human() : line(true, answer.data, null));
+      stdout.write(mode === 'human' ? answer.human() : line(true, answer.data, null, answer.requestId));
       if (answer.note !== undefined) note(answer.note);
       end();
     },
     fail(problem) {
-      if (mode !== 'human') stdout.write(line(false, problem.data, problem));
+      if (mode !== 'human') stdout.write(line(false, problem.data, problem, problem.requestId));
       else if (problem.human !== null) stdout.write(problem.human());
       if (mode !== 'quiet') stderr.write(errorLines(problem, noteStyle));
       end();

@@ -9,22 +9,42 @@ const maxDepth = 12;
 
 const states: Record<string, string> = {
   disabled_by_policy: 'switched off by the workflow policy',
-  not_available: 'no agent is there to ask',
+  not_available: 'no agent is online',
   timeout: 'no agent answered in time',
-  error: 'the database could not plan it',
+  error: 'the database could not plan the statement',
 };
 
 /** What preflight says about the plan: rows, cost, index, and the nodes of PostgreSQL or the tables of MySQL (CL-30). */
 export function planLines(impact: JsonText | undefined, style: Style): string[] {
   const status = impact?.get('status')?.string() ?? '';
   if (impact === undefined || status === '' || status === 'skipped') return [];
-  if (status !== 'completed') return [states[status] ?? visible(status)];
+  if (status !== 'completed') {
+    const why = impact.get('error')?.string();
+    return [why == null ? (states[status] ?? visible(status)) : visible(why)];
+  }
   const rows = rowsOf(impact, 'estimated_rows');
   const cost = impact.get('estimated_cost');
   const index = { true: 'an index is used', false: 'no index is used' }[impact.get('index_used')?.text ?? ''] ?? '';
   const parts = [rows && `about ${rows}`, cost?.kind === 'number' ? `cost ${cost.text}` : '', index];
   const summary = parts.filter((part) => part !== '').join(', ');
   return [...(summary === '' ? [] : [summary]), ...planTree(impact.get('explain_plan'), style)];
+}
+
+/** The database's words where it knows no such table or column, so that the text cannot run; else null (CL-19). */
+export function unknownName(answer: JsonText): string | null {
+  const impact = answer.get('impact');
+  return impact?.get('unknown_name')?.text === 'true'
+    ? visible(impact.get('error')?.string() ?? 'unknown table or column')
+    : null;
+}
+
+/** How many rows the plan expects a statement to read or change. PostgreSQL tells the rows of a change at the node below it. */
+export function changedRows(impact: JsonText | undefined): string {
+  if (impact?.get('status')?.string() !== 'completed') return '';
+  const top = impact.get('explain_plan')?.items()[0]?.get('Plan');
+  const below = top?.get('Node Type')?.string() === 'ModifyTable' ? top.get('Plans')?.items()[0] : undefined;
+  const rows = below === undefined ? rowsOf(impact, 'estimated_rows') : rowsOf(below, 'Plan Rows');
+  return rows === '' ? '' : `about ${rows}, by the plan`;
 }
 
 /**
@@ -34,9 +54,11 @@ export function explainLines(context: JsonText | undefined, style: Style): strin
   const plans = context?.get('explain')?.items() ?? [];
   const status = context?.get('status')?.string();
   if (plans.length === 0 && context?.get('explain_enabled')?.text === 'true')
-    return [status === 'collecting' ? 'an agent is asked for it' : 'no agent answered in time'];
+    return [status === 'collecting' ? 'waiting for an agent' : 'no agent answered in time'];
   return plans.flatMap((entry) => {
-    const sql = cutToWidth(visible((entry.get('sql')?.string() ?? '').replace(/[ \t\r\n]+/g, ' ').replace(/^ | $/g, '')), 76);
+    const whole = visible((entry.get('sql')?.string() ?? '').replace(/[ \t\r\n]+/g, ' ').replace(/^ | $/g, ''));
+    const sql = style.isTerminal ? cutToWidth(whole, 76) : whole;
+    if (sql !== whole) style.tellCut();
     const lines = explained(entry, style);
     return plans.length === 1 ? lines : [sql, ...lines.map((line) => `  ${line}`)];
   });
@@ -46,7 +68,7 @@ function explained(entry: JsonText, style: Style): string[] {
   const error = entry.get('error')?.string();
   if (error == null) {
     const tree = planTree(entry.get('plan'), style);
-    return tree.length === 0 ? ['nothing that is known of'] : tree;
+    return tree.length === 0 ? ['an unknown plan'] : tree;
   }
   const hint = entry.get('hint')?.string();
   return [visible(error), ...(hint == null ? [] : [`${style.cyan('hint:')} ${visible(hint)}`])];

@@ -43,12 +43,26 @@ export function contextLines(context: JsonText | undefined): string[] {
     ...(risk?.kind === 'object'
       ? [`risk     ${riskText(risk.get('level')?.string() ?? '', risk.get('factors')?.items() ?? [])}`]
       : []),
+    ...neverAnalysed(risk).map((table) => `hint     run ANALYZE on ${table}: its size is not known`),
     ...findings.map(
       (finding) =>
         `finding  ${visible(['level', 'version', 'rule', 'message'].flatMap((key) => finding.get(key)?.string() ?? []).join(' '))}`,
     ),
     ...(seen == null ? [] : [`schema   seen at ${showInstant(visible(seen))}`]),
   ];
+}
+
+function neverAnalysed(risk: JsonText | undefined): string[] {
+  const factor = risk
+    ?.get('factors')
+    ?.items()
+    .find((one) => one.get('name')?.string() === 'never_analysed');
+  return (
+    factor
+      ?.get('tables')
+      ?.items()
+      .map((table) => visible(table.string() ?? '')) ?? []
+  );
 }
 
 /** Why the request needed approval or not (RQ-44). */
@@ -60,15 +74,23 @@ export function traceLines(trace: JsonText | undefined): string[] {
       .get('reasons')
       ?.items()
       .map((reason) => visible(reason.string() ?? '')) ?? [];
-  const workflow = trace?.get('workflow')?.get('matched')?.get('id')?.string();
-  const review = trace?.get('sql_review')?.get('policy_id')?.string();
+  const workflow = policyText(trace?.get('workflow')?.get('matched'), 'id');
+  const review = policyText(trace?.get('sql_review'), 'policy_id');
   const threshold = decisionPart.get('auto_approve_threshold')?.string();
   return [
     `${visible(decisionPart.get('outcome')?.string() ?? '')}${listed(reasons)}`,
-    workflow == null ? 'no workflow policy matched' : `workflow policy ${visible(workflow)}`,
-    ...(review == null ? [] : [`review policy ${visible(review)}`]),
+    workflow === null ? 'no workflow policy matched' : `workflow policy ${workflow}`,
+    ...(review === null ? [] : [`review policy ${review}`]),
     ...(threshold == null ? [] : [`passes by itself up to risk ${visible(threshold)}`]),
   ];
+}
+
+/** `wf:*:staging:e3b0c44298fc (r7, 3fa2b1c0d9e8)`: the id, and the version by which the request was judged. */
+function policyText(policy: JsonText | undefined, idKey: string): string | null {
+  const id = policy?.get(idKey)?.string();
+  if (id == null) return null;
+  const version = ['revision', 'digest'].flatMap((key) => policy?.get(key)?.string() ?? []);
+  return visible(`${id}${listed(version)}`);
 }
 
 function requirement(entry: JsonText): string {

@@ -1,18 +1,20 @@
 import { compactJson, type JsonText } from '../../lib/json/read.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
 import type { ResultView } from './result-view.js';
+import type { Style } from './style.js';
 import { renderTable } from './table.js';
 import { visible, visibleJson } from './visible.js';
 
 export const resultFormats = ['table', 'csv', 'vertical', 'json'] as const;
 export type ResultFormat = (typeof resultFormats)[number];
 
-/** The result as text that ends with a newline (CL-14 to CL-16). `toTerminal` also escapes control characters in csv and json. */
-export function renderResult(view: ResultView, format: ResultFormat, toTerminal: boolean): string {
+/** The result as text that ends with a newline (CL-14 to CL-16). On a terminal, control characters are escaped in csv and json too. */
+export function renderResult(view: ResultView, format: ResultFormat, style: Style): string {
+  const toTerminal = style.isTerminal;
   if (format === 'json') return toTerminal ? visibleJson(jsonOf(view)) : jsonOf(view);
   if (view.rows === null) return view.rowsAffected === null ? 'OK\n' : `Rows affected: ${view.rowsAffected}\n`;
   if (format === 'csv') return csvOf(view.columns, view.rows, toTerminal);
-  return format === 'vertical' ? verticalOf(view.columns, view.rows) : tableOf(view.columns, view.rows);
+  return format === 'vertical' ? verticalOf(view.columns, view.rows) : tableOf(view.columns, view.rows, style);
 }
 
 /** A cell as plain text: NULL for null, strings raw, other values as compact JSON with exact digits (CL-15). */
@@ -21,13 +23,13 @@ export function cellText(value: JsonText): string {
   return value.string() ?? compactJson(value.text);
 }
 
-function tableOf(columns: readonly string[], rows: readonly JsonText[][]): string {
+function tableOf(columns: readonly string[], rows: readonly JsonText[][], style: Style): string {
   const cells = rows.map((row) => row.map((value) => visible(cellText(value))));
   const isNumber = (column: number) =>
     rows.some((row) => row[column]?.kind === 'number') &&
     rows.every((row) => ['number', 'null', undefined].includes(row[column]?.kind));
   const rightAligned = new Set(columns.flatMap((_, column) => (isNumber(column) ? [column] : [])));
-  const table = columns.length === 0 ? '' : renderTable(columns.map(visible), cells, { rightAligned });
+  const table = columns.length === 0 ? '' : renderTable(columns.map(visible), cells, { rightAligned, style });
   return `${table}${rowCount(rows.length)}\n`;
 }
 

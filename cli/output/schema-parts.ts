@@ -21,7 +21,7 @@ export function tablePage(table: JsonText, style: Style): string {
   const columns = (table.get('columns')?.items() ?? []).map(columnRow);
   const header = ['COLUMN', 'TYPE', 'NULL', 'DEFAULT', 'KEY'];
   const parts = [
-    columns.length === 0 ? 'no columns\n' : renderTable(header, columns, { paintHeader: style.bold }),
+    columns.length === 0 ? 'no columns\n' : renderTable(header, columns, { style }),
     block('Constraints', (table.get('constraints')?.items() ?? []).map(constraintRow), style),
     block('Indexes', (table.get('indexes')?.items() ?? []).map(indexRow), style),
   ];

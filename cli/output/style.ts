@@ -1,5 +1,8 @@
 export interface Style {
   readonly colours: boolean;
+  readonly isTerminal: boolean;
+  /** A part of what is shown was left out for want of room. */
+  tellCut(): void;
   bold(text: string): string;
   dim(text: string): string;
   red(text: string): string;
@@ -10,12 +13,14 @@ export interface Style {
   cyan(text: string): string;
 }
 
-/** Colours when `colours` is set, else the texts as they are. */
-export function createStyle(colours: boolean): Style {
+/** Colours when `colours` is set, else the texts as they are. `onCut` is given for a terminal only. */
+export function createStyle(colours: boolean, onCut?: () => void): Style {
   const paint = (open: number, close: number) => (text: string) =>
     colours && text !== '' ? `\u001b[${open}m${text}\u001b[${close}m` : text;
   return {
     colours,
+    isTerminal: onCut !== undefined,
+    tellCut: () => onCut?.(),
     bold: paint(1, 22),
     dim: paint(2, 22),
     red: paint(31, 39),

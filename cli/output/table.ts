@@ -1,11 +1,13 @@
+import type { Style } from './style.js';
 import { cutToWidth, displayWidth, padToWidth } from './width.js';
 
 export interface TableOptions {
   /** Right-aligned columns. */
   rightAligned?: ReadonlySet<number>;
-  /** Truncates wider cells with `...`; 60 by CL-14. */
+  /** On a terminal, wider cells are cut with `...`; 60 by CL-14. */
   maxCell?: number;
-  paintHeader?: (text: string) => string;
+  /** Where the table goes: only a terminal gets cut cells and a bold header. */
+  style: Style;
   /** Colours one cell after truncation and padding. */
   paintCell?: (padded: string, row: number, column: number) => string;
 }
@@ -13,8 +15,13 @@ export interface TableOptions {
 /**
  * Pads columns by display width under an underlined header, two spaces between; cells must hold no control characters (CL-14).
  */
-export function renderTable(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions = {}): string {
-  const cut = (cell: string) => cutToWidth(cell, options.maxCell ?? 60);
+export function renderTable(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions): string {
+  const { style, maxCell = 60 } = options;
+  const cut = (cell: string) => {
+    const shown = style.isTerminal ? cutToWidth(cell, maxCell) : cell;
+    if (shown !== cell) style.tellCut();
+    return shown;
+  };
   const names = header.map(cut);
   const cells = rows.map((row) => row.map(cut));
   const widths = names.map((name, column) =>
@@ -31,7 +38,7 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
       .join('  ')
       .trimEnd();
   const lines = [
-    line(names, (text) => options.paintHeader?.(text) ?? text),
+    line(names, style.bold),
     widths.map((width) => '-'.repeat(width)).join('  '),
     ...cells.map((row, index) => line(row, (text, column) => options.paintCell?.(text, index, column) ?? text)),
   ];

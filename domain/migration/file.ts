@@ -4,6 +4,8 @@ import { isVersion } from './version.js';
 export interface MigrationPart {
   sql: string;
   transactional: boolean;
+  /** Where `sql` begins in the file, counted from 1. */
+  line: number;
 }
 
 export interface MigrationFile {
@@ -34,17 +36,24 @@ export function readMigrationFile(fileName: string, text: string): ReadFile {
   if (!up) return problem(1, 'no line is -- migrate:up');
   const stray = strayLine(text.slice(0, up.start));
   if (stray !== null) return problem(stray, 'only comments may stand before -- migrate:up');
-  const upSql = trimmed(text.slice(up.end, down?.start));
-  if (upSql === '') return problem(up.line, 'nothing stands after -- migrate:up');
-  const downSql = down ? trimmed(text.slice(down.end)) : '';
+  const upPart = partOf(text, up, down?.start);
+  if (upPart === null) return problem(up.line, 'nothing stands after -- migrate:up');
   return {
     migration: {
       version,
       name: fileName.slice(underscore + 1).replace(/\.sql$/, ''),
-      up: { sql: upSql, transactional: up.transactional },
-      down: down && downSql !== '' ? { sql: downSql, transactional: down.transactional } : null,
+      up: upPart,
+      down: down ? partOf(text, down) : null,
     },
   };
+}
+
+/** What stands after a marker, up to the next one; null when that is nothing. */
+function partOf(text: string, { end, line, transactional }: Marker, until?: number): MigrationPart | null {
+  const raw = text.slice(end, until);
+  const sql = trimmed(raw);
+  if (sql === '') return null;
+  return { sql, transactional, line: line + raw.slice(0, afterBlanks(raw, 0)).split('\n').length - 1 };
 }
 
 interface Marker {

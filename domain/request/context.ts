@@ -18,6 +18,8 @@ export interface Finding {
   statementIndex: number;
   /** The migration that the finding is in. */
   version?: string;
+  /** Where its statement begins in the text of that migration. */
+  line?: number;
 }
 
 /** SQ-93: the name, and more fields for some names. */

@@ -123,13 +123,18 @@ function bypassEvents(request: NewRequest): AuditDraft[] {
 }
 
 /** RQ-44: written once and never changed. */
-export function decisionTrace({ operation, risk, review, policy, approval }: NewRequest) {
+export function decisionTrace({ operation, risk, review, policy, approval, policyVersions }: NewRequest) {
   return {
     version: 1,
     classification: { resolved_operation: operation },
-    sql_review: { policy_id: review.policyId, findings_count: review.findingsCount, parse_failed: review.parseFailed },
+    sql_review: {
+      policy_id: review.policyId,
+      findings_count: review.findingsCount,
+      parse_failed: review.parseFailed,
+      ...policyVersions?.review,
+    },
     risk: { level: risk.level, factors: risk.factors, schema_status: risk.schemaStatus },
-    workflow: { matched: policy === null ? null : matchedOf(policy) },
+    workflow: { matched: policy === null ? null : { ...matchedOf(policy), ...policyVersions?.workflow } },
     decision: { outcome: approval.outcome, reasons: [approval.reason], auto_approve_threshold: approval.threshold },
   };
 }

@@ -1,8 +1,9 @@
 import { systemActor } from '../audit/draft.js';
 import type { Caller } from '../caller.js';
-import { forbidden, type GatewayError, type Reason, refusal } from '../errors.js';
+import { type GatewayError, type Reason, refusal } from '../errors.js';
 import { stepProgress } from './approval.js';
 import type { DispatchFacts } from './moves.js';
+import { notOpen } from './refused.js';
 import { mayMove } from './relation.js';
 import type { BrokenPart, Instant, StoredRequest } from './types.js';
 import { changed, type Verdict } from './verdict.js';
@@ -15,7 +16,7 @@ export const reached = (now: Instant, instant: Instant | null) => instant !== nu
 
 /** The checks that approve, reject and resume share once the request is found: relation (403), then expiry (410). */
 export function commonRefusal(request: StoredRequest, caller: Caller, now: Instant): GatewayError | null {
-  if (!mayMove(caller, request)) return forbidden();
+  if (!mayMove(caller, request)) return notOpen();
   const over = request.status === 'expired' || (request.status === 'pending' && reached(now, request.expiresAt));
   return over ? refusal('request.gone', 'request has expired') : null;
 }

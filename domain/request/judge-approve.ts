@@ -5,6 +5,7 @@ import { matchesSelector } from '../selectors.js';
 import { firstOpenStep, type StepProgress, stepProgress } from './approval.js';
 import { commonRefusal, conflict, integrityFailed, unfitForApproval } from './guards.js';
 import type { Move } from './moves.js';
+import { noApprover } from './refused.js';
 import { isOwner } from './relation.js';
 import type { Decision, Instant, StoredRequest } from './types.js';
 import { changed, refuse, type Verdict } from './verdict.js';
@@ -42,9 +43,9 @@ function notPending(request: StoredRequest): GatewayError | null {
 }
 
 /** RQ-51 to RQ-53, HD-70. */
-function notAllowed(request: StoredRequest, { caller }: Approve): GatewayError | null {
+function notAllowed(request: StoredRequest, { caller }: Pick<Approve, 'caller'>): GatewayError | null {
   const policy = request.policy!;
-  if (isOwner(caller, request) && !policy.allowSelfApprove) return forbidden();
+  if (isOwner(caller, request) && !policy.allowSelfApprove) return forbidden('you cannot approve your own request');
   const tie = policy.allowSelfApprove || caller.kind === 'agent' ? null : tieToRequester(caller, request.requester);
   if (tie !== null) return forbidden(tie);
   const own = request.decisions.filter((decision) => decision.action === 'approve' && decision.userId === caller.id);
@@ -56,7 +57,7 @@ function notAllowed(request: StoredRequest, { caller }: Approve): GatewayError |
     .filter((selector) => matchesSelector(caller, selector, request));
   if (matching.some((selector) => counts(request, caller, selector))) return null;
   if (own.length > 0) return conflict('already_approved', 'you have already approved this request');
-  return matching[0] === undefined ? forbidden() : grantedByRequester(matching[0]);
+  return matching[0] === undefined ? noApprover(request, caller) : grantedByRequester(matching[0]);
 }
 
 /** HD-70: a selector that the requester granted does not count for the requester's own requests. */
@@ -79,7 +80,8 @@ function chooseSelector(request: StoredRequest, { caller, selector }: Approve, s
     return open.includes(selector) ? selector : conflict('selector_satisfied', `${selector} has its approvals already`);
   }
   if (open.length === 0) return conflict('selector_satisfied', 'your selectors have their approvals already');
-  if (open.length > 1) return invalid('the selector is ambiguous', `say which: ${open.join(', ')}`, 'selector_ambiguous');
+  if (open.length > 1)
+    return invalid('the selector is ambiguous, for you match several', `say which: ${open.join(', ')}`, 'selector_ambiguous');
   return open[0]!;
 }
 
@@ -95,6 +97,12 @@ export function selectorsToChoose(request: StoredRequest, caller: Caller): strin
     entries.filter(({ selector }) => matchesSelector(caller, selector, request) && counts(request, caller, selector)),
   );
 }
+
+/** Whether an approval by the caller would be taken now (RQ-36), but for what only a move checks: the content, and which of several selectors. */
+export const canDecide = (request: StoredRequest, caller: Caller, now: Instant): boolean =>
+  selectorsToChoose(request, caller).length > 0 &&
+  (request.expiresAt === null || now < request.expiresAt) &&
+  notAllowed(request, { caller }) === null;
 
 function approved(request: StoredRequest, { actor, comment }: Approve, decision: Decision, now: Instant): Verdict {
   const steps = stepProgress(request.policy!, [...request.decisions, decision]);

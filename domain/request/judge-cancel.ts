@@ -1,8 +1,8 @@
 import type { AuditDraft } from '../audit/draft.js';
-import { forbidden } from '../errors.js';
 import { can } from '../permissions.js';
 import { conflict } from './guards.js';
 import type { Move } from './moves.js';
+import { notOpen, notPermitted } from './refused.js';
 import { isOwner, mayMove } from './relation.js';
 import type { CancelCause, Instant, StoredRequest } from './types.js';
 import { changed, nothing, refuse, type Verdict } from './verdict.js';
@@ -11,7 +11,8 @@ type Cancel = Extract<Move, { kind: 'cancel' }>;
 
 /** ST-16: cancels at once. For a running request it records the wish, which its agent is then told (RQ-70 to RQ-72, AG-61). */
 export function judgeCancel(request: StoredRequest, move: Cancel, now: Instant): Verdict {
-  if (!mayMove(move.caller, request) || !mayCancel(request, move)) return refuse(forbidden());
+  if (!mayMove(move.caller, request)) return refuse(notOpen());
+  if (!mayCancel(request, move)) return refuse(notPermitted(move.caller, request, 'request.cancel'));
   const wish = { by: move.caller.id, reason: move.reason, cause: 'requested' } as const;
   return cancelByWish(request, wish, move.actor, now) ?? refuse(conflict('wrong_status', `request is ${request.status}`));
 }

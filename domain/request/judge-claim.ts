@@ -1,5 +1,5 @@
 import type { AuditDraft } from '../audit/draft.js';
-import { forbidden, type GatewayError, refusal } from '../errors.js';
+import { forbidden, type GatewayError, outOfScope, refusal } from '../errors.js';
 import { conflict, integrityFailed, reached, unfitToRun } from './guards.js';
 import type { Move } from './moves.js';
 import { type Execution, type Instant, isMutating, type StoredRequest } from './types.js';
@@ -30,7 +30,7 @@ export function judgeClaim(request: StoredRequest, move: Claim, now: Instant): V
 
 /** AG-30, AG-32. */
 function notClaimable(request: StoredRequest, { agent, facts }: Claim, now: Instant): GatewayError | null {
-  if (!agent.inScope) return forbidden();
+  if (!agent.inScope) return forbidden(outOfScope);
   if (!facts.ownerActive) return conflict('requester_not_active', 'the requester is not active');
   if (request.status !== 'dispatched') return conflict('wrong_status', `request is ${request.status}`);
   if (reached(now, request.dispatchDeadline)) return conflict('dispatch_timed_out', 'the dispatch has timed out');

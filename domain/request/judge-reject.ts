@@ -1,7 +1,7 @@
-import { forbidden } from '../errors.js';
 import { matchesSelector } from '../selectors.js';
 import { commonRefusal, conflict } from './guards.js';
 import type { Move } from './moves.js';
+import { noApprover } from './refused.js';
 import { isOwner } from './relation.js';
 import type { Decision, Instant, StoredRequest } from './types.js';
 import { changed, refuse, type Verdict } from './verdict.js';
@@ -14,7 +14,7 @@ export function judgeReject(request: StoredRequest, move: Reject, now: Instant):
   if (early !== null) return refuse(early);
   if (request.status !== 'pending') return refuse(conflict('wrong_status', `request is ${request.status}`));
   const selector = rejectingSelector(request, move);
-  if (selector === null) return refuse(forbidden());
+  if (selector === null) return refuse(noApprover(request, move.caller));
   const decision: Decision = {
     step: request.currentStep,
     userId: move.caller.id,

@@ -1,5 +1,5 @@
 import { type AuditDraft, systemActor } from '../audit/draft.js';
-import { forbidden, invalid, refusal } from '../errors.js';
+import { forbidden, invalid, othersRun, refusal } from '../errors.js';
 import { cancelledEvent } from './judge-cancel.js';
 import { lostEvent } from './judge-clock.js';
 import type { Move, Submission } from './moves.js';
@@ -14,7 +14,7 @@ type Result = Extract<Move, { kind: 'result' }>;
  */
 export function judgeResult(request: StoredRequest, move: Result, now: Instant): Verdict {
   const { reported, submission } = move;
-  if (reported.agentId !== move.agentId) return refuse(forbidden());
+  if (reported.agentId !== move.agentId) return refuse(forbidden(othersRun));
   if (submission.fence !== null && submission.fence !== reported.fence) return refuse(otherFence());
   if (reported.submission === submission.text) return nothing;
   if (reported.fence < request.fence) return lateResult(move);

@@ -1,7 +1,8 @@
-import { forbidden, type GatewayError, refusal } from '../errors.js';
+import { type GatewayError, refusal } from '../errors.js';
 import { can } from '../permissions.js';
 import { commonRefusal, conflict, integrityFailed, reached, unfitToRun } from './guards.js';
 import type { Move } from './moves.js';
+import { notPermitted } from './refused.js';
 import { isOwner } from './relation.js';
 import type { Instant, StoredRequest } from './types.js';
 import { changed, refuse, type Verdict } from './verdict.js';
@@ -14,7 +15,7 @@ const resumable = new Set(['approved', 'executed', 'failed', 'execution_lost']);
 export function judgeResume(request: StoredRequest, move: Resume, now: Instant): Verdict {
   const early =
     commonRefusal(request, move.caller, now) ??
-    notPermitted(request, move) ??
+    withoutRight(request, move) ??
     wrongStatus(request) ??
     (reached(now, request.dispatchBy)
       ? refusal('request.gone', 'the time to run this request is over', 'create a new request')
@@ -46,6 +47,12 @@ export function judgeResume(request: StoredRequest, move: Resume, now: Instant):
   );
 }
 
+/** Whether somebody with the right to do so could run it now: RQ-81 to RQ-85. Its content, its pair and its owner are judged by the resume alone. */
+export function isResumable(request: StoredRequest, policy: Resume['policy'], now: Instant): boolean {
+  if (request.failureReason !== null || reached(now, request.dispatchBy)) return false;
+  return [wrongStatus(request), usedUp(request, { policy }), unproven(request)].every((refusal) => refusal === null);
+}
+
 /** The fields of a fresh dispatch. A cancel asked for in an earlier run does not carry over. */
 export function dispatchedState(fence: number, now: Instant, dispatchMs: number): Partial<StoredRequest> {
   return {
@@ -62,8 +69,10 @@ export function dispatchedState(fence: number, now: Instant, dispatchMs: number)
   };
 }
 
-function notPermitted(request: StoredRequest, { caller }: Resume): GatewayError | null {
-  return can(caller, 'request.resume', request, isOwner(caller, request) ? 'own' : 'any') ? null : forbidden();
+function withoutRight(request: StoredRequest, { caller }: Resume): GatewayError | null {
+  return can(caller, 'request.resume', request, isOwner(caller, request) ? 'own' : 'any')
+    ? null
+    : notPermitted(caller, request, 'request.resume');
 }
 
 function wrongStatus(request: StoredRequest): GatewayError | null {
@@ -74,9 +83,10 @@ function wrongStatus(request: StoredRequest): GatewayError | null {
 }
 
 /** RQ-83, RQ-84. */
-function usedUp(request: StoredRequest, { policy }: Resume): GatewayError | null {
+function usedUp(request: StoredRequest, { policy }: Pick<Resume, 'policy'>): GatewayError | null {
   if (request.finishedExecutions >= policy.maxExecutions) {
-    return conflict('executions_used_up', `request has had its ${policy.maxExecutions} executions`, 'create a new request');
+    const often = policy.maxExecutions === 1 ? 'once' : `${policy.maxExecutions} times`;
+    return conflict('executions_used_up', `this request has run ${often}, the most its policy allows`, 'create a new request');
   }
   if (request.status !== 'failed') return null;
   if (request.operation === 'execute_dml' && request.execution?.outcome === 'partial') {

@@ -1,5 +1,5 @@
 import type { Actor } from '../audit/draft.js';
-import type { Operation } from '../policies.js';
+import type { Operation, PolicyVersion } from '../policies.js';
 import type { AutoApproval, PolicySnapshot, RiskLevel } from '../workflow-policy.js';
 import type { CollectedContext } from './context.js';
 import type { StoredRequest } from './types.js';
@@ -64,6 +64,8 @@ export interface NewRequest extends JudgedDetail {
   detailFingerprint: string | null;
   detailRaw: string | null;
   policyRevision: string;
+  /** For the decision trace; left out where they are not known. */
+  policyVersions?: { workflow: PolicyVersion | null; review: PolicyVersion | null };
   approvalDigest: string;
   /** Used for TT-2 where no workflow policy sets a time. */
   approvalTtlSecs: number;

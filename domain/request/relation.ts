@@ -4,7 +4,7 @@ import { matchesSelector } from '../selectors.js';
 import { currentSelectors } from './approval.js';
 import type { StoredRequest } from './types.js';
 
-type Related = Pick<
+export type Related = Pick<
   StoredRequest,
   'requester' | 'database' | 'environment' | 'policy' | 'shareSelectors' | 'status' | 'decisions'
 >;
@@ -16,6 +16,10 @@ const isShared = (caller: Caller, request: Related) =>
   request.shareSelectors.some(
     (selector) => matchesSelector(caller, selector, request) || (selector === 'requester' && isOwner(caller, request)),
   );
+
+/** Whether the caller approved or rejected it, at any step. Who did keeps reading it (RQ-8). */
+export const hasDecided = (caller: Caller, request: Pick<StoredRequest, 'decisions'>) =>
+  caller.kind === 'user' && request.decisions.some(({ userId }) => userId === caller.id);
 
 /** Who may get an answer other than 403 to approve, reject, cancel or resume (requests.md section 6, first sentence). */
 export function mayMove(caller: Caller, request: Related): boolean {
@@ -34,6 +38,7 @@ export function maySee(caller: Caller, request: Related): boolean {
   return (
     isOwner(caller, request) ||
     can(caller, 'request.view', request, 'any') ||
+    hasDecided(caller, request) ||
     currentSelectors(request).some((selector) => matchesSelector(caller, selector, request)) ||
     isShared(caller, request)
   );
@@ -51,3 +56,9 @@ export function resultReach(caller: Caller, pair: Pair, access: readonly string[
   const all = can(caller, 'result.view', pair, 'any') || access.some((selector) => matchesSelector(caller, selector, pair));
   return all ? 'all' : 'related';
 }
+
+type Relation = 'requested' | 'decided' | 'can_decide';
+
+/** What the caller has to do with a request, as lists and show say it. */
+export const relatedBy = (holds: Record<Relation, boolean>): Relation[] =>
+  (['requested', 'decided', 'can_decide'] as const).filter((relation) => holds[relation]);

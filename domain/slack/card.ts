@@ -1,6 +1,7 @@
 import { few, nextPart } from '../notifications/slack-message.js';
 import { openSelectors } from '../request/approval.js';
 import { requestUrl } from '../request/link.js';
+import { mcpClientOf } from '../request/mcp-client.js';
 import type { Status, StoredRequest } from '../request/types.js';
 import { type Button, markup, plain, type SlackMessage } from './blocks.js';
 import { mention, mentions, type SlackIds } from './mentions.js';
@@ -13,6 +14,8 @@ export type CardRequest = Pick<
 > & {
   reason: string | null;
   risk: string;
+  /** JSON text. */
+  metadata: string;
   hasResult: boolean;
 };
 
@@ -42,6 +45,8 @@ const idLimit = 12;
 const reasonLimit = 100;
 const nameLimit = 128;
 const approverLimit = 64;
+/** A client's name and version, which it gives itself, with the space between them (MC-44). */
+const clientLimit = 80 + 1 + 80;
 const maxApprovers = 5;
 const missing = '—';
 
@@ -64,6 +69,7 @@ export function requestCard(request: CardRequest, { slackIds, next, publicUrl }:
 
 function fieldsOf(request: CardRequest, slackIds: SlackIds, url: string | null): string[] {
   const { requester, operation, reason, risk, policy, currentStep, decisions } = request;
+  const client = mcpClientOf(request.metadata);
   const approvers = [...new Set(decisions.filter(({ action }) => action === 'approve').map(({ userId }) => userId))];
   const total = policy?.steps.length ?? 0;
   const approved = few(
@@ -80,6 +86,7 @@ function fieldsOf(request: CardRequest, slackIds: SlackIds, url: string | null):
     `*Risk:*\n${risk}`,
   ];
   if (total > 0) fields.push(`*Approval:*\nStep ${Math.min(currentStep + 1, total)}/${total}`);
+  if (client !== null) fields.push(`*MCP client:*\n${codeSpan(client, clientLimit)}`);
   return fields;
 }
 

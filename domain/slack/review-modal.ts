@@ -122,9 +122,11 @@ const sized = ({ schema_name, name, estimated_rows: rows }: Sized) =>
 
 function findingLines(review: unknown): string[] {
   const { findings } = (review ?? { findings: [] }) as {
-    findings: (Pick<Finding, 'message'> & { rule: string; level: string })[];
+    findings: (Pick<Finding, 'message' | 'version'> & { rule: string; level: string })[];
   };
-  return firstOf(findings, mostShown, ({ rule, level, message }) => `${level} ${rule}: ${message}`);
+  return firstOf(findings, mostShown, ({ rule, level, message, version }) =>
+    [level, version, `${rule}:`, message].filter(Boolean).join(' '),
+  );
 }
 
 const isRisk = (risk: unknown): risk is { level: string; factors: RiskFactor[] } => typeof risk === 'object' && risk !== null;

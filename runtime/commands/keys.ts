@@ -48,10 +48,11 @@ export async function runKeys({ config: file, purpose, command }: KeysOptions, s
 async function change(
   command: Exclude<KeyCommand, { verb: 'list' | 'rotate-secret' }>,
   work: KeyWork,
-  { out }: Say,
+  { out, data }: Say,
 ): Promise<void> {
   if (command.verb === 'revoke') {
     const made = await revokeSigningKey(work, command.keyId);
+    data?.({ revoked: command.keyId, current: made });
     const rest = work.purpose === 'audit' ? 'what it signed still verifies' : 'agents drop it at their next look at the keys';
     out(`revoked ${command.keyId}: nothing is signed with it any more, and ${rest}`);
     if (made !== null) out(`made ${made}, the current key from now on`);
@@ -61,6 +62,7 @@ async function change(
   const overlapSecs = command.verb === 'rotate' ? command.overlapSecs : defaultOverlapSecs;
   const seed = command.verb === 'import' ? { seed: await readKey(command.file, 'an Ed25519 seed') } : {};
   const keyId = await rotateKeys(work, { overlapSecs, now, ...seed });
+  data?.({ key_id: keyId, status: now ? 'current' : 'next' });
   out(now ? `${keyId} is the current key` : `${keyId} is published and becomes the current key in 10 minutes, if a worker runs`);
 }
 
@@ -81,7 +83,8 @@ async function readKey(file: string, what: string): Promise<Uint8Array<ArrayBuff
   return Uint8Array.from(Buffer.from(text.trim(), 'hex'));
 }
 
-function tellKeys(rows: readonly SigningKeyRow[], purpose: KeyPurpose, { out }: Say): void {
+function tellKeys(rows: readonly SigningKeyRow[], purpose: KeyPurpose, { out, data }: Say): void {
+  data?.({ keys: rows.map(keyData) });
   const line = (cells: readonly string[]) =>
     out(`${cells[0]!.padEnd(16)}  ${cells[1]!.padEnd(8)}  ${cells[2]!.padEnd(24)}  ${cells[3]}`);
   line(['KEY ID', 'STATUS', 'CREATED', '']);
@@ -92,6 +95,18 @@ function tellKeys(rows: readonly SigningKeyRow[], purpose: KeyPurpose, { out }: 
   out('For [server] of agent.toml, so that agents trust these keys and no others:');
   out(`trusted_keys = [${mayVerify.map(({ publicKey }) => `"${publicKey}"`).join(', ')}]`);
 }
+
+const keyData = ({ keyId, status, publicKey, createdAt, activatedAt, notAfter }: SigningKeyRow) => {
+  const at = (ms: number | null) => (ms === null ? null : instant(ms));
+  return {
+    key_id: keyId,
+    status,
+    public_key: publicKey,
+    created_at: at(createdAt),
+    current_from: at(activatedAt),
+    signs_until: at(notAfter),
+  };
+};
 
 function remark({ status, activatedAt, notAfter }: SigningKeyRow): string {
   if (status === 'next') return `current from ${instant(activatedAt)}`;

@@ -2,11 +2,13 @@ import { changedSections } from '../../config/index.js';
 import type { Config, ConfigProblem } from '../../config/types.js';
 import { approvalMacs } from '../../crypto/approval-macs.js';
 import { openFormerSeed } from '../../crypto/seal.js';
+import { listApproversOfOld } from '../../db/approvers.js';
 import type { Database } from '../../db/client.js';
 import { holdsUnder } from '../../db/generations.js';
 import { schemaVersion } from '../../db/migrate.js';
 import { findCurrentKey } from '../../db/signing-keys.js';
 import { countActiveUsers, countMembersExcept } from '../../db/users.js';
+import { approverShortage } from '../approver-shortage.js';
 import { compareGeneration } from '../generation.js';
 import { planLimits } from '../license-limits.js';
 import { requireAdmin } from '../reload.js';
@@ -34,7 +36,10 @@ export function checkOnline(config: Config): Promise<{ warnings: ConfigProblem[]
     if (numberOf(schema) > numberOf(schemaVersion))
       throw new StartError(`the gateway database has schema ${schema}, newer than this program's ${schemaVersion}`);
     const holds = await generationsThatHold(config, database);
-    return { warnings: await planWarnings(config, database), changes: await compare(config, database, holds) };
+    return {
+      warnings: [...(await planWarnings(config, database)), ...(await approverWarnings(config, database))],
+      changes: await compare(config, database, holds),
+    };
   });
 }
 
@@ -67,6 +72,23 @@ async function planWarnings(config: Config, database: Database): Promise<ConfigP
   if (maxUsers === null || users <= maxUsers) return [];
   const message = `user limit of the plan: ${maxUsers}, active users: ${users}`;
   return [{ file: config.file, line: 1, column: 1, key: 'license', message, hint: 'no further user can be added' }];
+}
+
+/** Steps that no active user could complete, whoever asks (RQ-38). Before the first start there is nobody, and so nothing to tell. */
+async function approverWarnings(config: Config, database: Database): Promise<ConfigProblem[]> {
+  if ((await countActiveUsers(database)) === 0) return [];
+  const { shared, file } = config;
+  const settings = { shared, hasProvider: config.auth.oidc !== null };
+  const warnings: ConfigProblem[] = [];
+  for (const [index, policy] of shared.workflows.entries()) {
+    const asked = { pair: policy, requester: null };
+    const message = await approverShortage(settings, policy, asked, (...named) => listApproversOfOld(database, ...named));
+    if (message === null) continue;
+    const where = `${policy.database}/${policy.environment}`;
+    const hint = 'add users to the group, or give them the role: svc user update';
+    warnings.push({ file, line: 1, column: 1, key: `workflows[${index}]`, message: `${where}: ${message}`, hint });
+  }
+  return warnings;
 }
 
 function compare(config: Config, database: Database, holds: Holds): Promise<Changes> {

@@ -35,13 +35,14 @@ export async function runReload(options: ReloadCommandOptions, say: Say = standa
   return tell(record, say);
 }
 
-function tell({ pid, outcome, generation, errors, warnings }: ReloadRecord, { out, err }: Say): number {
+function tell({ pid, outcome, generation, errors, warnings }: ReloadRecord, { out, err, data }: Say): number {
   for (const warning of warnings) err(`warning: ${warning}`);
   if (outcome === 'rejected') {
     errors.forEach(err);
     err(`rejected: process ${pid} goes on with what it had, generation ${generation}`);
     return 1;
   }
+  data?.({ outcome, generation, pid });
   const what = outcome === 'applied' ? `generation ${generation} is in force` : `generation ${generation} stays in force`;
   out(`reloaded: ${what} (process ${pid})`);
   return 0;

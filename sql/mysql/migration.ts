@@ -1,4 +1,4 @@
-import type { CutMigration } from '../migration-text.js';
+import { type CutMigration, lineCounter } from '../migration-text.js';
 import type { Reason } from '../reasons.js';
 import type { ReservedNames } from '../reserved-table.js';
 import { beginsRoutine, isInCompound } from './compound.js';
@@ -13,11 +13,12 @@ export const cutMysqlMigration =
     const lexed = lexMysql(sql);
     if (!lexed.ok) return { unparsed: lexed.message };
     const statements = [];
+    const lineAt = lineCounter(sql);
     for (const tokens of cut(lexed.tokens)) {
       const refused = refusedWords(tokens) ?? refusedName(tokens, names);
       if (refused !== null) return refused;
       const text = sql.slice(tokens[0]!.start, tokens.at(-1)!.end);
-      note?.(reviewedMysql(tokens, beginsRoutine(tokens, 0)));
+      note?.(reviewedMysql(tokens, beginsRoutine(tokens, 0)), lineAt(tokens[0]!.start));
       statements.push({ text, rowsOnly: rowsOnly.has(tokens[0]!.upper), mayCommit: tokens[0]!.upper === 'CALL' });
     }
     return statements;

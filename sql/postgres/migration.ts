@@ -1,12 +1,12 @@
 import type { Dialect } from '../../domain/statement.js';
 import { sliceOf } from '../judge-text.js';
 import { findAmbiguity } from '../lexical-check.js';
-import type { CutMigration } from '../migration-text.js';
+import { type CutMigration, lineCounter } from '../migration-text.js';
 import { type Reason, wordsOfTag } from '../reasons.js';
 import { type ReservedNames, reservedIn, reservedSchemaIn, stringsOf } from '../reserved-table.js';
 import { type Tree, type TreeNode, taggedOf, textOf } from '../tree.js';
 import { reviewedOf } from './migration-review.js';
-import type { Parser } from './parser.js';
+import type { ParsedStatement, Parser } from './parser.js';
 import { valuesOf } from './settings.js';
 
 /** AP-22 for PostgreSQL by the server's own grammar. A text of unknown dialect must mean the same to MySQL's lexer (SQ-2). */
@@ -18,15 +18,23 @@ export function cutPostgresMigration(parser: Parser, dialect: Dialect | null, na
     if (!parsed.ok) return { unparsed: parsed.message };
     const bytes = Buffer.from(sql);
     const statements = [];
+    const lineAt = lineCounter(bytes);
     for (const statement of parsed.statements) {
       const { tag, body } = taggedOf(statement.tree);
       const refused = refusedSetting(tag, body) ?? refusedInside(tag, body) ?? refusedName(tag, body, names);
       if (refused !== null) return refused;
-      note?.(reviewedOf(tag, body));
-      statements.push({ text: sliceOf(bytes, statement), rowsOnly: rowsOnly.has(tag), mayCommit: mayCommit.has(tag) });
+      const text = sliceOf(bytes, statement);
+      note?.(reviewedOf(tag, body), lineAt(startOf(statement, text)));
+      statements.push({ text, rowsOnly: rowsOnly.has(tag), mayCommit: mayCommit.has(tag) });
     }
     return statements;
   };
+}
+
+/** The byte where the statement's first word stands: the parser's slice begins with the blanks and comments before it. */
+function startOf({ start }: ParsedStatement, text: string): number {
+  const [before = ''] = /^(?:\s|--[^\n]*(?:\n|$)|\/\*(?:[^*]|\*(?!\/))*\*\/)*/.exec(text) ?? [];
+  return start + Buffer.byteLength(before);
 }
 
 /** SET TRANSACTION and similar statements, SET ROLE, SET SESSION AUTHORIZATION, and their RESET. */

@@ -96,7 +96,7 @@ describe('svc-agent', () => {
     write(nowhere);
     expect(await call('--check', '--config', file)).toMatchObject({
       code: 1,
-      out: 'server: ok, 1 public key(s)\ndatabase shop/staging: connection failed: ECONNREFUSED, nothing listens at that address\n',
+      out: 'server: ok, 1 public key(s)\ndatabase shop/staging: connection failed: ECONNREFUSED, connection refused\n',
     });
     expect(gateway.polls).toEqual([]);
     await gateway.close();

@@ -88,6 +88,8 @@ ${database}read_url = "\${READ:-postgresql://r@localhost/d}"`,
     ],
     ['no TOML', 'a = ', 'agent.toml:1:5: '],
     ['a file that is not there', null, 'agent.toml: no such file'],
+    ['a server.toml', 'state_dir = "state"\n[server]\nlisten = "a:1"', 'agent.toml: this is a server.toml, which "svc server"'],
+    ['a svc.toml', 'default_database = "a"\n[server]\nurl = "http://a:1"', 'agent.toml: this is a svc.toml, which "svc" reads'],
   ])('refuses %s and names it (section 12)', (_, text, message) => {
     writeFileSync(join(directory, 'empty'), ' \n');
     if (text === null) rmSync(join(directory, 'agent.toml'));

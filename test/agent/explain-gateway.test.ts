@@ -36,5 +36,9 @@ it('an agent plans the statements of a request for its approvers, and what prefl
   const asked = (sql: string) => api.call('POST', '/api/preflight', { token: dana, body: { ...pair, sql } });
   const planned = await asked('values (1), (2)');
   expect(planned.body.impact).toMatchObject({ status: 'completed', estimated_rows: 2, index_used: false });
-  expect((await asked('select * from nowhere')).body.impact).toEqual({ status: 'error' });
+  expect((await asked('select * from nowhere')).body.impact).toEqual({
+    status: 'error',
+    error: expect.stringContaining('relation "nowhere" does not exist'),
+    unknown_name: true,
+  });
 });

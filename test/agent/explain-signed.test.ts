@@ -78,7 +78,8 @@ describe('a preflight job that the gateway did not sign for this agent and these
   ])('is not planned: %s', async (_, change, why) => {
     agent.lines.length = 0;
     gateway.onAnswer = changing(change);
-    expect((await preflight('select * from entries')).body.impact).toEqual({ status: 'error' });
+    const { impact } = (await preflight('select * from entries')).body;
+    expect(impact).toEqual({ status: 'error', error: expect.stringMatching(/^not planned: /), unknown_name: false });
     expect(agent.lines.filter((line) => line.includes('EXPLAIN job refused'))).toEqual([expect.stringContaining(why)]);
   });
 

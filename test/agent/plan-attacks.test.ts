@@ -136,7 +136,7 @@ describe('HD-1: before approval nothing that reads is evaluated for a plan', () 
     expect(entry).toMatchObject({ sql, hint: null });
     expect(entry.error).toMatch(/^not planned before approval: /);
     expect(entry.error).toContain(names);
-    expect(impact).toEqual({ status: 'error' });
+    expect(impact).toEqual({ status: 'error', error: entry.error, unknown_name: false });
     expect(JSON.stringify([entry, impact])).not.toMatch(secret);
   });
 

@@ -54,7 +54,7 @@ describe('HD-3: a plan before approval', () => {
         error: expect.stringMatching(/permission denied.*SQLSTATE 42501/),
         hint: expect.stringContaining('right'),
       });
-      expect(impact).toEqual({ status: 'error' });
+      expect(impact).toEqual({ status: 'error', error: entry.error, unknown_name: false });
       expect((await seePlans(api, dana, 'select * from parts')).entry).toHaveProperty('plan');
     },
   );

@@ -110,6 +110,34 @@ describe('the schema of a PostgreSQL target', () => {
     ]);
   });
 
+  it('tells the applied versions of the tracking table that the path finds (MI-45)', async () => {
+    const applied = async (one = driver) => (await one.snapshot(30_000, signal)).applied_versions;
+    expect(await applied()).toEqual([]);
+    await target.query(`create table schema_migrations (version text primary key);
+      insert into schema_migrations values ('2'), ('1'), ('a secret; with blanks'), ('ä'), ('${'9'.repeat(256)}'), ('20260101-a.b')`);
+    expect([...((await applied()) ?? [])].sort()).toEqual(['1', '2', '20260101-a.b']);
+    const limited = newDriver(database.url.replace(/\/\/[^@]*@/, `//${reader}:reader@`));
+    try {
+      expect(await applied(limited)).toBeNull();
+      await target.query(`grant select (version) on schema_migrations to ${reader}`);
+      expect(await applied(limited)).toHaveLength(3);
+      // What a view shows may be other data, and it may fail.
+      await target.query(`alter table schema_migrations rename to kept;
+        create view schema_migrations as select (1 / (length(email) - length(email)))::text as version from buyers;
+        grant select on schema_migrations to ${reader}`);
+      expect([await applied(), await applied(limited)]).toEqual([null, null]);
+      await target.query('drop view schema_migrations; create table schema_migrations (number int)');
+      expect(await applied()).toBeNull();
+      await target.query('drop table schema_migrations; alter table kept rename to schema_migrations');
+      await target.query('alter table schema_migrations alter version type varchar(300)');
+      await target.query(`insert into schema_migrations select n::text from generate_series(1, 10001) n on conflict do nothing`);
+      expect(await applied()).toBeNull();
+    } finally {
+      await limited.close();
+      await target.query('drop table schema_migrations');
+    }
+  });
+
   it('estimates rows, of a partitioned table as the sum of its leaves; -1 is unknown (AP-62, AP-63)', async () => {
     const { tables } = await snapshot();
     const rows = Object.fromEntries(tables.map((table) => [table.name, table.estimated_rows]));

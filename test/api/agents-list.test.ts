@@ -52,6 +52,19 @@ describe('GET /api/agents (AG-76)', () => {
     expect(ids.indexOf(old.id)).toBeLessThan(ids.indexOf(never.id));
   });
 
+  it('counts no job whose result has come since the poll (AG-77)', async () => {
+    const agent = await calls.known();
+    const id = await calls.dispatched();
+    const executionId = await agent.run(id);
+    const other = { request_id: randomUUID(), operation: 'execute_dml' };
+    const noUuid = { request_id: '-'.repeat(36), operation: 'execute_dml' };
+    const jobs = [{ request_id: id, operation: 'execute_select' }, other, noUuid];
+    await agent.poll(pollBody({ status: { in_flight: 3, max_concurrent: 3, active_jobs: jobs }, limit: 0 }));
+    expect(await found(agent.id)).toMatchObject({ status: 'saturated', in_flight: 3, active_jobs: jobs });
+    expect((await agent.submit(executionId, { success: true, rows_affected: 1 })).status).toBe(200);
+    expect(await found(agent.id)).toMatchObject({ status: 'healthy', in_flight: 2, active_jobs: [other, noUuid] });
+  });
+
   it('derives the status (AG-14)', async () => {
     const agent = await calls.newAgent();
     const statusAfter = async (status: Body) => {

@@ -75,7 +75,8 @@ describe('svc server (operations sections 6 and 7)', () => {
       printed += chunk;
     });
     await expect.poll(port, waitMs).toBeDefined();
-    expect(await run('config', 'check', '--online', '--strict')).toBe(0);
+    // Not strict: nobody is there yet who could approve, which is a warning from now on (RQ-38).
+    expect(await run('config', 'check', '--online')).toBe(0);
     expect(await run('server', 'keys', 'list')).toBe(0);
   }, 120_000);
 

@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { databaseToml, dbaTeamToml, needsDbaToml } from '../support/toml.js';
+import { databaseToml, dbaTeamToml, needsDbaToml, roleToml } from '../support/toml.js';
 import { coded } from './agent-calls.js';
+import { gatewayCalls } from './gateway-calls.js';
 
 const toml = [
   databaseToml('shop', ['staging', 'strict', 'loose']),
   databaseToml('store', ['staging'], 'mysql'),
   dbaTeamToml,
   needsDbaToml(),
+  roleToml('looker', ['request.preflight', 'request.dml']),
   '[[sql_review]]\nenvironment = "strict"\nmigrations = "block"\n',
   '[[sql_review]]\nenvironment = "loose"\nmigrations = "off"\n',
 ].join('');
@@ -56,7 +58,7 @@ describe('the review of migrations (HD-95)', () => {
         findings: [finding('NoWhereDelete', 0), finding('DropTable', 1), finding('MixedDdlDml', 0)],
       },
     });
-    expect(trace.sql_review).toEqual({ policy_id: 'builtin-default', findings_count: 3, parse_failed: false });
+    expect(trace.sql_review).toMatchObject({ policy_id: 'builtin-default', findings_count: 3, parse_failed: false });
     expect(trace.risk).toMatchObject({ level: 'unavailable', schema_status: 'unavailable' });
   });
 
@@ -88,7 +90,7 @@ describe('the review of migrations (HD-95)', () => {
   it('finds nothing where it is off, and nothing in what holds no SQL', async () => {
     const loose = await create(bundle([attack]), { environment: 'loose' });
     const { context, decision_trace: trace } = await shown(loose.body.id);
-    expect([context.sql_review, trace.sql_review]).toEqual([
+    expect([context.sql_review, trace.sql_review]).toMatchObject([
       { findings: [], blocked: false },
       { policy_id: 'srp:any:loose', findings_count: 0, parse_failed: false },
     ]);
@@ -182,5 +184,48 @@ describe('the review of migrations (HD-95)', () => {
       [400, 'body.detail'],
       [400, 'body.sql'],
     ]);
+  });
+});
+
+describe('what is applied', () => {
+  it('tells in a preflight which versions an agent saw applied, but not where they may be reverted (MI-45)', async () => {
+    const told = async (over: Record<string, unknown> = {}, token = alice) =>
+      (await preflight(bundle(['select 1', 'select 2']), over, token)).body.migrations;
+    const sync = async (applied_versions: unknown, more: object = {}) => {
+      const known = gatewayCalls(api);
+      await known.poll(['shop/staging']);
+      const snapshot = { tables: [], ...(applied_versions === undefined ? {} : { applied_versions }), ...more };
+      const body = { database: 'shop', environment: 'staging', dialect: 'postgresql', status: 'ready', snapshot };
+      return (await api.call('POST', '/api/agent/schema-sync', { token: api.tokens.agent, body })).status;
+    };
+    expect(await told()).toBeNull();
+    expect(await sync(undefined)).toBe(200);
+    expect(await told()).toBeNull();
+    expect(await sync(['20310101000001', '20990101000000'])).toBe(200);
+    expect(await told()).toEqual({ seen_at: expect.stringMatching(/Z$/), applied: ['20310101000001'] });
+    expect(await told({ environment: 'loose' })).toBeNull();
+    const blind = await api.createUser('blind', { roles: ['looker'] });
+    expect(await told({}, blind)).toBeNull();
+    for (const bad of [['a b'], ['x'.repeat(256)], [1], 'all']) expect(await sync(bad)).toBe(400);
+    expect((await told())?.applied).toEqual(['20310101000001']);
+    const plain = { database: 'shop', environment: 'staging', sql: 'select 1', include_explain: false };
+    expect((await api.call('POST', '/api/preflight', { token: alice, body: plain })).body).not.toHaveProperty('migrations');
+    const down = await create(bundle(['select 1'], 'down'), { operation: 'migrate_down' });
+    expect((await told())?.applied).toEqual(['20310101000001']);
+    // As if it had run: at once, long before the snapshot, at this moment, lost.
+    for (const [status, minutes, isTold] of [
+      ['executed', 0, false],
+      ['executed', 10, true],
+      ['failed', 0, false],
+      ['running', 10, false],
+      ['execution_lost', 10, false],
+      ['rejected', 0, true],
+    ] as const) {
+      await api.services.database.query(
+        `update requests set status = $2, updated_at = clock_timestamp() - $3::int * interval '1 minute' where id = $1`,
+        [down.body.id, status, minutes],
+      );
+      expect([status, minutes, (await told()) !== null]).toEqual([status, minutes, isTold]);
+    }
   });
 });

@@ -224,6 +224,8 @@ describe('policy lists', () => {
       pending_ttl_secs: 3600,
       approval_ttl_secs: 1800,
       statement_timeout_secs: null,
+      revision: 'r1',
+      digest: expect.stringMatching(/^[0-9a-f]{12}$/),
       created_at: createdAt,
       updated_at: createdAt,
     });
@@ -239,6 +241,8 @@ describe('policy lists', () => {
       max_rows: 500,
       migration_lease_duration_secs: null,
       migration_statement_timeout_secs: null,
+      revision: 'r1',
+      digest: expect.stringMatching(/^[0-9a-f]{12}$/),
       created_at: createdAt,
       updated_at: createdAt,
     });
@@ -253,6 +257,7 @@ describe('policy lists', () => {
       ['srp:ledger:any', 'config'],
       ['builtin-default', 'builtin'],
     ]);
+    expect(reviews.map(({ revision }: { revision: string }) => revision)).toEqual(['r1', null]);
     expect(Object.keys(reviews[0].rules)).toHaveLength(14);
     expect([reviews[0].rules.drop_index, reviews[1].rules.drop_index]).toEqual(['block', 'warn']);
   });
@@ -304,7 +309,7 @@ describe('policy lists', () => {
     },
   );
 
-  it('tell when an id first stood in the file and when it last changed (CF-71)', async () => {
+  it('tell when an id first stood in the file, when and by which generation it last changed, and its digest (CF-71, PO-11)', async () => {
     const own = await startTestApi({ toml });
     const get = (path: string) => own.call('GET', path, { token: own.tokens.admin });
     const times = async (list: string, id: string) => {
@@ -323,14 +328,19 @@ describe('policy lists', () => {
       return new Date(createdAt).toISOString();
     };
     const first = new Date(generation().createdAt).toISOString();
+    const before = (await get('/api/execution-policies/ep:*:staging')).body;
     const changed = initial.executionPolicies.map((policy) =>
       policy.id === 'ep:*:staging' ? { ...policy, maxExecutions: 4 } : policy,
     );
     const second = await putInForce({ executionPolicies: changed });
     expect(await times('execution-policies', 'ep:*:staging')).toEqual([first, second]);
+    const now = (await get('/api/execution-policies/ep:*:staging')).body;
+    expect([now.revision, now.digest === before.digest, before.revision]).toEqual([`r${generation().number}`, false, 'r1']);
     expect(await times('execution-policies', 'ep:*:dev')).toEqual([first, first]);
     expect(await times('workflows', 'wf:shop:qa:e3b0c44298fc')).toEqual([first, first]);
     await putInForce({ resultPolicies: initial.resultPolicies.slice(0, 1) });
+    const restored = (await get('/api/execution-policies/ep:*:staging')).body;
+    expect([restored.revision, restored.digest]).toEqual([`r${generation().number}`, before.digest]);
     expect((await get('/api/result-policies/rp:ledger:staging')).status).toBe(404);
     const replaced = { ...BUILTIN_REVIEW, id: 'srp:any:any' };
     const fourth = await putInForce({ sqlReview: [...initial.sqlReview, replaced] });

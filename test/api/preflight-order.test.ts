@@ -151,17 +151,20 @@ describe('PF-I4: nobody learns of names outside their roles', () => {
 
   it.each(pairs)('what %s/%s is answered, a name that does not exist is answered too', async (database, environment) => {
     const other = (name: string) => (name.startsWith('hidden') ? 'nowhere' : name);
-    const asked = (one: string, two: string) =>
-      Promise.all([
+    const asked = async (one: string, two: string) => {
+      const answers = await Promise.all([
         ask({ database: one, environment: two }, narrow),
         ask({ database: one, environment: two, sql: '' }, narrow),
         resolution(one, two),
         get(`schemas/${one}?environment=${two}`),
         get(`schemas/${one}?environment=${two}&table=hidden_table`),
       ]);
+      // The pair that the call itself named may stand in the hint.
+      return answers.map(({ status, text }) => [status, text.replaceAll(`${one}/${two}`, 'the pair named')]);
+    };
     const [there, absent] = [await asked(database, environment), await asked(other(database), other(environment))];
-    expect(there.map(({ status, body }) => [status, body])).toEqual(absent.map(({ status, body }) => [status, body]));
-    expect(there.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403]);
+    expect(there).toEqual(absent);
+    expect(there.map(([status]) => status)).toEqual([403, 403, 403, 403, 403]);
   });
 
   it.each([

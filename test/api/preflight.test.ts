@@ -221,12 +221,38 @@ describe('the plan of a preflight', () => {
     expect((await answer).body).toMatchObject({ status: 'blocked', review: { blocked: true }, impact: { status: 'completed' } });
   });
 
-  it('is error when the agent says so, without its text', async () => {
+  it.each([
+    ['words of no known kind', 'secret table', 'the database refused the plan', false],
+    [
+      'a value',
+      'invalid input syntax for type integer: "secret" (SQLSTATE 22P02)',
+      'the database refused the plan (SQLSTATE 22P02)',
+      false,
+    ],
+    [
+      'a value before a made-up code',
+      '"secret (SQLSTATE 42P01)" (SQLSTATE 22P02)',
+      'the database refused the plan (SQLSTATE 22P02)',
+      false,
+    ],
+    [
+      'a missing right',
+      'permission denied for table parts (SQLSTATE 42501)',
+      'permission denied for table parts (SQLSTATE 42501)',
+      false,
+    ],
+    [
+      'a missing table',
+      'relation "partz" does not exist (SQLSTATE 42P01)',
+      'relation "partz" does not exist (SQLSTATE 42P01)',
+      true,
+    ],
+  ])('tells the error of the agent as HD-2 lets it be shown: %s (PF-17d)', async (_, error, shown, unknown_name) => {
     const agent = await calls.known();
     const { answer } = await untilWaiting(api, () => ask());
-    expect((await submit(agent, await taken(agent), { error: 'secret table' })).status).toBe(200);
+    expect((await submit(agent, await taken(agent), { error })).status).toBe(200);
     const { text, body } = await answer;
-    expect([body.impact, text.includes('secret')]).toEqual([{ status: 'error' }, false]);
+    expect([body.impact, text.includes('secret')]).toEqual([{ status: 'error', error: shown, unknown_name }, false]);
   });
 
   it.each<[string, Body, string?]>([

@@ -259,6 +259,6 @@ describe('searching events (AU-60, AU-61)', () => {
       `select count(*) as count from audit_events where database_name = 'shop'`,
     );
     expect(total).toBe(counted!.count);
-    expect((await search('', owner)).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
+    expect((await search('', owner)).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: expect.any(String) });
   });
 });

@@ -77,10 +77,10 @@ describe('what a list holds (RQ-11)', () => {
 
   it('RQ-I6, HT-84: is for every caller and filter what of the unfiltered list has these values', async () => {
     const all = (await calls.list(tokens.admin!, '?limit=100')).body.requests as Record<string, string>[];
-    const someOf = (key: string) =>
-      fc.option(fc.constantFrom(...new Set(all.map((item) => item[key]!)), 'unknown'), { nil: undefined });
+    const someOf = (key: string, other = 'unknown') =>
+      fc.option(fc.constantFrom(...new Set(all.map((item) => item[key]!)), other), { nil: undefined });
     const filters = fc.record({
-      status: someOf('status'),
+      status: someOf('status', 'execution_lost'),
       user: someOf('requester'),
       database: someOf('database'),
       environment: someOf('environment'),
@@ -107,7 +107,7 @@ describe('what a list holds (RQ-11)', () => {
 
   it('needs request.view in some role, but for pending_for_me (RQ-2, RQ-3)', async () => {
     const blind = await api.createUser('blind', { roles: ['nothing-much'] });
-    expect((await calls.list(blind)).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
+    expect((await calls.list(blind)).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: expect.any(String) });
     expect((await calls.list(blind, '?pending_for_me=true')).body).toEqual({
       requests: [],
       total: 0,
@@ -120,21 +120,60 @@ describe('what a list holds (RQ-11)', () => {
     expect((await calls.list(blind, '?pending_for_me=true&pending_for_me=false')).status).toBe(400);
   });
 
-  it('leaves an approver nothing once the step has ended, also who has approved (RQ-8)', async () => {
+  it('leaves whoever has approved what they read, and other approvers nothing once the step has ended (RQ-8)', async () => {
     const id = await calls.created(tokens.alice!, { environment: 'qa', reason: 'r' });
     const carla = tokens.carla!;
+    const other = await api.createUser('coleader', { groups: ['leads'] });
+    expect((await calls.show(other, id)).status).toBe(200);
     expect((await calls.show(carla, id)).status).toBe(200);
     await calls.act(carla, id, 'approve');
     expect((await calls.show(carla, id)).status).toBe(200);
     await calls.act(tokens.bob!, id, 'approve');
-    expect((await calls.show(carla, id)).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
-    expect(await listedIds(carla, new URLSearchParams({ user: 'alice' }))).not.toContain(id);
+    expect((await calls.show(carla, id)).status).toBe(200);
+    expect(await listedIds(carla, new URLSearchParams({ user: 'alice' }))).toContain(id);
+    expect((await calls.content(carla, id)).body.code).toBe('auth.forbidden');
+    expect((await calls.show(other, id)).body.code).toBe('auth.forbidden');
+    expect(await listedIds(other, new URLSearchParams({ user: 'alice' }))).not.toContain(id);
     ids.push(id);
+  });
+
+  it('tells each reader what they have to do with it, and lists what they decided on (RQ-37)', async () => {
+    const id = await calls.created(tokens.alice!, { environment: 'qa', reason: 'r' });
+    const related = async (name: string) => {
+      const { requests } = (await calls.list(tokens[name]!, '?limit=100&user=alice')).body;
+      const listed = requests.find((item: { id: string }) => item.id === id)?.related;
+      expect((await calls.show(tokens[name]!, id)).body.related).toEqual(listed);
+      return listed;
+    };
+    const decidedBy = (name: string, more = '') => listedIds(tokens[name]!, new URLSearchParams(`decided_by_me=true${more}`));
+    expect([await related('alice'), await related('carla'), await related('admin')]).toEqual([['requested'], ['can_decide'], []]);
+    expect(await decidedBy('carla')).not.toContain(id);
+    await calls.act(tokens.carla!, id, 'approve');
+    expect([await related('carla'), await related('bob')]).toEqual([['decided'], ['can_decide']]);
+    await calls.act(tokens.bob!, id, 'approve');
+    await calls.act(tokens.erin!, id, 'reject');
+    for (const name of ['carla', 'bob', 'erin'])
+      expect([await related(name), await decidedBy(name)]).toEqual([['decided'], expect.arrayContaining([id])]);
+    expect(await decidedBy('carla', '&status=rejected&user=alice')).toContain(id);
+    expect(await decidedBy('carla', '&status=pending')).not.toContain(id);
+    expect(await decidedBy('carla', '&pending_for_me=true')).not.toContain(id);
+    expect(await decidedBy('alice')).toEqual([]);
+    await calls.act(tokens.alice!, id, 'cancel');
+    ids.push(id);
+    const mine = await calls.created(tokens.alice!, { reason: 'r' });
+    await calls.act(tokens.alice!, mine, 'reject');
+    expect((await calls.show(tokens.alice!, mine)).body.related).toEqual(['requested', 'decided']);
+    ids.push(mine);
+    // Past its end, though no timer has fired.
+    const late = await calls.created(tokens.alice!, { reason: 'r' });
+    await calls.sql(`update requests set expires_at = clock_timestamp() - interval '1 ms' where id = $1`, [late]);
+    expect((await calls.show(tokens.bob!, late)).body.related).toEqual([]);
+    ids.push(late);
   });
 
   it('holds the keys of its table, those of the steps while pending only', async () => {
     const always = ['created_at', 'database', 'detail', 'emergency', 'environment', 'expires_at', 'id', 'operation'];
-    always.push('reason', 'requester', 'status', 'updated_at');
+    always.push('reason', 'related', 'requester', 'status', 'updated_at');
     const { requests } = (await calls.list(tokens.admin!, '?limit=100')).body;
     expect(new Set(requests.map((item: { status: string }) => item.status)).size).toBe(10);
     for (const item of requests) {

@@ -47,6 +47,19 @@ describe('of two checks of a creation that fail the earlier one answers (section
   });
 });
 
+it('tells the permissions that a text needs and its author lacks (RQ-21, HT-93)', async () => {
+  const why = async (over: CreationOver, who = 'reader') => (await calls.create(tokens[who]!, over)).body.hint;
+  expect(await why({ detail: write })).toBe('you lack request.dml on shop/production');
+  expect(await why({ detail: 'create table t (id int)' })).toBe('you lack request.ddl on shop/production');
+  expect(await why({ emergency: true, reason: 'r' })).toBe('you lack request.break_glass_query on shop/production');
+  const ddl = { detail: 'create table t (id int)', emergency: true, allow_ddl: true, reason: 'r' };
+  expect(await why(ddl)).toBe('you lack request.break_glass_dml, request.ddl and request.break_glass_ddl on shop/production');
+  expect(await why({ operation: 'migrate_status', detail: '', emergency: true, reason: 'r' })).toBe(
+    'you lack request.break_glass_dml on shop/production',
+  );
+  expect(await why({}, 'stranger')).toMatch(/^you lack request\.query, .* or request\.break_glass_ddl on shop\/production$/);
+});
+
 describe('RQ-25: a key that is taken while its creation is being judged', () => {
   /** Another process inserts a request of alice with the key, and ends its transaction once a creation waits for it. */
   async function whileTaken(key: string, end: 'commit' | 'rollback', over: CreationOver = {}) {

@@ -113,12 +113,42 @@ describe('who may do what (section 1)', () => {
     }
   });
 
-  it('RQ-8: who has rejected a request sees it no longer, and its owner does', async () => {
+  it('RQ-2: who has to do with a request hears which permission is missing; a stranger hears nothing of it (HT-93)', async () => {
+    const why = async (who: string, role: string, call: 'show' | 'cancel' | 'resume') => {
+      const { id, token } = await placed(who, role, call === 'resume' ? 'approved' : 'pending');
+      const { body } = call === 'show' ? await calls.show(token, id) : await calls.act(token, id, call);
+      return [body.error, body.code, body.hint];
+    };
+    const because = (hint: string) => ['forbidden', 'auth.forbidden', hint];
+    const hidden = because('this request is not open to you; its requester can share it');
+    expect(await why('owner', 'request-view-shop', 'show')).toEqual(because('you lack request.view on ledger/staging'));
+    expect(await why('shared', 'request-view-shop', 'show')).toEqual(
+      because('you lack request.view on its database and environment'),
+    );
+    expect(await why('stranger', 'request-view', 'show')).toEqual(hidden);
+    expect(await why('owner', 'request-cancel-shop', 'cancel')).toEqual(because('you lack request.cancel on ledger/staging'));
+    expect(await why('shared', 'request-cancel', 'cancel')).toEqual(
+      because('you lack request.cancel:any on its database and environment'),
+    );
+    expect(await why('stranger', 'request-cancel-any', 'cancel')).toEqual(hidden);
+    expect(await why('owner', 'request-resume-shop', 'resume')).toEqual(because('you lack request.resume on ledger/staging'));
+    expect(await why('stranger', 'request-resume-any', 'resume')).toEqual(hidden);
+    expect(await why('shared', 'nothing-much', 'resume')).toEqual(because('you lack request.resume'));
+  });
+
+  it('RQ-8: who has rejected a request keeps reading it, while request.view covers its pair', async () => {
     const { id, token } = await placed('approver', 'request-view', 'pending');
     await expectSeen(token, id, 200);
     expect((await calls.act(token, id, 'reject')).status).toBe(200);
-    await expectSeen(token, id, 403);
+    await expectSeen(token, id, 200);
+    await calls.sql(`delete from group_members where user_id = 'approver'`);
+    await expectSeen(token, id, 200);
+    for (const role of ['nothing-much', 'request-view-shop', 'request-cancel']) {
+      await grant('approver', [role]);
+      await expectSeen(token, id, 403);
+    }
     await expectSeen(tokens.owner!, id, 200);
+    await calls.sql(`insert into group_members (group_name, user_id) values ('bare', 'approver')`);
   });
 });
 

@@ -32,8 +32,8 @@ afterAll(async () => {
 });
 
 const keys =
-  `id requester database environment operation detail status queue_hint emergency no_result_store require_approval max_affected_rows search_path reason share_with metadata
-  idempotency_key created_at updated_at expires_at approved_at dispatch_by resolved_at claimed_by cancel_requested_at cancelled_by cancel_reason
+  `id requester database environment operation detail status queue_hint related emergency no_result_store require_approval max_affected_rows search_path reason share_with metadata
+  idempotency_key created_at updated_at expires_at approved_at dispatch_by resumable resolved_at claimed_by cancel_requested_at cancelled_by cancel_reason
   lost_reason approval_digest approval_progress context decision_trace`.split(/\s+/);
 
 describe('what show answers (section 5)', () => {
@@ -101,7 +101,16 @@ describe('what show answers (section 5)', () => {
     expect(trace).toMatchObject({
       version: 1,
       classification: { resolved_operation: 'execute_select' },
-      workflow: { matched: { database: 'shop', environment: 'qa', step_count: 2 } },
+      sql_review: { revision: null, digest: expect.stringMatching(/^[0-9a-f]{12}$/) },
+      workflow: {
+        matched: {
+          database: 'shop',
+          environment: 'qa',
+          step_count: 2,
+          revision: 'r1',
+          digest: expect.stringMatching(/^[0-9a-f]{12}$/),
+        },
+      },
       decision: { outcome: 'needs_approval', reasons: ['no_auto_approve_rule'], auto_approve_threshold: null },
     });
   });
@@ -211,7 +220,7 @@ describe('waiting for a status (long poll of section 8)', () => {
     const id = await calls.created(alice);
     const { answer } = await untilWaiting(api, () => calls.show(bob, id, '?wait=120'));
     await elsewhere.act(alice, id, 'cancel');
-    expect((await answer).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
+    expect((await answer).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: expect.any(String) });
   });
 
   it('opens no database connection for 200 waiters (HT-101, HT-I8)', async () => {
@@ -315,6 +324,10 @@ describe('executions of a request', () => {
   it('open to those who may show the request, and to nobody else', async () => {
     const { id } = await calls.run(alice, {}, { success: true });
     expect((await calls.executions(frank, id)).status).toBe(200);
-    expect((await calls.executions(bob, id)).body).toEqual({ error: 'forbidden', code: 'auth.forbidden', hint: null });
+    expect((await calls.executions(bob, id)).body).toEqual({
+      error: 'forbidden',
+      code: 'auth.forbidden',
+      hint: expect.any(String),
+    });
   });
 });

@@ -157,5 +157,6 @@ describe('section 7 over HTTP', () => {
     const moves = !events.includes('execution.late_result');
     expect([after.version > before.version, found.updated_at > since]).toEqual([moves, moves]);
     expect([after.fence - before.fence, after.seconds]).toEqual(ends === 'dispatched' ? [1, 300] : [0, null]);
+    expect([found.resumable, (await calls.act(owner, id, 'resume')).status === 200]).toEqual([found.resumable, found.resumable]);
   });
 });

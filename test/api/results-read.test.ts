@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.close());
 
-const forbidden = { error: 'forbidden', code: 'auth.forbidden', hint: null };
+const forbidden = { error: 'forbidden', code: 'auth.forbidden', hint: expect.any(String) };
 const gone = { error: 'result not stored for this request', code: 'result.gone', hint: expect.anything() };
 const rows = '{"rows":[{"id":9007199254740993}],"truncated":false,"truncation_reason":null}';
 const owner = () => tokens.owner!;

@@ -117,7 +117,7 @@ describe('a creation that the review blocks (SQ-76)', () => {
     const loose = await create('delete from users', { environment: 'loose' });
     expect(loose.status).toBe(201);
     const { context, decision_trace: trace } = await shown(loose.body.id);
-    expect(trace.sql_review).toEqual({ policy_id: 'srp:any:loose', findings_count: 1, parse_failed: false });
+    expect(trace.sql_review).toMatchObject({ policy_id: 'srp:any:loose', findings_count: 1, parse_failed: false });
     expect(context.sql_review).toEqual({
       findings: [
         {
@@ -221,7 +221,7 @@ describe('the risk of a creation (section 9)', () => {
     ['select * from big', 'low', 'risk_below_threshold', ['read_only']],
     ['create table t (id int)', 'low', 'risk_below_threshold', ['safe_ddl']],
     ['update customers set a = 1 where id = 1', 'low', 'risk_below_threshold', []],
-    ['update unseen set a = 1 where id = 1', 'unknown', 'risk_unavailable', ['table_unresolved']],
+    ['update unseen set a = 1 where id = 1', 'unknown', 'risk_unavailable', ['never_analysed']],
     ['update nowhere set a = 1 where id = 1', 'unknown', 'risk_unavailable', ['table_unresolved']],
     ['delete from customers where id = 1', 'medium', 'risk_above_threshold', ['cascade_delete']],
     ['update big set a = 1 where id = 1', 'low', 'risk_below_threshold', []],

@@ -69,9 +69,12 @@ describe('what can be reviewed', () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) => on.people.interact(on.people.submissionOf(view, at % 2 === 0 ? approve : reject))),
     );
-    expect(answers.filter(({ text }) => text === '')).toHaveLength(1);
+    // An answer that is late on a busy machine says that the outcome is not known yet (SL-14).
+    expect(answers.filter(({ text }) => text === '').length).toBeLessThanOrEqual(1);
     for (const answer of answers.filter(({ text }) => text !== ''))
-      expect(errorsOf(answer)).toEqual({ decision_block: 'already decided' });
+      expect(errorsOf(answer).decision_block).toMatch(/^already decided$|outcome is not known yet/);
+    const again = await on.people.interact(on.people.submissionOf(view, approve));
+    expect(errorsOf(again)).toEqual({ decision_block: 'already decided' });
     const { status, userId } = (await on.stored(id))!;
     expect((await on.eventsOf(id)).map(({ type }) => type)).toEqual(['onboarding.requested', `onboarding.${status}`]);
     const users = await on.rows(`select 1 from users where slack_user_id = $1`, [slackUserId]);

@@ -109,9 +109,12 @@ describe('a submission of svc_onboarding', () => {
     const view = await on.openJoin('UEAGER');
     const sent = Array.from({ length: 20 }, () => on.submitAs(view, { [reason]: 'on call' }, 'eager'));
     const answers = await Promise.all(sent);
-    expect(answers.filter(({ text }) => text === '')).toHaveLength(1);
+    // An answer that is late on a busy machine says that the outcome is not known yet (SL-14).
+    expect(answers.filter(({ text }) => text === '').length).toBeLessThanOrEqual(1);
     for (const answer of answers.filter(({ text }) => text !== ''))
-      expect(errorsOf(answer).reason_block).toContain('waits for a review already');
+      expect(errorsOf(answer).reason_block).toMatch(/waits for a review already|outcome is not known yet/);
+    const again = await on.submitAs(view, { [reason]: 'on call' }, 'eager');
+    expect(errorsOf(again).reason_block).toContain('waits for a review already');
     const stored = await on.rows<{ id: string }>(`select id from slack_onboardings where slack_user_id = 'UEAGER'`);
     expect(stored).toHaveLength(1);
     expect(await on.eventsOf(stored[0]!.id)).toHaveLength(1);

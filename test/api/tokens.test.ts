@@ -93,8 +93,20 @@ describe('creating tokens (IM-22, IM-23, IM-70)', () => {
     ['a time without offset', { ...own, expires_at: '2099-01-01T00:00:00' }, 400, 'validation.failed', 'body.expires_at'],
     ['a time in the past', { ...own, expires_at: past }, 400, 'validation.failed', 'body.expires_at'],
     ['a name as a number', { ...own, name: 5 }, 400, 'validation.failed', 'body.name'],
-    ['another user', { subject_id: 'admin', subject_type: 'user' }, 403, 'auth.forbidden', null],
-    ['an agent', { subject_id: 'a1', subject_type: 'agent' }, 403, 'auth.forbidden', null],
+    [
+      'another user',
+      { subject_id: 'admin', subject_type: 'user' },
+      403,
+      'auth.forbidden',
+      'you can make tokens for yourself only',
+    ],
+    [
+      'an agent',
+      { subject_id: 'a1', subject_type: 'agent' },
+      403,
+      'auth.forbidden',
+      'you lack token.create_agent, in a role for all databases and environments',
+    ],
   ])('refuses %s', async (_what, body, status, code, hint) => {
     const answer = await create(mira, body);
     expect([answer.status, answer.body.code, answer.body.hint]).toEqual([status, code, hint]);
@@ -153,6 +165,17 @@ describe('looking at and revoking tokens', () => {
     });
     await api.call('DELETE', `/api/tokens/${id}`, { token: clerk });
     expect((await inspect()).body).toMatchObject({ effective_roles: [], effective_permissions: [], status: 'revoked' });
+  });
+
+  it('lists to a user their own tokens, and to holders of token.list those of everybody', async () => {
+    const { body } = await create(mira, { subject_id: 'mira', subject_type: 'user', name: 'mine' });
+    const listed = async (token: string) =>
+      (await api.call('GET', '/api/tokens', { token })).body.tokens as { id: string; subject_id: string }[];
+    const own = await listed(mira);
+    expect([own.map(({ subject_id }) => subject_id).every((id) => id === 'mira'), own[0]!.id]).toEqual([true, body.id]);
+    expect(own).toEqual((await listed(clerk)).filter(({ subject_id }) => subject_id === 'mira'));
+    expect((await api.call('GET', '/api/tokens', { token: api.tokens.agent })).status).toBe(403);
+    expect((await api.call('DELETE', `/api/tokens/${body.id}`, { token: mira })).status).toBe(200);
   });
 
   it('tells foreign from unknown ids only to holders of token.list (IM-73)', async () => {

@@ -101,6 +101,15 @@ describe('users', () => {
     expect(api.bodies('POST /api/users')).toEqual([{ id: 'mira', roles: ['requester'], groups: ['a', 'b'] }]);
   });
 
+  it('says what to do when a new user has no role', async () => {
+    const add = async (roles: string[]) => {
+      api.on('POST /api/users', { status: 201, body: { id: 'mira', token: token.token, roles, groups: [] } });
+      return (await svc('user', 'add', 'mira')).stderr;
+    };
+    expect(await add([])).toContain('svc user update mira --add-role requester\n  svc user reissue-initial-token mira\n');
+    expect(await add(['requester'])).not.toContain('no role');
+  });
+
   it('lists and shows users', async () => {
     const mira = {
       id: 'mira',
@@ -137,8 +146,10 @@ describe('changing users', () => {
     expect([result.code, result.stdout, result.stderr]).toEqual([
       0,
       'user    mira\nstatus  active\nroles   dba\ngroups  a, b\n',
-      'updated\n',
+      'updated\nTokens that exist gain no role. For a new one: svc user reissue-initial-token mira (it ends the first one)\n',
     ]);
+    expect((await svc('user', 'update', 'mira', '--rm-role', 'x')).stderr).toBe('updated\n');
+    api.calls.splice(1);
     await svc('user', 'update', 'mira', '--role', 'a', '--role', 'b', '--rm-group', 'g');
     expect(api.bodies('PATCH /api/users/mira')).toEqual([
       { add_roles: ['dba'], rm_roles: ['x', 'y'], add_groups: ['a'], slack_user_id: '' },

@@ -34,7 +34,7 @@ describe('calling the server', () => {
     api.on('GET /api/me', { status: 502, body: 'x' }, { status: 504, body: 'x' }, me);
     expect((await runSvc(['whoami'], { environment: login(api.url) })).code).toBe(0);
     api.on(paths.approve, { drop: true });
-    await runSvc(['request', 'approve', '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11'], { environment: login(api.url) });
+    await runSvc(['request', 'approve', '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11', '--json'], { environment: login(api.url) });
     expect(api.calls.filter((call) => call.path.endsWith('/approve'))).toHaveLength(1);
   });
 

@@ -19,7 +19,7 @@ const cases: [string, string[]][] = [
   ['svc request li', ['list']],
   ['svc request list --pend', ['--pending-for-me']],
   ['svc request list --status exec', ['executed', 'execution_lost']],
-  ['svc --format ', ['human', 'json', 'quiet']],
+  ['svc --format ', ['human', 'json', 'quiet', 'github', 'sarif']],
   ['svc -d ', ['ledger', 'shop']],
   ['svc execute --database=le', ['ledger']],
   ['svc -e ', ['staging']],

@@ -47,7 +47,7 @@ describe('svc completion (CL-46)', () => {
     ],
     [
       ['--format', ''],
-      ['human', 'json', 'quiet'],
+      ['human', 'json', 'quiet', 'github', 'sarif'],
     ],
     [
       ['token', 'create', '--subject-type', ''],
@@ -65,7 +65,7 @@ describe('svc completion (CL-46)', () => {
     [['config', ''], ['check']],
     [
       ['config', 'check', '--format', ''],
-      ['human', 'json'],
+      ['human', 'json', 'quiet'],
     ],
     [['request', 'show', '--file', 'svc'], []],
     [['execute', '--file', 'svc'], ['svc.toml']],

@@ -63,6 +63,20 @@ describe('configuration layers', () => {
     expect(api.calls.map((call) => call.headers.authorization)).toEqual([`Bearer ${token('b')}`, `Bearer ${token('c')}`]);
   });
 
+  it('says which variable or file to change when address and credential lie apart (CL-06)', async () => {
+    project(`[server]\ntoken = "${token('b')}"\n`);
+    const set = await svc(['whoami'], { SVC_SERVER_URL: api.url });
+    expect(set.line.error).toMatchObject({
+      message: `SVC_SERVER_URL is set, but the token is in ${join(directory, 'svc.toml')}`,
+      hint: 'unset SVC_SERVER_URL, or set SVC_TOKEN too',
+    });
+    global(`[server.oidc]\nissuer = "https://id.example.com"\nclient_id = "svc"\n`);
+    project(`[server]\nurl = "${api.url}"\n`);
+    const login = await svc(['whoami']);
+    expect(login.line.error.message).toMatch(/svc\.toml: server\.url names the server, but the login is in .*config\.toml$/);
+    expect(login.line.error.hint).toBe('put the login beside the address, or set SVC_TOKEN');
+  });
+
   it('counts an empty SVC_TOKEN as unset (CL-05)', async () => {
     project(`[server]\nurl = "${api.url}"\ntoken = "${token('b')}"\n`);
     expect((await svc(['whoami'], { SVC_TOKEN: '' })).code).toBe(0);

@@ -34,12 +34,48 @@ describe('execute', () => {
     expect(api.bodies(paths.create).map((body) => body.detail)).toEqual([' SELECT 1;\r\n-- ä\n', 'SELECT 2\n']);
   });
 
+  it('reads - and a pipe as SQL, and says what is missing when there is none', async () => {
+    runsAtOnce(api, twoRows);
+    for (const argv of [['execute', '-'], ['execute']])
+      expect((await runSvc(argv, { environment: login(api.url), stdin: 'SELECT 3\n' })).code).toBe(0);
+    expect(api.bodies(paths.create).map((body) => body.detail)).toEqual(['SELECT 3\n', 'SELECT 3\n']);
+    for (const options of [{ stdin: '' }, { terminal: true }]) {
+      const none = await runSvc(['execute'], { environment: login(api.url), ...options });
+      expect([none.code, none.stderr.replaceAll(/\u001b\[\d+m/g, '')]).toEqual([
+        2,
+        "error: execute: no SQL is given\nhint: svc execute 'select 1', or --file query.sql, or pipe it in\n",
+      ]);
+    }
+  });
+
+  it('names the request in the line of json, however it ends (CL-12)', async () => {
+    const idOf = async (...argv: string[]) => JSON.parse((await svc('execute', 'SELECT 1', '--json', ...argv)).stdout).request_id;
+    runsAtOnce(api, twoRows);
+    expect(await idOf()).toBe(requestId);
+    runsAtOnce(api, failedEnvelope('boom'));
+    expect(await idOf()).toBe(requestId);
+    api.on(paths.create, created('pending', { approvers: ['group:dba-team'] }));
+    expect(await idOf()).toBe(requestId);
+    api.on(paths.create, { status: 403, body: { error: 'forbidden', code: 'auth.forbidden', hint: null } });
+    expect(await idOf()).toBeUndefined();
+  });
+
+  it('prints what the server warns of, such as a --share-with that reaches nobody', async () => {
+    runsAtOnce(api, twoRows);
+    const warnings = ['share_with: there is no active user nobody'];
+    api.on(paths.create, created('dispatched', { warnings }));
+    const shared = await svc('execute', 'SELECT 1', '--share-with', 'nobody');
+    expect([shared.code, shared.stderr]).toEqual([0, expect.stringContaining(`warning: ${warnings[0]}\n`)]);
+    const line = await svc('execute', 'SELECT 1', '--share-with', 'nobody', '--json');
+    expect(JSON.parse(line.stdout)).toMatchObject({ ok: true, warnings });
+  });
+
   it('splices the bytes of the answer into one line (CL-12)', async () => {
     runsAtOnce(api, envelope('{"rows":[{"id":9007199254740993,"id":1.0}],\r\n "x":"\\u001b"}'));
     const result = await svc('execute', 'SELECT 1', '--format', 'quiet');
     expect(result.stderr).toBe('');
     expect(result.stdout).toContain(
-      '"result_data":{"rows":[{"id":9007199254740993,"id":1.0}],   "x":"\\u001b"}}}\n'.replace('   ', '   '),
+      `"result_data":{"rows":[{"id":9007199254740993,"id":1.0}],   "x":"\\u001b"}},"request_id":"${requestId}"}\n`,
     );
     expect(result.stdout.trimEnd()).not.toContain('\n');
   });
@@ -188,8 +224,88 @@ describe('execute', () => {
     runsAtOnce(api, envelope('{"rows_affected":1}'));
     const options = { environment: login(api.url), terminal: true };
     expect((await runSvc(['execute', 'DELETE FROM t'], { ...options, stdin: 'n\n' })).code).toBe(1);
-    expect(api.calls).toHaveLength(0);
+    expect(api.bodies(paths.create)).toHaveLength(0);
     expect((await runSvc(['execute', 'DELETE FROM t'], { ...options, stdin: 'y\n' })).code).toBe(0);
+  });
+
+  describe('a preflight first (CL-19)', () => {
+    const route = 'POST /api/preflight';
+    const looked = {
+      status: 'warning',
+      risk: 'medium',
+      classification: { statement_type: 'UPDATE', operation: 'execute_dml', mutating: true, statement_count: 1 },
+      review: { findings: [{ code: 'large_in_list', action: 'warn', message: 'a list of 200\u001b[31m', statement_index: 0 }] },
+      risk_assessment: { level: 'medium', factors: [{ name: 'large_table', rows: 50_000 }] },
+      policy: { workflow_id: 'wf', caller_can_submit: true, approvers: [{ selector: 'role:dba', min: 2, step: 0 }] },
+      impact: {
+        status: 'completed',
+        estimated_rows: 0,
+        explain_plan: [
+          { Plan: { 'Node Type': 'ModifyTable', 'Plan Rows': 0, Plans: [{ 'Node Type': 'Seq Scan', 'Plan Rows': 1234 }] } },
+        ],
+      },
+    };
+    const ask = (stdin: string, ...more: string[]) =>
+      runSvc(['execute', 'UPDATE t SET a = 1', '--no-color', ...more], { environment: login(api.url), terminal: true, stdin });
+
+    it('shows class, risk, rows, approvers and findings in the question', async () => {
+      api.on(route, { body: looked });
+      const { stderr, code } = await ask('n\n');
+      expect([code, api.bodies(paths.create).length]).toEqual([1, 0]);
+      for (const text of [
+        'statement   UPDATE, changes rows',
+        'risk        medium (large_table: 50,000 rows)',
+        'rows        about 1,234 rows, by the plan',
+        'approval    needs approval; step 1  role:dba, 2 needed',
+        'warn   large_in_list  a list of 200\\u001b[31m',
+        'Run this on app/development?',
+      ])
+        expect(stderr).toContain(text);
+      expect(api.bodies(route)).toEqual([
+        { database: 'app', environment: 'development', sql: 'UPDATE t SET a = 1', explain_timeout_ms: 2000 },
+      ]);
+    });
+
+    it.each([
+      ['a read in a script', ['execute', 'SELECT * FROM partz', '--json'], false],
+      ['a write in a script', ['execute', 'UPDATE partz SET a = 1', '--yes', '--json'], false],
+      ['a write on a terminal', ['execute', 'UPDATE partz SET a = 1'], true],
+    ])('ends with 1 before anything is sent where a table is not known: %s', async (_, argv, terminal) => {
+      const impact = { status: 'error', error: 'relation "partz\u001b" does not exist (SQLSTATE 42P01)', unknown_name: true };
+      api.on(route, { body: { ...looked, impact } });
+      const result = await runSvc(argv, { environment: login(api.url), terminal, ...(terminal ? { stdin: 'y\n' } : {}) });
+      expect([result.code, api.bodies(paths.create)]).toEqual([1, []]);
+      expect(result.stdout + result.stderr).toContain('does not exist (SQLSTATE 42P01)');
+      if (!terminal)
+        expect(JSON.parse(result.stdout).error).toMatchObject({
+          code: 'blocked',
+          hint: expect.stringContaining('--no-preflight'),
+        });
+    });
+
+    it('asks nothing on a terminal of what is blocked, and elsewhere lets the creation say it', async () => {
+      const findings = [{ code: 'no_where_update', action: 'block', message: 'UPDATE without WHERE', statement_index: 0 }];
+      api.on(route, { body: { ...looked, status: 'blocked', review: { findings, blocked: true } } });
+      const told = await ask('y\n');
+      expect([told.code, told.stderr]).toEqual([1, expect.stringContaining('blocked: UPDATE without WHERE')]);
+      expect([told.stderr.includes('[y/N]'), api.bodies(paths.create)]).toEqual([false, []]);
+      api.on(paths.create, { status: 400, body: { error: 'UPDATE without WHERE', code: 'validation.failed', hint: null } });
+      const script = await svc('execute', 'UPDATE t SET a = 1', '--yes', '--json');
+      expect(JSON.parse(script.stdout).error.code).toBe('validation.failed');
+    });
+
+    it.each([403, 404, 429, 500])('goes on without it where the server does not tell: %i', async (status) => {
+      api.on(route, { status, body: { error: 'no', code: 'rate.limited', hint: null }, headers: { 'retry-after': '60' } });
+      runsAtOnce(api, envelope('{"rows_affected":1}'));
+      expect((await ask('y\n')).code).toBe(0);
+    });
+
+    it('is left out with --no-preflight, before an emergency and with a key', async () => {
+      runsAtOnce(api, envelope('{"rows_affected":1}'));
+      for (const more of [['--no-preflight'], ['--emergency', '--reason', 'now'], ['--idempotency-key', 'k']])
+        expect((await ask('y\n', ...more)).code).toBe(0);
+      expect(api.bodies(route)).toEqual([]);
+    });
   });
 
   it('writes --output with mode 0600, as the answer of the server or in the format asked for (CL-17)', async () => {
@@ -219,6 +335,8 @@ describe('execute', () => {
 
   it('warns of a result that was cut and says why (CL-16)', async () => {
     runsAtOnce(api, envelope('{"columns":["a"],"rows":[[1]],"truncated":true,"truncation_reason":"row limit reached (1)"}'));
-    expect((await svc('execute', 'SELECT 1')).stderr).toContain('warning: the result is cut: row limit reached (1)');
+    expect((await svc('execute', 'SELECT 1')).stderr).toContain(
+      'warning: the result is cut: row limit reached (1); ask for the rest in parts: add WHERE key > (the last one you have)',
+    );
   });
 });

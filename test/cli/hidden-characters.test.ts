@@ -126,7 +126,11 @@ const pages: [string, string[], Record<string, unknown>][] = [
     },
   ],
   ['request list', [], { [paths.list]: { requests: [request], total: 1, limit: 100, offset: 0 } }],
-  ['request approve', [requestId], { [paths.approve]: { ...request, matched_selector: 'group:dba-team' } }],
+  [
+    'request approve',
+    [requestId],
+    { [paths.show]: request, [paths.approve]: { ...request, matched_selector: 'group:dba-team' } },
+  ],
   [
     'request results',
     [],

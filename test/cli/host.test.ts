@@ -32,6 +32,29 @@ describe('commands of the gateway host (CL-60)', () => {
     expect(missing.stdout + missing.stderr).toContain('other.toml');
   });
 
+  it('print one line of JSON with --json, and nothing else with --format quiet (CL-60)', { timeout: 300_000 }, () => {
+    writeFileSync(
+      join(folder, 'server.toml'),
+      `state_dir = "state"\n${shopToml}\n[database]\nurl = "postgres://gateway@127.0.0.1:1/gateway"`,
+    );
+    const commands = [
+      ['config', 'check'],
+      ['server', 'reload'],
+      ['server', 'keys', 'list'],
+      ['server', 'keys', 'rotate'],
+    ];
+    const bad = ['server', 'reload', '--bogus'];
+    for (const words of [...commands, bad]) {
+      const [json, quiet] = [run(...words, '--json'), run(...words, '--format', 'quiet')];
+      expect([words, quiet.stderr, json.stdout]).toEqual([words, '', quiet.stdout]);
+      const { ok, error } = JSON.parse(json.stdout);
+      expect([words, json.stdout.split('\n').length, ok]).toEqual([words, 2, json.status === 0]);
+      expect([words, quiet.status, error?.code]).toEqual(
+        words === commands[0] ? [words, 0, undefined] : [words, words === bad ? 2 : 1, words === bad ? 'usage' : 'host_error'],
+      );
+    }
+  });
+
   it('answer 2 to a bad command line, in plain words (OP-51)', { timeout: 120_000 }, () => {
     const refused = run('server', '--bogus');
     expect(refused).toMatchObject({ status: 2, stdout: '' });

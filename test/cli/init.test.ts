@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
@@ -32,12 +32,24 @@ describe('svc init (cli.md section 6)', () => {
     expect(told.stderr).not.toMatch(/unknown key|warning/);
   });
 
+  it('reads the address for the agent from a variable that svc does not read', async () => {
+    const directory = await temporaryFolder();
+    await runSvc(['init'], { directory });
+    const variables = [...read(directory, 'agent.toml').matchAll(/^[^#\n]*\$\{(\w+)/gm)].map(([, name]) => name!);
+    expect(variables).toContain('SVC_AGENT_SERVER_URL');
+    mkdirSync(join(directory, 'state'));
+    writeFileSync(join(directory, 'state', 'admin-token'), 'svc_00112233445566778899aabbccddeeff\n', { mode: 0o600 });
+    const environment = Object.fromEntries(variables.map((name) => [name, 'http://127.0.0.1:1']));
+    const { stdout } = await runSvc(['whoami', '--json'], { directory, environment });
+    expect(JSON.parse(stdout).error.code).toBe('network_error');
+  });
+
   it('writes over nothing without --force, and tells what is there before it writes anything', async () => {
     const directory = await temporaryFolder();
     writeFileSync(join(directory, 'agent.toml'), 'mine');
     const refused = await runSvc(['init'], { directory });
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toMatch(/agent\.toml is there already; nothing is written/);
+    expect(refused.stderr).toMatch(/agent\.toml is there already; nothing was written/);
     expect(readdirSync(directory)).toEqual(['agent.toml']);
     expect((await runSvc(['init', '--force'], { directory })).code).toBe(0);
     expect(read(directory, 'agent.toml')).toContain('[server]');

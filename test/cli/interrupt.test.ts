@@ -73,7 +73,7 @@ describe('Ctrl-C (CL-26)', () => {
     expect(result).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('alice'),
-      stderr: expect.stringContaining('had been executed before'),
+      stderr: expect.stringContaining('had already run before'),
     });
   });
 
@@ -163,6 +163,7 @@ describe('progress (CL-25)', () => {
     api.on(paths.stream, { hang: true }, { body: twoRows });
     const { stderr } = await run(true);
     expect(stderr).toMatch(/\r\u001b\[2K.*running.*\r\u001b\[2K/s);
+    expect(stderr).toContain(`request ${requestId.slice(0, 8)}`);
     for (const mode of ['json', 'quiet']) {
       api.calls.length = 0;
       api.on(paths.stream, { hang: true }, { body: twoRows });

@@ -57,7 +57,7 @@ describe('a file that is not as svc leaves it (CL-43)', () => {
     writeFileSync(file, readFileSync(elsewhere), { mode: 0o600 });
     renameSync(place.credentials, `${place.credentials}-moved`);
     symlinkSync(`${place.credentials}-moved`, place.credentials);
-    expect(await error()).toMatchObject({ code: 'config_error', message: expect.stringContaining('no link') });
+    expect(await error()).toMatchObject({ code: 'config_error', message: expect.stringContaining('not a link') });
     expect((await error(['login'])).code).toBe('config_error');
     expect((await error(['logout', '--all'])).code).toBe('config_error');
     expect((await error(['logout'])).code).toBe('config_error');
@@ -99,10 +99,10 @@ describe('a file that is not as svc leaves it (CL-43)', () => {
     const file = place.file();
     rmSync(file);
     mkdirSync(file);
-    expect((await error()).message).toContain('it is no file');
+    expect((await error()).message).toContain('it is not a regular file');
     rmSync(file, { recursive: true });
     spawnSync('mkfifo', ['-m', '600', file]);
-    expect((await error()).message).toContain('it is no file');
+    expect((await error()).message).toContain('it is not a regular file');
   });
 });
 
@@ -122,7 +122,7 @@ describe('a svc.toml of somebody else (HD-60)', () => {
     for (const [address, more] of [[thief.url], [url], [url, stolen]] as const)
       for (const command of ['whoami', 'login']) {
         const { error } = await found([command], address, more);
-        expect(error).toMatchObject({ code: 'config_error', message: expect.stringContaining('you have not trusted') });
+        expect(error).toMatchObject({ code: 'config_error', message: expect.stringContaining('you do not trust') });
         expect(error.hint).toContain(
           `by a login at ${place.provider.issuer} svc${more === undefined ? '' : ` ${thief.url}/token`}`,
         );

@@ -83,7 +83,7 @@ describe('a provider that is not the right one', () => {
     ['calls itself otherwise', { issuer: 'https://other.example.net' }, 'calls itself https://other.example.net, not'],
     ['calls itself so but for a slash', { issuer: 'SLASH' }, 'calls itself'],
     ['sends tokens over plain http', { token_endpoint: 'http://gate.example.net/token' }, 'plain http to gate.example.net'],
-    ['has an address that is none', { authorization_endpoint: 'javascript:alert(1)' }, 'not an address'],
+    ['has an address that is none', { authorization_endpoint: 'javascript:alert(1)' }, 'not a valid address'],
     ['has no token address', { token_endpoint: undefined }, 'names no token_endpoint'],
   ])('is refused before anybody logs in: it %s', async (_, over: Record<string, unknown>, message) => {
     const body = over.issuer === 'SLASH' ? { issuer: `${fake.url}/` } : over;
@@ -152,7 +152,7 @@ describe('a provider that is not the right one', () => {
     place.change({ refresh_at: past(), expires_at: past(), token_endpoint: `${fake.url}/token` });
     expect((await place.svc(['databases'])).line.error).toMatchObject({
       code: 'auth_error',
-      message: expect.stringContaining('somebody else'),
+      message: expect.stringContaining('another user'),
     });
     expect(place.stored()[0]!.subject).toBe('alice');
   });

@@ -82,9 +82,9 @@ it('takes the other flow when the provider has only one, and says when it has no
     writeFileSync(place.config, `[server]\nurl = "${url}"\n[server.oidc]\nissuer = "${url}"\nclient_id = "svc"\n`);
   };
   discovered({ authorization_endpoint: `${url}/auth` });
-  expect((await forPeople(['--device'], {})).stderr).toContain('offers no login by code\nhint: svc login without --device');
+  expect((await forPeople(['--device'], {})).stderr).toContain('does not support device login\nhint: svc login without --device');
   const printed = await forPeople([], { limits: { loginMs: 100 } });
   expect(printed.stderr).toContain('Open this address in a browser of this machine:');
   discovered({});
-  expect((await forPeople([], {})).stderr).toContain('neither a login by browser nor one by code');
+  expect((await forPeople([], {})).stderr).toContain('supports neither browser login nor device login');
 });

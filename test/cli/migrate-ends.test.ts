@@ -41,7 +41,7 @@ describe('a migration that did not succeed', () => {
       'VERSION  NAME   DIRECTION  OUTCOME\n-------  -----  ---------  -------\n1        users  up         applied\n2        seed   up         applied\n3        index  up         failed\n(2 applied)\n',
     );
     expect(result.stderr).toContain(
-      'error: migrate up: syntax error\nhint: 2 were applied and stay so; of 3 nothing stays but what the error names\nonce that is set right, svc migrate up goes on from here\n',
+      'error: migrate up: syntax error\nhint: 2 were applied and stay so; of 3 nothing stays but what the error names\nonce that is set right, svc migrate up continues from here\n',
     );
   });
 
@@ -64,7 +64,7 @@ describe('a migration that did not succeed', () => {
     expect(result.code).toBe(3);
     expect(result.stdout).toContain('(2 applied)\n');
     expect(result.stderr).toContain(
-      'error: migrate up: migration cancelled\nhint: 2 were applied and stay so\nsvc migrate up goes on from here\n',
+      'error: migrate up: migration cancelled\nhint: 2 were applied and stay so\nsvc migrate up continues from here\n',
     );
   });
 
@@ -75,7 +75,7 @@ describe('a migration that did not succeed', () => {
     expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('hint: nothing was changed; svc request show') });
   });
 
-  it('agent lost: which attempt, and that a resume goes on after what is proven done', async () => {
+  it('agent lost: which attempt, and that a resume continues after what is proven done', async () => {
     bench.threeFiles();
     const view = shown('execution_lost', {
       operation: 'migrate_up',
@@ -88,7 +88,7 @@ describe('a migration that did not succeed', () => {
     expect(JSON.parse(result.stdout).error).toMatchObject({
       code: 'execution_lost',
       message: 'migrate up: attempt 2: lost: no heartbeat since 2026-05-01T09:20:01.500Z',
-      hint: expect.stringContaining(`svc request resume ${requestId} goes on after what is proven done`),
+      hint: expect.stringContaining(`svc request resume ${requestId} continues after what is proven done`),
     });
   });
 });
@@ -168,7 +168,7 @@ describe('svc migrate status', () => {
     });
     expect(result.code).toBe(130);
     expect(result.stderr).not.toContain('Cancel the request?');
-    expect(result.stderr).toContain(`request ${requestId} goes on`);
+    expect(result.stderr).toContain(`request ${requestId} continues`);
   });
 });
 

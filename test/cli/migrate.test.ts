@@ -176,7 +176,11 @@ describe('svc migrate up and down', () => {
     runsAtOnce(api, text);
     for (const format of ['json', 'quiet']) {
       const result = await svc(['up', '--yes', '--format', format]);
-      expect(result).toMatchObject({ code: 0, stderr: '', stdout: `{"ok":true,"data":${text.replace('\n', ' ')}}\n` });
+      expect(result).toMatchObject({
+        code: 0,
+        stderr: '',
+        stdout: `{"ok":true,"data":${text.replace('\n', ' ')},"request_id":"${requestId}"}\n`,
+      });
     }
   });
 

@@ -125,12 +125,33 @@ Hints
 
   it.each([
     ['timeout', 'no agent answered in time'],
-    ['not_available', 'no agent is there to ask'],
-    ['error', 'the database could not plan it'],
+    ['not_available', 'no agent is online'],
+    ['error', 'the database could not plan the statement'],
     ['disabled_by_policy', 'switched off by the workflow policy'],
   ])('says why there is no plan: %s', async (status, text) => {
     api.on(route, { body: { ...answer, impact: { status } } });
     expect((await svc('select 1')).stdout).toContain(`Plan\n  ${text}\n`);
+  });
+
+  it('says what the database does not know, exit 1 for CI', async () => {
+    const impact = { status: 'error', error: 'relation "partz" does not exist (SQLSTATE 42P01)', unknown_name: true };
+    api.on(route, { body: { ...answer, impact } });
+    const { code, stdout, stderr } = await svc('delete from partz where id = 1');
+    expect([code, stderr]).toEqual([1, 'error: preflight: relation "partz" does not exist (SQLSTATE 42P01)\n']);
+    expect(stdout).toContain('Plan\n  relation "partz" does not exist (SQLSTATE 42P01)\n');
+    api.on(route, {
+      body: { ...answer, impact: { ...impact, error: 'permission denied for table partz', unknown_name: false } },
+    });
+    expect(await svc('select 1')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('permission denied for table partz'),
+    });
+  });
+
+  it('prints what the server warns of', async () => {
+    api.on(route, { body: { ...answer, warnings: ['unknown field sqll; did you mean sql?'] } });
+    expect((await svc('delete from t')).stderr).toBe('warning: unknown field sqll; did you mean sql?\n');
+    expect(JSON.parse((await svc('delete from t', '--json')).stdout).warnings).toEqual(['unknown field sqll; did you mean sql?']);
   });
 
   it('is exit 1 when it is blocked, with the whole answer', async () => {
@@ -162,7 +183,7 @@ Hints
     api.on(route, { status: 429, body: { error: 'at most 3', code: 'rate.limited', hint: null } });
     const limited = await runSvc(['preflight', '--file', '-', '--json'], { environment: login(api.url), stdin: 'select 1' });
     expect([limited.code, JSON.parse(limited.stdout).error.code]).toEqual([1, 'rate.limited']);
-    expect((await svc()).code).toBe(2);
+    expect((await runSvc(['preflight'], { environment: login(api.url), stdin: '' })).code).toBe(2);
     expect((await svc('select 1', '--explain-timeout', 'soon')).code).toBe(2);
   });
 });

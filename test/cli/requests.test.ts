@@ -85,13 +85,30 @@ describe('request ids (CL-27)', () => {
 });
 
 describe('request list and show', () => {
+  it('cuts a long text on a terminal only, and says so there (CL-14)', async () => {
+    const detail = `select ${'x'.repeat(300)}`;
+    api.on(paths.list, { body: { requests: [{ ...shown('executed').body, detail }], total: 1, limit: 50, offset: 0 } });
+    const piped = await svc('request', 'list');
+    expect([piped.stdout.includes(detail), piped.stderr]).toEqual([true, '1 of 1\n']);
+    const onScreen = await runSvc(['request', 'list', '--no-color'], { environment: login(api.url), terminal: true });
+    expect(onScreen.stdout).toContain(`${detail.slice(0, 57)}...\n`);
+    expect(onScreen.stderr).toBe('1 of 1\nwhat ends in ... is cut to fit; --json has all of it, and so has a pipe\n');
+    api.on(paths.list, {
+      body: { requests: [{ ...shown('executed').body, detail: 'select 1' }], total: 1, limit: 50, offset: 0 },
+    });
+    expect((await runSvc(['request', 'list', '--no-color'], { environment: login(api.url), terminal: true })).stderr).toBe(
+      '1 of 1\n',
+    );
+  });
+
   it('filters by database only when it is given as an option', async () => {
     api.on(paths.list, page(requestId));
-    await svc('request', 'list', '--pending-for-me', '--user', 'a&b');
+    await svc('request', 'list', '--pending-for-me', '--decided-by-me', '--user', 'a&b');
     await svc('request', 'list', '-d', 'shop');
     expect(api.calls[0]!.query.get('database')).toBeNull();
     expect(api.calls[0]!.query.get('user')).toBe('a&b');
     expect(api.calls[0]!.query.get('pending_for_me')).toBe('true');
+    expect(api.calls[0]!.query.get('decided_by_me')).toBe('true');
     expect(api.calls[1]!.query.get('database')).toBe('shop');
   });
 
@@ -193,9 +210,28 @@ Plan
     permission denied (SQLSTATE 42501)
     hint: ask for a right
 `);
+    const unanalysed = { ...context, risk: { level: 'Unknown', factors: [{ name: 'never_analysed', tables: ['items'] }] } };
+    api.on(paths.show, shown('pending', { context: unanalysed }));
+    expect((await svc('request', 'show', requestId)).stdout).toContain(
+      '  risk     Unknown (never_analysed: items)\n  hint     run ANALYZE on items: its size is not known\n',
+    );
     const still = { ...context, status: 'collecting', explain: null };
     api.on(paths.show, shown('pending', { context: still }));
-    expect((await svc('request', 'show', requestId)).stdout).toContain('Plan\n  an agent is asked for it\n');
+    expect((await svc('request', 'show', requestId)).stdout).toContain('Plan\n  waiting for an agent\n');
+  });
+
+  it('names the time to resume by only of what can be resumed (CL-31)', async () => {
+    const told = async (status: string, resumable?: boolean) => {
+      const more = { dispatch_by: '2031-01-01T00:00:00.000Z', ...(resumable === undefined ? {} : { resumable }) };
+      api.on(paths.show, shown(status, more)).on(paths.executions, { body: { executions: [] } });
+      return (await svc('request', 'show', requestId)).stdout.includes('resume by');
+    };
+    expect([await told('executed', false), await told('failed', false), await told('dispatched', true)]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect([await told('executed', true), await told('approved', true), await told('executed')]).toEqual([true, true, true]);
   });
 
   it('colours on a terminal only, and not with NO_COLOR or --no-color (CL-13)', async () => {
@@ -240,10 +276,59 @@ describe('decisions', () => {
       current_step: 2,
       total_steps: 2,
     };
-    api.on(paths.approve, { body: answer });
+    api.on(paths.show, shown('pending')).on(paths.approve, { body: answer });
     const result = await svc('request', 'approve', requestId, '--as', 'group:dba-team', '--comment', 'ok');
     expect(api.bodies(paths.approve)).toEqual([{ comment: 'ok', selector: 'group:dba-team' }]);
     expect(result.stdout).toContain(`svc request resume ${requestId}`);
+  });
+
+  it('shows what it decides on, and asks on a terminal only (CL-18a)', async () => {
+    const detail = "UPDATE users SET name = '\u001b[2Jx'\nWHERE id = 7";
+    api.on(paths.show, shown('pending', { detail })).on(paths.approve, { body: { id: requestId, status: 'approved' } });
+    api.on(`POST /api/requests/${requestId}/reject`, { body: { id: requestId, status: 'rejected' } });
+    const decide = (verb: string, stdin: string | undefined, ...more: string[]) =>
+      runSvc(['request', verb, requestId, '--no-color', ...more], {
+        environment: login(api.url),
+        ...(stdin === undefined ? {} : { terminal: true, stdin }),
+      });
+    for (const verb of ['approve', 'reject']) {
+      const sent = () => api.calls.filter(({ method }) => method === 'POST').length;
+      const before = sent();
+      const refused = await decide(verb, 'n\n');
+      expect([refused.code, sent()]).toEqual([1, before]);
+      for (const text of ['app/production', 'alice', 'offboarding', 'WHERE id = 7', '\\u001b[2Jx', '[y/N]'])
+        expect(refused.stderr).toContain(text);
+      expect(refused.stderr).not.toContain('\u001b');
+      expect((await decide(verb, 'y\n')).code).toBe(0);
+      expect((await decide(verb, '', '--yes')).stderr).not.toContain('[y/N]');
+      const script = await decide(verb, undefined);
+      expect([script.code, script.stderr.includes('[y/N]'), script.stderr.includes('WHERE id = 7')]).toEqual([0, false, true]);
+      expect(sent()).toBe(before + 3);
+    }
+    api.calls.length = 0;
+    expect((await decide('approve', undefined, '--json')).stderr).toBe('');
+    expect(api.calls.map(({ method }) => method)).toEqual(['POST']);
+  });
+
+  it('lets somebody decide who may not read it, and says so; any other failure ends it (CL-18a)', async () => {
+    const refusal = { error: 'forbidden', code: 'auth.forbidden', hint: null };
+    api.on(paths.show, { status: 403, body: refusal }).on(paths.approve, { body: { id: requestId, status: 'approved' } });
+    const blind = await svc('request', 'approve', requestId);
+    expect([blind.code, blind.stderr]).toEqual([0, expect.stringContaining('may not read')]);
+    api.on(paths.show, { status: 404, body: { error: 'request not found', code: 'request.not_found', hint: null } });
+    expect((await svc('request', 'approve', requestId)).code).toBe(1);
+    expect(api.bodies(paths.approve)).toHaveLength(1);
+  });
+
+  it('acts on a prefix of 8 characters at least (CL-27)', async () => {
+    api.on(paths.list, page(requestId)).on(paths.cancel, { body: { id: requestId, status: 'cancelled' } });
+    for (const verb of [['approve'], ['reject'], ['cancel'], ['resume'], ['wait', '--resume']]) {
+      const [command = '', ...more] = verb;
+      expect((await svc('request', command, requestId.slice(0, 7), ...more)).code, command).toBe(2);
+    }
+    expect(api.calls).toEqual([]);
+    api.on(paths.show, shown('pending'));
+    expect((await svc('request', 'cancel', requestId.slice(0, 8))).code).toBe(0);
   });
 
   it('tells already_approved from other conflicts', async () => {

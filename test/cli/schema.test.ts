@@ -1,5 +1,8 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
+import { temporaryFolder } from '../support/processes.js';
 import { table } from '../support/snapshots.js';
 import { login, runSvc } from './run-svc.js';
 
@@ -50,8 +53,24 @@ describe('svc schema', () => {
         '',
       ].join('\n'),
     );
-    expect(result.stderr).toBe('app/production, postgresql, 2 tables, seen at 2026-05-01 08:00:00 UTC\n');
+    expect(result.stderr).toBe(
+      'environment: chosen by the server; -e names another\napp/production, postgresql, 2 tables, seen at 2026-05-01 08:00:00 UTC\n',
+    );
     expect([...api.calls[0]!.query.keys()]).toEqual([]);
+  });
+
+  it('says which environment it takes where -e names none, also when that fails', async () => {
+    const directory = await temporaryFolder();
+    writeFileSync(join(directory, 'svc.toml'), 'default_environment = "qa"\n');
+    api.on(path, { status: 404, body: { error: 'database not found', code: 'database.not_found', hint: null } });
+    const told = async (environment: object, ...argv: string[]) =>
+      (await runSvc(['schema', ...argv], { directory, environment: { ...login(api.url), ...environment } })).stderr;
+    expect(await told({})).toBe(
+      `environment: qa, from ${join(directory, 'svc.toml')}: default_environment; -e names another\nerror: schema: database not found\n`,
+    );
+    expect(await told({ SVC_ENV: 'staging' })).toContain('environment: staging, from SVC_ENV; -e names another\n');
+    expect(await told({}, '-e', 'production')).toBe('error: schema: database not found\n');
+    expect(await told({}, '--format', 'quiet')).toBe('');
   });
 
   it('shows one table in full', async () => {

@@ -50,7 +50,9 @@ describe('svc trust (HD-60)', () => {
   it('asks once on a terminal, keeps the answer for its owner alone, and does not ask again', async () => {
     const first = await run(['whoami'], { terminal: true, stdin: 'y\n' });
     expect(first.code).toBe(0);
-    expect(first.stderr).toContain(`${folder}/svc.toml leads to ${api.url}, which gets the credential of SVC_TOKEN.`);
+    expect(first.stderr).toContain(
+      `${folder}/svc.toml names the server ${api.url}, which would get the credential of SVC_TOKEN.`,
+    );
     expect(JSON.parse(readFileSync(kept, 'utf8'))).toEqual({
       version: 1,
       trusted: [{ folder, address: api.url, ca: null }],
@@ -208,7 +210,7 @@ describe('the file of what is trusted (HD-60)', () => {
     plant(entry(), mode);
     expect((await json(['whoami'])).error).toMatchObject({
       code: 'config_error',
-      message: expect.stringContaining('others can write it'),
+      message: expect.stringContaining('other users can write to it'),
     });
     expect(api.calls).toEqual([]);
   });
@@ -235,7 +237,7 @@ describe('the file of what is trusted (HD-60)', () => {
     expect((await json(['trust', api.url])).error.message).toContain(kept);
     const asked = await run(['whoami'], { terminal: true, stdin: 'y\n' });
     expect([asked.code, api.calls.length]).toEqual([0, 1]);
-    expect(asked.stderr).toContain('the question will be asked again');
+    expect(asked.stderr).toContain('you will be asked again');
     const blocked = mkdtempSync(join(tmpdir(), 'svc-home-'));
     writeFileSync(join(blocked, 'svc'), 'a file where the folder should be');
     const environment = { XDG_CONFIG_HOME: blocked };

@@ -65,12 +65,12 @@ describe('bad command lines', () => {
     const mistyped = await runSvc(['execute', '--flie', 'q.sql']);
     expect(mistyped.stderr).toMatch(/^error: unknown option --flie \(did you mean --file\?\)\n/);
     const sql = await runSvc(['execute', "-1 + 'a'"]);
-    expect(sql.stderr).toBe('error: text that begins with - is read as an option\nhint: put SQL that begins with - after --\n');
+    expect(sql.stderr).toBe('error: text that begins with - is taken for an option\nhint: put SQL that begins with - after --\n');
   });
 
   for (const argv of usageErrors) {
     it(`svc ${argv.join(' ')}: exit 2, code usage, nothing sent`, async () => {
-      const result = await runSvc([...argv, '--json'], { environment: login(api.url) });
+      const result = await runSvc([...argv, '--json'], { environment: login(api.url), stdin: '' });
       expect(result.code).toBe(2);
       expect(result.stdout.split('\n')).toHaveLength(2);
       expect(JSON.parse(result.stdout)).toMatchObject({ ok: false, data: null, error: { code: 'usage' } });

@@ -1,6 +1,8 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { agentToml } from '../../cli/init/agent-toml.js';
+import { svcToml } from '../../cli/init/svc-toml.js';
 import { loadConfig } from '../../config/index.js';
 import { BAD_FILES } from './bad-rows.js';
 import { errorsOf, load, MINIMAL } from './support.js';
@@ -20,6 +22,20 @@ describe('a bad configuration (configuration.md 13)', () => {
 
   it('is refused alone for a syntax error, with its place and nothing quoted (CF-62)', () => {
     expect(errorsOf('users = 1\n[database]\nurl = "postgres://svc:hunter2')).toEqual(['server.toml:3:7: unfinished string']);
+  });
+
+  it('is refused in one line when it is the file of another program (CF-4)', () => {
+    expect(errorsOf(agentToml)).toEqual(['server.toml:1:1: this is an agent.toml, which "svc-agent --config" reads']);
+    expect(errorsOf(svcToml)).toEqual(['server.toml:1:1: this is a svc.toml, which "svc" reads for the command line']);
+    expect(errorsOf(`${MINIMAL}[server]\nurl = "http://localhost:3000"\n`)).toEqual(['server.toml:5:1: server.url: unknown key']);
+  });
+
+  it('names a known key only where one is near (CF-4)', () => {
+    const added = '[server]\nport = 3000\nlissten = "127.0.0.1:3000"\n';
+    expect(errorsOf(MINIMAL + added)).toEqual([
+      'server.toml:5:1: server.port: unknown key',
+      'server.toml:6:1: server.lissten: unknown key (did you mean listen?)',
+    ]);
   });
 
   it('is refused for a key file that others can read or that is missing', () => {

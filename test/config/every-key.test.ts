@@ -82,7 +82,7 @@ describe('CF-I4: each key', () => {
     (table) => {
       const errors = errorsOf(fileWith(table, 'nobody_documented = 1')!);
       expect(errors).toHaveLength(1);
-      expect(errors[0]).toMatch(/nobody_documented: unknown key \(did you mean \w+\?\)$/);
+      expect(errors[0]).toMatch(/nobody_documented: unknown key$/);
     },
   );
 });

@@ -59,14 +59,16 @@ const callers = {
 
 type Row = Pick<
   StoredRequest,
-  'id' | 'requester' | 'database' | 'environment' | 'operation' | 'status' | 'policy' | 'shareSelectors'
+  'id' | 'requester' | 'database' | 'environment' | 'operation' | 'status' | 'policy' | 'shareSelectors' | 'decisions'
 > & {
   createdAt: Date;
 };
 
 async function allRows(): Promise<Row[]> {
   const { rows } = await pool.query<Row>(
-    `select id, requester, database, environment, operation, status, workflow as policy, share_selectors as "shareSelectors", created_at as "createdAt" from requests`,
+    `select id, requester, database, environment, operation, status, workflow as policy, share_selectors as "shareSelectors", created_at as "createdAt",
+       coalesce((select jsonb_agg(jsonb_build_object('userId', d.user_id, 'action', d.action)) from decisions d where d.request_id = r.id), '[]') as decisions
+     from requests r`,
   );
   return rows.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? 1 : -1));
 }
@@ -89,7 +91,7 @@ type Seen = Record<Name, Row[]>;
 
 /** The rule for one request is asked once for each row and caller; filters choose among the rows afterwards. */
 function seenBy(rows: Row[]): Seen {
-  const seen = (name: Name) => rows.filter((row) => maySee(callers[name], { ...row, decisions: [] }));
+  const seen = (name: Name) => rows.filter((row) => maySee(callers[name], row));
   return Object.fromEntries(names.map((name) => [name, seen(name)])) as Seen;
 }
 
@@ -139,6 +141,33 @@ describe('lists of many requests hold exactly what each caller may see, in order
     await expectAllTrue(offsets.slice(0, 6));
   }, 120_000);
 
+  it('when a caller has decided on requests, on old ones too, and never sees more than that (RQ-8)', async () => {
+    const deciders = { approver: 'bob', reader: 'rita', stranger: 'sam' };
+    for (const [index, id] of Object.values(deciders).entries()) await decide(id, `hashtext(id::text) % 7 = ${index}`);
+    await expectAllTrue(offsets.slice(0, 6));
+    const [seen, strange] = [seenBy(await allRows()), await decidedBy('stranger', 0)];
+    for (const name of ['approver', 'reader'] as const) {
+      const own = seen[name].filter(({ decisions }) => decisions.some(({ userId }) => userId === deciders[name]));
+      const listed = await decidedBy(name, 40);
+      expect([own.length > 600, listed.total]).toEqual([true, own.length]);
+      expect(listed.rows.map(({ id }) => id)).toEqual(own.slice(40, 90).map(({ id }) => id));
+      expect(new Set(listed.rows.map(({ decided }) => decided))).toEqual(new Set([true]));
+    }
+    expect(strange).toMatchObject({ total: 0, rows: [] });
+    await pool.query(`delete from decisions where user_id = 'bob'`);
+    await pool.query(`update requests set updated_at = now() where status = 'executed'`);
+    await expectAllTrue(offsets.slice(0, 3));
+  }, 120_000);
+
+  it('when a caller has decided on more than a list counts (RQ-8)', async () => {
+    await addRecent(mostCounted - stored + 3000);
+    await decide('rita', `requester <> 'alice'`);
+    const seen = seenBy(await allRows());
+    expect(seen.reader.length).toBeGreaterThan(mostCounted);
+    for (const offset of [0, step + 1, mostCounted]) await expectTrue(seen, 'reader', {}, offset);
+    for (const status of ['pending', 'executed']) await expectTrue(seen, 'reader', { status }, 100);
+  }, 120_000);
+
   it('when requests were purged or written anew behind the marks', async () => {
     await pool.query(`delete from requests where hashtext(id::text) % 5 = 1`);
     await expectAllTrue(offsets.slice(0, 6));
@@ -160,6 +189,19 @@ describe('lists of many requests hold exactly what each caller may see, in order
     await expectAllTrue([0, step, stored >> 1]);
   }, 120_000);
 });
+
+const decidedBy = (name: Name, offset: number) =>
+  listRequests(database, callers[name], {}, { limit: 50, offset, pendingForMe: false, decidedByMe: true });
+
+/** Rejections, which leave each request in its step. */
+async function decide(id: string, which: string) {
+  await pool.query(
+    `with chosen as (update requests set updated_at = now() where ${which} returning id)
+     insert into decisions (id, request_id, step, user_id, action, selector, decided_at)
+     select gen_random_uuid(), id, 0, $1, 'reject', 'group:dba-team', now() from chosen`,
+    [id],
+  );
+}
 
 /** Copies stored requests as new ones made at `at`. */
 const copyText = (at: string, count: number) =>

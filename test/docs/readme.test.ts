@@ -56,6 +56,6 @@ it('README.md draws the tree as it is', () => {
   const folders = readdirSync(root, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
     .map(({ name }) => name)
-    .filter((name) => !['node_modules', 'dist', 'docs', 'coverage'].includes(name));
+    .filter((name) => !['node_modules', 'dist', 'release', 'docs', 'coverage'].includes(name));
   expect(drawn.toSorted()).toEqual(folders.toSorted());
 });

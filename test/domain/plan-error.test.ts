@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isPermissionError, shownPlanError } from '../../domain/plan-error.js';
+import { isPermissionError, isUnknownName, shownPlanError } from '../../domain/plan-error.js';
 
 const refused = 'the database refused the plan';
 
@@ -72,5 +72,21 @@ describe('HD-2: the text of a plan that failed tells names and types, never data
     ['not planned before approval: it uses permission denied()', false],
   ])('AG-69: %s gets the hint: %s', (text, hint) => {
     expect([isPermissionError(text), isPermissionError(shownPlanError(text))]).toEqual([hint, hint]);
+  });
+});
+
+describe('a table or column that the database does not know (PF-17d)', () => {
+  it.each<[string, boolean]>([
+    ['driver error: query failed: relation "nowhere" does not exist (SQLSTATE 42P01, position 15)', true],
+    ['driver error: query failed: column "a" does not exist (SQLSTATE 42703, position 8); hint: look.', true],
+    ["driver error: query failed: Table 'shop.nowhere' doesn't exist (error 1146, SQLSTATE 42S02)", true],
+    ["driver error: query failed: Unknown column 'a' in 'field list' (error 1054, SQLSTATE 42S22)", true],
+    ['permission denied for table parts (SQLSTATE 42501)', false],
+    ['driver error: query failed: function f() does not exist (SQLSTATE 42883)', false],
+    ['refused: not understood: relation "x" does not exist', false],
+    ['"x (SQLSTATE 42P01)" (SQLSTATE 22P02)', false],
+    ['the database refused the plan', false],
+  ])('%s: %s', (text, unknown) => {
+    expect(isUnknownName(shownPlanError(text))).toBe(unknown);
   });
 });

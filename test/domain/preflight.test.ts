@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AutoApproveRule, WorkflowPolicy } from '../../domain/policies.js';
 import { blockedAnswer, type PreflightFacts, preflightAnswer } from '../../domain/preflight.js';
-import type { Finding } from '../../domain/request/context.js';
+import type { Finding, RiskFactor } from '../../domain/request/context.js';
 import { decideAutoApproval, type RiskLevel } from '../../domain/workflow-policy.js';
 
 const finding = (code: Finding['code'], action: Finding['action'], statementIndex = 0): Finding => ({
@@ -13,6 +13,7 @@ const upTo = (risk: 'low' | 'medium' | 'high'): AutoApproveRule => ({ ...always,
 interface Case {
   autoApprove?: AutoApproveRule | null;
   level?: RiskLevel;
+  factors?: RiskFactor[];
   findings?: Finding[];
   canSubmit?: boolean;
   breakGlassAllowed?: boolean;
@@ -20,7 +21,15 @@ interface Case {
   ddl?: boolean;
 }
 
-function answerOf({ autoApprove = always, level = 'low', findings = [], write = false, ddl = false, ...rights }: Case) {
+function answerOf({
+  autoApprove = always,
+  level = 'low',
+  factors = [],
+  findings = [],
+  write = false,
+  ddl = false,
+  ...rights
+}: Case) {
   const workflow: WorkflowPolicy = {
     ...{ id: 'wf:*:staging:e3b0c44298fc', database: '*', environment: 'staging', operations: [], autoApprove },
     steps: [
@@ -40,7 +49,7 @@ function answerOf({ autoApprove = always, level = 'low', findings = [], write = 
     classified: { operation: write || ddl ? 'execute_dml' : 'execute_select', statementType: 'X', write, ddl, statements: 1 },
     workflow,
     review: { findings, blocked: findings.some(({ action }) => action === 'block') },
-    risk: { level, factors: [] },
+    risk: { level, factors },
     approval: decideAutoApproval(autoApprove, level, { emergency: false, requireApproval: false, bounded: true }),
     ...{ canSubmit: true, breakGlassAllowed: false, ...rights },
   };
@@ -108,6 +117,12 @@ describe('the answer (preflight.md 1.1)', () => {
     expect(hints('high')[2]).toContain('lower its risk');
     expect(hints('critical')).toEqual(hints('high'));
     expect(hints('unknown')[2]).toContain('unknown');
+    const factors = [{ name: 'never_analysed', tables: ['items', 's.parts'] }];
+    expect(answerOf({ level: 'unknown', factors }).fix_hints).toEqual([
+      'The size of items, s.parts is not known: run ANALYZE on the database (MySQL: ANALYZE TABLE), then wait for the agent to read the schema again.',
+    ]);
+    const both = [{ name: 'table_unresolved', tables: ['x'] }, ...factors];
+    expect(answerOf({ level: 'unknown', factors: both }).fix_hints).toHaveLength(2);
     expect(answerOf({ findings }).review.findings.map((each) => each.statement_index)).toEqual([0, 1, 2]);
   });
 

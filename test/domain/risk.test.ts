@@ -73,7 +73,16 @@ describe('risk vectors of sql-safety.md section 9', () => {
       'UPDATE on a table of -1 rows',
       { facts: [update('t')], snapshot: snapshotOf(table('t', -1)) },
       'unknown',
-      [{ name: 'table_unresolved', tables: ['t'] }],
+      [{ name: 'never_analysed', tables: ['t'] }],
+    ],
+    [
+      'UPDATE on a table of -1 rows and on one not in the snapshot',
+      { facts: [update('t'), update('x')], snapshot: snapshotOf(table('t', -1)) },
+      'unknown',
+      [
+        { name: 'table_unresolved', tables: ['x'] },
+        { name: 'never_analysed', tables: ['t'] },
+      ],
     ],
     [
       'UPDATE on a table not in the snapshot',
@@ -200,6 +209,10 @@ describe('the steps of section 9', () => {
       factors: [{ name: 'table_unresolved', tables: [] }],
       schemaStatus: 'ready',
     });
+    expect(assess({ facts: [{ ...update('t'), writesUnknown: true }], snapshot: snapshotOf(table('t', -1)) }).factors).toEqual([
+      { name: 'table_unresolved', tables: [] },
+      { name: 'never_analysed', tables: ['t'] },
+    ]);
     const sleeps = { ...noFacts(), writesUnknown: true, unlisted: ['sleep()'] };
     expect(assess({ facts: [sleeps] })).toMatchObject({
       ...{ level: 'unknown', factors: [{ name: 'unlisted_function', names: ['sleep()'] }] },

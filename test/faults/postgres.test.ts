@@ -36,7 +36,8 @@ const served: Record<string, object> = JSON.parse(
 const routes: Route[] = Object.entries(served)
   .flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })))
   .filter(
-    ({ path }) => path !== '/health' && path !== '/ready' && !path.startsWith('/api/slack/') && !path.startsWith('/console/'),
+    ({ path }) =>
+      path !== '/' && path !== '/health' && path !== '/ready' && !path.startsWith('/api/slack/') && !path.startsWith('/console/'),
   )
   .filter(({ method }) => method !== 'OPTIONS');
 

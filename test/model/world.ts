@@ -88,8 +88,9 @@ function matches(who: Person, selector: string): boolean {
 export const mayMove = (who: Person, request: Request) =>
   mayRead(who, request) || rulesOf(request).steps.some(({ selectors }) => selectors.some((selector) => matches(who, selector)));
 
-/** RQ-2; who approves now sees it too. */
-export const maySee = (who: Person, request: Request) => mayRead(who, request) || matching(who, request).length > 0;
+/** RQ-2; who approves now sees it too, and so does who has decided on it (RQ-8). */
+export const maySee = (who: Person, request: Request) =>
+  mayRead(who, request) || matching(who, request).length > 0 || request.decisions.some((one) => one.who === who);
 
 /** RS-1: to have approved opens no result. */
 export const mayRead = (who: Person, request: Request) => request.owner === who || people[who].any || request.share.includes(who);

@@ -64,6 +64,20 @@ describe('svc config check --online (CF-61, CF-I1)', () => {
     `state_dir = "${api.stateDir}"\n${head}[database]\nurl = "${url}"\n[mcp]\nenabled = false\n${shared}`;
   const online = (text: string, environment = secret) => check(text, { online: true }, environment);
 
+  it('warns of steps that no active user can complete (RQ-38)', async () => {
+    const lines = async (text: string) => (await online(file(text))).lines.filter((line) => line.includes('nobody can approve'));
+    expect(await lines(shopToml)).toEqual([]);
+    const two = shopToml.replace('group = "dba-team"', 'group = "dba-team"\nmin = 2');
+    expect(await lines(two)).toEqual([
+      expect.stringMatching(
+        /^warning: .*workflows\[\d\]: \S+: nobody can approve step 1 of 1 as things are: too few active users match group:dba-team \(/,
+      ),
+    ]);
+    expect((await online(file(two))).code).toBe(0);
+    const provider = '[auth.oidc]\nissuer = "https://id.example.com"\naudience = "svc"\n';
+    expect(await lines(`${two}${provider}`)).toEqual([]);
+  });
+
   it('says that nothing changes, or what would, and changes nothing', async () => {
     expect((await online(file(shopToml))).lines).toContain('nothing shared changes: generation 1 stays in force');
     const other = shopToml.replaceAll('dba-team', 'leads').replace('"production"]', '"production", "qa"]');

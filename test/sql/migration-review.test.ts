@@ -102,3 +102,15 @@ describe('the statements of a migration under the review rules (HD-95)', () => {
     expect([found.findings.length, found.found, found.blocked]).toEqual([1000, 15_000, true]);
   }, 60_000);
 });
+
+describe('where a finding stands (MI-53)', () => {
+  it.each<[string, Dialect, number[]]>([
+    ['drop table a', 'postgresql', [1]],
+    ['select 1;\n\n-- ä\n/* x\n;*/ drop table a;\nselect 2;drop\ntable b;\n  -- end\n', 'postgresql', [5, 6]],
+    ['select 1;\r\n\r\n# ä\n/* x\n;*/ drop table a;\nselect 2;drop\ntable b', 'mysql', [5, 6]],
+    ["select 'ä\n\n';drop table a", 'postgresql', [3]],
+    ["select 'ä\n\n';drop table a", 'mysql', [3]],
+  ])('%j on %s', async (sql, dialect, lines) => {
+    expect((await reviewOf([sql], dialect)).findings.map(({ line }) => line)).toEqual(lines);
+  });
+});

@@ -7,6 +7,8 @@ import { waitFor } from '../../dev/wait-for.js';
 export interface ProgramOptions {
   name: string;
   launcher: 'svc' | 'svc-agent';
+  /** Where `bin/` with the launchers lies; the clone if absent. */
+  root?: string | undefined;
   args: string[];
   logFile: string;
   environment: NodeJS.ProcessEnv;
@@ -50,7 +52,7 @@ export function createProgram(options: ProgramOptions): Program {
     child = startChild({
       name: options.name,
       file: process.execPath,
-      args: [join(clone, 'bin', options.launcher), ...options.args],
+      args: [join(options.root ?? clone, 'bin', options.launcher), ...options.args],
       logFile: options.logFile,
       deathSignal: 'SIGKILL',
       environment: options.environment,

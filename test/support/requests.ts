@@ -27,6 +27,7 @@ export interface StoredRequestOptions {
   pendingSecs?: number;
   approvalSecs?: number;
   dispatchMs?: number;
+  metadata?: object;
 }
 
 /** Stores a request of alice on shop/production as the API does, with its news; returns its id. */
@@ -128,7 +129,7 @@ export function creationOf(options: StoredRequestOptions): NewRequest {
       detail: secretTexts.detail,
       reason: secretTexts.reason,
       idempotencyKey: null,
-      metadata: JSON.stringify({ note: secretTexts.metadata }),
+      metadata: JSON.stringify(options.metadata ?? { note: secretTexts.metadata }),
       emergency: false,
       allowDdl: false,
       noResultStore: false,

@@ -12,6 +12,8 @@ export interface SystemOptions {
   /** Of the gateway's own database. */
   databaseUrl: string;
   temporalAddress: string;
+  /** Where the programs come from; the clone if absent. */
+  root?: string;
   /** How many of each. There is one agent, which calls the first server. */
   servers?: number;
   workers?: number;
@@ -61,13 +63,14 @@ export function writeServerConfig(layout: Layout, { temporalAddress, store, toml
   return file;
 }
 
-export async function serverProgram(layout: Layout, config: string, n: number) {
+export async function serverProgram(layout: Layout, config: string, n: number, root?: string) {
   const name = `server-${n}`;
   const listen = `127.0.0.1:${await freePort()}`;
   const url = `http://${listen}`;
   const program = createProgram({
     name,
     launcher: 'svc',
+    root,
     args: ['server', '--config', config, '--listen', listen],
     logFile: join(layout.run, `${name}.log`),
     environment: { ...process.env, TEST_PROGRAM: name },
@@ -76,13 +79,14 @@ export async function serverProgram(layout: Layout, config: string, n: number) {
   return Object.assign(program, { url });
 }
 
-export async function workerProgram(layout: Layout, config: string, n: number) {
+export async function workerProgram(layout: Layout, config: string, n: number, root?: string) {
   const name = `worker-${n}`;
   const listen = `127.0.0.1:${await freePort()}`;
   const url = `http://${listen}`;
   const program = createProgram({
     name,
     launcher: 'svc',
+    root,
     args: ['worker', '--config', config],
     logFile: join(layout.run, `${name}.log`),
     environment: { ...process.env, TEST_PROGRAM: name, TEST_WORKER_LISTEN: listen },
@@ -114,6 +118,7 @@ dir = "${layout.run}"`;
   return createProgram({
     name: 'agent',
     launcher: 'svc-agent',
+    root: options.root,
     args: ['--config', file],
     logFile: join(layout.run, 'agent.log'),
     environment: { ...process.env, ...options.agentEnvironment },

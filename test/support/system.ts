@@ -71,8 +71,8 @@ type Programs = Pick<System, 'servers' | 'workers' | 'agent' | 'configFile'>;
 async function preparePrograms(layout: Layout, options: SystemOptions, targetUrl: string): Promise<Programs> {
   const { through = {}, store = null } = options;
   const configFile = writeServerConfig(layout, options, await detour(options.databaseUrl, through.database));
-  const servers = await several(options.servers, (n) => serverProgram(layout, configFile, n));
-  const workers = await several(options.workers, (n) => workerProgram(layout, configFile, n));
+  const servers = await several(options.servers, (n) => serverProgram(layout, configFile, n, options.root));
+  const workers = await several(options.workers, (n) => workerProgram(layout, configFile, n, options.root));
   const agent = agentProgram(layout, await detour(servers[0]!.url, through.server), options, {
     target: await detour(targetUrl, through.target),
     store: store && { ...store, url: await detour(store.url, through.store) },

@@ -18,6 +18,8 @@ const callMs = 400;
 let fake: FakeSlack;
 let worker: TestWorker;
 let ends: [outcome: string, requestId: string | null, error: string | null][];
+/** Told after its row is written, so a test asks until it is there. */
+const endsOf = (id: string) => ends.filter(([, request]) => request === id);
 let isOn: boolean;
 let channel: string;
 let slack: ReturnType<typeof slackParts>;
@@ -111,6 +113,16 @@ it('a request has one card, which shows its state, and a thread of what happened
   expect(new Set(ends.map(([outcome]) => outcome))).toEqual(new Set(['sent']));
 });
 
+it('a card names the MCP client that asked, and none for other requests (SL-51, MC-44)', async () => {
+  const asked = await storeRequest(worker.database, { metadata: { source: 'mcp', client: 'a-model `<!channel>` 1.0' } });
+  const other = await storeRequest(worker.database);
+  await settled(asked);
+  await settled(other);
+  expect(textOf(cardOf(asked))).toContain("*MCP client:*\\n`a-model '&lt;!channel&gt;' 1.0`");
+  expect(textOf(cardOf(other))).not.toContain('MCP');
+  for (const id of [asked, other]) await cancel(worker.database, id);
+});
+
 it('mentions whoever has a stored Slack id, or one that belongs to the address (SL-53, SL-54)', async () => {
   fake.workspace.emails.set('bob@example.net', 'U0BOB');
   await worker.database.query(`insert into group_members (group_name, user_id) values ('dbas', 'bob') on conflict do nothing`);
@@ -157,10 +169,12 @@ it.each([
   const id = await storeRequest(worker.database);
   await settled(id);
   expect(cardsOf(id)).toHaveLength(1);
-  expect(ends).toEqual([
-    ['retried', id, error],
-    ['sent', id, null],
-  ]);
+  await expect
+    .poll(() => endsOf(id))
+    .toEqual([
+      ['retried', id, error],
+      ['sent', id, null],
+    ]);
   expect(Date.now() - began).toBeGreaterThan(950);
 });
 
@@ -188,7 +202,7 @@ it('an error that would come again ends the message, and a later change is tried
   fake.next('chat.postMessage', { error: 'is_archived' });
   const id = await storeRequest(worker.database);
   await settled(id);
-  expect(ends).toEqual([['dead', id, 'is_archived']]);
+  await expect.poll(() => endsOf(id)).toEqual([['dead', id, 'is_archived']]);
   await reject(worker.database, id);
   await settled(id);
   expect(cardOf(id).text).toContain('Rejected');
@@ -206,7 +220,7 @@ it('what fails for a day is given up, with all that waits (SL-61)', async () => 
     [id],
   );
   await settled(id);
-  expect(ends.at(-1)).toEqual(['dead', id, 'status_500']);
+  await expect.poll(() => endsOf(id).at(-1)).toEqual(['dead', id, 'status_500']);
   const [left] = await worker.database.query<{ failing: boolean }>(
     'select failing_since is not null as failing from slack_cards where request_id = $1',
     [id],

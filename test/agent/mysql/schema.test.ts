@@ -74,6 +74,22 @@ describe.skipIf(server === null)('the schema of a MySQL target', () => {
 
   const find = (name: string) => tables.find((table) => table.name === name)!;
 
+  it('tells the applied versions of the tracking table (MI-45)', async () => {
+    const applied = async () => (await driver.snapshot(30_000, signal)).applied_versions;
+    const as = (text: string) => withMysql(database.adminUrl, async (root) => void (await root.query(text)));
+    expect(await applied()).toEqual([]);
+    await as('create table schema_migrations (version varchar(255) primary key)');
+    await as("insert into schema_migrations values ('2'), ('1'), ('a secret'), ('20260101-a.b')");
+    expect([...((await applied()) ?? [])].sort()).toEqual(['1', '2', '20260101-a.b']);
+    await as('drop table schema_migrations');
+    await as('create view schema_migrations as select email as version from buyers');
+    expect(await applied()).toEqual([]);
+    await as('drop view schema_migrations');
+    await as('create table schema_migrations (number int)');
+    expect(await applied()).toBeNull();
+    await as('drop table schema_migrations');
+  });
+
   it('tells triggers where the account is told of them, and keys (HD-21, HD-96)', async () => {
     await withMysql(database.adminUrl, async (root) => {
       await root.query('create trigger fires after update on buyers for each row delete from orders');

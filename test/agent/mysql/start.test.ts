@@ -98,7 +98,7 @@ describe.skipIf(server === null)('the start of an agent with a MySQL target', ()
     });
     await expect(connect(changed({ port: '1' }))).rejects.toMatchObject({
       kind: 'connection',
-      message: 'ECONNREFUSED, nothing listens at that address',
+      message: 'ECONNREFUSED, connection refused',
     });
     await expect(connect(`${database.url}?ssl-mode=REQUIRED&ssl-ca=/nowhere.pem`)).rejects.toMatchObject({
       message: 'the file of ssl-ca cannot be read',

@@ -11,7 +11,7 @@ const anyVersion = fc.string({
   unit: fc.constantFrom('0', 'z', 'é', '\uffee', '\ue000', '\u{10000}', '\u{1f600}'),
   maxLength: 4,
 });
-const part = fc.record({ sql: fc.string({ unit: 'binary', minLength: 1 }), transactional: fc.boolean() });
+const part = fc.record({ sql: fc.string({ unit: 'binary', minLength: 1 }), transactional: fc.boolean(), line: fc.nat() });
 const migrations: fc.Arbitrary<MigrationFile[]> = fc
   .uniqueArray(version, { minLength: 1 })
   .chain((versions) =>
@@ -24,7 +24,7 @@ const migrations: fc.Arbitrary<MigrationFile[]> = fc
 
 describe('a bundle', () => {
   it('is the example of the rules, byte for byte (MI-10)', () => {
-    const up = { sql: 'CREATE TABLE t (id INT);', transactional: true };
+    const up = { sql: 'CREATE TABLE t (id INT);', transactional: true, line: 2 };
     const dirSha256 = '36daac1a80ad5a168da1fda0c3271eed7ab880380703f286db8a50e3da16e9de';
     expect(bundleText([{ version: '20310101000000', name: 't', up, down: null }], 'up', { dirSha256, maxCount: 1 })).toBe(
       '{"format":"v2","direction":"up","versions":["20310101000000"],"migrations":[{"version":"20310101000000",' +
@@ -41,7 +41,9 @@ describe('a bundle', () => {
         const expected = all.filter(
           (one) => one[direction] !== null && (after === null || compareVersions(one.version, after) > 0),
         );
-        expect(bundle.migrations).toEqual(expected.map((one) => ({ version: one.version, ...one[direction] })));
+        expect(bundle.migrations).toEqual(
+          expected.map(({ version, [direction]: part }) => ({ version, sql: part?.sql, transactional: part?.transactional })),
+        );
         expect(bundle.versions).toEqual(expected.map((one) => one.version));
         expect(bundle).not.toHaveProperty('max_count');
       }),

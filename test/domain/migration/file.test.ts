@@ -14,8 +14,8 @@ describe('a migration file', () => {
       migration: {
         version: '20310101000000',
         name: 't',
-        up: { sql: 'CREATE TABLE t (id INT);', transactional: true },
-        down: { sql: 'DROP TABLE t;', transactional: true },
+        up: { sql: 'CREATE TABLE t (id INT);', transactional: true, line: 2 },
+        down: { sql: 'DROP TABLE t;', transactional: true, line: 5 },
       },
     });
   });
@@ -88,6 +88,13 @@ describe('a migration file', () => {
             down: down === null ? null : { sql: down, transactional: downOption !== ' transaction:false' },
           },
         });
+        // Each part begins in the file where it says.
+        const text = `-- a comment\n-- migrate:up${upOption}\n${gap}${up}${gap}\n${tail}`;
+        const lines = text.split('\n');
+        const found = read(text);
+        if (!('migration' in found)) return;
+        for (const part of [found.migration.up, found.migration.down])
+          if (part !== null) expect(lines[part.line - 1]).toContain(part.sql.split('\n')[0]);
       }),
     );
   });

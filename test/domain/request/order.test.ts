@@ -125,7 +125,7 @@ describe('of two checks that fail the earlier one answers', () => {
       },
       { rule: 'RQ-81 running', fails: change({ status: 'running' }), code: 'request.conflict', text: 'already dispatched' },
       { rule: 'RQ-82', fails: change({ dispatchBy: now }), code: 'request.gone' },
-      { rule: 'RQ-83', fails: policy1({ maxExecutions: 1 }), code: 'request.conflict', text: '1 executions' },
+      { rule: 'RQ-83', fails: policy1({ maxExecutions: 1 }), code: 'request.conflict', text: 'has run once' },
       {
         rule: 'RQ-84 partial',
         fails: change({ execution: { ...failed.execution!, outcome: 'partial' } }),

@@ -12,7 +12,11 @@ const pending = storedRequest({
   decisions: [approval(0, 'dora', 'group:first')],
   shareSelectors: shared,
 });
-const approved = requestIn('approved', { policy: workflow, shareSelectors: shared });
+const approved = requestIn('approved', {
+  policy: workflow,
+  shareSelectors: shared,
+  decisions: [approval(0, 'dora', 'group:first')],
+});
 const access = ['group:analysts', 'role:reader', 'requester'];
 
 const elsewhere = { databases: ['other'] };
@@ -33,7 +37,12 @@ const table: [string, Caller, string][] = [
   ['an approver of the current step', user('bob', { roles: [view(), role('lead', [])] }), 'move see | move |'],
   ['an approver of the current step without request.view', user('bob', { roles: [role('lead', [])] }), 'move | move |'],
   ['one whose role of that name covers another database', user('bob', { roles: [view(), role('lead', [], elsewhere)] }), '| |'],
-  ['an approver of an earlier step who has decided', user('dora', { groups: ['first'] }), 'move | move |'],
+  ['an approver of an earlier step who has decided', user('dora', { groups: ['first'] }), 'move see | move see |'],
+  ['one who decided and is in no group any more', user('dora'), 'see | see |'],
+  ['one who decided, without request.view', user('dora', { groups: ['first'], roles: [] }), 'move | move |'],
+  ['one who decided, whose roles cover another database', user('dora', { roles: [view(elsewhere)] }), '| |'],
+  ['an agent with the id of one who decided', agent('dora'), '| |'],
+  ['one in the group of somebody who decided', user('bob', { groups: ['first'] }), 'move | move |'],
   ['an approver of a later step', user('last'), 'move | move |'],
   ['a member of a group it is shared with', user('tom', { groups: ['team'] }), 'move see | move see | result'],
   ['a user it is shared with', user('sam'), 'move see | move see | result'],

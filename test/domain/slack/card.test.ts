@@ -8,7 +8,7 @@ import { steps, workflowSnapshot } from '../../support/stored-request.js';
 const id = '8c1f0a34-1111-4222-8333-944445555666';
 const request = (over: Partial<CardRequest> = {}): CardRequest => ({
   ...{ id, requester: 'mira', database: 'ledger', environment: 'production', operation: 'execute_dml', emergency: false },
-  ...{ reason: 'fix the sums', risk: 'high', hasResult: true, status: 'pending', decisions: [], currentStep: 0 },
+  ...{ reason: 'fix the sums', risk: 'high', metadata: '{}', hasResult: true, status: 'pending', decisions: [], currentStep: 0 },
   policy: workflowSnapshot({ steps: steps('group:dbas') }),
   ...over,
 });
@@ -53,6 +53,24 @@ describe('a card', () => {
     expect(texts).toContain(`*Request ID:*\n<https://gateway.example.com/console/requests/${id}|8c1f0a34-111>`);
   });
 
+  it('names the MCP client that asked, as data whatever it calls itself (SL-51, MC-44)', () => {
+    const clientOf = (client: unknown) =>
+      markupOf(requestCard(request({ metadata: JSON.stringify({ source: 'mcp', client }) }), people())).find((text) =>
+        text.startsWith('*MCP client:*'),
+      );
+    expect(clientOf('claude-code 2.0')).toBe('*MCP client:*\n`claude-code 2.0`');
+    const longest = `${'n'.repeat(80)} ${'1'.repeat(80)}`;
+    expect(clientOf(longest)).toBe(`*MCP client:*\n\`${longest}\``);
+    expect(clientOf(undefined)).toBe('*MCP client:*\n`unnamed`');
+    expect(clientOf('` <!channel>\n*Risk:*\nlow <@U1> \u202e')).toBe(
+      "*MCP client:*\n`' &lt;!channel&gt; *Risk:* low &lt;@U1&gt; \ufffd`",
+    );
+    const [silent] = markupOf(requestCard(request({ metadata: '{"client":"x"}' }), people())).filter((text) =>
+      text.includes('MCP'),
+    );
+    expect(silent).toBeUndefined();
+  });
+
   it('has the button that its status allows (SL-52)', () => {
     const actions = (over: Partial<CardRequest>) =>
       requestCard(request(over), people()).blocks.flatMap((block) =>
@@ -92,9 +110,10 @@ describe('a card', () => {
     const names = fc.array(text, { maxLength: 40 });
     fc.assert(
       fc.property(text, text, text, names, fc.constantFrom(...STATUSES), (requester, database, reason, users, status) => {
+        const metadata = JSON.stringify({ source: 'mcp', client: reason });
         const policy = { steps: [{ mode: 'all', approvers: users.map((selector) => ({ selector, min: 1 })) }] };
         const decisions = users.map((userId) => ({ action: 'approve', userId, step: 0, selector: 'x' }));
-        const over = { requester, database, reason, status, policy, decisions } as unknown as Partial<CardRequest>;
+        const over = { requester, database, reason, status, policy, decisions, metadata } as unknown as Partial<CardRequest>;
         expectFitsSlack(requestCard(request(over), people({}, users)));
       }),
     );

@@ -25,12 +25,7 @@ describe('what is judged and in which order', () => {
     ['SQ-9', 'too much white space', ' '.repeat(1_048_577), 'empty'],
     ['SQ-10', 'too many bytes that do not parse', 'é'.repeat(524_289), 'more than 1048576 bytes'],
     ['SQ-10', 'too many bytes of comments', `--${'x'.repeat(1_048_575)}`, 'more than 1048576 bytes'],
-    [
-      'SQ-11',
-      'a syntax error before 101 statements',
-      `selec 1;${'commit;'.repeat(101)}`,
-      'not understood: syntax error at or near "selec"',
-    ],
+    ['SQ-11', 'a syntax error before 101 statements', `selec 1;${'commit;'.repeat(101)}`, 'syntax error at or near "selec"'],
     ['SQ-12', 'comments and semicolons', '/* a */;;-- b', 'empty'],
     ['SQ-13', '101 refused statements', 'commit;'.repeat(101), 'more than 100 statements'],
     [
@@ -54,6 +49,6 @@ describe('what is judged and in which order', () => {
     const comment = `--${'x'.repeat(1_048_574 - 9)}\nselect 1`;
     expect(Buffer.byteLength(comment)).toBe(1_048_576);
     expect((await judge(comment)).verdict).toBe('accepted');
-    for (const text of ['\u00a0', '\u2028', '\ufeff', '\u0085']) expect(await said(text)).toBe('not understood');
+    for (const text of ['\u00a0', '\u2028', '\ufeff', '\u0085']) expect(await said(text)).toMatch(/^syntax error at or near/);
   });
 });

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { plainPage } from '../http/plain-page.js';
+import { text } from '../http/reply.js';
+import { route } from '../http/route.js';
+
+const page = plainPage(
+  'Database Change Gateway',
+  `<p>SQL statements and migrations reach the databases behind this gateway once the people who must approve them have done so.</p>
+<p>Work with it on the command line. Set <code>SVC_SERVER_URL</code> to the address of this page, and <code>SVC_TOKEN</code> to the token that an administrator gave you:</p>
+<pre>svc whoami</pre>
+<p>Ask for your first statement, and see what became of it:</p>
+<pre>svc execute "select 1" --reason "trying it"</pre>
+<pre>svc request list</pre>
+<p>Programs use the <a href="docs">API</a>. Its page needs the same token, unless this gateway shows it to everybody.</p>
+`,
+);
+
+/** What a browser shows that was led to the server's address. It needs no credential and tells nothing of this gateway. */
+export const startPageRoute = route({
+  operationId: 'startPage',
+  method: 'get',
+  path: '/',
+  summary: 'The page for a browser: what this is and how to begin',
+  tag: 'operations',
+  access: 'public',
+  status: 200,
+  response: z.string().meta({ description: 'not JSON' }),
+  errors: [],
+  handle: () => text(200, 'text/html; charset=utf-8', page),
+});

@@ -1,0 +1,34 @@
+import type { JsonText } from '../lib/json/read.js';
+import type { Context } from './context.js';
+import { CommandFailure, failure } from './failure.js';
+import { unknownName } from './output/query-plan.js';
+
+/** A plan that takes longer holds up the person more than it helps. */
+const planMs = 2000;
+
+export interface Looked {
+  database: string;
+  environment: string;
+  sql: string;
+}
+
+/**
+ * What the server says of a text before a request is made of it (CL-19); null where it does not tell, for a creation judges the text anyway. A table
+ * or column that the database does not know ends the command, before an approver reads the request.
+ */
+export async function lookFirst(context: Context, content: Looked): Promise<JsonText | null> {
+  const answer = await ask(context, content);
+  const unknown = answer === null ? null : unknownName(answer);
+  if (unknown === null) return answer;
+  throw failure('blocked', `${context.what}: ${unknown}`, { hint: 'nothing was sent; --no-preflight sends it anyway' });
+}
+
+async function ask(context: Context, content: Looked): Promise<JsonText | null> {
+  try {
+    const body = JSON.stringify({ ...content, explain_timeout_ms: planMs });
+    return (await context.client().call({ method: 'POST', path: ['api', 'preflight'], body, repeatable: false })).json();
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || error.code === 'interrupted') throw error;
+    return null;
+  }
+}

@@ -1,0 +1,30 @@
+import type { JsonText } from '../../lib/json/read.js';
+import { migrationDetailLines } from './migration-detail.js';
+import { contextLines } from './request-parts.js';
+import { highlightSql } from './sql.js';
+import type { Style } from './style.js';
+import { visible } from './visible.js';
+
+/** The text of a request under its title: the SQL, or the files of a migration. */
+export function contentSection(request: JsonText, style: Style): [string, string[]] {
+  const detail = request.get('detail')?.string() ?? '';
+  const migrations = migrationDetailLines(request.get('operation')?.string() ?? '', detail, style);
+  return migrations === null ? ['SQL', highlightSql(detail, style).split('\n')] : ['Migrations', migrations];
+}
+
+/** What somebody is about to decide on: who asked, where, why, the whole text, and what the review found. */
+export function decidedText(request: JsonText, style: Style): string {
+  const text = (key: string) => visible(request.get(key)?.string() ?? '');
+  const [, content] = contentSection(request, style);
+  const where = style.bold(`${text('database')}/${text('environment')}`);
+  const emergency = request.get('emergency')?.text === 'true' ? style.red(', an emergency') : '';
+  return [
+    `request ${text('id')}`,
+    `${text('operation')} on ${where} for ${style.bold(text('requester'))}${emergency}, ${text('status')}`,
+    ...(text('reason') === '' ? [] : [`reason   ${text('reason')}`]),
+    ...contextLines(request.get('context')),
+    '',
+    ...content.map((line) => `  ${line}`.trimEnd()),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,20 @@
+import type { Pair } from '../domain/caller.js';
+import type { Queryable } from './client.js';
+import { at } from './row-types.js';
+
+/** The longest that reading and sending a snapshot takes: what ended later than so long before its receipt may be missing in it. */
+const longestSyncSecs = 60;
+
+/**
+ * Whether versions may have been taken back on a pair since its snapshot was read: a revert or a repair runs, is lost, or has ended since then. An `up`
+ * only adds to what the snapshot tells.
+ */
+export async function mayBeReverted(db: Queryable, { database, environment }: Pair, snapshotAt: number): Promise<boolean> {
+  const [row] = await db.query<{ found: boolean }>(
+    `select exists (select from requests where database = $1 and environment = $2 and operation in ('migrate_down', 'migrate_repair')
+       and status not in ('pending', 'approved', 'rejected', 'expired')
+       and (status in ('dispatched', 'running', 'execution_lost') or updated_at >= $3::timestamptz - interval '${longestSyncSecs} seconds')) as found`,
+    [database, environment, at(snapshotAt)],
+  );
+  return row?.found ?? true;
+}

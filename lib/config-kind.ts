@@ -1,0 +1,26 @@
+/** The three configuration files, which lie beside each other and are easily taken for one another. */
+export type ConfigKind = 'server.toml' | 'agent.toml' | 'svc.toml';
+
+/** Which of them a parsed file is, by keys that only one has; null if nothing tells. */
+export function kindOfConfig(file: unknown): ConfigKind | null {
+  const { databases, server, ...top } = tableOf(file);
+  const has = (table: object, names: readonly string[]) => names.some((name) => Object.hasOwn(table, name));
+  if (Array.isArray(databases) || has(top, ['state_dir', 'database', 'temporal', 'workflows'])) return 'server.toml';
+  const perEnvironment = Object.values(tableOf(databases)).some((one) => Object.values(tableOf(one)).some(isTable));
+  if (perEnvironment || has(tableOf(server), ['agent_token', 'agent_token_file'])) return 'agent.toml';
+  const isClient = has(top, ['default_database', 'default_environment', 'migrations_dir']);
+  return isClient || has(tableOf(server), ['url', 'token', 'token_file']) ? 'svc.toml' : null;
+}
+
+/** What to say where another file is wanted. */
+export const misplaced = {
+  'server.toml': 'this is a server.toml, which "svc server" and "svc worker" read',
+  'agent.toml': 'this is an agent.toml, which "svc-agent --config" reads',
+  'svc.toml': 'this is a svc.toml, which "svc" reads for the command line',
+} as const satisfies Record<ConfigKind, string>;
+
+function isTable(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+}
+
+const tableOf = (value: unknown): Record<string, unknown> => (isTable(value) ? value : {});
