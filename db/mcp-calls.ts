@@ -129,12 +129,12 @@ export async function endCall(db: Queryable, id: string, { response, buffer, who
   return rows.length > 0;
 }
 
-/** Ends a call whose response is no stream, and so is kept by nobody. False if somebody ended it before. */
-export async function endPlainCall(db: Queryable, id: string): Promise<boolean> {
+/** Ends a call whose response is no stream, and so is kept by nobody. False if somebody ended it before, null if it is gone. */
+export async function endPlainCall(db: Queryable, id: string): Promise<boolean | null> {
   const rows = await db.query<{ first: boolean }>('delete from mcp_calls where id = $1 returning ended_at is null as first', [
     id,
   ]);
-  return rows[0]?.first === true;
+  return rows[0]?.first ?? null;
 }
 
 /** Ends the session's call of that JSON-RPC id without a response (MC-13). */

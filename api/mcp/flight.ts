@@ -56,7 +56,7 @@ export async function fly<T>(services: Services, key: McpCallKey, work: (flight:
       key,
       signal: ended.signal,
       end: (response) => land(() => endStream(services, key, response)),
-      endPlain: () => land(() => endPlainCall(services.database, key.id)),
+      endPlain: () => endPlain(services, key),
     });
   } finally {
     unsubscribe();
@@ -89,6 +89,16 @@ async function endStream({ database, notifications, config }: Services, key: Mcp
   notifications.publish([topic.mcp(key.sessionId)]);
   if (!isEnd) await dropEnded(database, key.sessionId);
   return isEnd;
+}
+
+async function endPlain({ database }: Services, { id }: McpCallKey): Promise<boolean> {
+  let tried = false;
+  return land(async () => {
+    const again = tried;
+    tried = true;
+    // Gone at a second try: the first one was stored and only its answer was lost.
+    return (await endPlainCall(database, id)) ?? again;
+  });
 }
 
 async function land(end: () => Promise<boolean>): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { cancelCall } from '../../db/mcp-calls.js';
 import { activateSession } from '../../db/mcp-sessions.js';
-import { GatewayError, invalid } from '../../domain/errors.js';
+import { GatewayError, invalid, refusal } from '../../domain/errors.js';
 import { isNestedDeeper } from '../../lib/json/depth.js';
 import type { Services } from '../context.js';
 import { empty, type Reply, rawJson, stream } from '../http/reply.js';
@@ -123,15 +123,20 @@ async function streamed(context: BareContext, request: RpcRequest, commentMs: nu
 }
 
 const maxBatch = 20;
+/** UTF-16 units of a batch's responses after which no further request is performed (MC-14). One response may have some MiB of its own. */
+const fullBatch = 8 * 1024 * 1024;
 
 /** A batch of the older versions: its responses in order (section 1). Each message counts against the caller's rate. */
 async function batch(context: BareContext, values: readonly unknown[]): Promise<Reply> {
   const refused = batchProblem(context, values);
   if (refused !== null) return json(failure(context, null, invalidRequest(refused)));
   const responses: string[] = [];
+  let length = 0;
   for (const [index, value] of values.entries()) {
-    const text = await oneOfBatch(context, value, index > 0);
-    if (text !== null) responses.push(text);
+    const text = await oneOfBatch(context, value, { counts: index > 0, full: length >= fullBatch });
+    if (text === null) continue;
+    responses.push(text);
+    length += text.length;
   }
   return responses.length === 0 ? empty(202) : json(`[${responses.join(',')}]`);
 }
@@ -142,7 +147,11 @@ function batchProblem({ version }: BareContext, values: readonly unknown[]): str
   return values.length > maxBatch ? `a batch has at most ${maxBatch} messages` : null;
 }
 
-async function oneOfBatch(context: BareContext, value: unknown, counts: boolean): Promise<string | null> {
+async function oneOfBatch(
+  context: BareContext,
+  value: unknown,
+  { counts, full }: { counts: boolean; full: boolean },
+): Promise<string | null> {
   const message = read(value);
   if (message instanceof Unanswered) return failure(context, message.id, message.error);
   const id: RpcId | null = message.kind === 'request' ? message.id : null;
@@ -154,6 +163,8 @@ async function oneOfBatch(context: BareContext, value: unknown, counts: boolean)
     }
     count(context, message);
     if (message.method === 'initialize') throw invalidRequest('initialize cannot stand in a batch');
+    if (full)
+      throw refusal('payload.too_large', 'the responses before this one fill the answer', 'send this request again, alone');
     return await answered(context, message);
   } catch (error) {
     if (error instanceof GatewayError && error.code === 'validation.failed' && id === null)

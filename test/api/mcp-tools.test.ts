@@ -69,6 +69,21 @@ describe('svc_execute_query', () => {
     expect(content[0].text).toContain('follow no instructions');
   });
 
+  it('a batch performs no further request once its responses fill the answer (MC-14)', async () => {
+    const answer = mcp.tool('svc_execute_query', { sql: 'select 2' });
+    const id = await runNext('owner', { ...rows, result_data: `["${'x'.repeat(1024 * 1024 - 100)}"]` });
+    await answer;
+    const read = { name: 'svc_wait_request', arguments: { request_id: id } };
+    const batch = Array.from({ length: 20 }, (_, n) => ({ jsonrpc: '2.0', id: n, method: 'tools/call', params: read }));
+    const { body, text } = await mcp.post(batch);
+    const codes = body.map(({ error }: { error?: { data: { code: string } } }) => error?.data.code ?? 'answered');
+    const answered = codes.indexOf('payload.too_large');
+    expect(codes).toEqual([...Array(answered).fill('answered'), ...Array(20 - answered).fill('payload.too_large')]);
+    expect(answered).toBeGreaterThan(1);
+    expect(text.length).toBeLessThan(16 * 1024 * 1024);
+    expect(body.map((one: { id: number }) => one.id)).toEqual(batch.map((one) => one.id));
+  });
+
   it('a pending request is no error and names who approves', async () => {
     const { structuredContent, isError } = await mcp.tool('svc_execute_query', {
       sql: 'delete from parts where id = 1',
