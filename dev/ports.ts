@@ -3,11 +3,16 @@ import { createServer } from 'node:net';
 /** The default ports of the API, the Temporal UI and the identity provider (DV-5). */
 export const usualPorts = { api: 3000, ui: 8233, oidc: 8234 };
 
+/** Below the ports that systems give to outgoing connections, one of which could take a free port before its program listens. */
+const [lowest, highest] = [15_000, 32_000];
+
 /** A TCP port of the loopback address that is free now. */
 export async function freePort(): Promise<number> {
-  const port = await tryPort(0);
-  if (port === null) throw new Error('no free port on 127.0.0.1');
-  return port;
+  for (let left = 100; left > 0; left -= 1) {
+    const port = await tryPort(lowest + Math.floor(Math.random() * (highest - lowest)));
+    if (port !== null) return port;
+  }
+  throw new Error('no free port on 127.0.0.1');
 }
 
 /** The port in an environment variable, else the usual one; throws, with advice, when it is taken or invalid. */
