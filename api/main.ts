@@ -4,6 +4,7 @@ import { createLog } from '../runtime/log.js';
 import { StartError } from '../runtime/start-error.js';
 import { stopSignals } from '../runtime/stop-signals.js';
 import { version } from '../runtime/version.js';
+import { reportStart } from './operations/start-report.js';
 import { createServer } from './server.js';
 
 export interface ServerOptions {
@@ -39,6 +40,7 @@ async function serve(
   try {
     const server = await createServer({ config, listen, forceBootstrap, log, signal });
     onHangUp(server.reload);
+    await reportStart({ ready: server.ready, temporalAddress: config.temporal.address, log, signal });
     await server.stopped;
     return 0;
   } catch (error) {

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { stopAfter } from '../lib/deadline.js';
 import { createReleases } from '../lib/releases.js';
 import { sleep } from '../lib/sleep.js';
@@ -8,10 +8,12 @@ import { createAuthenticate } from '../runtime/authentication.js';
 import { listen } from '../runtime/listen-address.js';
 import { createJudgeJwt } from '../runtime/oidc/judge.js';
 import { readIfThere, writePrivateFile } from '../runtime/private-files.js';
-import { createReadiness } from '../runtime/readiness.js';
+import { createReadiness, type Readiness } from '../runtime/readiness.js';
+import { isStoppedByHand } from '../runtime/stop-signals.js';
 import type { Services } from './context.js';
 import { createApp } from './http/app.js';
 import { createHttpServer } from './http/http-server.js';
+import { tokenFiles } from './identity/bootstrap-files.js';
 import { allRoutes, defaultTimes, type RouteTimes, readOnlyPaths } from './routes.js';
 import { openServices, type ServicesOptions } from './services.js';
 
@@ -26,6 +28,8 @@ export interface StartOptions extends ServicesOptions {
 export interface RunningServer {
   port: number;
   services: Services;
+  /** What `/ready` answers. */
+  ready(): Promise<Readiness>;
   /** Reads `server.toml` again (CF-40). */
   reload(): void;
   /** Resolves after `signal`, once everything is released. */
@@ -38,38 +42,48 @@ export async function createServer(options: StartOptions): Promise<RunningServer
   const releases = createReleases((error) => log.error({ error: String(error) }, 'not closed cleanly'));
   try {
     const { services, reload, drain } = await openServices(options, releases);
-    const http = httpServerOf(services, options.times ?? defaultTimes);
+    const ready = readinessOf(services);
+    const http = httpServerOf(services, ready, options.times ?? defaultTimes);
     const port = await listen(http, options.listen ?? config.server.listen);
     releases.add(() => closeHttp(http));
     releases.add(await writePidFile(config.stateDir));
-    log.info({ port }, 'listening');
+    log.info({ port, ...(await adminTokenFile(config.stateDir)) }, 'listening');
     const stop = async () => {
       drain();
       log.info({}, 'draining');
-      await sleep(services.config().server.drainSecs * 1000);
+      // Nobody stands in front of a server that a person stops by Ctrl-C.
+      if (!isStoppedByHand(signal)) await sleep(services.config().server.drainSecs * 1000);
       await releases.all();
       log.info({}, 'stopped');
     };
-    return { port, services, reload, stopped: aborted(signal).then(stop) };
+    return { port, services, ready, reload, stopped: aborted(signal).then(stop) };
   } catch (error) {
     await releases.all();
     throw error;
   }
 }
 
-function httpServerOf(services: Services, times: RouteTimes): Server {
-  const { database, lifecycle, temporal, results } = services;
-  const ready = createReadiness({
+const readinessOf = ({ database, lifecycle, temporal, results, config }: Services): (() => Promise<Readiness>) =>
+  createReadiness({
     database,
-    taskQueue: services.config().temporal.taskQueue,
+    taskQueue: config().temporal.taskQueue,
     lifecycle,
     temporalReachable: () => temporal.reachable(),
     resultsHealthy: () => results.healthy(),
   });
+
+function httpServerOf(services: Services, ready: () => Promise<Readiness>, times: RouteTimes): Server {
+  const { database } = services;
   const authenticate = createAuthenticate({ database, judgeJwt: createJudgeJwt(services) }, services.authFailures.record);
   const app = createApp({ services, authenticate, routes: allRoutes(ready, times), readOnlyPaths, stallMs: times.stallMs });
   const handle = app.callback();
   return createHttpServer((request, response) => void handle(request, response), services.version);
+}
+
+/** Where a person finds the first token, as long as it lies there (IM-56). */
+async function adminTokenFile(stateDir: string): Promise<{ admin_token_file?: string }> {
+  const file = resolve(stateDir, tokenFiles.admin);
+  return (await readIfThere(file)) === null ? {} : { admin_token_file: file };
 }
 
 /** `svc server reload` finds the process through this file (OP-52). */

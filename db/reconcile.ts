@@ -81,4 +81,13 @@ export async function listNotFinal(db: Queryable, afterId: string | null, limit:
   return rows.map(({ id }) => id);
 }
 
+/** Those of the requests that have no final status and no waiting news, so that nothing else would start their workflow. */
+export async function listWithoutWorkflow(db: Queryable, ids: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `select id from requests r where id = any($1::uuid[]) and ${notFinal} and not exists (select 1 from outbox o where o.request_id = r.id)`,
+    [ids],
+  );
+  return rows.map(({ id }) => id);
+}
+
 const notFinal = `status in ('pending', 'approved', 'dispatched', 'running')`;

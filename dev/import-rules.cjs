@@ -14,7 +14,7 @@ const rules = {
   config: { folders: ['domain', 'crypto'], packages: ['smol-toml', 'zod'] },
   sql: { folders: ['domain'], packages: ['libpg-query', 'tsx'] },
   db: { folders: ['domain', 'crypto'], packages: ['node-pg-migrate', 'pg'] },
-  workflows: { folders: [], types: ['domain'], packages: ['@temporalio/workflow'], builtins: false },
+  workflows: { folders: [], types: ['domain'], packages: ['@temporalio/common', '@temporalio/workflow'], builtins: false },
   activities: {
     folders: ['domain', 'db'],
     types: ['workflows/messages.ts'],

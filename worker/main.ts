@@ -24,6 +24,7 @@ import { countMoves } from './count-moves.js';
 import { createDeliveries } from './deliveries.js';
 import { createDeliveryKeeper } from './delivery-keeper.js';
 import { createDeliveryStarter } from './delivery-starter.js';
+import { createEndedWorkflows } from './ended-workflows.js';
 import { createResultCleaner } from './expired-results.js';
 import { createExplainKeeper } from './explain-keeper.js';
 import { createHeartbeat } from './heartbeat.js';
@@ -169,6 +170,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
     createSlackCardKeeper(told),
     createSweeper({ database, onMoved }),
     createReconciler({ ...told, ...rounds, maxBacklog, metrics, onMoved }),
+    createEndedWorkflows({ ...told, metrics }),
     createHeartbeat({ database, identity, taskQueue, isWorking }),
     createRelayCleaner({ database }),
     createResultCleaner({ database, results, resultTtlDays: () => days().resultTtlDays }),

@@ -1,7 +1,14 @@
 import { type Client, WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from '@temporalio/client';
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 import type { News, TakenNews } from '../db/outbox.js';
-import { type RequestInput, type RequestNews, requestWorkflow, requestWorkflowId } from '../workflows/messages.js';
+import {
+  keywordOf,
+  type RequestInput,
+  type RequestNews,
+  requestWorkflow,
+  requestWorkflowId,
+  type searchAttributes,
+} from '../workflows/messages.js';
 
 type About = NonNullable<TakenNews['about']>;
 
@@ -77,7 +84,7 @@ function workflowOptions({ requestId, about, taskQueue, searchable }: Addressee,
     taskQueue,
     args: [input],
     ...(about === null ? {} : { staticSummary: summary(about) }),
-    ...(about === null || !searchable ? {} : { typedSearchAttributes: attributes(about) }),
+    ...(about === null || !searchable ? {} : { typedSearchAttributes: attributes(about, input.view) }),
   };
 }
 
@@ -85,17 +92,19 @@ function workflowOptions({ requestId, about, taskQueue, searchable }: Addressee,
 const summary = ({ statementType, database, environment, requester }: About) =>
   `${statementType} on ${database}/${environment} by ${requester}`.slice(0, 130);
 
-/** Visibility on PostgreSQL stores 255 characters of a keyword. */
-function attributes({ database, environment, operation, risk, requester }: About) {
-  const values = {
+/** A run that has status and turn from its start keeps them itself; the stored state may not be known yet. */
+function attributes({ database, environment, operation, risk, requester }: About, view: RequestInput['view']) {
+  const values: Record<(typeof searchAttributes)[number], string> = {
     SvcDatabase: database,
     SvcEnvironment: environment,
     SvcOperation: operation,
     SvcRisk: risk,
     SvcRequester: requester,
+    SvcStatus: view?.status ?? 'unknown',
+    SvcTurn: view?.turn ?? 'unknown',
   };
   return Object.entries(values).map(([name, value]) => ({
     key: defineSearchAttributeKey(name, SearchAttributeType.KEYWORD),
-    value: value.slice(0, 255),
+    value: keywordOf(value),
   }));
 }

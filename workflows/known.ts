@@ -32,10 +32,11 @@ export function clockSummary({ kind, at }: { kind: string; at: string }): string
   return `${waits[kind as ClockKind] ?? 'waits'} until ${at.slice(0, 40)}`;
 }
 
-/** Current details in the Temporal UI, as Markdown. */
-export function describe({ status, turn, clock }: KnownView): string {
+/** Current details in the Temporal UI, as Markdown. `cancelled`: somebody asked Temporal to cancel the run. */
+export function describe({ status, turn, clock }: KnownView, cancelled: boolean): string {
   const until = clock === null ? '' : `\n- until: ${clock.at}`;
-  return `**${status}**\n- turn: ${turn.slice(0, 1000)}${until}`;
+  const refused = cancelled ? '\n- cancel here: no effect; cancel the request with `svc request cancel`' : '';
+  return `**${status}**\n- turn: ${turn.slice(0, 1000)}${until}${refused}`;
 }
 
 function isClock(value: unknown): boolean {

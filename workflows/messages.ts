@@ -17,8 +17,23 @@ export const requestSignals = [
 /** One workflow id per request, reused after each final status by a new run. */
 export const requestWorkflowId = (id: string) => `request-${id}`;
 
-/** Keyword attributes by which operators find workflows in the Temporal UI. */
-export const searchAttributes = ['SvcDatabase', 'SvcEnvironment', 'SvcOperation', 'SvcRisk', 'SvcRequester'] as const;
+/** The id of the request that a workflow follows; null for another workflow's id. */
+export const requestOfWorkflow = (workflowId: string): string | null =>
+  /^request-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(workflowId)?.[1] ?? null;
+
+/** Keyword attributes by which operators find workflows in the Temporal UI. The workflow itself keeps the last two. */
+export const searchAttributes = [
+  'SvcDatabase',
+  'SvcEnvironment',
+  'SvcOperation',
+  'SvcRisk',
+  'SvcRequester',
+  'SvcStatus',
+  'SvcTurn',
+] as const;
+
+/** Visibility on PostgreSQL stores 255 characters of a keyword. */
+export const keywordOf = (text: string) => text.slice(0, 255);
 
 /** What a run starts with. A view that is not final may be outdated. */
 export interface RequestInput {

@@ -5,12 +5,11 @@ import {
   defineQuery,
   defineSignal,
   proxyLocalActivities,
-  setCurrentDetails,
   setHandler,
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
-import { clockSummary, describe, newer, readNews, readView } from './known.js';
+import { clockSummary, newer, readNews, readView } from './known.js';
 import {
   type KnownView,
   type RequestInput,
@@ -19,6 +18,7 @@ import {
   type StepActivities,
   stateQuery,
 } from './messages.js';
+import { createShown } from './shown.js';
 
 const { step } = proxyLocalActivities<StepActivities>({
   startToCloseTimeout: '2s',
@@ -41,6 +41,7 @@ export async function request({ id, view }: RequestInput): Promise<string> {
   let readAgain = false;
   let stored = finalView(view);
   const timer = createTimer();
+  const show = createShown();
   for (const name of requestSignals) {
     setHandler(defineSignal<[unknown]>(name), (news) => {
       const known = readNews(news);
@@ -54,7 +55,7 @@ export async function request({ id, view }: RequestInput): Promise<string> {
   return await CancellationScope.nonCancellable(async () => {
     stored ??= await step(id, null);
     while (!stored.final) {
-      setCurrentDetails(describe(stored));
+      show(stored);
       timer.arm(stored.clock);
       await condition(() => told !== undefined || readAgain || timer.hasFired());
       if (told !== undefined && told.version > stored.version) stored = told;
@@ -69,7 +70,7 @@ export async function request({ id, view }: RequestInput): Promise<string> {
       if (!stored.final && workflowInfo().continueAsNewSuggested)
         await continueAsNew<typeof request>({ id, view: asInput(stored) });
     }
-    setCurrentDetails(describe(stored));
+    show(stored);
     return stored.status;
   });
 }

@@ -51,9 +51,17 @@ function write(folder: string, written: readonly { file: string; text: string }[
   }
 }
 
-const nextSteps = (folder: string) =>
-  [
-    'Next: name your databases in server.toml and agent.toml, set SVC_DATABASE_URL, then',
-    `  svc config check --config ${join(folder, 'server.toml')}`,
-    `  svc server --config ${join(folder, 'server.toml')}`,
-  ].join('\n');
+const nextSteps = (folder: string) => {
+  const inFolder = (name: string) => join(folder, name);
+  return `Next, each program in a terminal of its own:
+  1. Name your databases in ${inFolder('server.toml')} and ${inFolder('agent.toml')}.
+  2. Set SVC_DATABASE_URL to a PostgreSQL of the gateway's own. Set SVC_TEMPORAL_ADDRESS, or start one to try it:
+       temporal server start-dev --db-filename temporal.db
+  3. svc config check --online --config ${inFolder('server.toml')}
+  4. svc server --config ${inFolder('server.toml')}
+     svc worker --config ${inFolder('server.toml')}
+  5. Set the variables of ${inFolder('agent.toml')}.
+     svc-agent --config ${inFolder('agent.toml')}
+  6. svc trust
+     svc user add --help: the token of the first start, in ${inFolder(join('state', 'admin-token'))}, makes who asks and who approves.`;
+};

@@ -23,24 +23,27 @@ afterEach(async () => {
 });
 
 /** `svc server` as a process of its own. */
-async function start(database: string, more = ''): Promise<void> {
+async function start(database: string, { more = '', drainSecs = 0, terminal = false } = {}): Promise<void> {
   const file = join(folder, 'server.toml');
   const lines = [
     `state_dir = "${folder}/state"`,
     shopToml,
-    '[server]\nlisten = "127.0.0.1:0"\ndrain_secs = 0',
+    `[server]\nlisten = "127.0.0.1:0"\ndrain_secs = ${drainSecs}`,
     `[database]\nurl = "${database}"\nstart_wait_secs = 1`,
     '[temporal]\naddress = "127.0.0.1:1"',
     more,
   ];
   await writeFile(file, lines.join('\n'));
   printed = '';
-  child = spawn(join(import.meta.dirname, '../../bin/svc'), ['server', '--config', file], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  child.stderr?.on('data', (chunk) => {
-    printed += chunk;
-  });
+  const svc = join(import.meta.dirname, '../../bin/svc');
+  const [program, args] = terminal
+    ? ['script', ['--quiet', '--return', '--command', `${svc} server --config ${file}`, '/dev/null']]
+    : [svc, ['server', '--config', file]];
+  child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  for (const output of [child.stdout, child.stderr])
+    output?.on('data', (chunk) => {
+      printed += chunk;
+    });
 }
 
 const exitCode = async () => (child?.exitCode === null ? (await once(child, 'exit'))[0] : child?.exitCode);
@@ -51,6 +54,8 @@ describe('svc server (operations sections 6 and 7)', () => {
   it('starts, leaves its tokens and its process id, reloads at SIGHUP, and ends with 0 at SIGTERM (OP-51, OP-52, CF-1)', async () => {
     await start(stored.url);
     await expect.poll(port, waitMs).toBeDefined();
+    expect(printed).toContain(`admin_token_file=${folder}/state/admin-token`);
+    await expect.poll(() => printed, waitMs).toContain('waiting_for="Temporal at 127.0.0.1:1, a worker (svc worker)"');
     const token = await readFile(join(folder, 'state/admin-token'), 'utf8');
     const me = await fetch(`http://127.0.0.1:${port()}/api/me`, { headers: { authorization: `Bearer ${token}` } });
     expect(me.status).toBe(200);
@@ -61,6 +66,14 @@ describe('svc server (operations sections 6 and 7)', () => {
     expect(await exitCode()).toBe(0);
     await expect(readFile(join(folder, 'state/server.pid'))).rejects.toThrow();
     expect(printed).not.toContain(token);
+  }, 120_000);
+
+  it('at Ctrl-C in its terminal does not wait for balancers (OP-61)', async () => {
+    await start(stored.url, { drainSecs: 600, terminal: true });
+    await expect.poll(port, waitMs).toBeDefined();
+    child?.stdin?.write('\x03');
+    expect(await exitCode()).toBe(0);
+    expect(printed).toContain('stopped');
   }, 120_000);
 
   it('starts with the files of svc init, and their check is online too (CF-I7, CF-I1)', async () => {
@@ -86,7 +99,7 @@ describe('svc server (operations sections 6 and 7)', () => {
     await start(away.href);
     expect(await exitCode()).toBe(1);
     expect(printed.trim().split('\n').at(-1)).toBe('the gateway database was not reachable for 1 s');
-    await start(stored.url, '[nonsense]');
+    await start(stored.url, { more: '[nonsense]' });
     expect(await exitCode()).toBe(1);
     expect(printed).toMatch(/server\.toml:\d+:\d+: nonsense: unknown/);
   }, 120_000);

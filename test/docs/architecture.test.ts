@@ -10,7 +10,7 @@ const spans = [...page.matchAll(/`([^`\n]+)`/g)].map(([, text]) => text!);
 describe('docs/architecture.md', () => {
   it('draws the rooms as the rules of imports are (npx tsx dev/rooms-file.ts draws them)', () => {
     expect(page).toContain('["domain"]');
-    expect(page).toMatch(/^\| `workflows` \| types of `domain` \| `@temporalio\/workflow` \| no \|$/m);
+    expect(page).toMatch(/^\| `workflows` \| types of `domain` \| `@temporalio\/common`, `@temporalio\/workflow` \| no \|$/m);
     expect(withCurrentRooms(page)).toBe(page);
   });
 

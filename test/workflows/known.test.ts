@@ -36,7 +36,7 @@ describe('what operators see', () => {
   it('fits what the server takes, whatever the view holds', () => {
     const long = 'x'.repeat(5000);
     expect(clockSummary({ kind: long, at: long }).length).toBeLessThan(130);
-    expect(describeView({ ...view, turn: long }).length).toBeLessThan(1200);
+    for (const cancelled of [true, false]) expect(describeView({ ...view, turn: long }, cancelled).length).toBeLessThan(1200);
     expect(clockSummary(clock)).toBe('waits for approval until 2031-01-01T00:00:00.000Z');
   });
 });

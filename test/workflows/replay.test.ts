@@ -7,7 +7,7 @@ import { secretTexts } from '../support/requests.js';
 import { installTestRuntime } from '../worker/support.js';
 
 const folder = new URL('../histories/', import.meta.url);
-const files = readdirSync(folder).filter((name) => name.endsWith('.json'));
+const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.json'));
 const read = (name: string) =>
   JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as { workflowId: string; history: unknown };
 

@@ -60,12 +60,45 @@ describe('the request workflow', () => {
       SvcOperation: ['execute_dml'],
       SvcRisk: ['low'],
       SvcRequester: ['alice'],
+      SvcStatus: ['pending'],
+      SvcTurn: ['group:dba-team'],
     });
     const metadata = await handleOf(id).query<{ currentDetails: string }>('__temporal_workflow_metadata');
     expect(metadata.currentDetails).toMatch(/^\*\*pending\*\*\n- turn: group:dba-team\n- until: \d{4}-/);
     const { events } = await handleOf(id).fetchHistory();
     const timer = events?.find((event) => event.timerStartedEventAttributes);
     expect(Buffer.from(timer?.userMetadata?.summary?.data ?? []).toString()).toMatch(/waits for approval until \d{4}-/);
+  });
+
+  it('keeps status and turn searchable until the end (OP-75)', async () => {
+    const { database } = worker;
+    const id = await storeRequest(database);
+    const shown = async () => {
+      const { SvcStatus, SvcTurn } = (await describeRun(worker, id)).searchAttributes;
+      return [SvcStatus?.[0], SvcTurn?.[0]];
+    };
+    await untilKnown(worker, id, 'pending');
+    await approve(database, id);
+    await untilKnown(worker, id, 'approved');
+    expect(await shown()).toEqual(['approved', 'requester']);
+    await resume(database, id);
+    await untilKnown(worker, id, 'dispatched');
+    await finish(database, id, await claim(database, id));
+    await untilEnded(worker, id);
+    expect(await shown()).toEqual(['executed', 'nobody']);
+  });
+
+  it('says in its details that a cancel in the Temporal UI has no effect, and goes on', async () => {
+    const id = await storeRequest(worker.database);
+    await untilKnown(worker, id, 'pending');
+    await handleOf(id).cancel();
+    const details = async () =>
+      (await handleOf(id).query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
+    await expect.poll(details).toContain('cancel the request with `svc request cancel`');
+    expect(await details()).toContain('**pending**');
+    await approve(worker.database, id);
+    await untilKnown(worker, id, 'approved');
+    expect(await details()).toContain('no effect');
   });
 
   it('starts a request that is final before it is told with its final view, and ends it in one task', async () => {

@@ -1,0 +1,72 @@
+import type { Logger } from 'pino';
+import type { Database } from '../db/client.js';
+import { topic } from '../db/notifications.js';
+import { insertReadAgain } from '../db/outbox.js';
+import { listWithoutWorkflow } from '../db/reconcile.js';
+import type { Metrics } from '../runtime/metrics.js';
+import { requestOfWorkflow, requestWorkflow } from '../workflows/messages.js';
+import type { Job } from './job.js';
+import { inRounds } from './rounds.js';
+import type { TemporalLink } from './temporal-link.js';
+
+export interface EndedWorkflowsOptions {
+  database: Database;
+  temporal: TemporalLink;
+  taskQueue: string;
+  metrics: Metrics;
+  log: Logger;
+  everyMs?: number;
+}
+
+const everyMs = 4000;
+/** How far back a round looks: Temporal's index may be late, and its clock another one. */
+const windowMs = 60_000;
+/** What one round takes up at most. The reconciler finds whatever stays behind. */
+const batch = 500;
+
+/** Starts the workflow of a request again that an operator terminated, or that failed, within 10 s (OP-73). */
+export function createEndedWorkflows({ database, temporal, metrics, log, ...options }: EndedWorkflowsOptions): Job {
+  let told: ReadonlySet<string> = new Set();
+  return inRounds(database, {
+    name: 'ended workflows',
+    everyMs: options.everyMs ?? everyMs,
+    async part() {
+      if ((await temporal.find()) === null) return false;
+      const ended = await listEnded(temporal, options.taskQueue);
+      const fresh = ended.filter(({ runId }) => !told.has(runId)).map(({ requestId }) => requestId);
+      const count = fresh.length === 0 ? 0 : await tell(database, fresh);
+      told = new Set(ended.map(({ runId }) => runId));
+      if (count === 0) return false;
+      metrics.workflowRepairs.inc(count);
+      log.warn({ count, first: fresh[0] }, 'workflows were ended from outside and are started again');
+      return false;
+    },
+  });
+}
+
+/** Runs that ended in the window without the workflow's own return. */
+async function listEnded(temporal: TemporalLink, taskQueue: string): Promise<{ runId: string; requestId: string }[]> {
+  const since = new Date(Date.now() - windowMs).toISOString();
+  const query =
+    `WorkflowType = '${requestWorkflow}' AND TaskQueue = '${taskQueue}' ` +
+    `AND ExecutionStatus IN ('Terminated', 'Failed', 'TimedOut', 'Canceled') AND CloseTime > '${since}'`;
+  return temporal.call('list', async (client) => {
+    const found: { runId: string; requestId: string }[] = [];
+    for await (const { runId, workflowId } of client.workflow.list({ query, pageSize: batch })) {
+      const requestId = requestOfWorkflow(workflowId);
+      if (requestId !== null) found.push({ runId, requestId });
+      if (found.length === batch) break;
+    }
+    return found;
+  });
+}
+
+async function tell(database: Database, ids: readonly string[]): Promise<number> {
+  return database.transaction(async (tx) => {
+    const open = await listWithoutWorkflow(tx, ids);
+    if (open.length === 0) return 0;
+    await insertReadAgain(tx, open, false);
+    tx.wake(topic.outbox);
+    return open.length;
+  });
+}
