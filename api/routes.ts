@@ -9,7 +9,6 @@ import { auditRoutes } from './audit/routes.js';
 import { treeRoutes } from './audit/tree-routes.js';
 import { databaseRoutes } from './databases/routes.js';
 import { openApiDocument } from './http/openapi.js';
-import { readOnlyPaths } from './http/read-only-paths.js';
 import type { Route } from './http/route.js';
 import { groupRoutes } from './identity/group-routes.js';
 import { meRoutes } from './identity/me-routes.js';
@@ -91,5 +90,4 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
 }
 
 /** The document as served and committed. */
-export const openApiText = (routes: readonly Route[]) =>
-  `${JSON.stringify(openApiDocument(routes, readOnlyPaths, version), null, 2)}\n`;
+export const openApiText = (routes: readonly Route[]) => `${JSON.stringify(openApiDocument(routes, version), null, 2)}\n`;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type ErrorCode, reasons } from '../../domain/errors.js';
 import { httpStatus } from '../../runtime/http-errors.js';
 import type { Route } from './route.js';
+import { tags } from './tags.js';
 
 type Json = Record<string, unknown>;
 
@@ -19,18 +20,24 @@ const credentialErrors: readonly ErrorCode[] = [
 const bodyErrors: readonly ErrorCode[] = ['validation.failed', 'validation.unsupported_media_type', 'payload.too_large'];
 const anyErrors: readonly ErrorCode[] = ['service.unavailable', 'internal'];
 
+const about = `Every call but a few takes \`Authorization: Bearer <token>\`. An answer of status 400 and above is an object with \`error\`, \`code\` and \`hint\`; decide by \`code\`.
+Roles, policies and webhooks are read here and managed in \`server.toml\`: writing to their paths is 405 \`config.read_only\`.`;
+
 /** The OpenAPI 3.1 document of the mounted routes (HT-98). */
-export function openApiDocument(routes: readonly Route[], readOnlyPaths: readonly string[], version: string): Json {
+export function openApiDocument(routes: readonly Route[], version: string): Json {
   const paths: Record<string, Json> = {};
   for (const route of routes) pathItem(paths, route.path)[route.method] = operation(route);
-  for (const path of readOnlyPaths) {
-    for (const method of ['post', 'put', 'patch', 'delete']) pathItem(paths, path)[method] ??= readOnlyOperation(path, method);
-  }
   return {
     openapi: '3.1.0',
-    info: { title: 'Database Change Gateway', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: 'Database Change Gateway',
+      version,
+      description: about,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: '/' }],
     security: [{ bearer: [] }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API token `svc_…`' } },
@@ -161,20 +168,6 @@ function failures(codes: readonly ErrorCode[]): Json {
       },
     ]),
   );
-}
-
-function readOnlyOperation(path: string, method: string): Json {
-  const words = path
-    .split('/')
-    .slice(2)
-    .map((word) => word.replace(':', 'by-'));
-  return {
-    operationId: [method, ...words].join('-').replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-    summary: 'Managed in server.toml',
-    tags: ['configuration'],
-    ...optional('parameters', pathParameters(path)),
-    responses: failures([...credentialErrors, ...anyErrors, 'rate.limited', 'config.read_only']),
-  };
 }
 
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {

@@ -8,6 +8,7 @@ import type { Sender } from '../../runtime/authentication.js';
 import type { Meter } from '../../runtime/rate-limits/meter.js';
 import type { Generation, Services } from '../context.js';
 import type { Reply, SuccessStatus } from './reply.js';
+import type { Tag } from './tags.js';
 
 /**
  * Who may call. A permission, or one of several, admits any role that holds it; the handler checks what depends on the row. Permissions of class global are
@@ -29,18 +30,6 @@ export function permissionsOf({ access }: Pick<Route, 'access'>): readonly Permi
 
 type Method = 'get' | 'post' | 'patch' | 'delete' | 'options';
 export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight' | 'mcp';
-type Tag =
-  | 'requests'
-  | 'results'
-  | 'identity'
-  | 'tokens'
-  | 'configuration'
-  | 'audit'
-  | 'agents'
-  | 'operations'
-  | 'schemas'
-  | 'slack'
-  | 'mcp';
 
 /** One authenticated call with its parsed input. */
 export interface Call<P, Q, B> {
