@@ -139,7 +139,8 @@ it('an answer that is no stream is cut off too when nobody takes it', async () =
   await new Promise((done) => deaf.once('readable', done));
   const head = String(deaf.read());
   const whole = Number(/content-length: (\d+)/i.exec(head)?.[1]);
-  expect(whole).toBeGreaterThan(10 * result.length);
+  // Far more than the sockets' buffers hold, and as much as a batch is answered with (MC-14).
+  expect(whole).toBeGreaterThan(8 * result.length);
   await sleep(3 * stallMs);
   let got = head.length;
   deaf.on('data', (part) => {
