@@ -19,6 +19,7 @@ export function defineRequest(program: Command, bind: Bind): void {
   bind(show, async () => (await import('../commands/request-show.js')).showRequest);
   defineDecisions(request, bind);
   defineRuns(request, bind);
+  defineWatch(request, bind);
   defineResults(request, bind);
 }
 
@@ -66,6 +67,15 @@ function defineRuns(request: Command, bind: Bind): void {
     .addOption(outputOption())
     .addOption(resultFormatOption());
   bind(resume, async () => (await import('../commands/request-run.js')).resumeRequest);
+}
+
+function defineWatch(request: Command, bind: Bind): void {
+  const watch = request
+    .command('watch')
+    .description('follow a request until it ends, without doing anything to it')
+    .argument('<id>', idHelp)
+    .addOption(timeoutOption());
+  bind(watch, async () => (await import('../commands/request-watch.js')).watchRequest);
 }
 
 function defineResults(request: Command, bind: Bind): void {

@@ -26,7 +26,7 @@ export async function follow(context: Context, task: FollowTask): Promise<Follow
   try {
     return await new Follower(context, task, progress).run();
   } catch (error) {
-    throw error instanceof CommandFailure && error.code === 'network_error' ? withContinuation(error, task.id) : error;
+    throw error instanceof CommandFailure && error.code === 'network_error' ? withContinuation(error, task.id, 'wait') : error;
   } finally {
     progress.stop();
   }
@@ -132,9 +132,10 @@ class Follower {
   }
 }
 
-function withContinuation(error: CommandFailure, id: string): CommandFailure {
+/** A failure of the network on the way, with the command of `svc request` that goes on from there. */
+export function withContinuation(error: CommandFailure, id: string, again: string): CommandFailure {
   return failure('network_error', error.message, {
-    hint: `the request continues: svc request wait ${id}`,
+    hint: `the request continues: svc request ${again} ${id}`,
     data: JSON.stringify({ request_id: id }),
   });
 }

@@ -12,21 +12,44 @@ export interface InterruptibleTask extends Omit<FollowTask, 'signal'> {
 }
 
 /** `follow` under `--timeout` (seconds, 0 = none; CL-24) and Ctrl-C. */
-export async function followInterruptibly(context: Context, task: InterruptibleTask, timeoutSecs: number): Promise<Followed> {
+export function followInterruptibly(context: Context, task: InterruptibleTask, timeoutSecs: number): Promise<Followed> {
+  const onInterrupt = task.offersCancel === false ? null : () => interrupted(context, task.id);
+  const limits = { id: task.id, timeoutSecs, again: 'wait', onInterrupt };
+  return untilStopped(context, limits, (signal) => follow(context, { ...task, signal }));
+}
+
+interface StopLimits<T> {
+  id: string;
+  timeoutSecs: number;
+  /** The command of `svc request` that goes on from here. */
+  again: string;
+  /** What Ctrl-C does; null leaves the request alone. */
+  onInterrupt: (() => Promise<T>) | null;
+}
+
+/** Waits for a request until the time is over or somebody presses Ctrl-C; both failures say that the request continues. */
+export async function untilStopped<T>(
+  context: Context,
+  { id, timeoutSecs, again, onInterrupt }: StopLimits<T>,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const late = new AbortController();
   const timer =
     timeoutSecs > 0
-      ? setTimeout(() => late.abort(lateFailure(context.what, task.id, timeoutSecs)), timeoutSecs * 1000)
+      ? setTimeout(
+          () => late.abort(goesOn('timeout', `${context.what}: not finished within ${timeoutSecs} s`, id, again)),
+          timeoutSecs * 1000,
+        )
       : undefined;
   const { signal, release } = anySignal([context.signal, late.signal]);
   try {
-    return await follow(context, { ...task, signal });
+    return await work(signal);
   } catch (error) {
-    if (!(error instanceof CommandFailure) || error.code !== 'interrupted') throw named(error, task.id);
+    if (!(error instanceof CommandFailure) || error.code !== 'interrupted') throw named(error, id);
     clearTimeout(timer);
-    if (task.offersCancel === false) throw named(goesOn(context.what, task.id), task.id);
-    return await interrupted(context, task.id).catch((after: unknown) => {
-      throw named(after, task.id);
+    if (onInterrupt === null) throw named(goesOn('interrupted', `${context.what}: interrupted`, id, again), id);
+    return await onInterrupt().catch((after: unknown) => {
+      throw named(after, id);
     });
   } finally {
     clearTimeout(timer);
@@ -40,26 +63,20 @@ function named(error: unknown, id: string): unknown {
   return error;
 }
 
-function lateFailure(what: string, id: string, timeoutSecs: number): CommandFailure {
-  return failure('timeout', `${what}: not finished within ${timeoutSecs} s; request ${id} continues`, {
+function goesOn(code: 'timeout' | 'interrupted', message: string, id: string, again: string): CommandFailure {
+  return failure(code, `${message}; request ${id} continues`, {
     data: JSON.stringify({ request_id: id }),
-    hint: `svc request wait ${id}`,
-  });
-}
-
-function goesOn(what: string, id: string): CommandFailure {
-  return failure('interrupted', `${what}: interrupted; request ${id} continues`, {
-    data: JSON.stringify({ request_id: id }),
-    hint: `svc request wait ${id}`,
+    hint: `svc request ${again} ${id}`,
   });
 }
 
 async function interrupted(context: Context, id: string): Promise<Followed> {
   const { terminal, output, what } = context;
-  if (output.mode !== 'human' || !isInteractive(terminal)) throw goesOn(what, id);
+  const left = () => goesOn('interrupted', `${what}: interrupted`, id, 'wait');
+  if (output.mode !== 'human' || !isInteractive(terminal)) throw left();
   const unending = new AbortController().signal;
   terminal.stderr.write('\n');
-  if (!(await confirm(terminal, 'Cancel the request?', unending))) throw goesOn(what, id);
+  if (!(await confirm(terminal, 'Cancel the request?', unending))) throw left();
   const reply = await context.client().call({
     method: 'POST',
     path: ['api', 'requests', id, 'cancel'],

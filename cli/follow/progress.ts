@@ -19,7 +19,7 @@ export interface Progress {
 export function createProgress(context: Context, id: string): Progress {
   const { terminal, output } = context;
   const isShown = output.mode === 'human';
-  const display = !isShown ? null : terminal.stderr.isTTY === true ? redrawnLine(context, id) : changedLines(context, id);
+  const display = !isShown ? null : terminal.stderr.isTTY === true ? redrawnLine(context, id) : repeatedLines(context, id);
   let hint: string | null = null;
   const show = (view: RequestView) => {
     // The result reports the end.
@@ -35,7 +35,8 @@ export function createProgress(context: Context, id: string): Progress {
   };
 }
 
-interface Display {
+/** What shows a request while it is followed. */
+export interface Display {
   show(view: RequestView): void;
   stop(): void;
 }
@@ -56,7 +57,7 @@ async function watchRequest(context: Context, id: string, signal: AbortSignal, s
 }
 
 /** One line, redrawn each second. */
-function redrawnLine(context: Context, id: string): Display {
+export function redrawnLine(context: Context, id: string, detailOf = progressDetail): Display {
   const { stderr, now } = context.terminal;
   const startedAt = now();
   let latest: RequestView | null = null;
@@ -64,11 +65,12 @@ function redrawnLine(context: Context, id: string): Display {
     if (!latest) return;
     const elapsed = showDuration(now() - startedAt);
     const detail = detailOf(latest);
+    const status = visible(latest.status);
     const plain = cutToWidth(
-      `${latest.status}  ${elapsed}  request ${id.slice(0, 8)}${detail ? `  ${detail}` : ''}`,
+      `${status}  ${elapsed}  request ${id.slice(0, 8)}${detail ? `  ${detail}` : ''}`,
       (stderr.columns || 80) - 1,
     );
-    stderr.write(`\r\u001b[2K${paintStatus(context.output.noteStyle, latest.status)}${plain.slice(latest.status.length)}`);
+    stderr.write(`\r\u001b[2K${paintStatus(context.output.noteStyle, status)}${plain.slice(status.length)}`);
   };
   const timer = setInterval(draw, 1000);
   return {
@@ -84,14 +86,14 @@ function redrawnLine(context: Context, id: string): Display {
 }
 
 /** One line for each change of state, and one every 30 s while it is unchanged. */
-function changedLines(context: Context, id: string): Display {
+function repeatedLines(context: Context, id: string): Display {
   const { now, limits } = context.terminal;
   let previous = '';
   let printedAt = 0;
   return {
     show(view) {
-      const detail = detailOf(view);
-      const line = `${view.status}${detail ? `: ${detail}` : ''}`;
+      const detail = progressDetail(view);
+      const line = `${visible(view.status)}${detail ? `: ${detail}` : ''}`;
       if (line === previous && now() - printedAt < limits.progressRepeatMs) return;
       previous = line;
       printedAt = now();
@@ -101,7 +103,8 @@ function changedLines(context: Context, id: string): Display {
   };
 }
 
-function detailOf(view: RequestView): string {
+/** Who or what the request waits for, cleaned for a terminal. */
+export function progressDetail(view: RequestView): string {
   if (view.status === 'running' && view.claimedBy !== null) return `agent ${visible(view.claimedBy)}`;
   if (view.status === 'dispatched' && view.queueHint !== null) return describeQueueHint(visible(view.queueHint));
   if (view.status !== 'pending') return '';

@@ -4,6 +4,7 @@ import type { Context } from '../context.js';
 /** The part of `GET /api/requests/{id}` that following needs; `text` is the answer as received. */
 export interface RequestView {
   status: string;
+  updatedAt: string;
   operation: string;
   queueHint: string | null;
   claimedBy: string | null;
@@ -34,6 +35,7 @@ export function viewRequest(request: JsonText, text: string): RequestView {
   const required = steps[stepsDone]?.get('approvers_required')?.items() ?? [];
   return {
     status: request.get('status')?.string() ?? '',
+    updatedAt: request.get('updated_at')?.string() ?? '',
     operation: request.get('operation')?.string() ?? '',
     queueHint: request.get('queue_hint')?.string() ?? null,
     claimedBy: request.get('claimed_by')?.string() ?? null,
