@@ -1,14 +1,17 @@
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { showValue } from '../output/details.js';
+import { shortDuration } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
+import type { Style } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 
 /** `svc agents`: the agents and their state. */
 export async function listAgents(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'agents'] });
-  const rows = (reply.json().get('agents')?.items() ?? []).map(rowOf);
-  const table = () => renderTable(header, rows, { style: context.output.style });
+  const { style } = context.output;
+  const rows = (reply.json().get('agents')?.items() ?? []).map((agent) => rowOf(agent, style));
+  const table = () => renderTable(header, rows, { style });
   return {
     data: reply.text,
     human: () => (rows.length === 0 ? '' : table()),
@@ -18,9 +21,9 @@ export async function listAgents(context: Context): Promise<Answer> {
 
 const header = ['AGENT', 'STATUS', 'LAST POLL', 'JOBS', 'VERSION', 'DATABASES'];
 
-function rowOf(agent: JsonText): string[] {
+function rowOf(agent: JsonText, style: Style): string[] {
   const text = (key: string) => showValue(agent.get(key));
-  const seen = showValue(agent.get('last_seen_at')) !== '';
+  const lastSeen = text('last_seen_at');
   const scopes = agent.get('capabilities')?.get('scopes')?.items() ?? [];
   const pairs = scopes.map((scope) => `${showValue(scope.get('database'))}/${showValue(scope.get('environment'))}`);
   // Two processes with one token interfere with each other (AG-13).
@@ -30,9 +33,15 @@ function rowOf(agent: JsonText): string[] {
   return [
     text('id'),
     `${text('status')}${doubled}${unscoped}`,
-    seen ? `${text('last_poll_ago_secs')}s ago` : 'never',
-    seen ? `${text('in_flight')}/${text('max_concurrent')}` : '',
+    lastSeen === '' ? 'never' : lastPoll(agent, lastSeen, style),
+    lastSeen === '' ? '' : `${text('in_flight')}/${text('max_concurrent')}`,
     text('version'),
     pairs.join(', '),
   ];
+}
+
+/** On a terminal by the server's clock. */
+function lastPoll(agent: JsonText, at: string, style: Style): string {
+  const secs = Number(agent.get('last_poll_ago_secs')?.text);
+  return style.isTerminal && Number.isFinite(secs) ? `${shortDuration(secs * 1000)} ago` : at;
 }

@@ -1,6 +1,6 @@
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
-import { showInstant } from '../output/instant.js';
+import { logInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { type ResultFormat, renderResult } from '../output/result-format.js';
 import { statusPainter } from '../output/style.js';
@@ -80,7 +80,7 @@ function auditTable(context: Context, events: readonly JsonText[]): string {
     const subject = text('request_id') || [text('resource_type'), text('resource_id')].filter(Boolean).join(' ');
     return [
       event.get('seq')?.kind === 'number' ? event.get('seq')!.text : '',
-      showInstant(text('created_at')),
+      logInstant(text('created_at'), style),
       text('event_type'),
       text('outcome'),
       text('actor_id'),

@@ -6,8 +6,9 @@ import { parseLicenseKey, signLicense } from '../../crypto/license-key.js';
 import type { License, PlanName } from '../../domain/license.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { showInstant } from '../output/instant.js';
+import { detailInstant, showInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
+import type { Style } from '../output/style.js';
 import { visible } from '../output/visible.js';
 import { readInput, readTextFile } from '../read-input.js';
 import { parseWhen } from '../when.js';
@@ -101,7 +102,7 @@ export async function showLicense(
   const isSigned = publicKey === undefined ? null : found.fits(publicKey);
   const isExpired = context.terminal.now() >= license.expiresAt;
   const data = `{"payload":${payload},"signature_fits":${isSigned},"expired":${isExpired}}`;
-  const human = () => pageOf(license, isSigned);
+  const human = () => pageOf(license, isSigned, context.output.style);
   if (isSigned === false) throw broken(context, 'the signature does not fit the public key', { data, human });
   if (isSigned === true && isExpired)
     throw broken(context, `the licence expired ${showInstant(new Date(license.expiresAt).toISOString())}`, { data, human });
@@ -111,8 +112,8 @@ export async function showLicense(
 const broken = ({ what }: Context, why: string, shown: { data: string; human: () => string }) =>
   new CommandFailure('integrity_violation', `${what}: ${why}`, { ...shown, exit: 1 });
 
-function pageOf({ keyId, plan, issuedTo, issuedAt, expiresAt, limits }: License, isSigned: boolean | null): string {
-  const instant = (ms: number) => showInstant(new Date(ms).toISOString());
+function pageOf({ keyId, plan, issuedTo, issuedAt, expiresAt, limits }: License, isSigned: boolean | null, style: Style): string {
+  const instant = (ms: number) => detailInstant(new Date(ms).toISOString(), style);
   const most = (limit: number | null) => (limit === null ? 'no limit' : String(limit));
   const rows = [
     ['licence', visible(keyId)],

@@ -9,7 +9,7 @@ import { checkSubmitOptions, type SubmitOptions } from '../follow/submit.js';
 import { type Applied, countOf, describePlan } from '../migrations/confirm-text.js';
 import { prepareMigrations, submitMigrations } from '../migrations/prepare.js';
 import { findingLines } from '../output/findings.js';
-import { showInstant } from '../output/instant.js';
+import { detailInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { visible } from '../output/visible.js';
 
@@ -92,7 +92,8 @@ function appliedOf(looked: JsonText | null): Applied | null {
 function nothingToDo({ output }: Context, { seenAt }: Applied, count: number, target: string): Answer {
   return {
     data: objectText({ nothing_to_do: true, seen_at: seenAt, migrations: count }),
-    human: () => `Nothing to do: ${countOf(count, 'migration')} of ${target} applied, seen at ${showInstant(visible(seenAt))}.\n`,
+    human: () =>
+      `Nothing to do: ${countOf(count, 'migration')} of ${target} applied, seen at ${detailInstant(visible(seenAt), output.style)}.\n`,
     note: output.noteStyle.dim('no request was made; --no-preflight makes one'),
   };
 }

@@ -1,9 +1,9 @@
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
-import { showInstant } from '../output/instant.js';
+import { tableInstant } from '../output/instant.js';
 import { migrationDetailLine } from '../output/migration-detail.js';
 import type { Answer } from '../output/output.js';
-import { statusPainter } from '../output/style.js';
+import { type Style, statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 import { totalOf } from '../output/total.js';
 import { visible } from '../output/visible.js';
@@ -45,16 +45,16 @@ export async function listRequests(context: Context, _: readonly string[], optio
 function requestTable(context: Context, requests: readonly JsonText[]): string {
   const { style } = context.output;
   const shorten = shortIds(context, requests);
-  const rows = requests.map((request) => rowOf(request, shorten));
-  const free = (context.terminal.stdout.columns ?? 0) - 80;
+  const rows = requests.map((request) => rowOf(request, shorten, style));
   return renderTable(['ID', 'STATUS', 'REQUESTER', 'DATABASE', 'CREATED', 'WAITS FOR', 'SQL'], rows, {
-    maxCell: Math.max(60, free),
+    maxCell: Math.max(60, style.columns),
+    whole: new Set([0]),
     style,
     paintCell: statusPainter(style, rows, 1),
   });
 }
 
-function rowOf(request: JsonText, shorten: (id: string) => string): string[] {
+function rowOf(request: JsonText, shorten: (id: string) => string, style: Style): string[] {
   const text = (key: string) => visible(request.get(key)?.string() ?? '');
   const approvers = request.get('next_approvers')?.items() ?? [];
   return [
@@ -62,7 +62,7 @@ function rowOf(request: JsonText, shorten: (id: string) => string): string[] {
     text('status'),
     text('requester'),
     `${text('database')}/${text('environment')}`,
-    showInstant(text('created_at')),
+    tableInstant(text('created_at'), style),
     waitsFor(text('status'), approvers.map((entry) => visible(entry.string() ?? '')).join(', ')),
     contentOf(request),
   ];

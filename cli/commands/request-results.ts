@@ -1,5 +1,5 @@
 import type { Context } from '../context.js';
-import { showInstant } from '../output/instant.js';
+import { tableInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
 import { visible } from '../output/visible.js';
@@ -15,8 +15,8 @@ export async function listResults(context: Context, _: readonly string[], option
       text('execution_id'),
       `${text('database')}/${text('environment')}`,
       text('operation'),
-      showInstant(text('stored_at')),
-      showInstant(text('expires_at')),
+      tableInstant(text('stored_at'), context.output.style),
+      tableInstant(text('expires_at'), context.output.style),
       visible(result.get('content_length')?.text ?? ''),
     ];
   });
@@ -24,7 +24,9 @@ export async function listResults(context: Context, _: readonly string[], option
   return {
     data: reply.text,
     human: () =>
-      rows.length === 0 ? '' : renderTable(header, rows, { rightAligned: new Set([6]), style: context.output.style }),
+      rows.length === 0
+        ? ''
+        : renderTable(header, rows, { rightAligned: new Set([6]), whole: new Set([0, 1]), style: context.output.style }),
     ...(rows.length === 0 ? { note: 'no stored results' } : {}),
   };
 }

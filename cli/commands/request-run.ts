@@ -5,9 +5,9 @@ import { type DeliveryOptions, deliver } from '../follow/deliver.js';
 import { followInterruptibly } from '../follow/interruptible.js';
 import { storedResult } from '../follow/result.js';
 import { databaseError } from '../output/database-error.js';
-import { showInstant } from '../output/instant.js';
+import { tableInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
-import { statusPainter } from '../output/style.js';
+import { type Style, statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 import { visible } from '../output/visible.js';
 import { resolveActedId, resolveRequestId } from '../request-id.js';
@@ -67,13 +67,12 @@ export async function requestExecutions(context: Context, args: readonly string[
     .client()
     .call({ method: 'GET', path: ['api', 'requests', id, 'executions'], query: { limit: options.limit } });
   const executions = reply.json().get('executions')?.items() ?? [];
-  return { data: reply.text, human: () => executionsTable(context, executions) };
+  return { data: reply.text, human: () => executionsTable(executions, context.output.style) };
 }
 
 /** A table of executions, newest first; a sentence when there are none. */
-export function executionsTable(context: Context, executions: readonly JsonText[]): string {
+export function executionsTable(executions: readonly JsonText[], style: Style): string {
   if (executions.length === 0) return 'It has not run yet.\n';
-  const { style } = context.output;
   const rows = executions.map((execution) => {
     const text = (key: string) => visible(execution.get(key)?.string() ?? '');
     const number = (key: string) => (execution.get(key)?.kind === 'number' ? execution.get(key)!.text : '');
@@ -82,7 +81,7 @@ export function executionsTable(context: Context, executions: readonly JsonText[
       number('fence'),
       text('status'),
       text('agent_id'),
-      showInstant(text('created_at')),
+      tableInstant(text('created_at'), style),
       took && `${took} ms`,
       number('rows_affected'),
       text('id'),
@@ -92,6 +91,7 @@ export function executionsTable(context: Context, executions: readonly JsonText[
   return renderTable(['RUN', 'STATUS', 'AGENT', 'STARTED', 'TOOK', 'ROWS', 'EXECUTION', 'ERROR'], rows, {
     rightAligned: new Set([0, 4, 5]),
     maxCell: 80,
+    whole: new Set([6]),
     style,
     paintCell: statusPainter(style, rows, 1),
   });

@@ -3,12 +3,12 @@ import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import type { CommandFailure } from '../failure.js';
 import { describeQueueHint, viewRequest } from '../follow/request-view.js';
-import { showDuration, showInstant } from '../output/instant.js';
+import { detailInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { explainLines } from '../output/query-plan.js';
 import { contentSection } from '../output/request-content.js';
 import { approvalLines, contextLines, traceLines } from '../output/request-parts.js';
-import { paintStatus } from '../output/style.js';
+import { indentedStyle, paintStatus } from '../output/style.js';
 import { visible } from '../output/visible.js';
 import { resolveRequestId } from '../request-id.js';
 import { executionsTable } from './request-run.js';
@@ -45,10 +45,13 @@ function page(context: Context, request: JsonText, executions: readonly JsonText
     [`Request ${visible(textOf(request, 'id'))}`, headLines(context, request)],
     contentSection(request, style),
     ['Approval', approvalLines(request.get('approval_progress'), textOf(request, 'status'), style)],
-    ['Context', contextLines(request.get('context'))],
+    ['Context', contextLines(request.get('context'), style)],
     ['Plan', explainLines(request.get('context'), style)],
     ['Decision', traceLines(request.get('decision_trace'))],
-    ['Executions', executions === null ? ['not available'] : executionsTable(context, executions).trimEnd().split('\n')],
+    [
+      'Executions',
+      executions === null ? ['not available'] : executionsTable(executions, indentedStyle(style, 2)).trimEnd().split('\n'),
+    ],
   ];
   return sections
     .filter(([, lines]) => lines.length > 0)
@@ -58,6 +61,7 @@ function page(context: Context, request: JsonText, executions: readonly JsonText
 
 function headLines(context: Context, request: JsonText): string[] {
   const text = (key: string) => visible(textOf(request, key));
+  const instant = (key: string) => detailInstant(text(key), context.output.style);
   const flags = ['emergency', 'no_result_store', 'require_approval'].filter((key) => request.get(key)?.text === 'true');
   const shared =
     request
@@ -76,9 +80,9 @@ function headLines(context: Context, request: JsonText): string[] {
     ['asked by', askedBy(request)],
     ['reason', text('reason')],
     ['shared with', shared.join(', ')],
-    ['created', showInstant(text('created_at'))],
-    ['approved', showInstant(text('approved_at'))],
-    [until.label, until.at === '' ? '' : `${showInstant(until.at)}${timeLeft(context, until.at)}`],
+    ['created', instant('created_at')],
+    ['approved', instant('approved_at')],
+    [until.label, detailInstant(visible(until.at), context.output.style)],
     ['cancelled by', [text('cancelled_by'), text('cancel_reason')].filter(Boolean).join(': ')],
     ['lost', text('lost_reason')],
     ['digest', text('approval_digest')],
@@ -122,11 +126,6 @@ function deadlineOf(request: JsonText): { label: string; at: string } {
   if (!isOver && ['approved', 'executed', 'failed', 'execution_lost'].includes(status))
     return { label: 'resume by', at: textOf(request, 'dispatch_by') };
   return { label: '', at: '' };
-}
-
-function timeLeft(context: Context, at: string): string {
-  const left = Date.parse(at) - context.terminal.now();
-  return Number.isNaN(left) ? '' : left > 0 ? ` (in ${showDuration(left)})` : ' (passed)';
 }
 
 function textOf(request: JsonText, key: string): string {

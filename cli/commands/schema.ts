@@ -35,7 +35,7 @@ export async function showSchema(context: Context, _: readonly string[], options
   const tables = table ? [table] : (answer.get('tables')?.items() ?? []);
   const inFull = table !== undefined || options.full === true;
   const human = () => (inFull ? tables.map((one) => tablePage(one, style)).join('\n') : summary(context, tables));
-  return { data: reply.text, human, note: headLine(answer, tables.length) };
+  return { data: reply.text, human, note: headLine(answer, tables.length, context.output.noteStyle) };
 }
 
 /** Whoever names no environment may mean another one. */

@@ -4,6 +4,7 @@ import { requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { renderDetails, showValue } from '../output/details.js';
+import { tableInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
@@ -172,11 +173,12 @@ function tokenTable(context: Context, tokens: readonly JsonText[]): string {
   const rows = tokens.map((token) =>
     keys.map((key) => {
       if (key === 'agent_scopes' && token.get(key)?.kind === 'null') return 'every database';
-      return showValue(key === 'scope_ceiling' ? token.get(key)?.get('roles') : token.get(key));
+      return tableInstant(showValue(key === 'scope_ceiling' ? token.get(key)?.get('roles') : token.get(key)), style);
     }),
   );
   return renderTable(['ID', 'PREFIX', 'STATUS', 'TYPE', 'SUBJECT', 'NAME', 'ROLES', 'SCOPES', 'EXPIRES', 'CREATED'], rows, {
     style,
+    whole: new Set([0]),
     paintCell: statusPainter(style, rows, 2),
   });
 }

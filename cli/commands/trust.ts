@@ -42,7 +42,7 @@ function listTrusted(context: Context, file: string): Answer {
     human: () =>
       rows.length === 0
         ? 'nothing is trusted\n'
-        : renderTable(['FOLDER', 'ADDRESS'], rows, { maxCell: 200, style: context.output.style }),
+        : renderTable(['FOLDER', 'ADDRESS'], rows, { whole: new Set([0, 1]), style: context.output.style }),
   };
 }
 

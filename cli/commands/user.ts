@@ -2,6 +2,7 @@ import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { renderDetails, showValue } from '../output/details.js';
+import { tableInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
@@ -48,10 +49,11 @@ export async function listUsers(context: Context): Promise<Answer> {
   const users = reply.json().get('users')?.items() ?? [];
   const { style } = context.output;
   const keys = ['id', 'status', 'roles', 'groups', 'source', 'last_seen_at', 'created_at'];
-  const rows = users.map((user) => keys.map((key) => showValue(user.get(key))));
+  const rows = users.map((user) => keys.map((key) => tableInstant(showValue(user.get(key)), style)));
   const table = () =>
     renderTable(['ID', 'STATUS', 'ROLES', 'GROUPS', 'SOURCE', 'LAST SEEN', 'CREATED'], rows, {
       style,
+      whole: new Set([0]),
       paintCell: statusPainter(style, rows, 1),
     });
   return {

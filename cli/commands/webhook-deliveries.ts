@@ -2,8 +2,9 @@ import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { showValue } from '../output/details.js';
+import { tableInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
-import { statusPainter } from '../output/style.js';
+import { type Style, statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 import { totalOf } from '../output/total.js';
 import { visible } from '../output/visible.js';
@@ -30,9 +31,9 @@ export async function listDeliveries(context: Context, _: readonly string[], opt
     },
   });
   const page = reply.json();
-  const rows = (page.get('deliveries')?.items() ?? []).map(rowOf);
   const { style } = context.output;
-  const table = () => renderTable(header, rows, { style, paintCell: statusPainter(style, rows, 1) });
+  const rows = (page.get('deliveries')?.items() ?? []).map((delivery) => rowOf(delivery, style));
+  const table = () => renderTable(header, rows, { style, whole: new Set([0]), paintCell: statusPainter(style, rows, 1) });
   return {
     data: reply.text,
     human: () => (rows.length === 0 ? '' : table()),
@@ -42,7 +43,7 @@ export async function listDeliveries(context: Context, _: readonly string[], opt
 
 const header = ['ID', 'STATUS', 'WEBHOOK', 'EVENT', 'REQUEST', 'ATTEMPTS', 'CREATED', 'NEXT ATTEMPT', 'LAST ERROR'];
 
-function rowOf(delivery: JsonText): string[] {
+function rowOf(delivery: JsonText, style: Style): string[] {
   const text = (key: string) => showValue(delivery.get(key));
   return [
     text('id'),
@@ -51,8 +52,8 @@ function rowOf(delivery: JsonText): string[] {
     text('event_type'),
     text('request_id'),
     attemptsOf(delivery),
-    text('created_at'),
-    text('next_retry_at'),
+    tableInstant(text('created_at'), style),
+    tableInstant(text('next_retry_at'), style),
     text('last_error'),
   ];
 }

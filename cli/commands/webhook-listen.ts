@@ -3,7 +3,7 @@ import { type JsonText, onOneLine, readJson } from '../../lib/json/read.js';
 import { objectText } from '../../lib/json/write.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
-import { showInstant } from '../output/instant.js';
+import { logInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { visible } from '../output/visible.js';
 import { cutToWidth } from '../output/width.js';
@@ -106,7 +106,7 @@ function print({ terminal: { stdout }, output: { mode, style } }: Context, facts
   }
   const verdict = fault === null ? style.green('verified') : style.red(`not verified: ${fault}`);
   const parts = [
-    style.dim(showInstant(receivedAt)),
+    style.dim(logInstant(receivedAt, style)),
     style.bold(shown(event) || '(no event)'),
     ...(request === null ? [] : [`request ${shown(request)}`]),
     ...(actor === null ? [] : [`by ${shown(actor)}`]),

@@ -3,6 +3,7 @@ import { sleep } from '../../lib/sleep.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { showValue } from '../output/details.js';
+import { showInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { visible } from '../output/visible.js';
 import { attemptsOf, newDelivery } from './webhook-deliveries.js';
@@ -51,7 +52,7 @@ function notDelivered(what: string, id: string, delivery: JsonText): CommandFail
 function late({ what, terminal }: Context, id: string, delivery: JsonText | undefined): CommandFailure {
   const secs = terminal.limits.deliveryMs / 1000;
   const state = delivery === undefined || lastError(delivery) === '' ? 'is a worker running?' : lastError(delivery);
-  const next = delivery === undefined ? '' : showValue(delivery.get('next_retry_at'));
+  const next = delivery === undefined ? '' : showInstant(showValue(delivery.get('next_retry_at')));
   return new CommandFailure('timeout', `${what}: ${visible(id)} is not delivered within ${secs} s: ${state}`, {
     data: delivery?.text ?? JSON.stringify({ delivery_id: id }),
     hint: next === '' ? null : `the next attempt is due ${next}`,

@@ -1,5 +1,5 @@
 import type { Direction } from '../../domain/migration/bundle.js';
-import { showInstant } from '../output/instant.js';
+import { detailInstant } from '../output/instant.js';
 import type { Style } from '../output/style.js';
 import { visible } from '../output/visible.js';
 import { padToWidth } from '../output/width.js';
@@ -33,7 +33,7 @@ export function describePlan({ direction, target, migrations: all, oneWay, maxCo
   const width = Math.max(0, ...shown.map(({ version }) => version.length));
   return [
     `${countOf(all.length, 'migration')} ${what} ${style.bold(target)}`,
-    ...(done.length === 0 ? [] : [style.dim(`  ${foldedText(done, applied)}`)]),
+    ...(done.length === 0 ? [] : [style.dim(`  ${foldedText(done, applied, style)}`)]),
     ...(older.length === 0 ? [] : [`  ${older.length} from ${older[0]!.version} to ${older.at(-1)!.version}`]),
     ...shown.map(
       (migration) =>
@@ -45,10 +45,10 @@ export function describePlan({ direction, target, migrations: all, oneWay, maxCo
 }
 
 /** Those that are applied, on one line. */
-function foldedText(done: readonly LocalMigration[], applied: Applied | null): string {
+function foldedText(done: readonly LocalMigration[], applied: Applied | null, style: Style): string {
   const [first, last] = [done[0]?.version ?? '', done.at(-1)?.version ?? ''];
   const which = done.length === 1 ? first : `${done.length} from ${first} to ${last}`;
-  return `${which}  applied, seen at ${showInstant(visible(applied?.seenAt ?? ''))}`;
+  return `${which}  applied, seen at ${detailInstant(visible(applied?.seenAt ?? ''), style)}`;
 }
 
 /** `1 migration`, `3 migrations`. */

@@ -37,7 +37,16 @@ export function createOutput(terminal: Terminal, mode: OutputMode, noColor: bool
   const { stdout, stderr, environment } = terminal;
   const warnings: string[] = [];
   const last = new Set<string>();
-  const noteStyle = createStyle(wantsColour(stderr, environment, noColor));
+  let isCut = false;
+  const onCut = () => {
+    isCut = true;
+  };
+  const styleOf = (stream: Terminal['stdout']) =>
+    createStyle(
+      wantsColour(stream, environment, noColor),
+      stream.isTTY === true ? { columns: stream.columns || 80, now: terminal.now, onCut } : undefined,
+    );
+  const noteStyle = styleOf(stderr);
   const line = (ok: boolean, data: string, error: CommandFailure | null, id: string | undefined) =>
     `${objectText({ ok, data, ...(id !== undefined && { request_id: id }), ...warned(), ...(error && { error: told(error) }) }, { data: onOneLine(data) })}\n`;
   const warned = () => (warnings.length + last.size > 0 ? { warnings: [...warnings, ...last] } : {});
@@ -45,17 +54,13 @@ export function createOutput(terminal: Terminal, mode: OutputMode, noColor: bool
     if (mode === 'human') stderr.write(`${text}\n`);
   };
   const warnLine = (text: string) => note(`${noteStyle.yellow('warning:')} ${visible(text)}`);
-  let isCut = false;
-  const onCut = () => {
-    isCut = true;
-  };
   const end = () => {
     if (isCut) note(noteStyle.dim('what ends in ... is cut to fit; --json has all of it, and so has a pipe'));
     last.forEach(warnLine);
   };
   return {
     mode,
-    style: createStyle(wantsColour(stdout, environment, noColor), stdout.isTTY === true ? onCut : undefined),
+    style: styleOf(stdout),
     noteStyle,
     warn(text) {
       warnings.push(text);

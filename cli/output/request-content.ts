@@ -22,7 +22,7 @@ export function decidedText(request: JsonText, style: Style): string {
     `request ${text('id')}`,
     `${text('operation')} on ${where} for ${style.bold(text('requester'))}${emergency}, ${text('status')}`,
     ...(text('reason') === '' ? [] : [`reason   ${text('reason')}`]),
-    ...contextLines(request.get('context')),
+    ...contextLines(request.get('context'), style),
     '',
     ...content.map((line) => `  ${line}`.trimEnd()),
     '',

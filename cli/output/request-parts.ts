@@ -1,5 +1,5 @@
 import type { JsonText } from '../../lib/json/read.js';
-import { showInstant } from './instant.js';
+import { detailInstant } from './instant.js';
 import { count } from './numbers.js';
 import { riskText } from './risk.js';
 import type { Style } from './style.js';
@@ -14,7 +14,7 @@ export function approvalLines(progress: JsonText | undefined, status: string, st
     const entries = step.get('approvers_required')?.items() ?? [];
     const mode = entries.length < 2 ? '' : step.get('mode')?.string() === 'any' ? 'any of ' : 'all of ';
     const head = `step ${index + 1} of ${steps.length}  ${state}  ${mode}${entries.map(requirement).join(', ')}`;
-    return [head, ...(step.get('approvals')?.items() ?? []).map((approval) => `    ${decision(approval)}`)];
+    return [head, ...(step.get('approvals')?.items() ?? []).map((approval) => `    ${decision(approval, style)}`)];
   });
 }
 
@@ -26,7 +26,7 @@ function stateOf(status: string, isCurrent: boolean, style: Style): string {
 }
 
 /** What classification and review found (RQ-42): tables, risk with its factors, findings. */
-export function contextLines(context: JsonText | undefined): string[] {
+export function contextLines(context: JsonText | undefined, style: Style): string[] {
   if (context?.kind !== 'object') return [];
   const tables =
     context
@@ -48,7 +48,7 @@ export function contextLines(context: JsonText | undefined): string[] {
       (finding) =>
         `finding  ${visible(['level', 'version', 'rule', 'message'].flatMap((key) => finding.get(key)?.string() ?? []).join(' '))}`,
     ),
-    ...(seen == null ? [] : [`schema   seen at ${showInstant(visible(seen))}`]),
+    ...(seen == null ? [] : [`schema   seen at ${detailInstant(visible(seen), style)}`]),
   ];
 }
 
@@ -97,10 +97,10 @@ function requirement(entry: JsonText): string {
   return `${visible(entry.get('selector')?.string() ?? '')} ${entry.get('current')?.text ?? '?'}/${entry.get('min')?.text ?? '?'}`;
 }
 
-function decision(approval: JsonText): string {
+function decision(approval: JsonText, style: Style): string {
   const text = (key: string) => visible(approval.get(key)?.string() ?? '');
   const verb = text('action') === 'reject' ? 'rejected' : 'approved';
-  return `${text('user')} ${verb} ${showInstant(text('at'))}${text('comment') ? `: ${text('comment')}` : ''}`;
+  return `${text('user')} ${verb} ${detailInstant(text('at'), style)}${text('comment') ? `: ${text('comment')}` : ''}`;
 }
 
 /** `billing.invoices (4,000 rows; deletes from order_items)`; omits the schema `public`. */

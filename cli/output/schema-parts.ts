@@ -1,16 +1,16 @@
 import type { JsonText } from '../../lib/json/read.js';
-import { showInstant } from './instant.js';
+import { detailInstant } from './instant.js';
 import { count } from './numbers.js';
-import type { Style } from './style.js';
+import { indentedStyle, type Style } from './style.js';
 import { renderTable } from './table.js';
 import { visible } from './visible.js';
 import { displayWidth, padToWidth } from './width.js';
 
-/** `shop/production, postgresql, 3 tables, seen at 2026-05-01 08:00:00 UTC`. */
-export function headLine(answer: JsonText, tables: number): string {
+/** `shop/production, postgresql, 3 tables, seen at 2026-05-01 08:00:00 UTC (3 min ago)`. */
+export function headLine(answer: JsonText, tables: number, style: Style): string {
   const text = textOf(answer);
   const size = tables === 1 ? '1 table' : `${tables} tables`;
-  return `${text('database')}/${text('environment')}, ${text('dialect')}, ${size}, seen at ${showInstant(text('collected_at'))}`;
+  return `${text('database')}/${text('environment')}, ${text('dialect')}, ${size}, seen at ${detailInstant(text('collected_at'), style)}`;
 }
 
 /** One table in full: its columns, then its constraints and indexes. */
@@ -21,7 +21,7 @@ export function tablePage(table: JsonText, style: Style): string {
   const columns = (table.get('columns')?.items() ?? []).map(columnRow);
   const header = ['COLUMN', 'TYPE', 'NULL', 'DEFAULT', 'KEY'];
   const parts = [
-    columns.length === 0 ? 'no columns\n' : renderTable(header, columns, { style }),
+    columns.length === 0 ? 'no columns\n' : renderTable(header, columns, { style: indentedStyle(style, 2) }),
     block('Constraints', (table.get('constraints')?.items() ?? []).map(constraintRow), style),
     block('Indexes', (table.get('indexes')?.items() ?? []).map(indexRow), style),
   ];

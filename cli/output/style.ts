@@ -1,6 +1,17 @@
+/** What a style knows of the terminal that it is for. */
+export interface Screen {
+  readonly columns: number;
+  /** Milliseconds, for what is shown relative to it. */
+  now(): number;
+  onCut(): void;
+}
+
 export interface Style {
   readonly colours: boolean;
   readonly isTerminal: boolean;
+  /** Infinite where no line wraps. */
+  readonly columns: number;
+  now(): number;
   /** A part of what is shown was left out for want of room. */
   tellCut(): void;
   bold(text: string): string;
@@ -13,14 +24,16 @@ export interface Style {
   cyan(text: string): string;
 }
 
-/** Colours when `colours` is set, else the texts as they are. `onCut` is given for a terminal only. */
-export function createStyle(colours: boolean, onCut?: () => void): Style {
+/** Colours when `colours` is set, else the texts as they are. `screen` is given for a terminal only. */
+export function createStyle(colours: boolean, screen?: Screen): Style {
   const paint = (open: number, close: number) => (text: string) =>
     colours && text !== '' ? `\u001b[${open}m${text}\u001b[${close}m` : text;
   return {
     colours,
-    isTerminal: onCut !== undefined,
-    tellCut: () => onCut?.(),
+    isTerminal: screen !== undefined,
+    columns: screen?.columns ?? Number.POSITIVE_INFINITY,
+    now: () => screen?.now() ?? 0,
+    tellCut: () => screen?.onCut(),
     bold: paint(1, 22),
     dim: paint(2, 22),
     red: paint(31, 39),
@@ -31,6 +44,9 @@ export function createStyle(colours: boolean, onCut?: () => void): Style {
     cyan: paint(36, 39),
   };
 }
+
+/** The style for text that is indented by this many columns. */
+export const indentedStyle = (style: Style, by: number): Style => ({ ...style, columns: style.columns - by });
 
 /** Colours only on a terminal that supports them, and never with NO_COLOR (any text) or `--no-color` (CL-13). */
 export function wantsColour(

@@ -121,7 +121,7 @@ describe('users', () => {
     };
     api.on('GET /api/users', { body: { users: [mira] } }).on('GET /api/users/mira', { body: mira });
     expect((await svc('user', 'list')).stdout).toMatch(/mira +active +requester/);
-    expect((await svc('user', 'show', 'mira')).stdout).toContain('2031-02-03 04:05:06 UTC');
+    expect((await svc('user', 'show', 'mira')).stdout).toContain('2031-02-03T04:05:06.000Z');
   });
 });
 
@@ -259,7 +259,7 @@ describe('audit', () => {
       '-d',
       'app',
     );
-    expect(result.stdout).toMatch(/7 +2026-05-01 09:20:01 UTC +request\.approved +success +bob +app\/production +r1/);
+    expect(result.stdout).toMatch(/7 +2026-05-01T09:20:01\.500123Z +request\.approved +success +bob +app\/production +r1/);
     expect(Object.fromEntries(api.calls[0]!.query)).toEqual({
       actor_id: 'bob',
       event_category: 'approval',

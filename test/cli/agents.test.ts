@@ -34,14 +34,16 @@ describe('svc agents', () => {
     api.on('GET /api/agents', { body: { agents: [agent, doubled, unscoped, never] } });
     const { stdout } = await svc('agents');
     expect(stdout.split('\n')).toEqual([
-      'AGENT          STATUS                    LAST POLL  JOBS  VERSION  DATABASES',
+      'AGENT          STATUS                    LAST POLL                 JOBS  VERSION  DATABASES',
       expect.stringMatching(/^-+ {2}-/),
-      'eu-1           healthy                   1s ago     1/3   1.0.0    shop/staging, shop/production',
-      'us-1\\u001b[2J  saturated, two instances  12s ago    1/3   1.0.0    shop/staging, shop/production',
-      'us-2           healthy, unscoped token   1s ago     1/3   1.0.0    shop/staging, shop/production',
+      'eu-1           healthy                   2031-05-06T07:03:09.123Z  1/3   1.0.0    shop/staging, shop/production',
+      'us-1\\u001b[2J  saturated, two instances  2031-05-06T07:03:09.123Z  1/3   1.0.0    shop/staging, shop/production',
+      'us-2           healthy, unscoped token   2031-05-06T07:03:09.123Z  1/3   1.0.0    shop/staging, shop/production',
       'eu-2           offline                   never',
       '',
     ]);
+    const onScreen = await runSvc(['agents'], { environment: login(api.url), terminal: true });
+    expect(onScreen.stdout).toMatch(/us-1.* 12 s ago +1\/3/);
   });
 
   it('says so when there are none, and passes the answer on as JSON', async () => {

@@ -77,10 +77,14 @@ describe('svc migrate up tells what is applied (MI-45)', () => {
   it('folds the applied files, lists the others, and sends all of them', async () => {
     api.on('POST /api/preflight', seen('1', '2'));
     runsAtOnce(api, envelope('{"applied":["3"]}'));
-    const { stderr, code } = await bench.svc(['up', '--no-color'], { terminal: true, stdin: 'y\n' });
+    const { stderr, code } = await bench.svc(['up', '--no-color'], {
+      terminal: true,
+      stdin: 'y\n',
+      now: () => Date.parse('2026-05-01T10:00:00Z'),
+    });
     expect(code).toBe(0);
     expect(stderr).toContain(
-      '3 migrations for app/development\n  2 from 1 to 2  applied, seen at 2026-05-01 08:00:00 UTC\n  3  index  (without a transaction)\n',
+      '3 migrations for app/development\n  2 from 1 to 2  applied, seen at 2026-05-01 08:00:00 UTC (2 h ago)\n  3  index  (without a transaction)\n',
     );
     expect(bench.sent().detail).toMatchObject({ versions: ['1', '2', '3'] });
   });
@@ -94,7 +98,7 @@ describe('svc migrate up tells what is applied (MI-45)', () => {
       const { code, stdout } = await bench.svc(words);
       expect([code, stdout]).toEqual([
         0,
-        `Nothing to do: ${words.length === 2 ? 3 : 2} migrations of app/development applied, seen at 2026-05-01 08:00:00 UTC.\n`,
+        `Nothing to do: ${words.length === 2 ? 3 : 2} migrations of app/development applied, seen at 2026-05-01T08:00:00.000Z.\n`,
       ]);
     }
     const line = JSON.parse((await bench.svc(['up', '--yes', '--json'])).stdout);

@@ -188,7 +188,7 @@ describe('what others wrote (HD-61)', () => {
     api = await startFakeApi();
   });
   afterEach(() => api.close());
-  const svc = (...argv: string[]) => runSvc([...argv, '--yes'], { environment: login(api.url), terminal: true });
+  const svc = (...argv: string[]) => runSvc([...argv, '--yes'], { environment: login(api.url), terminal: true, columns: 10_000 });
   const plain = (text: string) => text.replace(/\u001b\[\d+m|\r?\u001b\[2K|\r/g, '');
 
   it.each(pages)('svc %s shows it, and its JSON is exact', async (command, args, answers) => {

@@ -9,7 +9,8 @@ import { readJson } from '../../lib/json/read.js';
 import { envelope } from './samples.js';
 
 const pipe = createStyle(false);
-const screen = createStyle(false, () => undefined);
+const screenOf = (columns: number, onCut = () => {}) => createStyle(false, { columns, now: () => 0, onCut });
+const screen = screenOf(80);
 const view = (data: string) => viewResult(readJson(envelope(data)));
 
 describe('result formats', () => {
@@ -62,7 +63,7 @@ describe('result formats', () => {
 
   it('cuts cells over 60 columns on a terminal only, and shows line ends as \\n in a table (CL-14)', () => {
     let cuts = 0;
-    const told = createStyle(false, () => {
+    const told = screenOf(80, () => {
       cuts += 1;
     });
     const cellOf = (text: string, style: Style) =>

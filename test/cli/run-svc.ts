@@ -9,6 +9,8 @@ export interface SvcOptions {
   stdin?: string;
   /** stdin, stdout and stderr say that they are terminals. */
   terminal?: boolean;
+  /** How wide the terminals are; 100 unless told. */
+  columns?: number;
   limits?: Partial<Limits>;
   now?: () => number;
   /** Called with a function that interrupts like Ctrl-C, and the live stdin. */
@@ -35,8 +37,8 @@ export const quickLimits: Limits = {
 export async function runSvc(argv: readonly string[], options: SvcOptions = {}): Promise<SvcResult> {
   const stdin = new PassThrough();
   if (options.stdin !== undefined) stdin.end(options.stdin);
-  const stdout = collector(options.terminal);
-  const stderr = collector(options.terminal);
+  const stdout = collector(options);
+  const stderr = collector(options);
   const listeners = new Set<() => void>();
   let exitedNow: number | null = null;
   const terminal: Terminal = {
@@ -65,7 +67,7 @@ export function login(url: string): Record<string, string> {
   return { SVC_SERVER_URL: url, SVC_TOKEN: 'svc_00112233445566778899aabbccddeeff', SVC_DATABASE: 'app' };
 }
 
-function collector(isTTY: boolean | undefined) {
+function collector({ terminal = false, columns = 100 }: SvcOptions) {
   let text = '';
   const stream = new Writable({
     write(chunk, _, done) {
@@ -73,5 +75,5 @@ function collector(isTTY: boolean | undefined) {
       done();
     },
   });
-  return { stream: Object.assign(stream, { isTTY: isTTY === true, columns: 100 }), text: () => text };
+  return { stream: Object.assign(stream, { isTTY: terminal, columns }), text: () => text };
 }

@@ -54,7 +54,7 @@ describe('svc schema', () => {
       ].join('\n'),
     );
     expect(result.stderr).toBe(
-      'environment: chosen by the server; -e names another\napp/production, postgresql, 2 tables, seen at 2026-05-01 08:00:00 UTC\n',
+      'environment: chosen by the server; -e names another\napp/production, postgresql, 2 tables, seen at 2026-05-01T08:00:00.000Z\n',
     );
     expect([...api.calls[0]!.query.keys()]).toEqual([]);
   });

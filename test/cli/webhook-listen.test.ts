@@ -60,8 +60,10 @@ describe('svc webhook listen (CL-34)', () => {
     const { code, stdout, stderr } = await ended;
     expect(code).toBe(0);
     expect(stdout.split('\n')).toEqual([
-      expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC {2}step\.approved {2}request 8c1f0a34 {2}by otto {2}verified$/),
-      expect.stringMatching(/UTC {2}user\.created {2}by root {2}verified$/),
+      expect.stringMatching(
+        /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z {2}step\.approved {2}request 8c1f0a34 {2}by otto {2}verified$/,
+      ),
+      expect.stringMatching(/Z {2}user\.created {2}by root {2}verified$/),
       '',
     ]);
     expect(stderr).toMatch(/\nallow_private_networks = true\n\n\[\[webhooks\]\]\n/);

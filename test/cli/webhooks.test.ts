@@ -63,7 +63,7 @@ describe('svc webhook list and show', () => {
     const { stdout } = await svc('webhook', 'show', 'ops-feed');
     expect(stdout).toContain('events  request.*\n');
     expect(stdout).toMatch(/deliveries of the last 7 days\npending +1\nin progress +0\ndelivered +40\ndead +2\ncancelled +0\n/);
-    expect(stdout).toMatch(/last delivered +2031-02-03 05:00:00 UTC\nlast error +status 503\\u001b\[2J\n$/);
+    expect(stdout).toMatch(/last delivered +2031-02-03T05:00:00\.000Z\nlast error +status 503\\u001b\[2J\n$/);
   });
 
   it('passes on that there is no such webhook', async () => {
@@ -80,9 +80,9 @@ describe('svc webhook deliveries', () => {
     const { stdout, stderr } = await svc('webhook', 'deliveries');
     const [first, second] = stdout.split('\n').slice(2);
     expect(first).toMatch(
-      /^wd-\S+ {2}pending +ops-feed +webhook\.test +3\/10 +2031-02-03 04:05:06 UTC +2031-02-03 04:06:13 UTC +status 503$/,
+      /^wd-\S+ {2}pending +ops-feed +webhook\.test +3\/10 +2031-02-03T04:05:06\.700Z +2031-02-03T04:06:13\.100Z +status 503$/,
     );
-    expect(second).toMatch(/delivered +ops-feed +webhook\.test +r\\u001b +1\/10 +2031-02-03 04:05:06 UTC$/);
+    expect(second).toMatch(/delivered +ops-feed +webhook\.test +r\\u001b +1\/10 +2031-02-03T04:05:06\.700Z$/);
     expect(stderr).toBe('2 of 12 deliveries\n');
   });
 

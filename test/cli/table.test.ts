@@ -1,0 +1,60 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createStyle } from '../../cli/output/style.js';
+import { renderTable, type TableOptions } from '../../cli/output/table.js';
+import { displayWidth } from '../../cli/output/width.js';
+
+function onScreen(columns: number, header: string[], rows: string[][], options: Omit<TableOptions, 'style'> = {}) {
+  let isCut = false;
+  const onCut = () => {
+    isCut = true;
+  };
+  const style = createStyle(false, { columns, now: () => 0, onCut });
+  return {
+    lines: renderTable(header, rows, { ...options, style })
+      .split('\n')
+      .slice(0, -1),
+    isCut: () => isCut,
+  };
+}
+
+describe('tables on a terminal (CL-14)', () => {
+  it('cut nothing while there is room', () => {
+    const { lines, isCut } = onScreen(40, ['ID', 'NAME'], [['1', 'x'.repeat(36)]]);
+    expect([lines[2], isCut()]).toEqual([`1   ${'x'.repeat(36)}`, false]);
+  });
+
+  it('shrink the widest column first, keep what is of no use in part, and say what is cut', () => {
+    const id = '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11';
+    const rows = [[id, 'alice', '12345678901234', 'select a_long_text from somewhere']];
+    const options = { whole: new Set([0]), rightAligned: new Set([2]) };
+    const { lines, isCut } = onScreen(80, ['ID', 'REQUESTER', 'ROWS', 'SQL'], rows, options);
+    expect(lines[2]).toBe(`${id}  alice      12345678901234  select a_lon...`);
+    expect(isCut()).toBe(true);
+  });
+
+  it('keep at least a readable part of each column where the terminal is too narrow', () => {
+    const { lines } = onScreen(20, ['DATABASE', 'A', 'B'], [['production', 'x'.repeat(30), 'y'.repeat(30)]]);
+    expect(lines[2]).toBe('produ...  xxxxx...  yyyyy...');
+  });
+
+  it('fit whenever they can, and lose no cell that is short (property)', () => {
+    const cell = fc.oneof(fc.string({ unit: fc.constantFrom('a', 'é', '日', '👍🏽'), maxLength: 90 }), fc.constant(''));
+    fc.assert(
+      fc.property(
+        fc
+          .integer({ min: 1, max: 6 })
+          .chain((width) => fc.array(fc.array(cell, { minLength: width, maxLength: width }), { minLength: 1 })),
+        fc.integer({ min: 1, max: 200 }),
+        (rows, columns) => {
+          const header = rows[0]!.map((_, index) => `C${index}`);
+          const { lines } = onScreen(columns, header, rows);
+          const least = header.length * 8 + 2 * (header.length - 1);
+          for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(Math.max(columns, least));
+          for (const [index, row] of rows.entries())
+            for (const text of row) if (displayWidth(text) <= 8) expect(lines[index + 2]).toContain(text);
+        },
+      ),
+    );
+  });
+});
