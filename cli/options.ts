@@ -15,6 +15,7 @@ export interface GlobalOptions {
   allowInsecure?: boolean;
   yes?: boolean;
   color?: boolean;
+  pager?: boolean;
 }
 
 /** The output mode according to the unparsed words, for errors before parsing (CL-01). */

@@ -76,6 +76,7 @@ function createProgram(version: string | null, bind: Bind): Command {
     .option('--allow-insecure', 'allow plain http to other hosts (SVC_ALLOW_INSECURE)')
     .option('-y, --yes', 'do not ask for confirmation (SVC_YES)')
     .option('--no-color', 'disable colours (NO_COLOR)')
+    .option('--no-pager', 'do not show long output in a pager (SVC_NO_PAGER)')
     .helpOption('-h, --help', 'print help')
     .configureHelp({ showGlobalOptions: true });
   defineExecute(program, bind);

@@ -8,7 +8,7 @@ import { version } from './version.js';
 
 /** Runs one client command line and returns its exit code; `json` and `quiet` always print exactly one line (CL-I2). */
 export async function runCommandLine(argv: readonly string[], terminal: Terminal): Promise<number> {
-  const early = createOutput(terminal, modeOf(argv), argv.includes('--no-color'));
+  const early = createOutput(terminal, modeOf(argv), { noColor: argv.includes('--no-color'), noPager: true });
   try {
     const { parseCommandLine } = await import('./program.js');
     const parsed = parseCommandLine(argv, version);
@@ -22,7 +22,10 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
 
 async function runChosen(chosen: Chosen, terminal: Terminal): Promise<number> {
   const { options, what } = chosen;
-  const output = createOutput(terminal, outputMode(options), options.color === false);
+  const output = createOutput(terminal, outputMode(options), {
+    noColor: options.color === false,
+    noPager: options.pager === false,
+  });
   const interrupted = new AbortController();
   let isReported = false;
   const reportOnce = (error: unknown) => {
@@ -40,7 +43,7 @@ async function runChosen(chosen: Chosen, terminal: Terminal): Promise<number> {
     const run = (await chosen.load()) as Run<unknown>;
     const answer = await run(context, chosen.args, options);
     isReported = true;
-    output.succeed(answer);
+    await output.succeed(answer);
     return 0;
   } catch (error) {
     return reportOnce(error);

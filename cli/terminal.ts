@@ -5,12 +5,14 @@ export interface Terminal {
   environment: Record<string, string | undefined>;
   directory: string;
   stdin: Readable & { isTTY?: boolean };
-  stdout: Writable & { isTTY?: boolean; columns?: number };
+  stdout: Writable & { isTTY?: boolean; columns?: number; rows?: number };
   stderr: Writable & { isTTY?: boolean; columns?: number };
   limits: Limits;
   now(): number;
   /** Calls back at each SIGINT, SIGTERM or SIGHUP until the returned function is called. */
   onInterrupt(callback: () => void): () => void;
+  /** Shows a text in a pager, a shell's command line; false when there is no such program. */
+  page(command: string, text: string): Promise<boolean>;
   /** Ends the process immediately: at a second interrupt, or when nobody reads what it has written. */
   exitNow(code: number): void;
 }
@@ -84,6 +86,7 @@ export function processTerminal(): Terminal {
         for (const signal of interrupts) process.off(signal, callback);
       };
     },
+    page: async (command, text) => (await import('./pager.js')).runPager(command, text, process.env),
     exitNow: (code) => process.exit(code),
   };
 }

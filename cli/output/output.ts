@@ -29,11 +29,18 @@ export interface Output {
   warnAtEnd(text: string): void;
   /** A status line on stderr, human mode only. */
   note(text: string): void;
-  succeed(answer: Answer): void;
+  /** Shows the text for people in a pager where it is long (CL-37). */
+  succeed(answer: Answer): Promise<void>;
   fail(problem: CommandFailure): void;
 }
 
-export function createOutput(terminal: Terminal, mode: OutputMode, noColor: boolean): Output {
+/** What a command line switches off. */
+export interface Plainness {
+  noColor: boolean;
+  noPager: boolean;
+}
+
+export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, noPager }: Plainness): Output {
   const { stdout, stderr, environment } = terminal;
   const warnings: string[] = [];
   const last = new Set<string>();
@@ -70,8 +77,9 @@ export function createOutput(terminal: Terminal, mode: OutputMode, noColor: bool
       last.add(text);
     },
     note,
-    succeed(answer) {
-      stdout.write(mode === 'human' ? answer.human() : line(true, answer.data, null, answer.requestId));
+    async succeed(answer) {
+      if (mode === 'human') await showText(terminal, answer.human(), noPager);
+      else stdout.write(line(true, answer.data, null, answer.requestId));
       if (answer.note !== undefined) note(answer.note);
       end();
     },
@@ -82,6 +90,11 @@ export function createOutput(terminal: Terminal, mode: OutputMode, noColor: bool
       end();
     },
   };
+}
+
+async function showText(terminal: Terminal, text: string, noPager: boolean): Promise<void> {
+  const pager = noPager || terminal.stdout.isTTY !== true ? null : (await import('../pager.js')).pagerOf(text, terminal);
+  if (pager === null || !(await terminal.page(pager, text))) terminal.stdout.write(text);
 }
 
 const told = ({ code, message, hint }: CommandFailure) => ({ code, message, hint });

@@ -11,6 +11,10 @@ export interface SvcOptions {
   terminal?: boolean;
   /** How wide the terminals are; 100 unless told. */
   columns?: number;
+  /** How high the terminal is; 24 unless told. */
+  rows?: number;
+  /** The pager; by default there is none. */
+  page?: Terminal['page'];
   limits?: Partial<Limits>;
   now?: () => number;
   /** Called with a function that interrupts like Ctrl-C, and the live stdin. */
@@ -53,6 +57,7 @@ export async function runSvc(argv: readonly string[], options: SvcOptions = {}):
       listeners.add(callback);
       return () => listeners.delete(callback);
     },
+    page: options.page ?? (async () => false),
     exitNow(code) {
       exitedNow = code;
     },
@@ -67,7 +72,7 @@ export function login(url: string): Record<string, string> {
   return { SVC_SERVER_URL: url, SVC_TOKEN: 'svc_00112233445566778899aabbccddeeff', SVC_DATABASE: 'app' };
 }
 
-function collector({ terminal = false, columns = 100 }: SvcOptions) {
+function collector({ terminal = false, columns = 100, rows = 24 }: SvcOptions) {
   let text = '';
   const stream = new Writable({
     write(chunk, _, done) {
@@ -75,5 +80,5 @@ function collector({ terminal = false, columns = 100 }: SvcOptions) {
       done();
     },
   });
-  return { stream: Object.assign(stream, { isTTY: terminal, columns }), text: () => text };
+  return { stream: Object.assign(stream, { isTTY: terminal, columns, rows }), text: () => text };
 }
