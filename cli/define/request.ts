@@ -15,11 +15,9 @@ export function defineRequest(program: Command, bind: Bind): void {
     .option('--limit <n>', 'how many to show', wholeNumber)
     .option('--offset <n>', 'how many to skip', wholeNumber);
   bind(list, async () => (await import('../commands/request-list.js')).listRequests);
-  const show = request.command('show').description('show everything about a request').argument('<id>', idHelp);
-  bind(show, async () => (await import('../commands/request-show.js')).showRequest);
+  defineSights(request, bind);
   defineDecisions(request, bind);
   defineRuns(request, bind);
-  defineWatch(request, bind);
   defineResults(request, bind);
 }
 
@@ -69,13 +67,20 @@ function defineRuns(request: Command, bind: Bind): void {
   bind(resume, async () => (await import('../commands/request-run.js')).resumeRequest);
 }
 
-function defineWatch(request: Command, bind: Bind): void {
+function defineSights(request: Command, bind: Bind): void {
+  const show = request.command('show').description('show everything about a request').argument('<id>', idHelp);
+  bind(show, async () => (await import('../commands/request-show.js')).showRequest);
   const watch = request
     .command('watch')
     .description('follow a request until it ends, without doing anything to it')
     .argument('<id>', idHelp)
     .addOption(timeoutOption());
   bind(watch, async () => (await import('../commands/request-watch.js')).watchRequest);
+  const open = request
+    .command('open')
+    .description('open the page of a request in the browser, and print its address')
+    .argument('<id>', idHelp);
+  bind(open, async () => (await import('../commands/request-open.js')).openRequest);
 }
 
 function defineResults(request: Command, bind: Bind): void {

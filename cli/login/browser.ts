@@ -76,10 +76,3 @@ async function codeFor(
     throw error;
   }
 }
-
-/** Whether a page that is opened here is likely to be seen (CL-41). */
-export function hasBrowser(environment: Record<string, string | undefined>, platform: NodeJS.Platform): boolean {
-  const isRemote = Boolean(environment.SSH_CONNECTION || environment.SSH_TTY);
-  if (platform === 'darwin' || platform === 'win32') return !isRemote;
-  return Boolean(environment.BROWSER || environment.DISPLAY || environment.WAYLAND_DISPLAY);
-}

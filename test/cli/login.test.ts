@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { hasBrowser } from '../../cli/login/browser.js';
+import { hasBrowser } from '../../cli/open-page.js';
 import { waitUntil } from '../../lib/deadline.js';
 import { claimsOf, type LoginPlace, openLoginPlace, shownAddress, tomlFor } from './login-place.js';
 
