@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import type { KeyCommand, KeysOptions } from '../runtime/commands/keys.js';
 import type { Say } from '../runtime/commands/say.js';
+import { addExamples } from './define/examples.js';
 
 /** Runs a command of the gateway's own host (cli.md section 13) and returns its exit code; a bad command line is 2 (OP-51). */
 export async function runHostCommand(argv: readonly string[], mode: Mode): Promise<number> {
@@ -81,6 +82,7 @@ function createProgram(choose: Choose): Command {
   defineWorker(program, choose);
   defineDev(program, choose);
   defineConfig(program, choose);
+  addExamples(program);
   return program;
 }
 

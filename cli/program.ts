@@ -3,6 +3,7 @@ import type { Bind, Chosen, Run } from './command.js';
 import { defineAdministration } from './define/administration.js';
 import { defineDatabases, defineSchema } from './define/databases.js';
 import { defineEvidence } from './define/evidence.js';
+import { addExamples } from './define/examples.js';
 import { defineExecute, definePreflight } from './define/execute.js';
 import { defineWhoami } from './define/identity.js';
 import { defineLicense } from './define/license.js';
@@ -96,6 +97,7 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineMcp(program, bind);
   defineLocal(program, bind);
   forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));
+  addExamples(program);
   return program;
 }
 
