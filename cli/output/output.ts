@@ -93,7 +93,7 @@ export function createOutput(terminal: Terminal, mode: OutputMode, { noColor, no
 }
 
 async function showText(terminal: Terminal, text: string, noPager: boolean): Promise<void> {
-  const pager = noPager || terminal.stdout.isTTY !== true ? null : (await import('../pager.js')).pagerOf(text, terminal);
+  const pager = noPager || terminal.stdout.isTTY !== true ? null : (await import('./long-text.js')).pagerOf(text, terminal);
   if (pager === null || !(await terminal.page(pager, text))) terminal.stdout.write(text);
 }
 
