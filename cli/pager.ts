@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 
 /** Ends by itself when the text fits after all, shows colours and leaves the text on the screen. */
 export const standardPager = 'less -FRX';
@@ -10,13 +10,8 @@ export const standardPager = 'less -FRX';
  */
 export function runPager(command: string, text: string, environment: NodeJS.ProcessEnv): Promise<boolean> {
   const env = { ...environment, LESS: environment.LESS ?? 'FRX' };
-  const stdio = ['pipe', 'inherit', 'inherit'] as const;
-  const [program, ...args] = standardPager.split(' ');
-  const child =
-    command === standardPager
-      ? spawn(program!, args, { stdio: [...stdio], env })
-      : spawn(command, { stdio: [...stdio], env, shell: true });
-  const takeBack = leaveSignalsTo(child);
+  const takeBack = takeSignals((signal) => void (signal === 'SIGINT' || child.kill(signal)));
+  const child = started(command, env);
   return new Promise((resolve) => {
     const end = (wasShown: boolean) => {
       takeBack();
@@ -33,19 +28,26 @@ export function runPager(command: string, text: string, environment: NodeJS.Proc
 const notExecutable = 126;
 const notFound = 127;
 
-/** Ctrl-C reaches the pager by itself, which often goes on, and then so must we; what ends us ends it. */
-function leaveSignalsTo(child: ChildProcess): () => void {
-  const handlers = signals.map((signal) => {
-    const handler = signal === 'SIGINT' ? () => undefined : () => child.kill(signal);
-    const before = process.listeners(signal);
-    process.removeAllListeners(signal).on(signal, handler);
-    return { signal, handler, before };
+function started(command: string, env: NodeJS.ProcessEnv): ChildProcess {
+  const stdio: StdioOptions = ['pipe', 'inherit', 'inherit'];
+  const [program = '', ...args] = standardPager.split(' ');
+  return command === standardPager ? spawn(program, args, { stdio, env }) : spawn(command, { stdio, env, shell: true });
+}
+
+/**
+ * Ctrl-C reaches the pager by itself, which often goes on, and then so must we; what ends us ends it. The handler comes before the
+ * pager starts and before the others go, so that no signal is lost.
+ */
+function takeSignals(handler: (signal: NodeJS.Signals) => void): () => void {
+  const others = signals.flatMap((signal) => {
+    const listeners = process.listeners(signal);
+    process.on(signal, handler);
+    return listeners.map((listener) => ({ signal, listener }));
   });
+  for (const { signal, listener } of others) process.off(signal, listener);
   return () => {
-    for (const { signal, handler, before } of handlers) {
-      process.off(signal, handler);
-      for (const listener of before) process.on(signal, listener);
-    }
+    for (const { signal, listener } of others) process.on(signal, listener);
+    for (const signal of signals) process.off(signal, handler);
   };
 }
 

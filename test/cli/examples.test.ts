@@ -62,7 +62,7 @@ describe('help (CL-39)', () => {
     for (const line of shown) {
       expect(line).toMatch(/^ {2}svc \S/);
       const chosen = chosenBy(line.slice('  svc '.length));
-      const isLast = !pages.some((page) => page.path.startsWith(`${path} `));
+      const isLast = path !== '' && !pages.some((page) => page.path.startsWith(`${path} `));
       expect(isLast ? chosen : chosen.slice(0, path.length)).toBe(path);
     }
   });

@@ -70,7 +70,7 @@ describe('svc license show (CL-52)', () => {
     const key = await issue('shown.pem', '--expires', '2032-01-01');
     const { code, stdout, stderr } = await svc('show', key);
     expect([code, stderr]).toEqual([0, expect.stringContaining('nothing was verified')]);
-    for (const line of [/^plan +team$/m, /^issued to +Example Ltd$/m, /^users +50$/m, /^expires +2032-01-01 23:59:59/m])
+    for (const line of [/^plan +team$/m, /^issued to +Example Ltd$/m, /^users +50$/m, /^expires +2032-01-01T23:59:59/m])
       expect(stdout).toMatch(line);
     const piped = await runSvc(['license', 'show', '-', '--json'], { directory, stdin: `${key}\n` });
     expect(JSON.parse(piped.stdout).data).toMatchObject({ payload: { issued_to: 'Example Ltd' }, signature_fits: null });

@@ -112,7 +112,7 @@ describe('the program', () => {
   async function svcProcess(pager: string) {
     const main = new URL('../../cli/main.ts', import.meta.url).href;
     const script = `import { main } from ${JSON.stringify(main)};
-Object.assign(process.stdout, { isTTY: true, rows: 5, columns: 80 });
+Object.assign(process.stdout, { isTTY: true, rows: 5, columns: 200 });
 process.exit(await main(['databases']));`;
     const tsx = fileURLToPath(new URL('../../node_modules/tsx/dist/loader.mjs', import.meta.url));
     const child = spawn(process.execPath, ['--import', tsx, '--input-type=module', '-e', script], {
