@@ -90,7 +90,7 @@ async function run(argv: string[], mode: 'json' | 'quiet') {
   });
 }
 
-describe('every command (CL-I2)', () => {
+describe('every command (CL-I2)', { shuffle: false }, () => {
   const succeeded = new Set<string>();
 
   it.each(commands.map((command) => [wordsOf(command).join(' '), lineOf(command)] as const))(

@@ -21,9 +21,10 @@ beforeAll(async () => {
   dba = await api.createUser('dba', { groups: ['dba-team'] });
   proxy = await startTcpProxy(api.url);
 });
-afterEach(() => {
+afterEach(async () => {
   proxy.heal();
   bridges.splice(0).forEach(({ child }) => void child.kill('SIGKILL'));
+  await calls.sql('delete from mcp_sessions');
 });
 afterAll(async () => {
   await proxy?.close();

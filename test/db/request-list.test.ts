@@ -125,7 +125,9 @@ async function expectAllTrue(seedOffsets: number[]) {
 
 const offsets = [0, 1, step - 1, step, step + 1, stored >> 1, stored - 50, stored - 1, stored, stored + 1];
 
-describe('lists of many requests hold exactly what each caller may see, in order, with their number (RQ-11, HT-83)', () => {
+describe('lists of many requests hold exactly what each caller may see, in order, with their number (RQ-11, HT-83)', {
+  shuffle: false,
+}, () => {
   it('at any depth and with any filter', () => expectAllTrue(offsets), 120_000);
 
   it('when requests were created since, few or more than lie between two marks', async () => {
