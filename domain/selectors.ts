@@ -4,7 +4,7 @@ import { invalid } from './errors.js';
 export type SelectorKind = 'user' | 'group' | 'role';
 
 /** RQ-10: how many entries `share_with` may have. */
-const MAX_SHARE_WITH = 100;
+export const MAX_SHARE_WITH = 100;
 
 /** RQ-9: whether a selector (`user:`, `group:`, `role:`) names the caller on a concrete pair. Agents match nothing; malformed text matches nobody. */
 export function matchesSelector(caller: Caller, selector: string, pair: Pair): boolean {
@@ -55,16 +55,23 @@ export function coversPair(held: Pick<EffectiveRole, 'databases' | 'environments
 }
 
 /** HT-71, CF-6: the name of a database or environment; a lone `*` is not a name. */
-export const isName = (text: string) => /^[a-z][a-z0-9_-]{0,62}$/.test(text);
+export const namePattern = /^[a-z][a-z0-9_-]{0,62}$/;
+export const isName = (text: string) => namePattern.test(text);
 
 /** HT-72, IM-60: a user id or the id of an agent. */
-export const isUserId = (text: string) => /^[A-Za-z0-9._@-]{1,128}$/.test(text);
+export const userIdPattern = /^[A-Za-z0-9._@-]{1,128}$/;
+export const isUserId = (text: string) => userIdPattern.test(text);
 
 /** IM-50. */
-export const isRoleName = (text: string) => /^[A-Za-z0-9_.-]{1,64}$/.test(text);
+export const roleNamePattern = /^[A-Za-z0-9_.-]{1,64}$/;
+export const isRoleName = (text: string) => roleNamePattern.test(text);
 
 /** IM-60: 1 to 256 bytes of UTF-8, no control characters. */
-export const isGroupName = (text: string) => text.length > 0 && utf8Length(text) <= 256 && !/\p{Cc}/u.test(text);
+export const MAX_GROUP_NAME_BYTES = 256;
+export const isGroupName = (text: string) => text.length > 0 && utf8Length(text) <= MAX_GROUP_NAME_BYTES && !/\p{Cc}/u.test(text);
+
+/** The longest selector is one of a group. */
+export const MAX_SELECTOR_BYTES = 'group:'.length + MAX_GROUP_NAME_BYTES;
 
 const utf8Length = (text: string) => new TextEncoder().encode(text).length;
 

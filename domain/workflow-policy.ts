@@ -10,7 +10,8 @@ import type {
   WorkflowPolicy,
 } from './policies.js';
 
-export type RiskLevel = RiskThreshold | 'critical' | 'unknown' | 'unavailable';
+export const RISK_LEVELS = ['low', 'medium', 'high', 'critical', 'unknown', 'unavailable'] as const;
+export type RiskLevel = (typeof RISK_LEVELS)[number];
 
 /** The maximum age of a schema snapshot where no workflow policy sets one (SQ-85a). */
 export const DEFAULT_SNAPSHOT_AGE_SECS = 86_400;
@@ -56,16 +57,18 @@ export function snapshotWorkflow(workflow: WorkflowPolicy, approvalTtlSecs: numb
   };
 }
 
-export type AutoApprovalReason =
-  | 'explicit_always'
-  | 'risk_below_threshold'
-  | 'risk_above_threshold'
-  | 'risk_unavailable'
-  | 'rows_not_bounded'
-  | 'approval_requested'
-  | 'channel_not_allowed'
-  | 'no_auto_approve_rule'
-  | 'break_glass';
+export const AUTO_APPROVAL_REASONS = [
+  'explicit_always',
+  'risk_below_threshold',
+  'risk_above_threshold',
+  'risk_unavailable',
+  'rows_not_bounded',
+  'approval_requested',
+  'channel_not_allowed',
+  'no_auto_approve_rule',
+  'break_glass',
+] as const;
+export type AutoApprovalReason = (typeof AUTO_APPROVAL_REASONS)[number];
 
 export interface AutoApproval {
   outcome: 'auto_approved' | 'needs_approval';

@@ -41,7 +41,7 @@ export interface ErrorBody {
   reason?: Reason;
 }
 
-const maxTextBytes = 2000;
+export const maxErrorTextBytes = 2000;
 
 /** The body of HT-90. The text becomes one line of at most 2000 bytes (HT-92). */
 export function errorBody({
@@ -62,5 +62,5 @@ export function errorHeaders(status: number): Record<string, string> {
 }
 
 function oneLine(text: string): string {
-  return cutBytes(text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim(), maxTextBytes);
+  return cutBytes(text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim(), maxErrorTextBytes);
 }

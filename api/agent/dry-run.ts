@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { signExplainToken } from '../../crypto/explain-token.js';
 import { claimDryRun, endDryRun, findDryRunClaim, findDryRunPair } from '../../db/dry-run-jobs.js';
 import { forbidden, notFound, outOfScope, refusal } from '../../domain/errors.js';
@@ -9,15 +9,17 @@ import { memberText } from '../../lib/json/member.js';
 import { cutBytes } from '../../lib/utf8.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
+import { maxBodyBytes } from '../http/body.js';
+import { anything, named, text } from '../http/fields.js';
 import type { Call } from '../http/route.js';
 import { agentOf, requireServed } from './caller.js';
 
 const maxErrorBytes = 4096;
 
-export const dryRunResultBody = z.object({
-  claim_token: z.string(),
-  result: z.unknown().optional(),
-  error: z.string().nullish(),
+export const dryRunResultBody = named('DryRunResult', 'The plan of a statement, or why there is none.', {
+  claim_token: text('As the claim gave it.', { maxLength: maxBodyBytes }),
+  result: anything('The plan as JSON.').optional(),
+  error: text(`Why there is no plan; ${maxErrorBytes} bytes of it are kept.`, { maxLength: maxBodyBytes }).nullish(),
 });
 
 /** `POST /api/agent/dry-run/{id}/claim` (AG-66). */

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { noFields, nothing, uuid } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 import { claimDryRunJob, dryRunResultBody, submitDryRun } from './dry-run.js';
+import { dryRunClaim } from './poll-answer.js';
 import { preflightResultBody, submitPreflight } from './preflight-result.js';
 
-const params = z.object({ id: z.string() });
+const params = z.object({ id: uuid('The id of the job.') });
 
 /** Agents explain statements through these routes (agent.md 10 and 11). */
 export const explainRoutes: Route[] = [
@@ -15,13 +17,10 @@ export const explainRoutes: Route[] = [
     tag: 'agents',
     access: 'agent',
     params,
-    body: z.object({}),
+    body: noFields,
     bodyOptional: true,
     status: 200,
-    response: z.object({
-      claim_token: z.string(),
-      explain_token: z.string().meta({ description: 'signed: this agent may plan this statement within 60 s' }),
-    }),
+    response: dryRunClaim,
     errors: ['auth.forbidden', 'agent.not_found', 'dry_run_job.not_found', 'dry_run_job.conflict'],
     handle: claimDryRunJob,
   }),
@@ -35,7 +34,7 @@ export const explainRoutes: Route[] = [
     params,
     body: dryRunResultBody,
     status: 200,
-    response: z.object({}),
+    response: nothing,
     errors: ['validation.failed', 'auth.forbidden', 'dry_run_job.not_found', 'dry_run_job.conflict', 'payload.too_large'],
     handle: submitDryRun,
   }),
@@ -49,7 +48,7 @@ export const explainRoutes: Route[] = [
     body: preflightResultBody,
     bodyLimit: 524_288,
     status: 200,
-    response: z.object({}),
+    response: nothing,
     errors: ['validation.failed', 'auth.forbidden', 'preflight_job.gone', 'payload.too_large'],
     handle: submitPreflight,
   }),

@@ -7,7 +7,7 @@ export const agentListRoutes: Route[] = [
     operationId: 'listAgents',
     method: 'get',
     path: '/api/agents',
-    summary: 'List the agents with their status, load and capabilities, those seen last first',
+    summary: 'List the agents with their status, load and capabilities',
     tag: 'agents',
     access: 'metrics.view',
     status: 200,

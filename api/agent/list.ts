@@ -3,34 +3,44 @@ import { listAgents, type SeenAgent } from '../../db/agent-list.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { agentStatus } from '../../domain/agent-status.js';
 import type { Services } from '../context.js';
+import { count, flag, hex, instant, list, named, pair, text, userIdText } from '../http/fields.js';
 import type { Call } from '../http/route.js';
 
-const text = z.string();
-const whole = z.number().int();
-
-export const agentList = z.object({
-  agents: z.array(
+const agent = named('Agent', 'An agent, as its last poll described it.', {
+  id: userIdText('The id of the agent.'),
+  status: z
+    .enum(['offline', 'draining', 'saturated', 'healthy'])
+    .meta({ description: 'How it is. `offline`: no poll for a minute.' }),
+  last_poll_ago_secs: count('Seconds since its last poll; 9999 if it never polled.'),
+  last_seen_at: instant('When it polled last.').nullable(),
+  in_flight: count('How many jobs it runs.'),
+  max_concurrent: count('How many it runs at once at most.'),
+  uptime_secs: count('For how many seconds it has run.'),
+  version: text('Its version.').nullable(),
+  key_id: hex(16, 'The signing key that its execution tokens are signed with.').nullable(),
+  duplicate_instances: flag('True if two processes use its token.'),
+  unscoped: flag('True if an active token of this agent may serve every database.'),
+  active_jobs: list(
     z.object({
-      id: text,
-      status: z.enum(['offline', 'draining', 'saturated', 'healthy']),
-      last_poll_ago_secs: whole,
-      last_seen_at: text.nullable(),
-      in_flight: whole,
-      max_concurrent: whole,
-      uptime_secs: whole,
-      version: text.nullable(),
-      key_id: text.nullable(),
-      duplicate_instances: z.boolean(),
-      unscoped: z.boolean().meta({ description: 'an active token of this agent may serve every database' }),
-      active_jobs: z.array(z.object({ request_id: text, operation: text, elapsed_secs: z.number().optional() })),
-      capabilities: z.object({
-        scopes: z.array(z.object({ database: text, environment: text, marker: z.boolean() })),
-        operations: z.array(text),
-        features: z.array(text),
-      }),
+      request_id: text('The request.'),
+      operation: text('Its operation.'),
+      elapsed_secs: z.number().optional().meta({ description: 'For how many seconds it has run.' }),
     }),
+    'What it runs.',
   ),
+  capabilities: z
+    .object({
+      scopes: list(
+        z.object({ ...pair, marker: flag('True if it can write marker rows there.') }),
+        'The databases that it serves.',
+      ),
+      operations: list(text('The name of an operation.'), 'What it runs; empty = all.'),
+      features: list(text('The name of a feature.'), 'What it can do besides the basic protocol.'),
+    })
+    .meta({ description: 'What it can do.' }),
 });
+
+export const agentList = named('AgentList', 'The agents.', { agents: list(agent, 'The agents, those seen last first.') });
 
 type ListedAgent = z.input<typeof agentList>['agents'][number];
 

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { OPERATIONS } from '../../domain/policies.js';
-import { isName } from '../../domain/selectors.js';
+import { maxBodyBytes } from '../http/body.js';
+import { named, text } from '../http/fields.js';
+import { pairName } from '../http/names.js';
 
-const name = z.string().refine(isName, 'must be a name of 1 to 63 characters: a-z, then a-z, 0-9, _ or -');
-const count = z.number().int().min(0);
+const count = (about: string) => z.number().int().min(0).meta({ description: about });
 /** The range of the agent record's integer columns. */
-const load = count.max(2_147_483_647);
+const load = (about: string) => z.number().int().min(0).max(2_147_483_647).meta({ description: about });
 const aliases = new Map([
   ['execute_query', 'execute_select'],
   ['execute', 'execute_select'],
@@ -13,123 +14,79 @@ const aliases = new Map([
 ]);
 const known: ReadonlySet<string> = new Set(OPERATIONS);
 const maxScopes = 1000;
+export const maxJobs = 20;
+export const maxExplains = 10;
+export const maxWaitMs = 30_000;
 
 /** Ignores unknown names. A list with only unknown names must match nothing, so it becomes a name that no request has. */
-const operations = z.array(z.string()).transform((names) => {
+const operations = z.array(text('The name of an operation.', { maxLength: maxBodyBytes })).transform((names) => {
   const understood = [...new Set(names.map((text) => aliases.get(text) ?? text).filter((text) => known.has(text)))];
   return names.length > 0 && understood.length === 0 ? ['none'] : understood;
 });
 
+const scope = named('AgentScope', 'A database in one environment that the agent serves.', {
+  database: pairName('The name of the database.'),
+  environment: pairName('The environment.'),
+  marker: z.boolean().default(false).meta({ description: 'Whether the agent can write marker rows there.' }),
+});
+
 const scopes = z
-  .array(z.object({ database: name, environment: name, marker: z.boolean().default(false) }))
+  .array(scope)
   .max(maxScopes)
   .transform((list) => [...new Map(list.map((scope) => [`${scope.database}/${scope.environment}`, scope])).values()]);
+
+const activeJob = z.object({
+  request_id: z.string().max(64).meta({ description: 'The request.' }),
+  operation: z.string().max(64).meta({ description: 'Its operation.' }),
+  elapsed_secs: z.number().optional().meta({ description: 'For how many seconds it has run.' }),
+});
 
 /** The body of `POST /api/agent/poll` (agent.md section 3). */
 export const pollBody = z
   .object({
-    capabilities: z.object({
-      scopes,
-      operations: operations.default([]),
-      features: z.array(z.string().max(64)).max(32).default([]),
-    }),
-    limit: count.default(10),
-    explain_limit: count.default(10),
-    wait_ms: count.default(0),
+    capabilities: z
+      .object({
+        scopes: scopes.meta({ description: 'What the agent serves.' }),
+        operations: operations.default([]).meta({ description: 'What it runs; empty = all. Unknown names are ignored.' }),
+        features: z
+          .array(z.string().max(64).meta({ description: 'The name of a feature.' }))
+          .max(32)
+          .default([])
+          .meta({ description: 'What it can do besides the basic protocol, such as `fence`.' }),
+      })
+      .meta({ description: 'What the agent can do.' }),
+    limit: count(`Free slots for jobs. What is above ${maxJobs} counts as ${maxJobs}.`).default(10),
+    explain_limit: count(`Free slots for plans. What is above ${maxExplains} counts as ${maxExplains}.`).default(10),
+    wait_ms: count(`How long to wait for work, in milliseconds. What is above ${maxWaitMs} counts as ${maxWaitMs}.`).default(0),
     claim: z
       .boolean()
       .default(false)
-      .meta({ description: 'claim what is found at once, instead of offering it; needs `instance_id`' }),
-    holding: z.array(z.guid()).max(1000).default([]).meta({ description: 'executions that this instance runs' }),
+      .meta({ description: 'Claims what is found at once, instead of offering it. Needs `instance_id`.' }),
+    holding: z
+      .array(z.guid().meta({ description: 'The id of an execution.' }))
+      .max(1000)
+      .default([])
+      .meta({ description: 'The executions that this instance runs.' }),
     status: z
       .object({
-        in_flight: load,
-        max_concurrent: load,
-        in_flight_preflight: load.default(0),
-        draining: z.boolean().default(false),
-        uptime_secs: count.default(0),
+        in_flight: load('How many jobs it runs.'),
+        max_concurrent: load('How many it runs at once at most.'),
+        in_flight_preflight: load('How many plans of preflights it makes.').default(0),
+        draining: z.boolean().default(false).meta({ description: 'Whether it is about to end, and takes nothing more.' }),
+        uptime_secs: count('For how many seconds it has run.').default(0),
         active_jobs: z
-          .array(z.object({ request_id: z.string().max(64), operation: z.string().max(64), elapsed_secs: z.number().optional() }))
+          .array(activeJob)
           .default([])
-          .transform((jobs) => jobs.slice(0, 100)),
+          .transform((jobs) => jobs.slice(0, 100))
+          .meta({ description: 'What it runs; of more than 100 the first are kept.' }),
       })
-      .nullish(),
-    agent_version: z.string().max(256).nullish(),
-    instance_id: z.string().max(256).nullish(),
+      .nullish()
+      .meta({ description: 'How busy it is.' }),
+    agent_version: z.string().max(256).nullish().meta({ description: 'The version of the agent.' }),
+    instance_id: z.string().max(256).nullish().meta({ description: 'A new UUID for each start of the agent.' }),
   })
   .refine(({ claim, instance_id: instanceId }) => !claim || instanceId != null, {
     path: ['instance_id'],
     message: 'is required with claim',
-  });
-
-const text = z.string();
-
-const job = z.object({
-  id: z.string(),
-  created_by: z.string(),
-  operation: z.string(),
-  environment: z.string(),
-  database: z.string(),
-  detail: z.string(),
-  fence: z.number().int(),
-});
-
-export const claimAnswer = z.object({
-  execution_id: text,
-  request_id: text,
-  operation: text,
-  database: text,
-  environment: text,
-  detail: text,
-  execution_token: text,
-  statement_timeout_secs: z.number().int(),
-  max_rows: z.number().int().nullable(),
-  lease_expires_at: text,
-  lease_secs: z.number().int(),
-  execution_plan: z.null(),
-  execution_plan_json: z.null(),
-  fence: z.number().int(),
-  unresolved_fences: z.array(z.number().int()),
-  unresolved_executions: z.array(z.object({ fence: z.number().int(), execution_id: text })),
-  marker: z.enum(['required', 'none']),
-  policy_revision: text,
-  approval_digest: text,
-  max_result_bytes: z.number().int(),
-  max_affected_rows: z.number().int().nullable(),
-  search_path: z.array(text).nullable(),
-  server_time: text,
-});
-
-export const pollAnswer = z.object({
-  jobs: z.array(job),
-  claims: z
-    .array(claimAnswer)
-    .meta({ description: 'with `claim`: what this poll claimed, and what polls of this instance claimed and `holding` lacks' }),
-  dry_run_jobs: z.array(
-    z.object({ id: z.string(), request_id: z.string(), database: z.string(), environment: z.string(), sql: z.string() }),
-  ),
-  preflight_jobs: z.array(
-    z.object({
-      id: z.string(),
-      database: z.string(),
-      environment: z.string(),
-      sql: z.string(),
-      claim_token: z.string(),
-      timeout_ms: z.number().int(),
-      expires_at: z.string(),
-      explain_token: z.string().meta({ description: 'signed: this agent may plan this statement within 60 s' }),
-    }),
-  ),
-  cancelled: z
-    .array(z.string())
-    .meta({ description: 'those of `holding` whose cancel was asked for and that no poll of this instance was told of before' }),
-  schema_sync: z.array(z.object({ database: z.string(), environment: z.string() })),
-  refused_scopes: z
-    .array(z.object({ database: z.string(), environment: z.string() }))
-    .meta({ description: 'pairs of this poll that the token may not serve; they were not recorded' }),
-  server_version: z.string(),
-  min_agent_version: z.string(),
-  upgrade_required: z.boolean(),
-  agent_id: z.string(),
-  server_time: z.string(),
-});
+  })
+  .meta({ id: 'AgentPoll', description: 'What an agent reports, and what it asks for.' });

@@ -12,7 +12,7 @@ import type { Call } from '../http/route.js';
 import { agentOf } from './caller.js';
 import { type CancelWatch, type ToldCancels, watchCancels } from './cancels.js';
 import { isEmpty, nothingOffered, type Offer, offer } from './offer.js';
-import type { pollBody } from './poll-body.js';
+import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
 import { claimOffered, lostClaims } from './poll-claims.js';
 import { type SchemaAsks, takeAsks, wantedSchemas } from './snapshot-asks.js';
 
@@ -60,7 +60,7 @@ async function answerPoll(call: PollCall, services: Services, memory: PollMemory
   // Also to an agent or a server that drains: nobody else can end these.
   const lost = upgradeRequired ? [] : lostClaims(known, report);
   // An agent that must send a schema, or that lost a claim, gets its answer immediately.
-  const waitMs = schemas.length + lost.length > 0 ? 0 : Math.min(call.body.wait_ms, 30_000);
+  const waitMs = schemas.length + lost.length > 0 ? 0 : Math.min(call.body.wait_ms, maxWaitMs);
   const loaded = { ...report, inFlight: report.inFlight + lost.length };
   const offered = none ? nothingOffered : await waitForOffer(call, services, loaded, { memory, waitMs, cancels });
   const { jobs, claims, dryRuns, preflights, cancelled } = offered;
@@ -125,7 +125,7 @@ async function waitForOffer(
   report: AgentReport,
   { memory, waitMs, cancels }: { memory: PollMemory; waitMs: number; cancels: CancelWatch },
 ): Promise<Offer> {
-  const wanted = { jobs: Math.min(call.body.limit, 20), explains: Math.min(call.body.explain_limit, 10) };
+  const wanted = { jobs: Math.min(call.body.limit, maxJobs), explains: Math.min(call.body.explain_limit, maxExplains) };
   if (wanted.jobs + wanted.explains + waitMs + call.body.holding.length === 0) return nothingOffered;
   const ended = new AbortController();
   const leave = waitMs > 0 ? takePlace(memory.waiting, call.caller.id, () => ended.abort()) : () => {};

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { endPreflightJob, findPreflightPair, type PreflightEnd } from '../../db/preflight-jobs.js';
 import { invalid, refusal } from '../../domain/errors.js';
 import { shownPlan } from '../../domain/mysql-plan.js';
@@ -7,17 +7,21 @@ import { memberText } from '../../lib/json/member.js';
 import { cutBytes } from '../../lib/utf8.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
+import { maxBodyBytes } from '../http/body.js';
+import { anything, named, text, uuid } from '../http/fields.js';
 import type { Call } from '../http/route.js';
 import { agentOf, requireServed } from './caller.js';
 
 const maxResultBytes = 262_144;
 const maxErrorBytes = 4096;
 
-export const preflightResultBody = z.object({
-  job_id: z.string(),
-  claim_token: z.string(),
-  result: z.unknown().optional(),
-  error: z.string().nullish(),
+export const preflightResultBody = named('PreflightJobResult', 'The plan of a preflight, or why there is none.', {
+  job_id: uuid('The job.'),
+  claim_token: text('As the poll gave it.', { maxLength: maxBodyBytes }),
+  result: anything(`The plan as JSON of at most ${maxResultBytes} bytes.`).optional(),
+  error: text(`Why there is no plan, in at most ${maxErrorBytes} bytes. Either this or \`result\`.`, {
+    maxLength: maxErrorBytes,
+  }).nullish(),
 });
 
 /**

@@ -2,7 +2,25 @@ import { z } from 'zod';
 import { isoOrNull } from '../../db/row-types.js';
 import { rememberKeyOfAgent } from '../../db/signing-keys.js';
 import type { PublicKeyEntry } from '../context.js';
+import { hex, instant, list, named } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
+
+const publicKey = hex(64, 'The key, for Ed25519.');
+const keyId = hex(16, 'The id of the key.');
+
+const publicKeys = named('PublicKeys', 'The keys that execution tokens are checked with.', {
+  public_key: publicKey,
+  key_id: keyId,
+  keys: list(
+    z.object({
+      key_id: keyId,
+      public_key: publicKey,
+      status: z.enum(['current', 'next', 'retiring']).meta({ description: 'Whether it signs now, will sign, or has signed.' }),
+      not_after: instant('When it ends; null if that is not decided.').nullable(),
+    }),
+    'All keys that may have signed a token that still counts, or will sign.',
+  ),
+});
 
 export const publicKeyRoutes: Route[] = [
   route({
@@ -13,21 +31,14 @@ export const publicKeyRoutes: Route[] = [
     tag: 'agents',
     access: 'agent',
     query: z.object({
-      trusted: z.string().max(2048).optional().meta({ description: 'ids of the keys that the agent trusts, joined by commas' }),
+      trusted: z
+        .string()
+        .max(2048)
+        .optional()
+        .meta({ description: 'The ids of the keys that the agent trusts, joined by commas.' }),
     }),
     status: 200,
-    response: z.object({
-      public_key: z.string(),
-      key_id: z.string(),
-      keys: z.array(
-        z.object({
-          key_id: z.string(),
-          public_key: z.string(),
-          status: z.enum(['current', 'next', 'retiring']),
-          not_after: z.string().meta({ format: 'date-time' }).nullable(),
-        }),
-      ),
-    }),
+    response: publicKeys,
     errors: ['validation.failed'],
     handle: async ({ caller, query }, { database, signingKeys }) => {
       const keys = await signingKeys.publicKeys();

@@ -1,14 +1,22 @@
 import { z } from 'zod';
+import { maxBodyBytes } from '../http/body.js';
+import { named, noFields, text, uuid } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 import { claimJob } from './claim.js';
 import { heartbeat } from './heartbeat.js';
 import { type PollMemory, pollJobs } from './poll.js';
-import { claimAnswer, pollAnswer, pollBody } from './poll-body.js';
+import { claimAnswer, heartbeatAnswer, pollAnswer, submitted } from './poll-answer.js';
+import { pollBody } from './poll-body.js';
 import { submitResult, submitUnread } from './result.js';
 import { resultBody } from './submission.js';
 
-const params = z.object({ id: z.string() });
-const text = z.string();
+const jobParams = z.object({ id: uuid('The id of the request.') });
+const runParams = z.object({ id: uuid('The id of the execution.') });
+const claimBody = named('ClaimCall', 'A claim.', {
+  claim_id: text('The same id gets the same answer again, while the run is only claimed.', {
+    maxLength: maxBodyBytes,
+  }).optional(),
+});
 
 /** The agent protocol (agent.md 3 to 6). `leaseFloorMs` is the shortest lease (AG-37). */
 export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number }): Route[] {
@@ -18,7 +26,8 @@ export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number
       operationId: 'pollJobs',
       method: 'post',
       path: '/api/agent/poll',
-      summary: 'Report capabilities and ask for jobs, waiting up to `wait_ms` for one',
+      summary: 'Report what the agent can do, and ask for work',
+      description: 'With `wait_ms` the answer comes when there is some, or when the time is up.',
       tag: 'agents',
       access: 'agent',
       body: pollBody,
@@ -35,8 +44,9 @@ export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number
       summary: 'Claim a dispatched request for one execution',
       tag: 'agents',
       access: 'agent',
-      params,
-      body: z.object({ claim_id: z.string().optional() }),
+      accessRule: 'It must serve the database, and have polled.',
+      params: jobParams,
+      body: claimBody,
       bodyOptional: true,
       status: 200,
       response: claimAnswer,
@@ -54,15 +64,16 @@ export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number
       operationId: 'heartbeat',
       method: 'post',
       path: '/api/agent/jobs/:id/heartbeat',
-      summary: 'Extend the lease of a running execution and hear of a cancel',
+      summary: 'Extend the lease of a run, and hear of a cancel',
       tag: 'agents',
       access: 'agent',
+      accessRule: 'The run must be its own.',
       evenUnscoped: true,
-      params,
-      body: z.object({}),
+      params: runParams,
+      body: noFields,
       bodyOptional: true,
       status: 200,
-      response: z.object({ cancelled: z.boolean(), lease_expires_at: text }),
+      response: heartbeatAnswer,
       errors: ['auth.forbidden', 'execution.not_found', 'execution.gone', 'execution.conflict'],
       handle: heartbeat,
     }),
@@ -70,18 +81,20 @@ export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number
       operationId: 'submitResult',
       method: 'post',
       path: '/api/agent/jobs/:id/result',
-      summary: 'Submit the outcome of an execution; repeating it is safe',
+      summary: 'Submit how a run ended',
+      description: 'Repeating it is safe.',
       tag: 'agents',
       access: 'agent',
+      accessRule: 'The run must be its own.',
       evenUnscoped: true,
-      params,
+      params: runParams,
       body: resultBody,
-      bodyLimit: (config) => 2 * config.resultStorage.maxPersistBytes + 2_097_152,
+      bodyLimit: (config) => 2 * config.resultStorage.maxPersistBytes + maxBodyBytes,
       onTooLarge: submitUnread,
       anyText: true,
       takeBytes: 'result_data',
       status: 200,
-      response: z.object({ request_id: text, status: text }),
+      response: submitted,
       errors: [
         'validation.failed',
         'auth.forbidden',

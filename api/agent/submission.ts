@@ -5,51 +5,58 @@ import { invalid } from '../../domain/errors.js';
 import { readSteps, type Steps, toldSteps } from '../../domain/migration/steps.js';
 import { otherFence } from '../../domain/request/judge-result.js';
 import type { MarkerMismatch, Submission } from '../../domain/request/moves.js';
-import type { Outcome } from '../../domain/request/types.js';
+import { OUTCOMES, type Outcome } from '../../domain/request/types.js';
 import { memberText } from '../../lib/json/member.js';
 import { objectText } from '../../lib/json/write.js';
 import { cutBytes } from '../../lib/utf8.js';
 import type { Services } from '../context.js';
+import { named, text } from '../http/fields.js';
 import type { Call } from '../http/route.js';
 import { auditError } from '../requests/redaction.js';
 
-const OUTCOMES = [
-  'committed',
-  'already_applied',
-  'rolled_back',
-  'not_started',
-  'partial',
-  'unknown',
-] as const satisfies Outcome[];
 const succeeded: ReadonlySet<Outcome> = new Set(['committed', 'already_applied']);
 const maxErrorBytes = 4096;
 const maxFence = 2_147_483_647;
 // Accepts counts that JSON.parse rounded: a count must never cost us the outcome of the SQL (AG-50a).
-const count = z.number().refine((value) => Number.isInteger(value) && value >= 0, 'must be an integer of at least 0');
+const count = (about: string) =>
+  z
+    .number()
+    .refine((value) => Number.isInteger(value) && value >= 0, 'must be an integer of at least 0')
+    .meta({ type: 'integer', minimum: 0, description: about });
 
 /** A marker row that the agent cannot match with an attempt (HD-41). */
 const markerMismatch = z.object({
-  fence: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER),
-  execution_id: z.string().max(64),
-  step: z.string().max(255).default(''),
-  state: z.string().max(64).default(''),
+  fence: z.number().int().min(0).max(Number.MAX_SAFE_INTEGER).meta({ description: 'The number of the run that it names.' }),
+  execution_id: z.string().max(64).meta({ description: 'The execution that it names.' }),
+  step: z.string().max(255).default('').meta({ description: 'The step that it names.' }),
+  state: z.string().max(64).default('').meta({ description: 'The state that it names.' }),
 });
 
 /** The body of `POST /api/agent/jobs/{execution id}/result` (agent.md section 6). */
-export const resultBody = z.object({
-  success: z.boolean(),
-  result_data: z.string().nullish(),
-  error_message: z.string().nullish(),
-  rows_affected: count.nullish(),
-  duration_ms: count.nullish(),
-  truncated: z.boolean().nullish(),
-  total_rows: count.nullish(),
-  fence: count.nullish(),
-  outcome: z.enum(OUTCOMES).nullish(),
-  applied_fence: z.number().int().min(0).max(maxFence).nullish(),
-  applied_execution_id: z.guid().nullish(),
-  marker_mismatches: z.array(markerMismatch).max(20).nullish(),
-  cancelled: z.boolean().nullish(),
+export const resultBody = named('ResultSubmission', 'How a run ended.', {
+  success: z.boolean().meta({ description: 'Whether it succeeded.' }),
+  result_data: text('The result as a JSON text, which is kept byte for byte.').nullish(),
+  error_message: text(`What went wrong; ${maxErrorBytes} bytes of it are kept.`).nullish(),
+  rows_affected: count('How many rows were changed.').nullish(),
+  duration_ms: count('How long it took, in milliseconds.').nullish(),
+  truncated: z.boolean().nullish().meta({ description: 'Whether rows are missing.' }),
+  total_rows: count('How many rows there were. Not kept.').nullish(),
+  fence: count('The number of the run, as it was claimed.').nullish(),
+  outcome: z.enum(OUTCOMES).nullish().meta({ description: 'What became of the change in the database.' }),
+  applied_fence: z
+    .number()
+    .int()
+    .min(0)
+    .max(maxFence)
+    .nullish()
+    .meta({ description: 'For `already_applied`: the run whose marker was found.' }),
+  applied_execution_id: z.guid().nullish().meta({ description: 'For `already_applied`: the execution whose marker was found.' }),
+  marker_mismatches: z
+    .array(markerMismatch)
+    .max(20)
+    .nullish()
+    .meta({ description: 'Marker rows that match no run that the agent knows.' }),
+  cancelled: z.boolean().nullish().meta({ description: 'Whether it failed because of a cancel.' }),
 });
 
 export type ResultBody = z.output<typeof resultBody>;

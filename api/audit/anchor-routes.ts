@@ -5,27 +5,30 @@ import { iso, isoOrNull } from '../../db/row-types.js';
 import { everywhere } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import type { AuditKeySet } from '../../runtime/audit-keys.js';
+import { count, flag, hex, instant, list, named, pageFields, text } from '../http/fields.js';
 import { limitParam, offsetParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
 
-const text = z.string();
-const whole = z.number().int();
+const anchor = named('AuditAnchor', 'A checkpoint that is given to an anchor outside.', {
+  seq: count('The place of the checkpoint in the log.'),
+  event_hash: hex(64, 'The hash of the checkpoint.'),
+  note: text('What the anchor is given: size and root of the log as a signed note.'),
+  genuine: flag('False: do not believe this row, it is not what the gateway signed for this checkpoint.'),
+  state: z
+    .enum(['waiting', 'anchored', 'covered'])
+    .meta({ description: 'Whether the anchor has it. `covered`: it has a later one, which proves this one too.' }),
+  created_at: instant('When the checkpoint was made.'),
+  attempts: count('How often it was tried.'),
+  last_error: text('What went wrong last.').nullable(),
+  covered_by: count('The place of the later checkpoint that covers it.').nullable(),
+  answer: text('The answer of the anchor in base64. The anchor itself tells whether it gave it.', { format: 'byte' }).nullable(),
+  answer_truncated: flag('True if the answer was longer than what is kept.'),
+  answered_at: instant('When the anchor answered.').nullable(),
+});
 
-const anchor = z.object({
-  seq: whole,
-  event_hash: text,
-  note: text,
-  genuine: z
-    .boolean()
-    .meta({ description: 'false: do not believe this row, it is not what the gateway signed for this checkpoint' }),
-  state: z.enum(['waiting', 'anchored', 'covered']),
-  created_at: text,
-  attempts: whole,
-  last_error: text.nullable(),
-  covered_by: whole.nullable(),
-  answer: text.nullable().meta({ description: 'base64; the anchor itself tells whether it gave it' }),
-  answer_truncated: z.boolean(),
-  answered_at: text.nullable(),
+const anchors = named('AuditAnchorList', 'A page of checkpoints, newest first.', {
+  anchors: list(anchor, 'The checkpoints of this page.'),
+  ...pageFields,
 });
 
 /** What the anchor outside was given, and what it answered (section 10 of audit.md). */
@@ -34,13 +37,14 @@ export const anchorRoutes: Route[] = [
     operationId: 'listAuditAnchors',
     method: 'get',
     path: '/api/audit/anchors',
-    summary: 'Checkpoints that the anchor outside was or is to be given, newest first, with its answers',
+    summary: 'List the checkpoints that an anchor outside is given, with its answers',
     tag: 'audit',
     access: 'audit.read',
+    accessRule: 'The role must be for all databases and environments.',
     // An answer has up to 64 KiB.
     query: z.object({ limit: limitParam(10, 50), offset: offsetParam }),
     status: 200,
-    response: z.object({ anchors: z.array(anchor), limit: whole, offset: whole }),
+    response: anchors,
     errors: ['validation.failed', 'auth.forbidden'],
     async handle({ caller, query: { limit, offset } }, { database, auditKeys }) {
       if (!can(caller, 'audit.read', 'everywhere')) throw everywhere('audit.read');

@@ -1,27 +1,21 @@
 import { z } from 'zod';
 import { searchAuditEvents } from '../../db/audit-search.js';
-import { byField } from '../../domain/audit/event.js';
 import type { Caller } from '../../domain/caller.js';
 import { everywhere } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
-import { instantParam, limitParam, offsetParam, textParam } from '../http/query.js';
+import { OPERATIONS } from '../../domain/policies.js';
+import { count, flag, list, named, pageFields } from '../http/fields.js';
+import { instantParam, limitParam, offsetParam, seqParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
+import { auditEvent, eventCategories, eventOutcomes, eventTypes } from './event-schema.js';
 import { exportLog } from './export.js';
 import { patiently } from './patient.js';
 import { verified, verifyLog } from './verify.js';
 
-const text = z.string();
-const whole = z.number().int();
-
-const seqParam = z
-  .string()
-  .regex(/^[1-9][0-9]{0,14}$/, 'must be an integer of at least 1')
-  .transform(Number)
-  .meta({ type: 'integer', minimum: 1 })
-  .optional();
 const hashParam = z
   .string()
   .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hexadecimal digits')
+  .meta({ description: 'With `anchor_seq`: the hash that this event had.' })
   .optional();
 
 /** As a checkpoint writes it, or in hexadecimal digits. */
@@ -29,23 +23,31 @@ const rootParam = z
   .string()
   .regex(/^([0-9a-f]{64}|[A-Za-z0-9+/]{43}=)$/, 'must be 32 bytes in base64 or hexadecimal digits')
   .transform((root) => Uint8Array.from(Buffer.from(root, root.length === 64 ? 'hex' : 'base64')))
+  .meta({ description: 'With `anchor_size`: the root that a log of this size had, in base64 or hexadecimal digits.' })
   .optional();
 
-const event = z.object(byField({ text, 'text or null': text.nullable(), integer: whole, 'integer or null': whole.nullable() }));
+const eventPage = named('AuditEventList', 'A page of events, newest first.', {
+  events: list(auditEvent, 'The events of this page.'),
+  total: count('How many match, over all pages.'),
+  total_is_estimate: flag('Always false: every total is counted.'),
+  ...pageFields,
+});
 
 /** Search and export have the same filters (AU-60). */
 const filterParams = {
-  actor_id: textParam,
-  event_type: textParam,
-  event_category: textParam,
-  outcome: textParam,
-  database: textParam,
-  environment: textParam,
-  operation: textParam,
-  request_id: textParam,
-  since: instantParam,
-  until: instantParam,
+  actor_id: textParam('Only what this actor did.', { maxLength: 128 }),
+  event_type: textParam('Only events of this type.', { enum: eventTypes }),
+  event_category: textParam('Only events of this category.', { enum: eventCategories }),
+  outcome: textParam('Only events of this outcome.', { enum: eventOutcomes }),
+  database: textParam('Only events about this database.', { maxLength: 63 }),
+  environment: textParam('Only events about this environment.', { maxLength: 63 }),
+  operation: textParam('Only events of requests of this operation.', { enum: OPERATIONS }),
+  request_id: textParam('Only events about this request.', { format: 'uuid' }),
+  since: instantParam('Only events from this time on.'),
+  until: instantParam('Only events before this time.'),
 };
+
+const forAll = 'The role must be for all databases and environments.';
 
 /** The roles that let the caller read events, each those of its pairs. */
 const readingRoles = (caller: Caller) =>
@@ -59,18 +61,13 @@ export const auditRoutes: Route[] = [
     operationId: 'searchAuditEvents',
     method: 'get',
     path: '/api/audit/events',
-    summary: 'Search the audit log, newest first',
+    summary: 'Search the audit log',
+    description: 'Events without a database are shown to roles for all databases and environments only.',
     tag: 'audit',
     access: 'audit.read',
     query: z.object({ ...filterParams, limit: limitParam(50, 200), offset: offsetParam }),
     status: 200,
-    response: z.object({
-      events: z.array(event),
-      total: whole,
-      total_is_estimate: z.boolean().meta({ description: 'always false: every total is counted' }),
-      limit: whole,
-      offset: whole,
-    }),
+    response: eventPage,
     errors: ['validation.failed', 'auth.forbidden'],
     async handle({ caller, query }, { database }) {
       const { limit, offset, ...filters } = query;
@@ -82,12 +79,17 @@ export const auditRoutes: Route[] = [
     operationId: 'exportAuditLog',
     method: 'get',
     path: '/api/audit/export',
-    summary: 'Export sealed events, oldest first, with a signed manifest as the last line',
+    summary: 'Export sealed events, oldest first',
+    description: 'The last line is a signed manifest, by which `svc audit check` proves that nothing is missing.',
     tag: 'audit',
     access: 'audit.read',
-    query: z.object({ ...filterParams, format: z.enum(['ndjson', 'csv']).default('ndjson') }),
+    query: z.object({
+      ...filterParams,
+      format: z.enum(['ndjson', 'csv']).default('ndjson').meta({ description: 'JSON or CSV, one event a line.' }),
+    }),
     status: 200,
-    response: z.string().meta({ description: 'not JSON' }),
+    response: z.string(),
+    mediaTypes: ['application/x-ndjson', 'text/csv'],
     errors: ['validation.failed', 'auth.forbidden'],
     handle: ({ caller, actor, query: { format, ...filters } }, services) =>
       exportLog(services, { actor, format, roles: readingRoles(caller), filters }),
@@ -99,8 +101,14 @@ export const auditRoutes: Route[] = [
     summary: 'Verify the chain of the audit log, its checkpoints and its head',
     tag: 'audit',
     access: 'audit.read',
+    accessRule: forAll,
     query: z
-      .object({ anchor_seq: seqParam, anchor_hash: hashParam, anchor_size: seqParam, anchor_root: rootParam })
+      .object({
+        anchor_seq: seqParam('An event whose hash you kept.'),
+        anchor_hash: hashParam,
+        anchor_size: seqParam('A size of the log whose root you kept.'),
+        anchor_root: rootParam,
+      })
       .refine(({ anchor_seq, anchor_hash }) => (anchor_seq === undefined) === (anchor_hash === undefined), {
         message: 'must be given together with its other half',
         path: ['anchor_seq'],

@@ -6,20 +6,37 @@ import { invalid, refusal } from '../../domain/errors.js';
 import { everywhere } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import type { Services } from '../context.js';
-import { immutable, text } from '../http/reply.js';
+import { list, named, text } from '../http/fields.js';
+import { seqParam } from '../http/query.js';
+import { text as answer, immutable } from '../http/reply.js';
 import { type Route, route } from '../http/route.js';
 import { consistencyProof, inclusionProof, type SignedTree, signedNote, signedTree, tileBytes } from './tree.js';
 
-const size = z
-  .string()
-  .regex(/^[1-9][0-9]{0,14}$/, 'must be an integer of at least 1')
-  .transform(Number)
-  .meta({ type: 'integer', minimum: 1 })
-  .optional();
-
-const notJson = z.string().meta({ description: 'not JSON' });
 const errors = ['validation.failed', 'auth.forbidden', 'service.unavailable'] as const;
-const shared = { method: 'get', tag: 'audit', access: 'audit.read', status: 200, errors } as const;
+const shared = {
+  method: 'get',
+  tag: 'audit',
+  access: 'audit.read',
+  accessRule: 'The role must be for all databases and environments.',
+  status: 200,
+  errors,
+} as const;
+
+const tileFields: Readonly<Record<string, string>> = {
+  level: 'The level of the tile, from 0.',
+  index: 'Its index, or the first group of it.',
+  rest: 'The next group of its index, or the width of a part.',
+  last: 'The next group of its index, or the width of a part.',
+  width: 'The width of a part.',
+};
+
+/** In the order of the path. */
+const tileParams = (path: string) =>
+  z.object(
+    Object.fromEntries(
+      [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => [name, text(tileFields[name] ?? '', { maxLength: 17 })]),
+    ),
+  );
 
 /** The tree over the audit log (audit.md section 9). Its hashes tell nothing of the events, but their number is that of all. */
 export const treeRoutes: Route[] = [
@@ -27,24 +44,33 @@ export const treeRoutes: Route[] = [
     ...shared,
     operationId: 'auditCheckpoint',
     path: '/api/audit/checkpoint',
-    summary: 'Size and root of the audit log as a signed note; with old=N, the proof from that size before it',
-    query: z.object({ old: size }),
-    response: notJson,
+    summary: 'Size and root of the audit log as a signed note',
+    query: z.object({ old: seqParam('A size before; the proof that the log of then is the beginning of this one comes first.') }),
+    response: z.string(),
+    mediaTypes: ['text/plain'],
     async handle({ caller, query: { old } }, services) {
       const { db, tree } = await openTree(caller, services);
       const note = await signedNote(tree, db, services);
-      if (old === undefined) return text(200, plain, note);
+      if (old === undefined) return answer(200, plain, note);
       atMost(old, tree.size, 'old');
-      return text(200, plain, `${[`old ${old}`, ...(await consistencyProof(db, old, tree.size))].join('\n')}\n\n${note}`);
+      return answer(200, plain, `${[`old ${old}`, ...(await consistencyProof(db, old, tree.size))].join('\n')}\n\n${note}`);
     },
   }),
   route({
     ...shared,
     operationId: 'auditProof',
     path: '/api/audit/proof',
-    summary: 'Proof that an event is in the log (seq, size), or that a log is the beginning of a later one (from, to)',
-    query: z.object({ seq: size, size, from: size, to: size }),
-    response: z.object({ proof: z.array(z.string()) }),
+    summary: 'Prove that an event is in the log, or that a log is the beginning of a later one',
+    description: 'Give either `seq`, with `size`, or `from`, with `to`.',
+    query: z.object({
+      seq: seqParam('The event to be proven.'),
+      size: seqParam('With `seq`: the size of the log that it is proven to be in; the size now if absent.'),
+      from: seqParam('The size of the earlier log.'),
+      to: seqParam('With `from`: the size of the later log; the size now if absent.'),
+    }),
+    response: named('AuditProof', 'A proof in the tree over the audit log.', {
+      proof: list(text('A hash, in base64.', { format: 'byte' }), 'The hashes, from the leaves up.'),
+    }),
     async handle({ caller, query }, services) {
       const { db, tree } = await openTree(caller, services);
       const { seq, from } = query;
@@ -65,16 +91,17 @@ export const treeRoutes: Route[] = [
       operationId,
       path,
       summary,
-      params: z.record(z.string(), z.string()),
-      response: notJson,
+      params: tileParams(path),
+      response: z.string(),
+      mediaTypes: ['application/octet-stream'],
       errors: [...errors, 'route.not_found'],
       async handle({ caller, params }, services) {
         const { db, tree } = await openTree(caller, services);
-        const { level = '', ...rest } = params;
+        const { level = '', ...rest } = params as Record<string, string>;
         const tile = readTile(level, Object.values(rest));
         const hashes = tile && (await tileBytes(db, tree, tile));
         if (!tile || !hashes) throw refusal('route.not_found', 'the log has no such tile');
-        return tile.width === TILE_WIDTH ? immutable(200, octets, hashes) : text(200, octets, hashes);
+        return tile.width === TILE_WIDTH ? immutable(200, octets, hashes) : answer(200, octets, hashes);
       },
     }),
   ),

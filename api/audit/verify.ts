@@ -1,9 +1,10 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { eventHash } from '../../crypto/audit-hash.js';
 import { type LogFrame, readLogFrame, sealedBatches } from '../../db/audit-walk.js';
 import { outsideCall } from '../../db/call-limit.js';
 import { inSnapshot, type Snapshot } from '../../db/snapshot.js';
 import {
+  CHAIN_REASONS,
   type ChainContext,
   type ChainFault,
   type ChainState,
@@ -13,6 +14,7 @@ import {
 } from '../../domain/audit/chain.js';
 import { createPermits } from '../../lib/permits.js';
 import type { Services } from '../context.js';
+import { count, flag, hex, instant, named, oneOf, uuid } from '../http/fields.js';
 import { type BlockCheck, checkBlocks } from './verify-blocks.js';
 import { growWalked, queryable, type TreeAnchor, treeBefore, treeFault, type WalkedTree } from './verify-tree.js';
 
@@ -23,18 +25,18 @@ export interface Anchors {
 }
 
 /** The answer (AU-70). */
-export const verified = z.object({
-  valid: z.boolean(),
-  total_events: z.number().int(),
-  sealed: z.number().int(),
-  unsealed: z.number().int(),
-  checkpoints_verified: z.number().int(),
-  first_broken_id: z.string().nullable(),
-  first_broken_seq: z.number().int().nullable(),
-  reason: z.string().nullable(),
-  head_seq: z.number().int().nullable(),
-  head_hash: z.string().nullable(),
-  oldest_unsealed_at: z.string().nullable(),
+export const verified = named('AuditVerification', 'Whether the audit log holds.', {
+  valid: flag('True if nothing was found wrong.'),
+  total_events: count('How many events there are.'),
+  sealed: count('How many have their place in the chain.'),
+  unsealed: count('How many wait for it.'),
+  checkpoints_verified: count('How many signatures of checkpoints were found right.'),
+  first_broken_id: uuid('The first event that was found wrong.').nullable(),
+  first_broken_seq: count('Its place.').nullable(),
+  reason: oneOf(CHAIN_REASONS, 'What is wrong.').nullable(),
+  head_seq: count('The place of the last sealed event, by the signed head.').nullable(),
+  head_hash: hex(64, 'Its hash.').nullable(),
+  oldest_unsealed_at: instant('When the event that has waited longest happened.').nullable(),
 });
 
 /** A statement of the walk over a large log, and the pause while other calls have their turn (OP-70 sets no limit for the whole). */

@@ -1,8 +1,16 @@
-import { z } from 'zod';
 import { listLearntDialects } from '../../db/snapshots.js';
 import { can } from '../../domain/permissions.js';
+import { dialect } from '../agent/snapshot-body.js';
 import type { Services } from '../context.js';
+import { list, named, pair } from '../http/fields.js';
 import { type Call, type Route, route } from '../http/route.js';
+
+const databases = named('DatabaseList', 'The databases that you may view, by name.', {
+  databases: list(
+    named('Database', 'A database in one environment.', { ...pair, dialect: dialect.nullable() }),
+    'The databases, each once for each environment.',
+  ),
+});
 
 /** The registered pairs (preflight.md section 4). */
 export const databaseRoutes: Route[] = [
@@ -14,11 +22,7 @@ export const databaseRoutes: Route[] = [
     tag: 'schemas',
     access: 'request.view',
     status: 200,
-    response: z.object({
-      databases: z.array(
-        z.object({ database: z.string(), environment: z.string(), dialect: z.enum(['postgresql', 'mysql']).nullable() }),
-      ),
-    }),
+    response: databases,
     errors: ['auth.forbidden'],
     handle: listDatabases,
   }),

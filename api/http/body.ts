@@ -7,6 +7,8 @@ import { takeString } from '../../lib/json/member.js';
 import { mayHoldBadText, refuseBadText } from './bad-text.js';
 
 const maxDepth = 64;
+/** Of a route that does not say otherwise (HT-50). */
+export const maxBodyBytes = 2 * 1024 * 1024;
 
 export interface JsonBody {
   /** A JSON object; `{}` when an optional body is absent (HT-47). */

@@ -1,10 +1,10 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { type ErrorCode, reasons } from '../../domain/errors.js';
-import { httpStatus } from '../../runtime/http-errors.js';
+import { httpStatus, maxErrorTextBytes } from '../../runtime/http-errors.js';
+import { accessText } from './openapi-access.js';
+import { type Json, type NamedSchemas, namedSchemas } from './openapi-schemas.js';
 import type { Route } from './route.js';
 import { tags } from './tags.js';
-
-type Json = Record<string, unknown>;
 
 /** Codes that any call with a credential can get (HT-3 to HT-8, section 9), in addition to those that its route declares. */
 const credentialErrors: readonly ErrorCode[] = [
@@ -13,131 +13,154 @@ const credentialErrors: readonly ErrorCode[] = [
   'auth.token_expired',
   'auth.user_suspended',
   'auth.oidc_not_configured',
+  'auth.oidc_failed',
   'auth.no_roles_resolved',
   'auth.insufficient_scope',
   'auth.forbidden',
 ];
-const bodyErrors: readonly ErrorCode[] = ['validation.failed', 'validation.unsupported_media_type', 'payload.too_large'];
-const anyErrors: readonly ErrorCode[] = ['service.unavailable', 'internal'];
+const bodyErrors: readonly ErrorCode[] = ['validation.unsupported_media_type', 'payload.too_large'];
+/** What is wrong with the HTTP request itself counts too. */
+const anyErrors: readonly ErrorCode[] = ['validation.failed', 'service.unavailable', 'internal'];
+/** Of calls that no route serves. */
+const otherErrors: readonly ErrorCode[] = ['route.not_found', 'route.method_not_allowed', 'config.read_only'];
 
-const about = `Every call but a few takes \`Authorization: Bearer <token>\`. An answer of status 400 and above is an object with \`error\`, \`code\` and \`hint\`; decide by \`code\`.
+const about = `An answer of status 400 and above is an object with \`error\`, \`code\` and \`hint\`; decide by \`code\`. Unknown fields of a body change nothing.
 Roles, policies and webhooks are read here and managed in \`server.toml\`: writing to their paths is 405 \`config.read_only\`.`;
 
 /** The OpenAPI 3.1 document of the mounted routes (HT-98). */
 export function openApiDocument(routes: readonly Route[], version: string): Json {
+  const named = namedSchemas();
+  const answers = new Map(routes.map((route) => [route, successes(route, named)]));
   const paths: Record<string, Json> = {};
-  for (const route of routes) pathItem(paths, route.path)[route.method] = operation(route);
+  for (const route of routes) {
+    const path = route.path.replace(/:([A-Za-z_]+)/g, '{$1}');
+    paths[path] = { ...paths[path], [route.method]: operation(route, named, answers.get(route) ?? {}) };
+  }
   return {
     openapi: '3.1.0',
     info: {
       title: 'Database Change Gateway',
       version,
       description: about,
+      contact: { name: 'The operators of this gateway' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/' }],
-    security: [{ bearer: [] }],
+    servers: [{ url: '/', description: 'The server that shows this document.' }],
+    security: [{ user: [] }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API token `svc_…`' } },
-      schemas: { Error: errorSchema },
+      securitySchemes: {
+        user: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The API token of a user, `svc_…`, or a token of the identity provider.',
+        },
+        agent: { type: 'http', scheme: 'bearer', description: 'The API token of an agent, `svc_…`.' },
+      },
+      schemas: Object.fromEntries(Object.entries({ ...named.components, Error: errorSchema(routes) }).toSorted(byName)),
     },
   };
 }
 
-const errorSchema = {
+const byName = ([one]: [string, unknown], [other]: [string, unknown]) => (one < other ? -1 : 1);
+
+const errorSchema = (routes: readonly Route[]) => ({
   type: 'object',
+  description: 'Why a call was refused or failed.',
   required: ['error', 'code', 'hint'],
   properties: {
-    error: { type: 'string' },
-    code: { type: 'string' },
-    hint: { type: ['string', 'null'] },
-    reason: { enum: reasons, description: 'What a code with several meanings means here; absent where the code says it all.' },
+    error: {
+      type: 'string',
+      maxLength: maxErrorTextBytes,
+      description: 'What went wrong, in one line for people. It may change.',
+    },
+    code: {
+      type: 'string',
+      enum: [...new Set([...otherErrors, ...routes.flatMap(errorsOf)])].toSorted(),
+      description: 'What went wrong, for programs.',
+    },
+    hint: {
+      type: ['string', 'null'],
+      maxLength: maxErrorTextBytes,
+      description: 'The place of the first wrong value, such as `body.share_with[2]`, or advice.',
+    },
+    reason: {
+      type: 'string',
+      enum: reasons,
+      description: 'What a code with several meanings means here; absent where the code says it all.',
+    },
   },
-};
+});
 
-function pathItem(paths: Record<string, Json>, template: string): Json {
-  const path = openApiPath(template);
-  paths[path] ??= {};
-  return paths[path];
-}
-
-const openApiPath = (template: string) => template.replace(/:([A-Za-z_]+)/g, '{$1}');
-
-function operation(route: Route): Json {
-  const isPublic = route.access === 'public';
+function operation(route: Route, named: NamedSchemas, answers: Json): Json {
   return {
     operationId: route.operationId,
     summary: route.summary,
-    description: accessText(route),
+    description: route.description === undefined ? accessText(route) : `${route.description}\n\n${accessText(route)}`,
     tags: [route.tag],
-    ...(isPublic ? { security: [] } : {}),
-    ...optional('parameters', [...pathParameters(route.path), ...queryParameters(route.query)]),
-    ...requestBody(route),
-    responses: { ...successes(route), ...failures(errorsOf(route)) },
+    ...security(route),
+    ...optional('parameters', [...parameters(route, 'path', named), ...parameters(route, 'query', named)]),
+    ...requestBody(route, named),
+    responses: { ...answers, ...failures(errorsOf(route)) },
   };
 }
 
-function accessText({ access }: Route): string {
-  if (access === 'public') return 'No credential needed.';
-  if (access === 'agent') return 'Needs an agent token.';
-  if (access === 'authenticated') return 'Needs any user credential.';
-  if (typeof access === 'string') return `Needs permission \`${access}\`.`;
-  const names = access.anyOf.map((name) => `\`${name}\``);
-  const needed = names.length === 1 ? `permission ${names[0]}` : `one of the permissions ${names.join(', ')}`;
-  return `Needs ${needed}${access.unless === undefined ? '' : `; with \`${access.unless}\` any user credential`}.`;
+function security({ access, openWhen }: Route): Json {
+  if (access === 'public') return { security: [] };
+  if (access === 'agent') return { security: [{ agent: [] }] };
+  return openWhen === undefined ? {} : { security: [{ user: [] }, {}] };
 }
 
 const optional = (key: string, list: unknown[]) => (list.length === 0 ? {} : { [key]: list });
 
-const pathParameters = (template: string): Json[] =>
-  [...template.matchAll(/:([A-Za-z_]+)/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: { type: 'string' },
-  }));
-
-function queryParameters(query: z.ZodType | undefined): Json[] {
-  if (query === undefined) return [];
-  const { properties = {}, required = [] } = schemaOf(query, 'input') as {
+function parameters(route: Route, place: 'path' | 'query', named: NamedSchemas): Json[] {
+  const schema = place === 'path' ? route.params : route.query;
+  if (schema === undefined) return [];
+  const { properties = {}, required = [] } = named.refer(schema, 'input') as {
     properties?: Record<string, Json>;
     required?: string[];
   };
-  return Object.entries(properties).map(([name, schema]) => ({
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
     name,
-    in: 'query',
+    in: place,
     required: required.includes(name),
-    schema,
+    description,
+    schema: rest,
   }));
 }
 
-function requestBody({ body, form, rawJson, documentedBody, bodyOptional }: Route): Json {
-  if (form !== undefined)
-    return {
-      requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: schemaOf(form, 'input') } } },
-    };
-  if (rawJson !== undefined)
-    return { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(rawJson, 'input') } } } };
-  if (body === undefined) return {};
-  const schema = schemaOf(documentedBody ?? body, 'input');
-  return { requestBody: { required: !bodyOptional, content: { 'application/json': { schema } } } };
+function requestBody({ body, form, rawJson, documentedBody, bodyOptional, examples }: Route, { refer }: NamedSchemas): Json {
+  const schema = form ?? rawJson ?? documentedBody ?? body;
+  if (schema === undefined) return {};
+  const mediaType = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
+  const content = { [mediaType]: { schema: refer(schema, 'input'), ...example(examples?.body) } };
+  return { requestBody: { required: bodyOptional !== true, content } };
 }
 
-function successes(route: Route): Json {
-  const schema = schemaOf(route.response, 'output');
-  const contentType = schema.description === 'not JSON' ? 'text/plain' : 'application/json';
+const example = (value: unknown) => (value === undefined ? {} : { example: value });
+
+function successes(route: Route, { refer }: NamedSchemas): Json {
   const statuses: number[] = [route.status, ...(route.alsoStatuses ?? [])];
-  return Object.fromEntries(
-    statuses.map((status) => [
-      status,
-      status === 204
-        ? { description: 'Time is up, nothing to show' }
-        : { description: 'Success', content: { [contentType]: { schema } } },
-    ]),
-  );
+  return Object.fromEntries(statuses.map((status) => [status, success(route, status, refer)]));
 }
+
+function success(
+  { response, mediaTypes = ['application/json'], examples }: Route,
+  status: number,
+  refer: NamedSchemas['refer'],
+): Json {
+  if (status === 204) return { description: 'Time is up, or there is nothing to show.' };
+  if (mediaTypes.length === 0) return { description: 'Done; the answer is empty.' };
+  const content = mediaTypes.map((type) => [type, { schema: schemaFor(type, response, refer), ...example(examples?.answer) }]);
+  return { description: descriptions[status], content: Object.fromEntries(content) };
+}
+
+const descriptions: Record<number, string> = { 200: 'Done.', 201: 'Created.', 202: 'Accepted; it is not finished yet.' };
+
+/** What is not JSON is bytes to a schema. */
+const schemaFor = (mediaType: string, response: z.ZodType, refer: NamedSchemas['refer']): Json =>
+  mediaType === 'application/json' ? refer(response, 'output') : { type: 'string' };
 
 function errorsOf(route: Route): ErrorCode[] {
   const codes = new Set<ErrorCode>(anyErrors);
@@ -147,7 +170,6 @@ function errorsOf(route: Route): ErrorCode[] {
   if (route.access !== 'public') add(credentialErrors);
   if (route.unlimited !== true) add(['rate.limited']);
   if (route.body !== undefined || route.form !== undefined || route.rawJson !== undefined) add(bodyErrors);
-  if (route.query !== undefined || route.params !== undefined) add(['validation.failed']);
   add(route.errors);
   return [...codes];
 }
@@ -168,9 +190,4 @@ function failures(codes: readonly ErrorCode[]): Json {
       },
     ]),
   );
-}
-
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' });
-  return rest;
 }

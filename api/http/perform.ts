@@ -9,7 +9,7 @@ import type { Authenticate, Authenticated } from '../../runtime/authentication.j
 import type { Generation, Services } from '../context.js';
 import type { AdmittedSender } from './admission.js';
 import { refuseBadText } from './bad-text.js';
-import { type JsonBody, readFormBytes, readJsonBody, readRawJsonBytes } from './body.js';
+import { type JsonBody, maxBodyBytes, readFormBytes, readJsonBody, readRawJsonBytes } from './body.js';
 import { parseQueryString } from './query.js';
 import { Reply } from './reply.js';
 import { type Call, type Given, permissionsOf, type Route } from './route.js';
@@ -35,7 +35,6 @@ export interface Incoming extends AdmittedSender {
 
 /** Together with the 4 s for database work, a call takes 24 s, not counting the arrival of its body: below the 25 s of HT-131. */
 const workMs = 20_000;
-const defaultBodyLimitBytes = 2 * 1024 * 1024;
 const noBytes = new Uint8Array();
 
 /** Steps HT-9 to HT-12: permission, body, path, query, schemas, handler, schema of the answer. */
@@ -158,7 +157,7 @@ async function readUnparsed(services: Services, route: Route, request: Incoming[
   return route.rawJson === undefined ? noBytes : readRawJsonBytes(request, limitOf(services, route));
 }
 
-function limitOf(services: Services, { bodyLimit: limit = defaultBodyLimitBytes }: Route): number {
+function limitOf(services: Services, { bodyLimit: limit = maxBodyBytes }: Route): number {
   return typeof limit === 'number' ? limit : limit(services.config());
 }
 

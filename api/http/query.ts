@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { invalid } from '../../domain/errors.js';
 import { parseInstantText } from '../../domain/instant.js';
+import { type Facts, text } from './fields.js';
 import { place } from './shape.js';
 
 const maxInteger = 4_294_967_295;
@@ -12,41 +13,56 @@ const integerText = z
   .refine((value) => value <= maxInteger, `must be at most ${maxInteger}`);
 
 /** Decimal digits, 0 to 4294967295 (HT-63). */
-export const integerParam = (fallback: number) =>
-  integerText.default(fallback).meta({ type: 'integer', minimum: 0, default: fallback });
+export const integerParam = (fallback: number, about: string) =>
+  integerText.default(fallback).meta({ type: 'integer', minimum: 0, maximum: maxInteger, fallback, description: about });
+
+/** A place in the audit log, from 1. */
+export const seqParam = (about: string) =>
+  z
+    .string()
+    .regex(/^[1-9][0-9]{0,14}$/, 'must be an integer of at least 1')
+    .transform(Number)
+    .meta({ type: 'integer', minimum: 1, description: about })
+    .optional();
 
 /** A page size. Values above the maximum become the maximum; 0 is honoured (HT-80). */
 export const limitParam = (fallback: number, maximum: number) =>
   integerText
     .transform((limit) => Math.min(limit, maximum))
     .default(fallback)
-    .meta({ type: 'integer', minimum: 0, maximum, default: fallback });
+    .meta({
+      type: 'integer',
+      minimum: 0,
+      fallback,
+      description: `How many items at most. What is above ${maximum} counts as ${maximum}.`,
+    });
 
 /** Skips items of the filtered set (HT-81). */
-export const offsetParam = integerParam(0);
+export const offsetParam = integerParam(0, 'How many items to skip.');
 
 /** Exactly `true` or `false` (HT-63). */
-export const booleanParam = (fallback: boolean) =>
+export const booleanParam = (fallback: boolean, about: string) =>
   z
     .string()
     .regex(/^(true|false)$/, 'must be true or false')
     .transform((text) => text === 'true')
     .default(fallback)
-    .meta({ type: 'boolean', default: fallback });
+    .meta({ type: 'boolean', fallback, description: about });
 
-/** Any text; no filter if absent. */
-export const textParam = z.string().optional();
+/** Any text; no filter if absent. Longer texts than the document says are taken, and name nothing. */
+export const textParam = (about: string, facts: Facts) => text(about, facts).optional();
 
 /** RFC 3339 with an offset (HT-74), as UTC text with six fraction digits, which is the precision of audit events. */
-export const instantParam = z
-  .string()
-  .transform((text, context) => {
-    const instant = parseInstantText(text);
-    if (instant === null) context.addIssue({ code: 'custom', message: 'must be an RFC 3339 time with an offset' });
-    return instant ?? z.NEVER;
-  })
-  .meta({ type: 'string', format: 'date-time' })
-  .optional();
+export const instantParam = (about: string) =>
+  z
+    .string()
+    .transform((text, context) => {
+      const instant = parseInstantText(text);
+      if (instant === null) context.addIssue({ code: 'custom', message: 'must be an RFC 3339 time with an offset' });
+      return instant ?? z.NEVER;
+    })
+    .meta({ type: 'string', format: 'date-time', description: about })
+    .optional();
 
 /** Parses the known parameters. A repeated one is 400 (HT-62), unknown ones are ignored, U+0000 anywhere is 400 (HT-45). */
 export function parseQueryString(search: string, known: Iterable<string>): Record<string, string> {

@@ -80,8 +80,12 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   /** Segments beginning with `:` are parameters. */
   path: `/${string}`;
   summary: string;
+  /** What the document says besides the summary. */
+  description?: string;
   tag: Tag;
   access: Access;
+  /** Tells in the document what the handler demands besides `access`, in a sentence. */
+  accessRule?: string;
   /** Also admits agent tokens that `agents.require_scopes` refuses elsewhere, because work that has begun must be reported (HD-11). */
   evenUnscoped?: true;
   /** Exempt from the address limit (OP-31). */
@@ -116,6 +120,10 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   /** Other statuses that `reply`, `rawJson` and `noContent` may use. */
   alsoStatuses?: readonly SuccessStatus[];
   response: R;
+  /** What the document says that an answer may be; JSON if absent, without a body if empty. */
+  mediaTypes?: readonly string[];
+  /** For the document. */
+  examples?: { body?: z.input<B>; answer?: z.input<R> };
   errors: readonly ErrorCode[];
   longPoll?: LongPollKind;
   /** A plain value is parsed by `response`, so nothing undeclared leaks. Return a `Reply` for anything else. */

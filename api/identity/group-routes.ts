@@ -1,7 +1,7 @@
-import { z } from 'zod';
 import { listMembers } from '../../db/users.js';
 import { notFound } from '../../domain/errors.js';
 import { type Route, route } from '../http/route.js';
+import { group, groupList, groupParams } from './schemas.js';
 
 export const groupRoutes: Route[] = [
   route({
@@ -12,7 +12,7 @@ export const groupRoutes: Route[] = [
     tag: 'identity',
     access: 'user.read',
     status: 200,
-    response: z.object({ groups: z.array(z.string()) }),
+    response: groupList,
     errors: ['auth.forbidden'],
     handle: ({ generation }) => ({ groups: generation.shared.auth.groups.map(({ name }) => name).sort() }),
   }),
@@ -20,17 +20,17 @@ export const groupRoutes: Route[] = [
     operationId: 'showGroup',
     method: 'get',
     path: '/api/groups/:name',
-    summary: 'Show a group: its roles, and its members in order of joining',
+    summary: 'Show a group with its roles and members',
     tag: 'identity',
     access: 'user.read',
-    params: z.object({ name: z.string() }),
+    params: groupParams,
     status: 200,
-    response: z.object({ name: z.string(), roles: z.array(z.string()), members: z.array(z.string()) }),
+    response: group,
     errors: ['auth.forbidden', 'group.not_found'],
     handle: async ({ generation, params }, { database }) => {
-      const group = generation.shared.auth.groups.find(({ name }) => name === params.name);
-      if (group === undefined) throw notFound('group');
-      return { name: group.name, roles: [...group.roles], members: await listMembers(database, group.name) };
+      const found = generation.shared.auth.groups.find(({ name }) => name === params.name);
+      if (found === undefined) throw notFound('group');
+      return { name: found.name, roles: [...found.roles], members: await listMembers(database, found.name) };
     },
   }),
 ];

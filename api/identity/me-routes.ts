@@ -12,7 +12,7 @@ export const meRoutes: Route[] = [
     operationId: 'showMe',
     method: 'get',
     path: '/api/me',
-    summary: 'Show who you are: profile, effective roles, groups, token',
+    summary: 'Show who you are and what you may do',
     tag: 'identity',
     access: 'authenticated',
     status: 200,

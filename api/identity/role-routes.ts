@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { BUILTIN_ROLES } from '../../domain/builtin-roles.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { notFound } from '../../domain/errors.js';
@@ -6,14 +5,9 @@ import { everywhere } from '../../domain/lacking.js';
 import { can, findRole } from '../../domain/permissions.js';
 import type { Generation } from '../context.js';
 import { type Route, route } from '../http/route.js';
+import { role, roleList, roleParams } from './schemas.js';
 
-const role = z.object({
-  name: z.string(),
-  builtin: z.boolean(),
-  permissions: z.array(z.object({ perm: z.string(), ownership: z.enum(['own', 'any']) })),
-  databases: z.array(z.string()),
-  environments: z.array(z.string()),
-});
+const forAll = 'The role must be for all databases and environments.';
 
 export const roleRoutes: Route[] = [
   route({
@@ -23,8 +17,9 @@ export const roleRoutes: Route[] = [
     summary: 'List built-in and custom roles with their permissions',
     tag: 'configuration',
     access: 'workflow.read',
+    accessRule: forAll,
     status: 200,
-    response: z.object({ roles: z.array(role) }),
+    response: roleList,
     errors: ['auth.forbidden'],
     handle: ({ caller, generation }) => {
       checkGlobal(caller);
@@ -38,7 +33,8 @@ export const roleRoutes: Route[] = [
     summary: 'Show a role',
     tag: 'configuration',
     access: 'workflow.read',
-    params: z.object({ name: z.string() }),
+    accessRule: forAll,
+    params: roleParams,
     status: 200,
     response: role,
     errors: ['auth.forbidden', 'role.not_found'],

@@ -1,9 +1,9 @@
-import { z } from 'zod';
 import { listTokens } from '../../db/tokens.js';
 import { can } from '../../domain/permissions.js';
 import { type Route, route } from '../http/route.js';
-import { createdToken, idParams, inspectedToken, listedToken } from './schemas.js';
+import { tokenParams } from './schemas.js';
 import { inspect, revoke, shownToken } from './token-access.js';
+import { createdToken, inspectedToken, revokedToken, tokenList } from './token-schemas.js';
 import { createToken, tokenBody, tokenSubject } from './tokens.js';
 
 export const tokenRoutes: Route[] = [
@@ -11,9 +11,12 @@ export const tokenRoutes: Route[] = [
     operationId: 'createToken',
     method: 'post',
     path: '/api/tokens',
-    summary: 'Create a token for yourself or for an agent; the raw value is shown once',
+    summary: 'Create a token for yourself or for an agent',
+    description: 'Its value is shown once. Unknown fields are refused.',
     tag: 'tokens',
     access: 'authenticated',
+    accessRule:
+      'One for yourself needs `token.create`; one for an agent `token.create_agent`, in a role for all databases and environments.',
     body: tokenSubject,
     documentedBody: tokenBody,
     status: 201,
@@ -25,11 +28,12 @@ export const tokenRoutes: Route[] = [
     operationId: 'listTokens',
     method: 'get',
     path: '/api/tokens',
-    summary: 'List your tokens, or with token.list those of everybody, newest first',
+    summary: 'List tokens',
     tag: 'tokens',
     access: 'authenticated',
+    accessRule: 'You see your own; with `token.list`, in a role for all databases and environments, those of everybody.',
     status: 200,
-    response: z.object({ tokens: z.array(listedToken) }),
+    response: tokenList,
     errors: ['auth.forbidden'],
     handle: async ({ caller }, { database }) => {
       const ofUser = can(caller, 'token.list', 'everywhere') ? null : caller.id;
@@ -40,12 +44,14 @@ export const tokenRoutes: Route[] = [
     operationId: 'revokeToken',
     method: 'delete',
     path: '/api/tokens/:id',
-    summary: 'Revoke a token at once',
+    summary: 'Revoke a token',
+    description: 'It holds at once.',
     tag: 'tokens',
     access: 'authenticated',
-    params: idParams,
+    accessRule: 'Your own needs `token.revoke`; those of others `token.list`, in a role for all databases and environments.',
+    params: tokenParams,
     status: 200,
-    response: z.object({ id: z.string(), revoked_at: z.string().meta({ format: 'date-time' }) }),
+    response: revokedToken,
     errors: ['auth.forbidden', 'token.not_found'],
     handle: revoke,
   }),
@@ -56,7 +62,8 @@ export const tokenRoutes: Route[] = [
     summary: 'Show what a token may do',
     tag: 'tokens',
     access: 'authenticated',
-    params: idParams,
+    accessRule: 'Those of others need `token.list`, in a role for all databases and environments.',
+    params: tokenParams,
     status: 200,
     response: inspectedToken,
     errors: ['auth.forbidden', 'token.not_found'],

@@ -15,31 +15,41 @@ import { lacking } from '../../domain/lacking.js';
 import { applyCeiling, can, findRole, resolveRoles } from '../../domain/permissions.js';
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
 import type { Generation, Services } from '../context.js';
+import { instant } from '../http/fields.js';
 import type { Call } from '../http/route.js';
 import { parsePart } from '../http/shape.js';
 import { shownCeiling, shownScopes, tokenCreated } from './events.js';
 import { keepCaller } from './granting.js';
-import { userId } from './schemas.js';
+import { rolesOf, userId } from './schemas.js';
+import { agentScope } from './token-schemas.js';
 
-const subject = { subject_id: userId, subject_type: z.enum(['user', 'agent']) };
+const subject = {
+  subject_id: userId.meta({ description: 'Yourself, or the id of an agent.' }),
+  subject_type: z.enum(['user', 'agent']).meta({ description: 'Which of the two that is.' }),
+};
 
 /** Parsed before the permission check, which depends on it (IM-59). */
 export const tokenSubject = z.looseObject(subject);
 
 /** Refuses unknown keys: a misspelt `scope_ceiling` must not widen a token. */
-export const tokenBody = z.strictObject({
-  ...subject,
-  name: z.string().max(128).nullish(),
-  scope_ceiling: z.strictObject({ roles: z.array(z.string()).min(1) }).nullish(),
-  expires_at: z.string().meta({ format: 'date-time' }).nullish(),
-  agent_scopes: z
-    .array(z.string().refine(isAgentScope, 'has an entry that is not <database>/<environment>, each a name or *'))
-    .min(1)
-    .max(maxAgentScopes)
-    .transform((scopes) => [...new Set(scopes)])
-    .optional()
-    .meta({ description: 'pairs that a token of an agent may serve; `agents.default_scopes` if absent, else every pair' }),
-});
+export const tokenBody = z
+  .strictObject({
+    ...subject,
+    name: z.string().max(128).nullish().meta({ description: 'What the token is for.' }),
+    scope_ceiling: z
+      .strictObject({ roles: rolesOf('The roles.').min(1) })
+      .nullish()
+      .meta({ description: 'The roles that the token is limited to; all that you have if absent.' }),
+    expires_at: instant('When it expires; never if absent.').nullish(),
+    agent_scopes: z
+      .array(agentScope.refine(isAgentScope, 'has an entry that is not <database>/<environment>, each a name or *'))
+      .min(1)
+      .max(maxAgentScopes)
+      .transform((scopes) => [...new Set(scopes)])
+      .optional()
+      .meta({ description: 'Of agents: what the token may serve. `agents.default_scopes` if absent, else everything.' }),
+  })
+  .meta({ id: 'NewToken', description: 'A token to be made.' });
 
 type TokenBody = z.output<typeof tokenBody>;
 

@@ -1,18 +1,27 @@
-import { z } from 'zod';
 import { findUser, listUsers } from '../../db/users.js';
 import { lacking } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
+import { noFields } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 import { reissueInitialToken } from './reissue.js';
-import { idParams, newUser, noFields, reissued, user, userPatch } from './schemas.js';
+import {
+  activatedUser,
+  createdUser,
+  deletedUser,
+  newUser,
+  suspendedUser,
+  updatedUser,
+  user,
+  userParams,
+  userPatch,
+  users,
+} from './schemas.js';
+import { reissued } from './token-schemas.js';
 import { activateUser, deleteUser, suspendUser } from './user-status.js';
 import { updateUserParts } from './user-update.js';
 import { createUser, requireThere, shownUser } from './users.js';
 
-const status = z.enum(['active', 'suspended']);
-const cancelledRequests = z
-  .array(z.string())
-  .meta({ description: 'every request that had not ended; running ones end when their agent has stopped' });
+const granting = 'You must hold every permission of the roles that you give.';
 
 export const userRoutes: Route[] = [
   route({
@@ -22,15 +31,10 @@ export const userRoutes: Route[] = [
     summary: 'Create a user with an initial token',
     tag: 'identity',
     access: 'user.write',
+    accessRule: granting,
     body: newUser,
     status: 201,
-    response: z.object({
-      id: z.string(),
-      token: z.string(),
-      token_prefix: z.string(),
-      roles: z.array(z.string()),
-      groups: z.array(z.string()),
-    }),
+    response: createdUser,
     errors: ['validation.failed', 'auth.forbidden', 'auth.insufficient_scope', 'user.conflict', 'plan.limit_exceeded'],
     handle: createUser,
   }),
@@ -38,11 +42,11 @@ export const userRoutes: Route[] = [
     operationId: 'listUsers',
     method: 'get',
     path: '/api/users',
-    summary: 'List users, newest first',
+    summary: 'List users',
     tag: 'identity',
     access: 'user.read',
     status: 200,
-    response: z.object({ users: z.array(user) }),
+    response: users,
     errors: ['auth.forbidden'],
     handle: async (_call, { database }) => ({ users: (await listUsers(database)).map(shownUser) }),
   }),
@@ -50,10 +54,11 @@ export const userRoutes: Route[] = [
     operationId: 'showUser',
     method: 'get',
     path: '/api/users/:id',
-    summary: 'Show a user; everybody may see themselves',
+    summary: 'Show a user',
     tag: 'identity',
     access: 'authenticated',
-    params: idParams,
+    accessRule: 'Others than yourself need `user.read`, in a role for all databases and environments.',
+    params: userParams,
     status: 200,
     response: user,
     errors: ['auth.forbidden', 'user.not_found', 'user.gone'],
@@ -68,20 +73,15 @@ export const userRoutes: Route[] = [
     operationId: 'updateUser',
     method: 'patch',
     path: '/api/users/:id',
-    summary: 'Change roles, groups or Slack link of a user, all or nothing',
+    summary: 'Change roles, groups or Slack link of a user',
+    description: 'All of it is done, or nothing.',
     tag: 'identity',
     access: 'user.write',
-    params: idParams,
+    accessRule: granting,
+    params: userParams,
     body: userPatch,
     status: 200,
-    response: z.object({
-      id: z.string(),
-      updated: z.boolean(),
-      roles: z.array(z.string()),
-      groups: z.array(z.string()),
-      slack_user_id: z.string().nullable(),
-      status,
-    }),
+    response: updatedUser,
     errors: ['validation.failed', 'auth.forbidden', 'auth.insufficient_scope', 'user.not_found', 'user.gone', 'user.conflict'],
     handle: updateUserParts,
   }),
@@ -89,14 +89,15 @@ export const userRoutes: Route[] = [
     operationId: 'suspendUser',
     method: 'post',
     path: '/api/users/:id/suspend',
-    summary: 'Suspend a user: tokens are revoked and requests cancelled with it',
+    summary: 'Suspend a user',
+    description: "The user's tokens are revoked and their open requests cancelled.",
     tag: 'identity',
     access: 'user.write',
-    params: idParams,
+    params: userParams,
     body: noFields,
     bodyOptional: true,
     status: 200,
-    response: z.object({ id: z.string(), revoked_tokens: z.int(), cancelled_requests: cancelledRequests }),
+    response: suspendedUser,
     errors: ['validation.failed', 'auth.forbidden', 'user.not_found', 'user.gone'],
     handle: suspendUser,
   }),
@@ -104,14 +105,15 @@ export const userRoutes: Route[] = [
     operationId: 'activateUser',
     method: 'post',
     path: '/api/users/:id/activate',
-    summary: 'Make a suspended user active again; tokens stay revoked',
+    summary: 'Make a suspended user active again',
+    description: 'Tokens stay revoked.',
     tag: 'identity',
     access: 'user.write',
-    params: idParams,
+    params: userParams,
     body: noFields,
     bodyOptional: true,
     status: 200,
-    response: z.object({ id: z.string(), status: z.literal('active') }),
+    response: activatedUser,
     errors: ['auth.forbidden', 'user.not_found', 'user.gone', 'plan.limit_exceeded'],
     handle: activateUser,
   }),
@@ -119,17 +121,13 @@ export const userRoutes: Route[] = [
     operationId: 'deleteUser',
     method: 'delete',
     path: '/api/users/:id',
-    summary: 'Delete a user for good: as suspend, and out of all groups; the record is kept and the id never free again',
+    summary: 'Delete a user for good',
+    description: 'As a suspend, and out of all groups. The record is kept, and the id is never free again.',
     tag: 'identity',
     access: 'user.write',
-    params: idParams,
+    params: userParams,
     status: 200,
-    response: z.object({
-      id: z.string(),
-      deleted: z.literal(true),
-      revoked_tokens: z.int(),
-      cancelled_requests: cancelledRequests,
-    }),
+    response: deletedUser,
     errors: ['validation.failed', 'auth.forbidden', 'user.not_found', 'user.gone'],
     handle: deleteUser,
   }),
@@ -140,7 +138,8 @@ export const userRoutes: Route[] = [
     summary: "Replace a user's initial token",
     tag: 'identity',
     access: 'token.reissue',
-    params: idParams,
+    accessRule: granting,
+    params: userParams,
     body: noFields,
     bodyOptional: true,
     status: 200,

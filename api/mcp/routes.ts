@@ -6,6 +6,14 @@ import { checkMcp, corsHeaders } from './headers.js';
 import { post } from './post.js';
 import { endSession, resumeStream } from './resume.js';
 
+const message = z
+  .looseObject({ jsonrpc: z.literal('2.0').meta({ description: 'The version of JSON-RPC.' }) })
+  .meta({ id: 'JsonRpcMessage', description: 'A message of JSON-RPC.' });
+const toolsAsk = 'Each tool then needs what the call needs that it makes.';
+const messages = z
+  .union([message, z.array(message)])
+  .meta({ id: 'JsonRpc', description: 'A message of JSON-RPC, or a batch of them.' });
+
 /**
  * MCP over streamable HTTP (mcp.md). Our own protocol layer: the one of `@modelcontextprotocol/server` keeps sessions, open calls and questions to the
  * client in the memory of one process, and its order of checks and its errors are not those of our API. Its client is what our tests call with.
@@ -18,18 +26,20 @@ export function mcpRoutes(routes: () => readonly Route[], { commentMs }: { comme
     checkOn: checkMcp,
   } as const;
   const errors = ['mcp.not_found', 'auth.forbidden', 'mcp_session.not_found', 'validation.failed'] as const;
-  const message = z.looseObject({ jsonrpc: z.literal('2.0') });
   return [
     route({
       ...shared,
       operationId: 'postMcp',
       method: 'post',
-      summary: 'For MCP clients: one message of JSON-RPC, or a batch; answered as JSON, or in a session as a stream of events',
+      summary: 'Send a message of MCP',
+      description: 'It is answered as JSON, or in a session as a stream of events. 202 for what needs no answer.',
+      accessRule: toolsAsk,
       access: 'authenticated',
-      rawJson: z.union([message, z.array(message)]),
+      rawJson: messages,
       status: 200,
       alsoStatuses: [202],
-      response: z.union([message, z.array(message)]),
+      response: messages,
+      mediaTypes: ['application/json', 'text/event-stream'],
       errors: [...errors, 'validation.not_acceptable', 'mcp.conflict'],
       longPoll: 'mcp',
       handle: (call, services) => post(call, services, { routes, commentMs }),
@@ -38,10 +48,12 @@ export function mcpRoutes(routes: () => readonly Route[], { commentMs }: { comme
       ...shared,
       operationId: 'resumeMcpStream',
       method: 'get',
-      summary: 'For MCP clients: go on with a stream after the event named by last-event-id',
+      summary: 'Go on with a stream of MCP',
+      description: 'It goes on after the event that the header `last-event-id` names.',
       access: 'authenticated',
       status: 200,
-      response: z.string().meta({ description: 'not JSON' }),
+      response: z.string(),
+      mediaTypes: ['text/event-stream'],
       errors: [...errors, 'validation.not_acceptable', 'route.method_not_allowed', 'mcp_stream.not_found'],
       longPoll: 'mcp',
       handle: (call, services) => resumeStream(call, services, commentMs),
@@ -50,10 +62,11 @@ export function mcpRoutes(routes: () => readonly Route[], { commentMs }: { comme
       ...shared,
       operationId: 'endMcpSession',
       method: 'delete',
-      summary: 'For MCP clients: end a session',
+      summary: 'End a session of MCP',
       access: 'authenticated',
       status: 200,
-      response: z.string().meta({ description: 'not JSON' }),
+      response: z.string(),
+      mediaTypes: [],
       errors,
       handle: endSession,
     }),
@@ -61,7 +74,7 @@ export function mcpRoutes(routes: () => readonly Route[], { commentMs }: { comme
       ...shared,
       operationId: 'allowMcpOrigin',
       method: 'options',
-      summary: 'For browsers: which pages may call /mcp',
+      summary: 'Tell a browser which pages may call /mcp',
       access: 'public',
       status: 204,
       response: z.undefined(),

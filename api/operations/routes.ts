@@ -2,12 +2,32 @@ import { z } from 'zod';
 import type { Readiness } from '../../runtime/readiness.js';
 import { scrape } from '../../runtime/scrape.js';
 import { docsFile } from '../http/docs-page.js';
+import { named, text as textField } from '../http/fields.js';
 import { probe, rawJson, text } from '../http/reply.js';
 import { type Route, route } from '../http/route.js';
 
+const openDocs = 'With `server.public_docs` none.';
 const publicDocs = (config: { server: { publicDocs: boolean } }) => config.server.publicDocs;
-const page = z.string().meta({ description: 'not JSON' });
-const checks = z.record(z.string(), z.enum(['ok', 'unavailable', 'schema_mismatch', 'not_seen']));
+const page = z.string();
+const checks = z
+  .record(z.string(), z.enum(['ok', 'unavailable', 'schema_mismatch', 'not_seen']).meta({ description: 'How it is.' }))
+  .meta({ description: 'Each part that was looked at: `database`, `temporal`, `worker` and `result_storage`.' });
+
+const health = named('Health', 'A process that runs.', {
+  status: z.literal('ok').meta({ description: 'Always `ok`.' }),
+  version: textField('The version of the server.'),
+  min_agent_version: textField('The lowest version of `svc-agent` that gets work.'),
+});
+
+const readiness = named('Readiness', 'Whether calls can be served.', {
+  status: z
+    .enum(['ok', 'degraded', 'unavailable', 'draining'])
+    .meta({ description: '`degraded`: calls are served, but requests do not go on for the moment.' }),
+  checks: checks.optional(),
+  error: textField('What is wrong. Only with 503.').optional(),
+  code: textField('The code of the error. Only with 503.').optional(),
+  hint: textField('The parts that do not work. Only with 503.').nullish(),
+});
 
 /** `document` returns the OpenAPI text when asked. */
 export function operationRoutes(ready: () => Promise<Readiness>, document: () => string): Route[] {
@@ -24,7 +44,7 @@ const probeRoutes = (ready: () => Promise<Readiness>): Route[] => [
     access: 'public',
     unlimited: true,
     status: 200,
-    response: z.object({ status: z.literal('ok'), version: z.string(), min_agent_version: z.string() }),
+    response: health,
     errors: [],
     handle: (_call, { version, config }) => ({
       status: 'ok' as const,
@@ -41,13 +61,7 @@ const probeRoutes = (ready: () => Promise<Readiness>): Route[] => [
     access: 'public',
     unlimited: true,
     status: 200,
-    response: z.object({
-      status: z.enum(['ok', 'degraded', 'unavailable', 'draining']),
-      checks: checks.optional(),
-      error: z.string().optional(),
-      code: z.string().optional(),
-      hint: z.string().nullish(),
-    }),
+    response: readiness,
     errors: ['service.unavailable', 'service.draining'],
     handle: async () => {
       const { status, body } = await ready();
@@ -65,6 +79,7 @@ const metricsRoute = route({
   access: 'metrics.view',
   status: 200,
   response: page,
+  mediaTypes: ['text/plain'],
   errors: ['auth.forbidden'],
   handle: async (_call, { metrics, database, config }) => {
     const scraped = await scrape(metrics, database, config());
@@ -81,8 +96,9 @@ const documentRoutes = (document: () => string): Route[] => [
     tag: 'operations',
     access: 'authenticated',
     openWhen: publicDocs,
+    accessRule: openDocs,
     status: 200,
-    response: z.looseObject({}),
+    response: z.looseObject({}).meta({ id: 'OpenApi', description: 'An OpenAPI document.' }),
     errors: [],
     handle: () => rawJson(200, [document()]),
   }),
@@ -94,8 +110,10 @@ const documentRoutes = (document: () => string): Route[] => [
     tag: 'operations',
     access: 'authenticated',
     openWhen: publicDocs,
+    accessRule: openDocs,
     status: 200,
     response: page,
+    mediaTypes: ['text/html'],
     errors: [],
     handle: () => docsFile('index.html'),
   }),
@@ -107,9 +125,11 @@ const documentRoutes = (document: () => string): Route[] => [
     tag: 'operations',
     access: 'authenticated',
     openWhen: publicDocs,
-    params: z.object({ file: z.string() }),
+    accessRule: openDocs,
+    params: z.object({ file: textField('The name of the file.', { maxLength: 255 }) }),
     status: 200,
     response: page,
+    mediaTypes: ['text/javascript', 'text/css', 'text/html'],
     errors: ['route.not_found'],
     handle: ({ params }) => docsFile(params.file),
   }),

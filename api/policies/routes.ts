@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
 import { notFound, type Resource } from '../../domain/errors.js';
-import type { SharedConfig } from '../../domain/policies.js';
+import { OPERATIONS, type SharedConfig } from '../../domain/policies.js';
 import type { Services } from '../context.js';
+import { list as listOf, named, text } from '../http/fields.js';
 import { pairName } from '../http/names.js';
 import { textParam } from '../http/query.js';
 import { type Call, type Route, route } from '../http/route.js';
@@ -27,9 +28,13 @@ interface PolicyList<S extends z.ZodType> {
   /** Names an item in the error code and in the document. */
   resource: Resource;
   item: S;
+  answer: z.ZodType;
   /** Only what the caller may see, in the order of the file. */
   visible(call: Call<unknown, unknown, unknown>, services: Services): z.input<S>[] | Promise<z.input<S>[]>;
 }
+
+/** The longest has two names of 63 characters and a digest. */
+const maxIdLength = 160;
 
 function listRoutes<S extends z.ZodType<unknown, { id: string }>>(list: PolicyList<S>): Route[] {
   const words = list.resource.replaceAll('_', ' ');
@@ -39,8 +44,9 @@ function listRoutes<S extends z.ZodType<unknown, { id: string }>>(list: PolicyLi
       ...shared,
       operationId: list.operationIds.list,
       path: list.path,
-      summary: `List each ${words} that can apply to a pair of yours, in the order of server.toml`,
-      response: z.object({ [list.key]: z.array(list.item) }),
+      summary: `List every ${words} that can apply to a database of yours`,
+      description: 'In the order of `server.toml`.',
+      response: list.answer,
       errors: ['auth.forbidden'],
       handle: async (call, services) => ({ [list.key]: await list.visible(call, services) }),
     }),
@@ -49,7 +55,7 @@ function listRoutes<S extends z.ZodType<unknown, { id: string }>>(list: PolicyLi
       operationId: list.operationIds.show,
       path: `${list.path}/:id`,
       summary: `Show one ${words}`,
-      params: z.object({ id: z.string() }),
+      params: z.object({ id: text(`The id of the ${words}.`, { maxLength: maxIdLength }) }),
       response: list.item,
       errors: ['auth.forbidden', `${list.resource}.not_found`],
       handle: async (call, services) => {
@@ -78,10 +84,14 @@ export const policyRoutes: Route[] = [
     operationId: 'resolvePolicies',
     method: 'get',
     path: '/api/policy-resolution',
-    summary: 'Tell which policies a request on a database and environment would meet now',
+    summary: 'Tell which policies a request would meet now',
     tag: 'configuration',
     access: 'request.view',
-    query: z.object({ database: pairName, environment: pairName, operation: textParam }),
+    query: z.object({
+      database: pairName('The name of the database.'),
+      environment: pairName('The environment of the database.'),
+      operation: textParam('The operation; all of them if absent.', { enum: OPERATIONS }),
+    }),
     status: 200,
     response: resolution,
     errors: ['validation.failed', 'auth.forbidden'],
@@ -93,6 +103,9 @@ export const policyRoutes: Route[] = [
     operationIds: { list: 'listWorkflows', show: 'showWorkflow' },
     resource: 'workflow',
     item: workflowItem,
+    answer: named('WorkflowList', 'Workflow policies.', {
+      workflows: listOf(workflowItem, 'The policies, in the order of `server.toml`.'),
+    }),
     visible: ofFile('workflows', shownWorkflow),
   }),
   ...listRoutes({
@@ -101,6 +114,9 @@ export const policyRoutes: Route[] = [
     operationIds: { list: 'listExecutionPolicies', show: 'showExecutionPolicy' },
     resource: 'execution_policy',
     item: executionPolicyItem,
+    answer: named('ExecutionPolicyList', 'Execution policies.', {
+      execution_policies: listOf(executionPolicyItem, 'The policies, in the order of `server.toml`.'),
+    }),
     visible: ofFile('executionPolicies', shownExecutionPolicy),
   }),
   ...listRoutes({
@@ -109,6 +125,9 @@ export const policyRoutes: Route[] = [
     operationIds: { list: 'listResultPolicies', show: 'showResultPolicy' },
     resource: 'result_policy',
     item: resultPolicyItem,
+    answer: named('ResultPolicyList', 'Result policies.', {
+      result_policies: listOf(resultPolicyItem, 'The policies, in the order of `server.toml`.'),
+    }),
     visible: ofFile('resultPolicies', shownResultPolicy),
   }),
   ...listRoutes({
@@ -117,6 +136,9 @@ export const policyRoutes: Route[] = [
     operationIds: { list: 'listNotificationPolicies', show: 'showNotificationPolicy' },
     resource: 'notification_policy',
     item: notificationPolicyItem,
+    answer: named('NotificationPolicyList', 'Notification policies.', {
+      notification_policies: listOf(notificationPolicyItem, 'The policies, in the order of `server.toml`.'),
+    }),
     visible: ({ caller, generation }, services) => {
       const policies = visiblePolicies(caller, generation.shared.notificationPolicies);
       return withHistory(services, generation, 'notificationPolicies', policies, shownNotificationPolicy);
@@ -128,6 +150,9 @@ export const policyRoutes: Route[] = [
     operationIds: { list: 'listSqlReviewPolicies', show: 'showSqlReviewPolicy' },
     resource: 'sql_review_policy',
     item: reviewPolicyItem,
+    answer: named('SqlReviewPolicyList', 'SQL review policies.', {
+      sql_review_policies: listOf(reviewPolicyItem, 'The policies, in the order of `server.toml`.'),
+    }),
     visible: ({ caller, generation }, services) => {
       const { shared } = generation;
       const isReplaced = shared.sqlReview.some(({ database, environment }) => database === '*' && environment === '*');

@@ -4,41 +4,60 @@ import { canonicalJson } from '../../domain/canonical-json.js';
 import { invalid } from '../../domain/errors.js';
 import { maxBundleBytes } from '../../domain/migration/bundle.js';
 import type { CreationInput } from '../../domain/request/new-request.js';
-import { normaliseShareWith } from '../../domain/selectors.js';
+import { MAX_SELECTOR_BYTES, MAX_SHARE_WITH, normaliseShareWith } from '../../domain/selectors.js';
 import { memberText } from '../../lib/json/member.js';
 import { objectText } from '../../lib/json/write.js';
+import { anything, boundedText, text } from '../http/fields.js';
 import { operationName, pairName } from '../http/names.js';
 
 const bytes = (text: string) => Buffer.byteLength(text);
 const metadataBytes = 65_536;
 const detailBytes = 100_000;
+export const maxNoteBytes = 1024;
+export const maxKeyBytes = 255;
 
-/** A note of up to 1024 bytes. White space alone counts as none. */
-export const note = z
-  .string()
-  .refine((text) => bytes(text) <= 1024, 'must be at most 1024 bytes')
-  .transform((text) => (text.trim() === '' ? null : text))
-  .nullish()
-  .transform((text) => text ?? null);
+/** White space alone counts as none. */
+export const note = (about: string) =>
+  boundedText(maxNoteBytes, about)
+    .transform((text) => (text.trim() === '' ? null : text))
+    .nullish()
+    .transform((text) => text ?? null);
+
+const sharedWith = text('A selector, a user id, or `requester`.', { maxLength: MAX_SELECTOR_BYTES });
 
 /** The body of `POST /api/requests` (requests.md section 2). */
-export const creationBody = z.object({
-  database: pairName,
-  environment: pairName,
-  operation: operationName.default('execute_select'),
-  detail: z.string(),
-  reason: note,
-  idempotency_key: z
-    .string()
-    .refine((text) => text !== '' && bytes(text) <= 255, 'must be 1 to 255 bytes')
-    .nullish(),
-  metadata: z.unknown().optional(),
-  emergency: z.boolean().default(false),
-  allow_ddl: z.boolean().default(false),
-  no_result_store: z.boolean().default(false),
-  require_approval: z.boolean().default(false),
-  share_with: z.array(z.string()).default([]),
-});
+export const creationBody = z
+  .object({
+    database: pairName('The name of the database.'),
+    environment: pairName('The environment of the database, such as `production`.'),
+    operation: operationName.default('execute_select').meta({
+      fallback: 'execute_select',
+      description: 'What kind of change it is. For SQL either `execute_…` will do: the gateway finds out which it is.',
+    }),
+    detail: text(`SQL of at most ${detailBytes} bytes, or the migrations as a bundle of at most ${maxBundleBytes} bytes.`, {
+      maxLength: maxBundleBytes,
+    }),
+    reason: note('Why you want it. A policy may demand it; an emergency always does.'),
+    idempotency_key: z
+      .string()
+      .refine((text) => text !== '' && bytes(text) <= maxKeyBytes, `must be 1 to ${maxKeyBytes} bytes`)
+      .meta({ description: 'Makes the call safe to repeat: the same key with the same body answers the same request.' })
+      .meta({ minLength: 1, maxLength: maxKeyBytes })
+      .nullish(),
+    metadata: anything(`Any JSON of at most ${metadataBytes} bytes, kept with the request.`).optional(),
+    emergency: z.boolean().default(false).meta({ description: 'Runs at once, without approval (break-glass).' }),
+    allow_ddl: z.boolean().default(false).meta({ description: 'With `emergency`: lifts blocks of the SQL review on DDL.' }),
+    no_result_store: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'Streams the result to whoever waits for it, and does not store it.' }),
+    require_approval: z.boolean().default(false).meta({ description: 'Asks for the approval steps, however low the risk.' }),
+    share_with: z
+      .array(sharedWith)
+      .default([])
+      .meta({ description: 'Who else may see the request and its results.', maxItems: MAX_SHARE_WITH }),
+  })
+  .meta({ id: 'RequestCreation', description: 'A request to be made.' });
 
 export type CreationBody = z.output<typeof creationBody>;
 

@@ -1,13 +1,18 @@
-import { z } from 'zod';
+import { MAX_SELECTOR_BYTES } from '../../domain/selectors.js';
+import { named, text } from '../http/fields.js';
 import { note } from './creation-body.js';
 
-const selector = z
-  .string()
+const selector = text('Which of the selectors that you match the approval counts for, where there are several.', {
+  maxLength: MAX_SELECTOR_BYTES,
+})
   .nullish()
-  .transform((text) => text ?? null);
+  .transform((given) => given ?? null);
 
 /** The bodies of `POST /api/requests/{id}/…`. */
-export const approval = z.object({ comment: note, selector });
-export const rejection = z.object({ comment: note });
-export const cancellation = z.object({ reason: note });
-export const resumption = z.object({ reason: note });
+export const approval = named('Approval', 'An approval of the current step.', {
+  comment: note('What you have to say.'),
+  selector,
+});
+export const rejection = named('Rejection', 'A rejection.', { comment: note('Why you reject it.') });
+export const cancellation = named('Cancellation', 'A cancel.', { reason: note('Why you cancel it.') });
+export const resumption = named('Resumption', 'A resume.', { reason: note('Why you run it now; kept in the audit log.') });

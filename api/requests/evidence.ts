@@ -6,7 +6,7 @@ import { readState } from '../../db/request-state.js';
 import { findShown } from '../../db/shown-request.js';
 import type { SealedEvent } from '../../domain/audit/event.js';
 import { notFound, refusal } from '../../domain/errors.js';
-import { evidenceText } from '../../domain/evidence/document.js';
+import { evidenceFormat, evidenceText } from '../../domain/evidence/document.js';
 import type { Fault } from '../../domain/evidence/fault.js';
 import { verifyEvidence } from '../../domain/evidence/verify.js';
 import { lacking } from '../../domain/lacking.js';
@@ -16,16 +16,24 @@ import { unseen } from '../../domain/request/refused.js';
 import { maySee } from '../../domain/request/relation.js';
 import { sleep } from '../../lib/sleep.js';
 import type { Services } from '../context.js';
+import { hex, named } from '../http/fields.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { evidenceBody } from './evidence-body.js';
 import { requestId } from './request-id.js';
 
-/** docs/evidence.md describes the members. */
-export const evidenceDocument = z.object({
-  evidence: z.looseObject({ format: z.literal('svc-evidence-v1') }),
-  signature: z.object({ key_id: z.string(), signature: z.string() }),
-});
+export const evidenceDocument = named(
+  'Evidence',
+  'What proves a request, with the signature over it. docs/evidence.md describes the members.',
+  {
+    evidence: z
+      .looseObject({ format: z.literal(evidenceFormat).meta({ description: 'The form of the document.' }) })
+      .meta({ description: 'The request, its decisions, runs and audit events, and the keys to check them with.' }),
+    signature: z
+      .object({ key_id: hex(16, 'The audit key that signed.'), signature: hex(128, 'The signature, by Ed25519.') })
+      .meta({ description: 'The signature of the gateway.' }),
+  },
+);
 
 type EvidenceCall = Call<{ id: string }, { text: boolean }, undefined>;
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { refusal } from '../../domain/errors.js';
 import { isUuid } from '../../lib/uuid.js';
+import { requestParams } from '../http/fields.js';
 import { plainPage } from '../http/plain-page.js';
 import { text } from '../http/reply.js';
 import { route } from '../http/route.js';
@@ -22,12 +23,14 @@ export const linkPageRoute = route({
   operationId: 'requestPage',
   method: 'get',
   path: '/console/requests/:id',
-  summary: 'The page that messages link to: how to see and decide a request. It tells nothing of the request itself',
+  summary: 'The page that messages link to',
+  description: 'It says how to see and decide a request, and tells nothing of the request itself.',
   tag: 'requests',
   access: 'public',
-  params: z.object({ id: z.string() }),
+  params: requestParams,
   status: 200,
-  response: z.string().meta({ description: 'not JSON' }),
+  response: z.string(),
+  mediaTypes: ['text/html'],
   errors: ['route.not_found'],
   handle({ params: { id } }) {
     if (!isUuid(id)) throw refusal('route.not_found', 'no such path');

@@ -1,19 +1,12 @@
-import { z } from 'zod';
-import { STATUSES } from '../../domain/request/types.js';
-import { booleanParam, integerParam, limitParam, offsetParam, textParam } from '../http/query.js';
+import { requestParams } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 import { createRequest, creationPermissions } from './create.js';
 import { creationBody } from './creation-body.js';
 import { approveRequest, cancelRequest, rejectRequest, resumeRequest } from './decide.js';
 import { approval, cancellation, rejection, resumption } from './decision-body.js';
-import { evidenceDocument, showEvidence } from './evidence.js';
-import { showRequests } from './list.js';
-import { created, executions, listed, outcome, shown, workflow } from './schemas.js';
-import { showExecutions, showRequest } from './show.js';
+import { readRoutes } from './read-routes.js';
+import { created, outcome } from './schemas.js';
 import { withWarnings } from './warnings.js';
-import { showWorkflow } from './workflow.js';
-
-const params = z.object({ id: z.string() });
 
 /** Times without a key in `server.toml`, in milliseconds: the dispatch timeout (TT-4) and the wait of a cancel (RQ-72). */
 export interface RequestTimes {
@@ -25,89 +18,6 @@ export function requestRoutes(times: RequestTimes): Route[] {
   return [...readRoutes, ...moveRoutes(times)];
 }
 
-const readRoutes: Route[] = [
-  route({
-    operationId: 'listRequests',
-    method: 'get',
-    path: '/api/requests',
-    summary:
-      'List requests that you may see; with pending_for_me those you may approve now, with decided_by_me those you approved or rejected',
-    tag: 'requests',
-    access: { anyOf: ['request.view'], unless: 'pending_for_me' },
-    query: z.object({
-      limit: limitParam(50, 100),
-      offset: offsetParam,
-      status: z.enum(STATUSES).optional(),
-      user: textParam,
-      database: textParam,
-      environment: textParam,
-      operation: textParam,
-      pending_for_me: booleanParam(false),
-      decided_by_me: booleanParam(false),
-    }),
-    status: 200,
-    response: listed,
-    errors: ['validation.failed', 'auth.forbidden'],
-    handle: showRequests,
-  }),
-  route({
-    operationId: 'showRequest',
-    method: 'get',
-    path: '/api/requests/:id',
-    summary: 'Show a request, waiting up to `wait` seconds for its status to change',
-    tag: 'requests',
-    access: 'request.view',
-    params,
-    query: z.object({ wait: integerParam(0) }),
-    status: 200,
-    response: shown,
-    errors: ['validation.failed', 'auth.forbidden', 'request.not_found'],
-    longPoll: 'request',
-    handle: showRequest,
-  }),
-  route({
-    operationId: 'getEvidence',
-    method: 'get',
-    path: '/api/requests/:id/evidence',
-    summary: 'A document that proves who asked, who agreed and what ran; text=false leaves the text out',
-    tag: 'requests',
-    access: 'request.view',
-    params,
-    query: z.object({ text: booleanParam(true) }),
-    status: 200,
-    response: evidenceDocument,
-    errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'service.unavailable'],
-    handle: showEvidence,
-  }),
-  route({
-    operationId: 'listExecutions',
-    method: 'get',
-    path: '/api/requests/:id/executions',
-    summary: 'List the executions of a request, newest first',
-    tag: 'requests',
-    access: 'request.view',
-    params,
-    query: z.object({ limit: limitParam(20, 100) }),
-    status: 200,
-    response: executions,
-    errors: ['validation.failed', 'auth.forbidden', 'request.not_found'],
-    handle: showExecutions,
-  }),
-  route({
-    operationId: 'showRequestWorkflow',
-    method: 'get',
-    path: '/api/requests/:id/workflow',
-    summary: 'Compare the stored request with what its running workflow knows',
-    tag: 'operations',
-    access: 'request.view',
-    params,
-    status: 200,
-    response: workflow,
-    errors: ['auth.forbidden', 'request.not_found'],
-    handle: showWorkflow,
-  }),
-];
-
 function moveRoutes(times: RequestTimes): Route[] {
   return [
     route({
@@ -115,8 +25,12 @@ function moveRoutes(times: RequestTimes): Route[] {
       method: 'post',
       path: '/api/requests',
       summary: 'Ask for SQL to be run on a database',
+      description:
+        'It waits for approval, or is dispatched at once where the policy lets it pass. 201 for a new request; 200 for one that the idempotency key had made before.',
       tag: 'requests',
       access: { anyOf: creationPermissions },
+      accessRule:
+        'Reads need `request.query`, writes and migrations `request.dml`, DDL `request.ddl`; an emergency needs the `request.break_glass_…` of its kind, and `allow_ddl` also `request.break_glass_ddl`.',
       body: creationBody,
       bodyLimit: 4_194_304,
       status: 201,
@@ -137,9 +51,11 @@ function moveRoutes(times: RequestTimes): Route[] {
       method: 'post',
       path: '/api/requests/:id/approve',
       summary: 'Approve the current step',
+      description: 'It is `approved` once every step is; nothing runs before the requester resumes it.',
       tag: 'requests',
       access: 'authenticated',
-      params,
+      accessRule: 'You must match a selector of the current step, and not be the requester unless the workflow policy allows it.',
+      params: requestParams,
       body: approval,
       bodyOptional: true,
       status: 200,
@@ -152,9 +68,11 @@ function moveRoutes(times: RequestTimes): Route[] {
       method: 'post',
       path: '/api/requests/:id/reject',
       summary: 'Reject a pending request',
+      description: 'One rejection ends the request.',
       tag: 'requests',
       access: 'authenticated',
-      params,
+      accessRule: 'You must match a selector of the current step, or be the requester.',
+      params: requestParams,
       body: rejection,
       bodyOptional: true,
       status: 200,
@@ -166,10 +84,13 @@ function moveRoutes(times: RequestTimes): Route[] {
       operationId: 'cancelRequest',
       method: 'post',
       path: '/api/requests/:id/cancel',
-      summary: 'Cancel a request; a running statement is cancelled in the database',
+      summary: 'Cancel a request',
+      description:
+        'A running statement is cancelled in the database; the call waits up to 20 s for it. 202 if it still runs then, or if its agent was lost.',
       tag: 'requests',
       access: 'request.cancel',
-      params,
+      accessRule: 'It must be your own; `request.cancel:any` opens all.',
+      params: requestParams,
       body: cancellation,
       bodyOptional: true,
       status: 200,
@@ -186,7 +107,8 @@ function moveRoutes(times: RequestTimes): Route[] {
       summary: 'Dispatch an approved request to an agent',
       tag: 'requests',
       access: 'request.resume',
-      params,
+      accessRule: 'It must be your own; `request.resume:any` opens all.',
+      params: requestParams,
       body: resumption,
       bodyOptional: true,
       status: 200,

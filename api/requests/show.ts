@@ -22,7 +22,7 @@ import type { Call } from '../http/route.js';
 import { readable, resultPolicy } from '../results/policy.js';
 import { executionPolicy } from './pair.js';
 import { requestId } from './request-id.js';
-import { shown } from './schemas.js';
+import { shown } from './shown-schema.js';
 
 type ShowCall = Call<{ id: string }, { wait: number }, undefined>;
 

@@ -1,31 +1,38 @@
 import { z } from 'zod';
+import { anything, count, flag, instant, list, named, pair, requestParams, text, uuid } from '../http/fields.js';
 import { limitParam, textParam } from '../http/query.js';
+
 import { type Route, route } from '../http/route.js';
+import { operation } from '../requests/schemas.js';
 import { showResults } from './list.js';
 import { awaitResult, readContent } from './read.js';
 
-const params = z.object({ id: z.string() });
-
-const resultEnvelope = z.object({
-  _svc_result: z.literal(true),
-  execution_id: z.string(),
-  success: z.boolean(),
-  rows_affected: z.number().nullable(),
-  truncated: z.boolean(),
-  error_message: z.string().nullable(),
-  result_data: z.unknown(),
+const resultEnvelope = named('Result', 'What one run of a request came to.', {
+  _svc_result: z.literal(true).meta({ description: 'Marks the object.' }),
+  execution_id: text('The execution; empty when nothing ran.'),
+  success: flag('True if the statement succeeded.'),
+  rows_affected: z.number().nullable().meta({ description: 'How many rows were changed; null for reads.' }),
+  truncated: flag('True if there were more rows than the limits allow.'),
+  error_message: text('What went wrong; null if nothing did.').nullable(),
+  result_data: anything(
+    'What the agent sent, byte for byte. Of a read an object with `rows`, `columns` and `column_types`; of a write `rows_affected`; of migrations the versions.',
+  ),
 });
 
-const listedResult = z.object({
-  request_id: z.string(),
-  execution_id: z.string(),
-  database: z.string(),
-  environment: z.string(),
-  operation: z.string(),
-  stored_at: z.string(),
-  expires_at: z.string(),
-  content_length: z.number().int(),
+const listedResult = named('StoredResult', 'A stored result, without its data.', {
+  request_id: uuid('The request.'),
+  execution_id: uuid('The execution.'),
+  ...pair,
+  operation,
+  stored_at: instant('When it was stored.'),
+  expires_at: instant('When it is deleted.'),
+  content_length: count('Its size in bytes.'),
 });
+
+const listedResults = named('StoredResultList', 'Stored results, newest first.', { results: list(listedResult, 'The results.') });
+
+const readable =
+  'It must be your own or have been shared with you, or the result policy must name you; `result.view:any` opens all.';
 
 /** Results as readers get them (results.md); `waitMs` is how long the stream waits. */
 export function resultRoutes({ waitMs }: { waitMs: number }): Route[] {
@@ -37,9 +44,10 @@ export function resultRoutes({ waitMs }: { waitMs: number }): Route[] {
       summary: 'List the stored results that you may read, newest first',
       tag: 'results',
       access: 'result.view',
+      accessRule: readable,
       query: z.object({ limit: limitParam(50, 100) }),
       status: 200,
-      response: z.object({ results: z.array(listedResult) }),
+      response: listedResults,
       errors: ['validation.failed', 'auth.forbidden'],
       handle: showResults,
     }),
@@ -47,10 +55,13 @@ export function resultRoutes({ waitMs }: { waitMs: number }): Route[] {
       operationId: 'awaitResult',
       method: 'get',
       path: '/api/requests/:id/result/stream',
-      summary: 'Wait up to 300 s for the result of the run that is going on',
+      summary: 'Wait for the result of a request',
+      description:
+        'Waits up to 300 s. 204 if there is none by then, or if the request went back to waiting: look at the request, and call again.',
       tag: 'results',
       access: 'result.view',
-      params,
+      accessRule: readable,
+      params: requestParams,
       status: 200,
       alsoStatuses: [204],
       response: resultEnvelope,
@@ -62,11 +73,12 @@ export function resultRoutes({ waitMs }: { waitMs: number }): Route[] {
       operationId: 'readResult',
       method: 'get',
       path: '/api/requests/:id/result/content',
-      summary: 'Read the stored result of the latest execution, or of a named one',
+      summary: 'Read a stored result',
       tag: 'results',
       access: 'result.view',
-      params,
-      query: z.object({ execution_id: textParam }),
+      accessRule: readable,
+      params: requestParams,
+      query: z.object({ execution_id: textParam('The execution; the latest one if absent.', { format: 'uuid' }) }),
       status: 200,
       response: resultEnvelope,
       errors: [

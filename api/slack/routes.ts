@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { notFound } from '../../domain/errors.js';
 import { slackIsOn } from '../../runtime/slack-client.js';
 import type { Services } from '../context.js';
+import { maxBodyBytes } from '../http/body.js';
+import { anything, named, text } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 import type { SlackTimes } from './call.js';
 import { takeCommand } from './commands.js';
@@ -15,6 +17,31 @@ function checkOn(services: Services): void {
 
 const errors = ['slack.not_found', 'auth.invalid_token'] as const;
 
+const sent = (about: string) => text(about, { maxLength: maxBodyBytes });
+
+const interaction = named('SlackInteraction', 'A click or a modal, as Slack sends it.', {
+  payload: sent('What happened, as a JSON text.'),
+});
+
+const interactionAnswer = named('SlackInteractionAnswer', 'What Slack is to do with the modal.', {
+  response_action: z.enum(['errors', 'update']).meta({ description: 'Whether it shows errors or another view.' }),
+  errors: z.record(z.string(), text('What is wrong.')).optional().meta({ description: 'What is wrong with each block.' }),
+  view: anything('The view.').optional(),
+});
+
+const command = named('SlackCommand', 'A slash command, as Slack sends it.', {
+  user_id: sent('Who gave it, by the id in Slack.'),
+  trigger_id: sent('With which a modal can be opened.'),
+  text: sent('What follows the command.').optional(),
+});
+
+const commandAnswer = named('SlackCommandAnswer', 'What Slack shows.', {
+  response_type: z.literal('ephemeral').meta({ description: 'Only the user sees it.' }),
+  text: text('The answer.'),
+});
+
+const signedBySlack = "Slack's signature is the credential.";
+
 /** What Slack calls (slack.md section 2). Its signature is the credential; an answer without an object is empty. */
 export function slackRoutes(times: SlackTimes): Route[] {
   const part: SlackPart = { times, afterwards: createAfterwards() };
@@ -23,17 +50,14 @@ export function slackRoutes(times: SlackTimes): Route[] {
       operationId: 'takeSlackInteraction',
       method: 'post',
       path: '/api/slack/interactions',
-      summary: 'For Slack: a button that was clicked or a modal that was submitted',
+      summary: 'Take a click or a modal from Slack',
       tag: 'slack',
       access: 'public',
+      accessRule: signedBySlack,
       checkOn,
-      form: z.object({ payload: z.string() }),
+      form: interaction,
       status: 200,
-      response: z.object({
-        response_action: z.enum(['errors', 'update']),
-        errors: z.record(z.string(), z.string()).optional(),
-        view: z.unknown().optional(),
-      }),
+      response: interactionAnswer,
       errors,
       handle: (call, services) => takeInteraction(call, services, part),
     }),
@@ -41,13 +65,14 @@ export function slackRoutes(times: SlackTimes): Route[] {
       operationId: 'takeSlackCommand',
       method: 'post',
       path: '/api/slack/commands',
-      summary: 'For Slack: the slash command',
+      summary: 'Take the slash command from Slack',
       tag: 'slack',
       access: 'public',
+      accessRule: signedBySlack,
       checkOn,
-      form: z.object({ user_id: z.string(), trigger_id: z.string(), text: z.string().optional() }),
+      form: command,
       status: 200,
-      response: z.object({ response_type: z.literal('ephemeral'), text: z.string() }),
+      response: commandAnswer,
       errors,
       handle: (call, services) => takeCommand(call, services, part),
     }),

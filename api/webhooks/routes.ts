@@ -1,48 +1,65 @@
 import { z } from 'zod';
+import { notificationEvents } from '../../domain/notifications/events.js';
+import { count, instant, list, named, oneOf, pageFields, text, uuid } from '../http/fields.js';
 import { limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
 import { listWebhooks, redeliver, showDeliveries, showWebhook, testWebhook } from './show.js';
 
-const text = z.string();
-const count = z.number().int();
-const params = z.object({ id: text });
-const status = z.enum(['pending', 'in_progress', 'delivered', 'dead', 'cancelled']);
-const queued = z.object({ delivery_id: text });
+const params = z.object({ id: text('The id of the webhook.', { maxLength: 128 }) });
+const deliveryParams = z.object({ id: text('The id of the delivery, `wd-…`.', { maxLength: 39 }) });
+const status = z
+  .enum(['pending', 'in_progress', 'delivered', 'dead', 'cancelled'])
+  .meta({ description: 'How far it is. `dead`: given up.' });
+const deliveryId = text('The id of the delivery, `wd-…`.');
+const queued = named('QueuedDelivery', 'A delivery that will be sent.', { delivery_id: deliveryId });
+const lastError = text('What went wrong last.').nullable();
 
-const webhook = z.object({
-  id: text,
-  url: text.nullable(),
-  events: z.array(text),
-  format: z.enum(['generic', 'slack']),
-  secret: text.nullable(),
-  status: z.literal('active'),
-  created_at: text,
-  updated_at: text,
-});
+const fields = {
+  id: text('The id of the webhook.'),
+  url: text('Its scheme, host and port; null where this server has no such webhook.').nullable(),
+  events: list(text('An event, `prefix.*` or `*`.'), 'What it is told of; empty = everything.'),
+  format: z.enum(['generic', 'slack']).meta({ description: 'The form of its bodies.' }),
+  secret: text('`********` if one is set, else null.').nullable(),
+  status: z.literal('active').meta({ description: 'Always `active`.' }),
+  created_at: instant('When the configuration had it first.'),
+  updated_at: instant('When it last changed.'),
+};
 
-const counts = z.object({
-  pending: count,
-  in_progress: count,
-  delivered: count,
-  dead: count,
-  cancelled: count,
-  last_delivered_at: text.nullable(),
-  last_error: text.nullable(),
-});
+const webhook = named('Webhook', 'A webhook.', fields);
 
-const delivery = z.object({
-  id: text,
-  webhook_id: text,
-  event_type: text,
-  request_id: text.nullable(),
+const counts = z
+  .object({
+    pending: count('To be sent.'),
+    in_progress: count('Being sent.'),
+    delivered: count('Taken by the receiver.'),
+    dead: count('Given up.'),
+    cancelled: count('Not sent, as the webhook is gone.'),
+    last_delivered_at: instant('When the receiver last took one.').nullable(),
+    last_error: lastError,
+  })
+  .meta({ description: 'What became of the deliveries of the last seven days.' });
+
+const delivery = named('Delivery', 'A delivery to a webhook.', {
+  id: deliveryId,
+  webhook_id: text('The webhook.'),
+  event_type: oneOf(Object.keys(notificationEvents), 'The event that it tells of.'),
+  request_id: uuid('The request that it is about, if it is about one.').nullable(),
   status,
-  attempts: count,
-  max_attempts: count,
-  last_error: text.nullable(),
-  created_at: text,
-  next_retry_at: text.nullable(),
-  finished_at: text.nullable(),
+  attempts: count('How often it was tried.'),
+  max_attempts: count('How often it is tried at most.'),
+  last_error: lastError,
+  created_at: instant('When the event happened.'),
+  next_retry_at: instant('When it is tried again; null unless it is pending.').nullable(),
+  finished_at: instant('When it ended.').nullable(),
 });
+
+const deliveries = named('DeliveryList', 'A page of deliveries, newest first.', {
+  deliveries: list(delivery, 'The deliveries of this page.'),
+  total: count('How many match, over all pages.'),
+  ...pageFields,
+});
+
+const everywhere = 'The role must be for all databases and environments.';
 
 /** Webhooks and their deliveries (section 8 of notifications.md). */
 export const webhookRoutes: Route[] = [
@@ -50,11 +67,12 @@ export const webhookRoutes: Route[] = [
     operationId: 'listWebhooks',
     method: 'get',
     path: '/api/webhooks',
-    summary: 'List the webhooks, in the order of server.toml',
+    summary: 'List the webhooks',
     tag: 'configuration',
     access: 'workflow.read',
+    accessRule: everywhere,
     status: 200,
-    response: z.object({ webhooks: z.array(webhook) }),
+    response: named('WebhookList', 'The webhooks.', { webhooks: list(webhook, 'In the order of `server.toml`.') }),
     errors: ['auth.forbidden'],
     handle: async (call, services) => ({ webhooks: await listWebhooks(call, services) }),
   }),
@@ -62,12 +80,13 @@ export const webhookRoutes: Route[] = [
     operationId: 'showWebhook',
     method: 'get',
     path: '/api/webhooks/:id',
-    summary: 'Show one webhook, with what became of its deliveries of the last seven days',
+    summary: 'Show one webhook and how its deliveries went',
     tag: 'configuration',
     access: 'workflow.read',
+    accessRule: everywhere,
     params,
     status: 200,
-    response: webhook.extend({ deliveries: counts }),
+    response: named('WebhookDetails', 'A webhook and how its deliveries went.', { ...fields, deliveries: counts }),
     errors: ['auth.forbidden', 'webhook.not_found'],
     handle: showWebhook,
   }),
@@ -88,18 +107,18 @@ export const webhookRoutes: Route[] = [
     operationId: 'listWebhookDeliveries',
     method: 'get',
     path: '/api/webhook-deliveries',
-    summary: 'List deliveries to webhooks, newest first',
+    summary: 'List deliveries to webhooks',
     tag: 'operations',
     access: 'metrics.view',
     query: z.object({
-      status: status.optional(),
-      webhook_id: textParam,
-      event_type: textParam,
+      status: status.optional().meta({ description: 'Only those of this status.' }),
+      webhook_id: textParam('Only those to this webhook.', { maxLength: 128 }),
+      event_type: textParam('Only those of this event.', { enum: Object.keys(notificationEvents) }),
       limit: limitParam(50, 100),
       offset: offsetParam,
     }),
     status: 200,
-    response: z.object({ deliveries: z.array(delivery), total: count, limit: count, offset: count }),
+    response: deliveries,
     errors: ['validation.failed', 'auth.forbidden'],
     handle: showDeliveries,
   }),
@@ -107,10 +126,11 @@ export const webhookRoutes: Route[] = [
     operationId: 'redeliverWebhookDelivery',
     method: 'post',
     path: '/api/webhook-deliveries/:id/redeliver',
-    summary: 'Send an ended delivery again, as a new one with the same body',
+    summary: 'Send an ended delivery again',
+    description: 'It is a new delivery with the same body.',
     tag: 'operations',
     access: 'metrics.view',
-    params,
+    params: deliveryParams,
     status: 202,
     response: queued,
     errors: ['auth.forbidden', 'delivery.not_found', 'delivery.conflict', 'webhook.not_found'],

@@ -1,20 +1,22 @@
-import { type CheckpointFault, checkpointFault, type IsSigned, isCheckpoint } from './checkpoint.js';
+import { CHECKPOINT_FAULTS, checkpointFault, type IsSigned, isCheckpoint } from './checkpoint.js';
 import type { HashedEvent, SealedEvent } from './event.js';
 import { type HeadStatement, headText, type PurgeStatement, purgeText } from './signed-texts.js';
 
 /** Why a chain is not valid (AU-71). */
-export type ChainReason =
-  | 'purge_boundary_unauthenticated'
-  | 'sequence_gap'
-  | 'prev_hash_mismatch'
-  | 'hash_mismatch'
-  | CheckpointFault
-  | 'head_missing'
-  | 'head_signature_invalid'
-  | 'head_mismatch'
-  | 'tree_mismatch'
-  | 'anchor_mismatch'
-  | 'block_mismatch';
+export const CHAIN_REASONS = [
+  'purge_boundary_unauthenticated',
+  'sequence_gap',
+  'prev_hash_mismatch',
+  'hash_mismatch',
+  ...CHECKPOINT_FAULTS,
+  'head_missing',
+  'head_signature_invalid',
+  'head_mismatch',
+  'tree_mismatch',
+  'anchor_mismatch',
+  'block_mismatch',
+] as const;
+export type ChainReason = (typeof CHAIN_REASONS)[number];
 
 /** The first thing found wrong and its place. The id is null where no event stands. */
 export interface ChainFault {

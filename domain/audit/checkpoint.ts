@@ -4,11 +4,13 @@ import { checkpointText } from './signed-texts.js';
 /** Whether a key that the verifier trusts has signed the text; false for a key that it does not know (AU-40). */
 export type IsSigned = (keyId: string, text: string, signature: string) => boolean;
 
-export type CheckpointFault =
-  | 'checkpoint_malformed'
-  | 'checkpoint_head_mismatch'
-  | 'checkpoint_count_mismatch'
-  | 'checkpoint_signature_invalid';
+export const CHECKPOINT_FAULTS = [
+  'checkpoint_malformed',
+  'checkpoint_head_mismatch',
+  'checkpoint_count_mismatch',
+  'checkpoint_signature_invalid',
+] as const;
+type CheckpointFault = (typeof CHECKPOINT_FAULTS)[number];
 
 export const isCheckpoint = ({ event_type }: SealedEvent): boolean => event_type === 'audit.signed_checkpoint';
 

@@ -34,7 +34,8 @@ export interface Decision {
 /** Why a request is cancelled: somebody asked for it, or its owner's account was suspended or deleted (ST-19). */
 export type CancelCause = 'requested' | 'user_suspended' | 'user_deleted';
 
-export type Outcome = 'committed' | 'already_applied' | 'rolled_back' | 'not_started' | 'partial' | 'unknown';
+export const OUTCOMES = ['committed', 'already_applied', 'rolled_back', 'not_started', 'partial', 'unknown'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
 
 /** How an agent writes markers. With 2, each marker carries its execution id and lives in the markers' own schema (HD-40, HD-41). */
 export type MarkerForm = 1 | 2;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 
 /** The parts of a JSON schema that our document uses. */
 export interface Schema {
-  type?: string;
+  type?: string | string[];
   const?: unknown;
   enum?: unknown[];
   anyOf?: Schema[];
@@ -25,28 +25,26 @@ export interface Operation {
   answers: Record<string, { codes: string[]; schema: Schema | null }>;
 }
 
+interface DocumentOperation {
+  security?: Record<string, unknown>[];
+  parameters?: Operation['parameters'];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+  responses: Record<string, { description: string; content?: Record<string, { schema: Schema }> }>;
+}
+
 interface Document {
-  paths: Record<
-    string,
-    Record<
-      string,
-      {
-        description?: string;
-        parameters?: Operation['parameters'];
-        requestBody?: { content: Record<string, { schema: Schema }> };
-        responses: Record<string, { description: string; content?: Record<string, { schema: Schema }> }>;
-      }
-    >
-  >;
+  paths: Record<string, Record<string, DocumentOperation>>;
+  components: { schemas: Record<string, Schema> };
 }
 
 /** Every operation of an OpenAPI document of ours. */
-export function operationsOf({ paths }: Document): Operation[] {
+export function operationsOf(document: Document): Operation[] {
+  const { paths } = withoutPointers(document, document.components.schemas) as Document;
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({
       method: method.toUpperCase(),
       path,
-      forAgents: operation.description === 'Needs an agent token.',
+      forAgents: operation.security?.some((scheme) => 'agent' in scheme) ?? false,
       parameters: operation.parameters ?? [],
       body: operation.requestBody?.content['application/json']?.schema ?? null,
       answers: Object.fromEntries(
@@ -60,6 +58,15 @@ export function operationsOf({ paths }: Document): Operation[] {
       ),
     })),
   );
+}
+
+/** With each schema where it is pointed at; none points at itself. */
+export function withoutPointers(value: unknown, schemas: Record<string, unknown>): unknown {
+  if (Array.isArray(value)) return value.map((one) => withoutPointers(one, schemas));
+  if (typeof value !== 'object' || value === null) return value;
+  const { $ref, ...rest } = value as { $ref?: string };
+  const meant = $ref === undefined ? {} : (schemas[$ref.split('/').at(-1)!] as object);
+  return Object.fromEntries(Object.entries({ ...meant, ...rest }).map(([key, one]) => [key, withoutPointers(one, schemas)]));
 }
 
 const texts = [
@@ -99,6 +106,7 @@ function fitting(schema: Schema, known: readonly string[], depth: number): fc.Ar
   if (choices !== undefined) return fc.oneof(...choices.map((choice) => valueLike(choice, known, depth + 1)));
   const value = (inner: Schema | undefined) =>
     inner === undefined || depth > 6 ? fc.constant(null) : valueLike(inner, known, depth + 1);
+  if (Array.isArray(schema.type)) return fc.oneof(...schema.type.map((type) => fitting({ ...schema, type }, known, depth)));
   switch (schema.type) {
     case 'object':
       return objectOf(schema, value);

@@ -21,7 +21,8 @@ describe('the OpenAPI document (HT-98)', () => {
       expect(operation.summary.length).toBeGreaterThan(5);
       for (const code of route.errors) expect(operation.responses[httpStatus(code)].description).toContain(`\`${code}\``);
       const success = operation.responses[route.status];
-      if (route.status !== 204) expect(Object.values(success.content as object)[0].schema).toBeTypeOf('object');
+      if (route.status !== 204 && route.mediaTypes?.length !== 0)
+        expect(Object.values(success.content as object)[0].schema).toBeTypeOf('object');
     }
   });
 
@@ -43,8 +44,10 @@ describe('the OpenAPI document (HT-98)', () => {
   });
 
   it('points only at schemas that are there', () => {
-    const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref);
-    expect(new Set(refs)).toEqual(new Set(['#/components/schemas/Error']));
+    const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref!);
+    expect(
+      new Set(refs.filter((ref) => document.components.schemas[ref.replace('#/components/schemas/', '')] === undefined)),
+    ).toEqual(new Set());
   });
 
   it('describes what the router serves, and nothing that is always 405', () => {

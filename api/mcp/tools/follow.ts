@@ -3,7 +3,7 @@ import { topic } from '../../../db/notifications.js';
 import type { Status } from '../../../domain/request/types.js';
 import { longPoll } from '../../http/long-poll.js';
 import { requestId } from '../../requests/request-id.js';
-import { shown } from '../../requests/schemas.js';
+import { shown } from '../../requests/shown-schema.js';
 import { ask } from '../ask.js';
 import type { McpContext } from '../context.js';
 

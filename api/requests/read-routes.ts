@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { OPERATIONS } from '../../domain/policies.js';
+import { STATUSES } from '../../domain/request/types.js';
+import { userIdPattern } from '../../domain/selectors.js';
+import { requestParams } from '../http/fields.js';
+import { booleanParam, integerParam, limitParam, offsetParam, textParam } from '../http/query.js';
+import { type Route, route } from '../http/route.js';
+import { evidenceDocument, showEvidence } from './evidence.js';
+import { showRequests } from './list.js';
+import { executions, listed, workflow } from './schemas.js';
+import { showExecutions, showRequest } from './show.js';
+import { shown } from './shown-schema.js';
+import { showWorkflow } from './workflow.js';
+
+const seen =
+  'It must be your own, wait for your approval, have been decided by you or shared with you; `request.view:any` opens all.';
+
+export const readRoutes: Route[] = [
+  route({
+    operationId: 'listRequests',
+    method: 'get',
+    path: '/api/requests',
+    summary: 'List the requests that you may see',
+    description:
+      'Newest first. These are your own, those that wait for your approval or that you decided on, those that were shared with you, and with `request.view:any` all.',
+    tag: 'requests',
+    access: { anyOf: ['request.view'], unless: 'pending_for_me' },
+    query: z.object({
+      limit: limitParam(50, 100),
+      offset: offsetParam,
+      status: z.enum(STATUSES).optional().meta({ description: 'Only requests of this status.' }),
+      user: textParam('Only those of this user.', { pattern: userIdPattern.source }),
+      database: textParam('Only those on this database.', { maxLength: 63 }),
+      environment: textParam('Only those in this environment.', { maxLength: 63 }),
+      operation: textParam('Only those of this operation.', { enum: OPERATIONS }),
+      pending_for_me: booleanParam(false, 'Only those that you can approve now.'),
+      decided_by_me: booleanParam(false, 'Only those that you approved or rejected.'),
+    }),
+    status: 200,
+    response: listed,
+    errors: ['validation.failed', 'auth.forbidden'],
+    handle: showRequests,
+  }),
+  route({
+    operationId: 'showRequest',
+    method: 'get',
+    path: '/api/requests/:id',
+    summary: 'Show a request',
+    description: 'With `wait` the answer comes when the status changes, or when the time is up.',
+    tag: 'requests',
+    access: 'request.view',
+    accessRule: seen,
+    params: requestParams,
+    query: z.object({ wait: integerParam(0, 'How many seconds to wait for another status. What is above 120 counts as 120.') }),
+    status: 200,
+    response: shown,
+    errors: ['validation.failed', 'auth.forbidden', 'request.not_found'],
+    longPoll: 'request',
+    handle: showRequest,
+  }),
+  route({
+    operationId: 'getEvidence',
+    method: 'get',
+    path: '/api/requests/:id/evidence',
+    summary: 'Get a signed document that proves who asked, who agreed and what ran',
+    tag: 'requests',
+    access: 'request.view',
+    accessRule: `${seen} And \`audit.read\` for the database and environment.`,
+    params: requestParams,
+    query: z.object({ text: booleanParam(true, 'Whether the text of the request is in it.') }),
+    status: 200,
+    response: evidenceDocument,
+    errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'service.unavailable'],
+    handle: showEvidence,
+  }),
+  route({
+    operationId: 'listExecutions',
+    method: 'get',
+    path: '/api/requests/:id/executions',
+    summary: 'List the executions of a request, newest first',
+    tag: 'requests',
+    access: 'request.view',
+    accessRule: seen,
+    params: requestParams,
+    query: z.object({ limit: limitParam(20, 100) }),
+    status: 200,
+    response: executions,
+    errors: ['validation.failed', 'auth.forbidden', 'request.not_found'],
+    handle: showExecutions,
+  }),
+  route({
+    operationId: 'showRequestWorkflow',
+    method: 'get',
+    path: '/api/requests/:id/workflow',
+    summary: 'Compare the stored request with what its running workflow knows',
+    tag: 'operations',
+    access: 'request.view',
+    accessRule: 'It must be `request.view:any`.',
+    params: requestParams,
+    status: 200,
+    response: workflow,
+    errors: ['auth.forbidden', 'request.not_found'],
+    handle: showWorkflow,
+  }),
+];

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { OPERATIONS } from '../../domain/policies.js';
+import { AUTO_APPROVAL_REASONS, RISK_LEVELS } from '../../domain/workflow-policy.js';
+import { anything, count, flag, hex, instant, list, named, oneOf, policyPair, text, userIdText } from '../http/fields.js';
+import { maxKeyBytes, maxNoteBytes } from './creation-body.js';
+import { basics, related, selector } from './schemas.js';
+
+const approval = named('ApprovalDecision', 'What one user decided.', {
+  user: userIdText('Who decided.'),
+  action: z.enum(['approve', 'reject']).meta({ description: 'What was decided.' }),
+  at: instant('When.'),
+  comment: text('What the user had to say.', { maxLength: maxNoteBytes }).nullable(),
+});
+
+const step = named('ApprovalStep', 'One step of the approval.', {
+  index: count('Its place, from 0.'),
+  mode: z.enum(['all', 'any']).meta({ description: 'Whether every selector must be fulfilled, or any one.' }),
+  satisfied: flag('True once the step is done.'),
+  approvers_required: list(
+    z.object({
+      selector,
+      min: count('How many different users must approve for it.'),
+      current: count('How many have approved for it.'),
+    }),
+    'Who must approve.',
+  ),
+  approvals: list(approval, 'The decisions, oldest first.'),
+});
+
+const progress = named('ApprovalProgress', 'The steps of the approval.', {
+  current_step: count('The first step that is still open, from 0; `total_steps` when all are done.'),
+  total_steps: count('How many steps there are.'),
+  steps: list(step, 'The steps, in order.'),
+});
+
+/** Of the policy as it was then; absent in requests from before these were kept. */
+const version = {
+  revision: text('The configuration generation that had last changed the policy, such as `r7`; null for a built-in one.')
+    .nullable()
+    .optional(),
+  digest: hex(12, "The beginning of the SHA-256 of the policy's content.").optional(),
+};
+
+const policyId = text('The id of the SQL review policy; null if none was asked.').nullable();
+
+const decisionTrace = named(
+  'DecisionTrace',
+  'How it was decided whether the request needs approval. Written when it is made, and never changed.',
+  {
+    version: count('The form of this object.'),
+    classification: z
+      .object({ resolved_operation: oneOf(OPERATIONS, 'The operation that the SQL was found to be.') })
+      .meta({ description: 'What the SQL is.' }),
+    sql_review: z
+      .object({
+        policy_id: policyId,
+        findings_count: count('How many findings the review had.'),
+        parse_failed: flag('True if the text was not parsed.'),
+        ...version,
+      })
+      .meta({ description: 'What the review of the SQL came to.' }),
+    risk: z
+      .object({
+        level: oneOf(RISK_LEVELS, 'The risk.'),
+        factors: list(text('The name of a risk factor.'), 'What the risk comes from.'),
+        schema_status: oneOf(['ready', 'stale', 'not_synced', 'unavailable'], 'How much was known of the tables.'),
+      })
+      .meta({ description: 'How risky it is.' }),
+    workflow: z
+      .object({
+        matched: z
+          .object({
+            id: text('The id of the workflow policy.'),
+            ...policyPair,
+            step_count: count('How many steps it has.'),
+            ...version,
+          })
+          .nullable()
+          .meta({ description: 'The workflow policy that matched. Null if none did.' }),
+      })
+      .meta({ description: 'Which policy applied.' }),
+    decision: z
+      .object({
+        outcome: oneOf(['auto_approved', 'needs_approval'], 'What was decided.'),
+        reasons: list(oneOf(AUTO_APPROVAL_REASONS, 'A reason.'), 'Why.'),
+        auto_approve_threshold: oneOf(['low', 'medium', 'high'], 'The highest risk that passes without approval.').nullable(),
+      })
+      .meta({ description: 'What was decided, and why.' }),
+  },
+);
+
+const context = named('RequestContext', 'What approvers are shown beside the text.', {
+  status: z
+    .enum(['collecting', 'ready', 'partial', 'unavailable'])
+    .meta({ description: 'Whether all of it is there. `partial`: a plan is missing.' }),
+  explain_enabled: flag('True if plans were asked for.'),
+  tables: z
+    .array(z.unknown())
+    .nullable()
+    .meta({ description: 'The tables that the text names, as the schema snapshot has them, or their names.' }),
+  sql_review: anything('The findings of the review, with `findings` and `blocked`; null if there was none.'),
+  risk: anything('The risk, with `level` and `factors`; null if it was not judged.'),
+  explain: z.array(z.unknown()).nullable().meta({ description: 'The plan of each statement, or why there is none.' }),
+  schema_snapshot_collected_at: instant('When the schema snapshot was made.').nullable(),
+});
+
+export const shown = named('Request', 'A request, with all there is to know of it.', {
+  ...basics,
+  queue_hint: z
+    .enum(['no_agents', 'agents_outdated', 'agents_draining', 'agents_saturated', 'migration_queued'])
+    .nullable()
+    .meta({ description: 'Why no agent takes it; null unless it is dispatched and something is in the way.' }),
+  related,
+  no_result_store: flag('True if its result is only streamed, not stored.'),
+  require_approval: flag('True if the requester asked for approval whatever the risk.'),
+  max_affected_rows: count('How many rows it may change, when it passed by its risk; else null.').nullable(),
+  search_path: list(
+    text('The name of a schema.'),
+    'Where names of tables without a schema are looked up; null where that is not known.',
+  ).nullable(),
+  share_with: list(text('A selector, a user id or `requester`.'), 'Who else may see it and its results, as sent.'),
+  metadata: anything('Any JSON that came with it, as sent.'),
+  idempotency_key: text('The key that it was made with; null for all but the requester.', { maxLength: maxKeyBytes }).nullable(),
+  approved_at: instant('When the last step was approved, or it passed without.').nullable(),
+  dispatch_by: instant('Until when it can be resumed.').nullable(),
+  resumable: flag('True if its requester could resume it now.'),
+  resolved_at: instant('When it last ended, or was approved.').nullable(),
+  claimed_by: userIdText('The agent that runs it; null unless it is running.').nullable(),
+  cancel_requested_at: instant('When a cancel was asked for.').nullable(),
+  cancelled_by: text('Who cancelled it.').nullable(),
+  cancel_reason: text('Why it was cancelled.', { maxLength: maxNoteBytes }).nullable(),
+  lost_reason: text('Why its last run counts as lost.').nullable(),
+  approval_digest: hex(64, 'The SHA-256 of what is approved: approvals hold for this and nothing else.'),
+  approval_progress: progress.nullable().meta({ description: 'The steps; null when an emergency matched no workflow policy.' }),
+  context,
+  decision_trace: decisionTrace,
+});
