@@ -12,6 +12,8 @@ import { createPoller, type Poll } from './poll.js';
 import { mayTakeJobs, PollLoop } from './poll-loop.js';
 import { createProbes, createQuiet } from './probes.js';
 import type { PollAnswer } from './protocol.js';
+import { keepReloading, type ReloadSource } from './reload.js';
+import { type ReloadRecord, removeReloadFiles, writePid, writeReloadRecord } from './reload-record.js';
 import { createSnapshotSync } from './snapshot-sync.js';
 import { connectAtStart, createStartup, fetchKeysAtStart, markAlive, StartupError, StoppedEarly, type Tried } from './startup.js';
 import type { Timings } from './timings.js';
@@ -25,6 +27,8 @@ export interface AgentOptions {
   stop: AbortSignal;
   /** Second signal: end now (AP-18). */
   stopNow: AbortSignal;
+  /** Where a reload comes from; without it there is none. */
+  reloads?: ReloadSource;
 }
 
 /** Starts, works until `stop` and drains; resolves with the exit code of section 1. */
@@ -52,6 +56,8 @@ async function open(options: AgentOptions, releases: Releases) {
   releases.add(() => probes.close());
   markAlive(probes, config.probes.dir);
   const quietly = createQuiet(options);
+  releases.add(() => quietly(() => removeReloadFiles(config.probes.dir)));
+  if (options.reloads) quietly(() => writePid(config.probes.dir));
   const beat = setInterval(() => quietly(() => probes.alive()), timings.liveMs / 2);
   releases.add(() => clearInterval(beat));
   await probes.listen().catch((error: NodeJS.ErrnoException) => {
@@ -82,22 +88,32 @@ async function work(parts: Parts, ended: AbortSignal): Promise<number> {
   const first = await startup.step('first poll', () => firstPoll(workers.poll, stop));
 
   const { loop, updateReady } = createLoop(parts, workers, first);
-  databases.watch(ended, () => {
+  const scopesChanged = () => {
     updateReady();
     loop.scopesChanged();
     snapshots.catchUp();
-  });
+  };
+  databases.watch(scopesChanged);
   void keys.keepFresh();
   updateReady();
   log.info('agent is ready', { agent: config.agentId, databases: databases.all.length });
   snapshots.catchUp();
   workers.syncAsked(first.schema_sync);
   snapshots.begin();
+  void serveReloads(parts, scopesChanged, ended);
   await loop.run();
   updateReady();
   const code = await drain(parts, { ...workers, claimsUntil: loop.claimsUntil });
   await snapshots.idle();
   return code;
+}
+
+/** Also while the agent drains: whoever asks is told. */
+async function serveReloads(parts: Parts, onChanged: () => void, ended: AbortSignal): Promise<void> {
+  const { reloads: source, config, quietly } = parts;
+  if (!source) return;
+  const tell = (record: ReloadRecord) => quietly(() => writeReloadRecord(config.probes.dir, record));
+  await keepReloading({ ...parts, source, onChanged, tell }, ended);
 }
 
 /** What works on jobs and snapshots. Jobs call `freed.slot` at their end; the loop sets it, which needs the jobs first. */

@@ -66,7 +66,6 @@ function readCertificates(file: string | undefined, reading: Reading): string | 
 
 /** `[databases.<name>.<environment>]`, in file order. */
 export function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig[] {
-  const poolDefault = toml.max_concurrent_tasks + toml.max_concurrent_explains + 1;
   return Object.entries(toml.databases).flatMap(([database, environments]) =>
     Object.entries(environments).map(([environment, one]) => {
       const key = `databases.${database}.${environment}`;
@@ -95,7 +94,7 @@ export function readDatabases(toml: AgentToml, reading: Reading): DatabaseConfig
         url: url ?? '',
         readUrl: readUrl ?? '',
         searchPath: one.search_path ?? null,
-        poolMax: one.pool_max ?? poolDefault,
+        poolMax: one.pool_max ?? null,
         explainFunctions: one.explain_functions,
       };
     }),

@@ -30,6 +30,7 @@ const listenAddress = z
 
 /** A rotation needs two keys. */
 export const maxTrustedKeys = 64;
+export const defaultProbesDir = 'state';
 const functionName = z.string().regex(/^([^\s."()]{1,63}\.)?[^\s."()]{1,63}$/, 'is no function as `name` or `schema.name`');
 
 const database = z.strictObject({
@@ -122,7 +123,9 @@ export const agentToml = z.strictObject({
     .prefault({}),
   probes: z
     .strictObject({
-      dir: text.default('state').describe('folder of `svc-agent-alive` and `svc-agent-ready`, made if only it is missing'),
+      dir: text
+        .default(defaultProbesDir)
+        .describe('folder of `svc-agent-alive`, `svc-agent-ready` and what `--reload` needs, made if only it is missing'),
       listen: listenAddress.optional().describe('`host:port` of `GET /live` and `GET /ready`; nothing listens if absent'),
     })
     .prefault({}),

@@ -8,10 +8,14 @@ export interface DatabaseConfig {
   readUrl: string;
   /** PostgreSQL only; null when the file sets none. */
   searchPath: string | null;
-  poolMax: number;
+  /** Null: one connection for each job and plan at once, and one more. */
+  poolMax: number | null;
   /** Functions that a plan before approval may evaluate, as `schema.name` or `name` (HD-1). */
   explainFunctions: readonly string[];
 }
+
+/** What a driver is made from. */
+export type DriverConfig = DatabaseConfig & { poolMax: number };
 
 export interface AgentConfig {
   agentId: string;

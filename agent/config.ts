@@ -2,30 +2,64 @@ import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { kindOfConfig, misplaced } from '../lib/config-kind.js';
-import type { Variables } from '../lib/expansion.js';
+import { expandText, type Variables } from '../lib/expansion.js';
 import { readDatabases, readServer } from './config-addresses.js';
 import { expandValues, type Reading, readToml } from './config-files.js';
-import { type AgentToml, agentToml, LOG_FORMATS, LOG_LEVELS } from './config-schema.js';
+import { type AgentToml, agentToml, defaultProbesDir, LOG_FORMATS, LOG_LEVELS } from './config-schema.js';
 import type { AgentConfig } from './config-values.js';
 
 /** An unusable configuration; the message names the file and every wrong key. */
 export class AgentConfigError extends Error {}
 
+/** What is wrong with one key; '' is the file as a whole. */
+export interface AgentConfigProblem {
+  key: string;
+  text: string;
+}
+
 /** Reads, expands and checks agent.toml (section 2); throws an AgentConfigError. */
 export function loadAgentConfig(file: string, variables: Variables): AgentConfig {
-  const problems: string[] = [];
-  const report = (key: string, why: string) => problems.push(`${key}: ${why}`);
-  const source = readToml(file);
-  if ('problem' in source) throw new AgentConfigError(source.problem);
-  const kind = kindOfConfig(source.toml);
-  if (kind !== null && kind !== 'agent.toml') throw new AgentConfigError(`${file}: ${misplaced[kind]}`);
+  const { config, problems } = readAgentConfig(file, variables);
+  if (config === null || problems.length > 0) throw new AgentConfigError(problems.map(({ text }) => text).join('\n'));
+  return config;
+}
+
+/** The same with all that is wrong; the configuration is null where keys are unknown or of a wrong kind. */
+export function readAgentConfig(
+  file: string,
+  variables: Variables,
+): { config: AgentConfig | null; problems: readonly AgentConfigProblem[] } {
+  const problems: AgentConfigProblem[] = [];
+  const add = (key: string, what: string) => problems.push({ key, text: `${file}: ${what}` });
+  const report = (key: string, why: string) => add(key, `${key}: ${why}`);
+  const source = readSource(file);
+  if ('problem' in source) return { config: null, problems: [{ key: '', text: source.problem }] };
   const expanded = expandValues(source.toml, variables, report);
   const parsed = agentToml.safeParse(expanded);
-  if (!parsed.success) for (const issue of parsed.error.issues) problems.push(...describe(issue));
-  if (!parsed.success || problems.length > 0) throw new AgentConfigError(problems.map((one) => `${file}: ${one}`).join('\n'));
-  const config = build(parsed.data, { directory: dirname(resolve(file)), variables, report });
-  if (problems.length > 0) throw new AgentConfigError(problems.map((one) => `${file}: ${one}`).join('\n'));
-  return config;
+  if (parsed.success && problems.length === 0)
+    return { config: build(parsed.data, { directory: dirname(resolve(file)), variables, report }), problems };
+  const unexpanded = problems.map(({ key }) => key);
+  const found = parsed.success ? [] : parsed.error.issues.flatMap(describe);
+  for (const { key, what } of found) if (!unexpanded.includes(key)) add(key, what);
+  return { config: null, problems };
+}
+
+/** `probes.dir` of a file whose other keys may be wrong, or may need variables that only the agent has. */
+export function readProbesDir(file: string, variables: Variables): { directory: string } | { problem: string } {
+  const source = readSource(file);
+  if ('problem' in source) return source;
+  const { probes } = source.toml as { probes?: { dir?: unknown } };
+  const dir = probes?.dir ?? defaultProbesDir;
+  const expanded = typeof dir === 'string' ? expandText(dir, variables) : { problem: 'must be a string' };
+  if ('problem' in expanded) return { problem: `${file}: probes.dir: ${expanded.problem}` };
+  return { directory: resolve(dirname(resolve(file)), expanded.text) };
+}
+
+/** The parsed file, or why it is no agent.toml. */
+function readSource(file: string): { toml: unknown } | { problem: string } {
+  const source = readToml(file);
+  const kind = 'problem' in source ? null : kindOfConfig(source.toml);
+  return kind === null || kind === 'agent.toml' ? source : { problem: `${file}: ${misplaced[kind]}` };
 }
 
 function build(toml: AgentToml, reading: Reading): AgentConfig {
@@ -82,13 +116,15 @@ function workOf(toml: AgentToml) {
   };
 }
 
-function describe(issue: z.core.$ZodIssue): string[] {
+function describe(issue: z.core.$ZodIssue): { key: string; what: string }[] {
   const path = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => `unknown key ${path === '' ? key : `${path}.${key}`}`);
+    return issue.keys.map((one) => {
+      const key = path === '' ? one : `${path}.${one}`;
+      return { key, what: `unknown key ${key}` };
+    });
   }
-  if (issue.code === 'invalid_key') return [`${path}: is no database or environment name`];
-  return [`${path}: ${issue.message}`];
+  return [{ key: path, what: `${path}: ${issue.code === 'invalid_key' ? 'is no database or environment name' : issue.message}` }];
 }
 
 /** The variable's value when it is set and allowed. */

@@ -4,7 +4,6 @@ import type { SqlJudge } from '../sql/judge.js';
 import type { CancelControl } from './cancel-control.js';
 import type { Operation } from './config-schema.js';
 import type { AgentConfig } from './config-values.js';
-import type { Databases, Target } from './databases.js';
 import type { Run, RunReport } from './drivers/driver.js';
 import { passGate } from './gate.js';
 import type { KeyRing } from './key-ring.js';
@@ -12,10 +11,10 @@ import { reservedNames } from './marker.js';
 import { endedUnproven, failure, type Outcome } from './outcome.js';
 import type { ClaimAnswer } from './protocol.js';
 import type { StartedAttempts } from './started-attempts.js';
+import type { Target } from './target.js';
 
 export interface ExecuteDependencies {
   config: AgentConfig;
-  databases: Databases;
   judge: SqlJudge;
   keys: KeyRing;
   started: StartedAttempts;
@@ -25,6 +24,8 @@ export interface ExecuteDependencies {
 
 export interface ClaimedJob {
   claim: ClaimAnswer;
+  /** Found when it was claimed, and held to its end: a reload changes nothing for it (AP-19). */
+  target: Target | undefined;
   /** `agent_id` of the poll answers. */
   agentId: string;
   control: CancelControl;
@@ -71,11 +72,10 @@ async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<T
 }
 
 async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: ExecuteDependencies): Promise<RunReport> {
-  const { claim } = job;
-  const { config, databases, judge, onSchemaChanged } = dependencies;
+  const { claim, target } = job;
+  const { config, judge, onSchemaChanged } = dependencies;
   const operation = config.operations.find((one) => one === claim.operation);
   if (operation === undefined) return refuse(claim, `unsupported operation: ${claim.operation}`);
-  const target = databases.find(claim.database, claim.environment);
   if (!target || target.degraded) {
     const why = `no pool for database=${claim.database} environment=${claim.environment}`;
     return refuse(claim, `config error: ${why}`);

@@ -3,6 +3,7 @@ import { explainTokenProblem } from '../crypto/explain-token.js';
 import { readInstant } from '../domain/execution-token.js';
 import { sleep } from '../lib/sleep.js';
 import type { AgentConfig } from './config-values.js';
+import type { Databases } from './databases.js';
 import type { ExecuteDependencies } from './execute.js';
 import { type Explained, type ExplainTask, explainStatement } from './explain.js';
 import type { GatewayClient, StreamedBody } from './gateway-client.js';
@@ -11,7 +12,8 @@ import { cutErrorText } from './outcome.js';
 import { type DryRunJob, dryRunClaimAnswer, type PollAnswer, type PreflightJob } from './protocol.js';
 import type { Timings } from './timings.js';
 
-export interface ExplainJobsDependencies extends Pick<ExecuteDependencies, 'databases' | 'judge' | 'keys'> {
+export interface ExplainJobsDependencies extends Pick<ExecuteDependencies, 'judge' | 'keys'> {
+  databases: Databases;
   config: Pick<AgentConfig, 'maxConcurrentExplains'>;
   client: GatewayClient;
   timings: Timings;

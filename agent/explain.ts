@@ -3,6 +3,7 @@ import type { SqlJudge } from '../sql/judge.js';
 import { neverPlanned } from '../sql/never-planned.js';
 import type { Databases } from './databases.js';
 import type { Log } from './log.js';
+import type { Target } from './target.js';
 
 /** A statement to plan, for either kind of job. */
 export interface ExplainTask {
@@ -20,14 +21,22 @@ export type Explained = { plan: string } | { error: string };
 
 const notAvailable = { error: 'EXPLAIN is not available for this statement' };
 
+interface Dependencies {
+  databases: Databases;
+  judge: SqlJudge;
+  log: Log;
+}
+
 /** The plan of exactly one statement that passes the gate, or why there is none (AP-60); never throws. */
-export async function explainStatement(
-  task: ExplainTask,
-  { databases, judge, log }: { databases: Databases; judge: SqlJudge; log: Log },
-): Promise<Explained> {
-  const target = databases.find(task.database, task.environment);
+export async function explainStatement(task: ExplainTask, dependencies: Dependencies): Promise<Explained> {
+  const target = dependencies.databases.find(task.database, task.environment);
   if (!target || target.degraded)
     return { error: `config error: no pool for database=${task.database} environment=${task.environment}` };
+  const release = target.hold();
+  return await explainOn(target, task, dependencies).finally(release);
+}
+
+async function explainOn(target: Target, task: ExplainTask, { judge, log }: Omit<Dependencies, 'databases'>): Promise<Explained> {
   const verdict = await judge.judge(task.sql, { dialect: target.driver.dialect, statementTimeoutSecs: 0 });
   if (verdict.verdict === 'refused') return { error: `refused: ${verdict.reason}` };
   if (verdict.verdict === 'empty' || verdict.statements.length !== 1) return notAvailable;

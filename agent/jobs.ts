@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sleep } from '../lib/sleep.js';
 import { CancelControl } from './cancel-control.js';
+import type { Databases } from './databases.js';
 import { type ClaimedJob, type ExecuteDependencies, executeJob } from './execute.js';
 import type { GatewayClient } from './gateway-client.js';
 import { isNewest, keepAlive } from './heartbeat.js';
@@ -11,6 +12,7 @@ import { submitResult } from './submit.js';
 import type { Timings } from './timings.js';
 
 export interface JobsDependencies extends Omit<ExecuteDependencies, 'started'> {
+  databases: Databases;
   client: GatewayClient;
   timings: Timings;
   log: Log;
@@ -123,7 +125,8 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
 
 function claimedJob(claim: ClaimAnswer, agentId: string, control: CancelControl, dependencies: JobsDependencies): ClaimedJob {
   const isNewestAttempt = () => isNewest(claim.execution_id, dependencies, dependencies.abandoned);
-  return { claim, agentId, control, strangers: [], isNewest: isNewestAttempt };
+  const target = dependencies.databases.find(claim.database, claim.environment);
+  return { claim, target, agentId, control, strangers: [], isNewest: isNewestAttempt };
 }
 
 const cancelTextOf = (operation: string) =>
@@ -136,7 +139,9 @@ async function runClaimed(job: ClaimedJob, dependencies: JobsDependencies & { st
   const ended = new AbortController();
   const begunAt = performance.now();
   const beating = keepAlive({ executionId: claim.execution_id, control }, dependencies, ended.signal);
+  const release = job.target?.hold();
   const report = await executeJob(job, dependencies);
+  release?.();
   if (report === null) log.error('already started', { request: claim.request_id, fence: claim.fence });
   else {
     const { strangers } = job;

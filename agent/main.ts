@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { createBell } from '../lib/bell.js';
 import { MARKER_SCHEMA, MARKER_TABLE } from '../sql/reserved-table.js';
 import { runAgent } from './agent.js';
 import { checkAgent } from './check.js';
@@ -6,18 +7,22 @@ import { AgentConfigError, loadAgentConfig } from './config.js';
 import type { AgentConfig } from './config-values.js';
 import { createLog } from './log.js';
 import { mysqlMarkerDdl, postgresMarkerDdl } from './marker.js';
+import type { ReloadSource } from './reload.js';
+import { runReload } from './reload-command.js';
 import { defaultTimings } from './timings.js';
 
 export const VERSION = '0.1.0';
 
 const USAGE = `Usage: svc-agent [--config PATH]
        svc-agent --check [--config PATH]
+       svc-agent --reload [--config PATH]
        svc-agent --print-marker-ddl postgresql|mysql
 
 Runs approved requests on the databases that agent.toml names.
 
   --config PATH         configuration (default: $SVC_AGENT_CONFIG, else agent.toml)
   --check               check configuration, server, databases and markers; changes nothing
+  --reload              make the running agent serve the databases that agent.toml names now (as SIGHUP does), and say how that ended
   --print-marker-ddl D  print the statement that makes the marker table
   -v, --version         print the version
   --help                print this help
@@ -26,6 +31,7 @@ Runs approved requests on the databases that agent.toml names.
 interface Arguments {
   config?: string | undefined;
   check: boolean;
+  reload: boolean;
   'print-marker-ddl'?: string | undefined;
   version: boolean;
   help: boolean;
@@ -42,16 +48,18 @@ export async function main(argv: string[]): Promise<number> {
   if (values.version) return printed(`svc-agent ${VERSION}\n`);
   if (values['print-marker-ddl'] !== undefined) return printMarkerDdl(values['print-marker-ddl']);
   const file = values.config ?? process.env.SVC_AGENT_CONFIG ?? 'agent.toml';
+  if (values.reload) return await runReload(file, process.env, standardStreams);
+  const read = () => loadAgentConfig(file, process.env);
   let config: AgentConfig;
   try {
-    config = loadAgentConfig(file, process.env);
+    config = read();
   } catch (error) {
     if (!(error instanceof AgentConfigError)) throw error;
     process.stderr.write(`svc-agent: ${error.message}\n`);
     return 1;
   }
-  if (values.check) return await checkAgent(config, VERSION, defaultTimings, (line) => process.stdout.write(`${line}\n`));
-  return await runUntilSignal(config);
+  if (values.check) return await checkAgent(config, VERSION, defaultTimings, standardStreams.out);
+  return await runUntilSignal(config, { file, read });
 }
 
 function readArguments(argv: string[]): Arguments | string {
@@ -62,11 +70,13 @@ function readArguments(argv: string[]): Arguments | string {
       options: {
         config: { type: 'string' },
         check: flag,
+        reload: flag,
         'print-marker-ddl': { type: 'string' },
         version: { ...flag, short: 'v' },
         help: flag,
       },
     });
+    if (values.check && values.reload) return '--check and --reload exclude each other';
     return values;
   } catch (error) {
     return (error as Error).message;
@@ -86,18 +96,24 @@ function printMarkerDdl(dialect: string): number {
   return 2;
 }
 
-/** Runs the agent; the first SIGTERM or SIGINT drains it, the second ends it (AP-17, AP-18). */
-async function runUntilSignal(config: AgentConfig): Promise<number> {
-  const log = createLog(config.log, (line) => process.stderr.write(`${line}\n`));
+const standardStreams = {
+  out: (line: string) => void process.stdout.write(`${line}\n`),
+  err: (line: string) => void process.stderr.write(`${line}\n`),
+};
+
+/** Runs the agent; SIGHUP reloads it (AP-19), the first SIGTERM or SIGINT drains it, the second ends it (AP-17, AP-18). */
+async function runUntilSignal(config: AgentConfig, source: Omit<ReloadSource, 'asked'>): Promise<number> {
+  const log = createLog(config.log, standardStreams.err);
   const stop = new AbortController();
   const stopNow = new AbortController();
+  const asked = createBell();
   const onSignal = () => (stop.signal.aborted ? stopNow : stop).abort(new Error('stopped'));
-  process.on('SIGTERM', onSignal);
-  process.on('SIGINT', onSignal);
+  const handlers = { SIGTERM: onSignal, SIGINT: onSignal, SIGHUP: () => asked.ring() };
+  for (const [name, handler] of Object.entries(handlers)) process.on(name, handler);
+  const signals = { stop: stop.signal, stopNow: stopNow.signal };
   try {
-    return await runAgent({ config, version: VERSION, timings: defaultTimings, log, stop: stop.signal, stopNow: stopNow.signal });
+    return await runAgent({ config, version: VERSION, timings: defaultTimings, log, ...signals, reloads: { ...source, asked } });
   } finally {
-    process.off('SIGTERM', onSignal);
-    process.off('SIGINT', onSignal);
+    for (const [name, handler] of Object.entries(handlers)) process.off(name, handler);
   }
 }

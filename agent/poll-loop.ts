@@ -10,7 +10,8 @@ import type { PollAnswer } from './protocol.js';
 /** After this many failed polls in a row the agent is no longer ready (AP-82). */
 const FAILURES_UNTIL_UNREADY = 6;
 
-export interface LoopDependencies extends Pick<PollerDependencies, 'config' | 'jobs' | 'explains' | 'timings' | 'log'> {
+export interface LoopDependencies
+  extends Pick<PollerDependencies, 'config' | 'databases' | 'jobs' | 'explains' | 'timings' | 'log'> {
   poll: Poll;
   /** Whether the first poll allowed jobs. */
   healthy: boolean;
@@ -70,9 +71,9 @@ export class PollLoop {
 
   /** Polls once and starts what it brings; resolves with the pause until the next poll. */
   async #turn(): Promise<number> {
-    const { config, jobs, explains, log, onTurn, onSnapshotsAsked, setHealthy } = this.#parts;
-    // A claim that came late may have taken one slot too many.
-    const offer = this.#takesJobs ? { jobs: Math.max(0, jobs.free), explains: explains.free } : { jobs: 0, explains: 0 };
+    const { config, databases, jobs, log, onTurn, onSnapshotsAsked, setHealthy } = this.#parts;
+    const { leaving } = databases;
+    const offer = this.#offer();
     const begunAt = performance.now();
     const result = await this.#poll(offer);
     onTurn();
@@ -84,6 +85,7 @@ export class PollLoop {
     jobs.cancel(answer.cancelled);
     // Even with a clock that is off: each ends with an outcome, or the gateway would count it as lost.
     const runs = answer.claims.map((claim) => jobs.run(claim, answer.agent_id));
+    if (leaving.length > 0 && this.#claimsUntil === null) databases.release(leaving);
     this.#takesJobs = mayTakeJobs(answer, log);
     setHealthy(this.#takesJobs);
     if (!this.#takesJobs) return config.pollIntervalMs;
@@ -96,15 +98,24 @@ export class PollLoop {
     return this.#emptyInRow > 1 || config.pollWaitMs === 0 ? config.pollIntervalMs : 0;
   }
 
+  #offer(): Offer {
+    const { databases, explains, jobs } = this.#parts;
+    // Those that leave get what an earlier poll claimed for them, and nothing new (AP-19).
+    if (!this.#takesJobs || databases.leaving.length > 0) return { jobs: 0, explains: 0 };
+    // A claim that came late may have taken one slot too many.
+    return { jobs: Math.max(0, jobs.free), explains: explains.free };
+  }
+
   async #poll({ jobs: limit, explains: explainLimit }: Offer): Promise<PollResult | 'cut short'> {
-    const { config, poll, timings } = this.#parts;
+    const { config, databases, poll, timings } = this.#parts;
     const stop = this.#stop;
     const cut = new AbortController();
     const full = limit === 0 || (explainLimit === 0 && config.maxConcurrentExplains > 0);
     this.#current = { cut, full };
     const begunAt = performance.now();
     // A claim whose answer was lost is asked for at once: its lease runs (AG-81).
-    const lostMs = this.#claimsUntil === null ? config.pollWaitMs : Math.max(0, Math.ceil(this.#claimsUntil - begunAt));
+    const idleMs = databases.leaving.length > 0 ? 0 : config.pollWaitMs;
+    const lostMs = this.#claimsUntil === null ? idleMs : Math.max(0, Math.ceil(this.#claimsUntil - begunAt));
     const waitMs = Math.min(config.pollWaitMs, lostMs);
     // What a poll claims that is then cut short comes late. Without a limit it only brings such claims.
     const claim = limit === 0 || !full;

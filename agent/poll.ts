@@ -64,13 +64,13 @@ function bodyOf(
   self: { instanceId: string; begunAt: number },
   { config, version, databases, jobs, explains }: PollerDependencies,
 ): object {
-  const connected = databases.all.filter((one) => !one.degraded);
+  const served = [...databases.all, ...databases.leaving].filter((one) => !one.degraded);
   return {
     agent_id: null,
     instance_id: self.instanceId,
     agent_version: version,
     capabilities: {
-      scopes: connected.map(({ database, environment, markerReady }) => ({ database, environment, marker: markerReady })),
+      scopes: served.map(({ database, environment, markerReady }) => ({ database, environment, marker: markerReady })),
       operations: config.operations,
       features: [
         'fence',

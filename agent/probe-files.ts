@@ -1,6 +1,19 @@
-import { closeSync, constants, fstatSync, futimesSync, lstatSync, mkdirSync, openSync, type Stats, unlinkSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  futimesSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  type Stats,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 
-const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
+const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
 /**
  * Creates an empty file, or sets its time to now. Refuses a symlink, a hard link, a pipe or another user's file in its place
@@ -17,6 +30,31 @@ export function touchOwn(path: string): void {
   }
 }
 
+/** Writes a file in one step. It takes the place of a symlink and never follows one. */
+export function replaceOwn(path: string, text: string): void {
+  const temporary = `${path}.tmp`;
+  removeOwn(temporary);
+  writeFileSync(temporary, text, { flag: 'wx', mode: 0o600 });
+  renameSync(temporary, path);
+}
+
+/** The text of a file of this user; null if there is none, or what lies there is none of his. */
+export function readOwn(path: string): string | null {
+  let file: number;
+  try {
+    file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ELOOP') return null;
+    throw error;
+  }
+  try {
+    return mayBeRead(fstatSync(file)) ? readFileSync(file, 'utf8') : null;
+  } finally {
+    closeSync(file);
+  }
+}
+
 /** Removes the file if it exists; refuses a file that is not ours. */
 export function removeOwn(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
@@ -26,6 +64,9 @@ export function removeOwn(path: string): void {
 }
 
 const isOwn = (found: Stats) => found.isFile() && found.nlink === 1 && found.uid === (process.geteuid?.() ?? found.uid);
+
+/** Root looks after the processes of others. */
+const mayBeRead = (found: Stats) => isOwn(found) || (process.geteuid?.() === 0 && found.isFile());
 
 const foreign = (path: string) => Object.assign(new Error(`${path} is not a file of this process`), { code: 'EPERM' });
 

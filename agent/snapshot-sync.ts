@@ -1,11 +1,12 @@
 import { sleep } from '../lib/sleep.js';
 import type { AgentConfig } from './config-values.js';
-import type { Databases, Target } from './databases.js';
+import type { Databases } from './databases.js';
 import { Interrupted } from './drivers/faults.js';
 import type { GatewayClient } from './gateway-client.js';
 import type { Log } from './log.js';
 import { cutErrorText } from './outcome.js';
 import { NoSnapshot, SnapshotTooLarge } from './snapshot/no-snapshot.js';
+import type { Target } from './target.js';
 import type { Timings } from './timings.js';
 
 export interface SnapshotSync {
@@ -36,10 +37,12 @@ const SEND_ATTEMPTS = 4;
 export function createSnapshotSync(dependencies: Dependencies, stop: AbortSignal): SnapshotSync {
   const { config, databases, log } = dependencies;
   const { enabled, onStartup, intervalMs } = config.snapshotSync;
-  const synced = new Set<Target>();
+  const synced = new WeakSet<Target>();
   const send = createSender(dependencies, stop);
   const sync = async (target: Target) => {
     const body = await collect(target, dependencies, stop);
+    // A reload may have taken it away meanwhile.
+    if (!databases.all.includes(target)) return;
     if (await send(target, body)) synced.add(target);
   };
   const syncs = createSyncs(sync, log, stop);

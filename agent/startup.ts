@@ -1,12 +1,13 @@
 import { within } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
 import type { AgentConfig } from './config-values.js';
-import type { Databases, Target } from './databases.js';
+import type { Databases } from './databases.js';
 import { ConnectFailure } from './drivers/driver.js';
 import type { GatewayClient } from './gateway-client.js';
 import { fetchKeys } from './key-ring.js';
 import { createFailureLog, type Log } from './log.js';
 import type { Probes } from './probes.js';
+import type { Target } from './target.js';
 import type { Timings } from './timings.js';
 import { createOtherKeysLog, type KeysById } from './trusted-keys.js';
 

@@ -15,6 +15,9 @@ export interface Timings {
   keyRefreshMs: number;
   keyRefreshAtMostEveryMs: number;
   reconnectMs: number;
+  /** Between the end of a reload and the next; and how long it tries to connect a new database (AP-19). */
+  reloadEveryMs: number;
+  reloadConnectMs: number;
   /** How long the checks after connecting may take: a database may accept connections and stay silent. */
   silentMs: number;
   summaryMs: number;
@@ -49,6 +52,8 @@ export const defaultTimings: Timings = {
   keyRefreshMs: 600_000,
   keyRefreshAtMostEveryMs: 10_000,
   reconnectMs: 5000,
+  reloadEveryMs: 5000,
+  reloadConnectMs: 15_000,
   silentMs: 30_000,
   summaryMs: 30_000,
   liveMs: 10_000,

@@ -8,5 +8,6 @@ import { dialectOfUrl } from './url.js';
 /** Creates the driver for the address's kind of database; does not connect yet. */
 export function createDriver(database: DatabaseConfig, config: AgentConfig, timings: Timings): Driver {
   const create = dialectOfUrl(database.url) === 'mysql' ? createMysqlDriver : createPostgresDriver;
-  return create(database, config, timings);
+  const poolMax = database.poolMax ?? config.maxConcurrentTasks + config.maxConcurrentExplains + 1;
+  return create({ ...database, poolMax }, config, timings);
 }

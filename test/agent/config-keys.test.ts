@@ -242,7 +242,7 @@ const rows: Record<string, () => Row> = {
       [['app'], 'expected string'],
     ],
   }),
-  'databases.<name>.<environment>.pool_max': () => integer(1, (c) => shop(c).poolMax, 11, 3),
+  'databases.<name>.<environment>.pool_max': () => integer(1, (c) => shop(c).poolMax, null, 3),
   'databases.<name>.<environment>.explain_functions': () => ({
     ...{ seen: (c) => shop(c).explainFunctions, fallback: [], good: ['tax', 'billing.Net'] },
     bad: [

@@ -32,7 +32,7 @@ describe('agent.toml', () => {
           environment: 'staging',
           url: 'postgres://u@localhost/d',
           readUrl: 'postgres://u@localhost/d',
-          poolMax: 11,
+          poolMax: null,
         },
       ],
     });

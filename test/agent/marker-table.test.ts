@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
-import { createPostgresDriver } from '../../agent/drivers/postgres/postgres.js';
+import { createDriver } from '../../agent/drivers/create.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { createEmptyDatabase } from '../support/postgres.js';
 
@@ -17,7 +17,7 @@ it('agents that come to a new database at the same time all have markers (AP-51)
     `[server]\nurl = "http://127.0.0.1:1"\nagent_token = "svc_test"\n[databases.shop.staging]\nurl = "${target.url}"\n`,
   );
   const config = loadAgentConfig(file, {});
-  const drivers = Array.from({ length: 6 }, () => createPostgresDriver(config.databases[0]!, config, defaultTimings));
+  const drivers = Array.from({ length: 6 }, () => createDriver(config.databases[0]!, config, defaultTimings));
   const client = new pg.Client({ connectionString: target.url });
   await client.connect();
   try {

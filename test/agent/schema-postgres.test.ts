@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
+import { createDriver } from '../../agent/drivers/create.js';
 import type { Driver } from '../../agent/drivers/driver.js';
 import { Interrupted } from '../../agent/drivers/faults.js';
-import { createPostgresDriver } from '../../agent/drivers/postgres/postgres.js';
 import { defaultTimings } from '../../agent/timings.js';
 import type { SnapshotTable } from '../../domain/snapshot.js';
 import { connectEmptyDatabase, type TestDatabase } from '../support/postgres.js';
@@ -87,7 +87,7 @@ function newDriver(url: string): Driver {
     `[server]\nurl = "http://127.0.0.1:1"\nagent_token = "svc_test"\n[databases.shop.staging]\nurl = "${url}"\n`,
   );
   const config = loadAgentConfig(file, {});
-  return createPostgresDriver(config.databases[0]!, config, defaultTimings);
+  return createDriver(config.databases[0]!, config, defaultTimings);
 }
 
 const signal = new AbortController().signal;

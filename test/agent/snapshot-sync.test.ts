@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AgentConfig } from '../../agent/config-values.js';
-import type { Databases, Target } from '../../agent/databases.js';
+import type { Databases } from '../../agent/databases.js';
 import { ConnectFailure } from '../../agent/drivers/driver.js';
 import { Interrupted } from '../../agent/drivers/faults.js';
 import { postgresErrors } from '../../agent/drivers/postgres/errors.js';
 import { createGatewayClient, type GatewayClient } from '../../agent/gateway-client.js';
 import { SnapshotTooLarge } from '../../agent/snapshot/no-snapshot.js';
 import { createSnapshotSync } from '../../agent/snapshot-sync.js';
+import type { Target } from '../../agent/target.js';
 import { defaultTimings } from '../../agent/timings.js';
 import type { SchemaSnapshot } from '../../domain/snapshot.js';
 import { sleep } from '../../lib/sleep.js';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { loadAgentConfig } from '../../agent/config.js';
+import { createDriver } from '../../agent/drivers/create.js';
 import type { Driver } from '../../agent/drivers/driver.js';
-import { createPostgresDriver } from '../../agent/drivers/postgres/postgres.js';
 import { defaultTimings } from '../../agent/timings.js';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
 import { assessRisk, type Risk } from '../../domain/risk.js';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   const server = '[server]\nurl = "http://127.0.0.1:1"\nagent_token = "svc_test"\n';
   writeFileSync(file, `${server}[databases.shop.staging]\nurl = "${database.url}"\n`);
   const config = loadAgentConfig(file, {});
-  driver = createPostgresDriver(config.databases[0]!, config, defaultTimings);
+  driver = createDriver(config.databases[0]!, config, defaultTimings);
 });
 afterAll(async () => {
   await driver?.close();

@@ -11,6 +11,8 @@ export interface TcpProxy {
   strand(): void;
   /** Works as at first. Frozen connections stay dead. */
   heal(): void;
+  /** How many connections are open. */
+  count(): number;
   close(): Promise<void>;
 }
 
@@ -54,6 +56,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       mode = 'pass';
       breakAll();
     },
+    count: () => open.size,
     close: async () => {
       breakAll();
       await new Promise((resolve) => server.close(resolve));

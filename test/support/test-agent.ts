@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { runAgent } from '../../agent/agent.js';
 import { loadAgentConfig } from '../../agent/config.js';
 import type { AgentConfig } from '../../agent/config-values.js';
+import { type ReloadRecord, readReloadRecord } from '../../agent/reload-record.js';
 import { defaultTimings, type Timings } from '../../agent/timings.js';
+import { createBell } from '../../lib/bell.js';
 import type { FakeGateway } from './fake-gateway.js';
+import { eventually } from './processes.js';
 
 export interface TestAgent {
   config: AgentConfig;
@@ -16,6 +19,10 @@ export interface TestAgent {
   stopNow(): void;
   exit: Promise<number>;
   directory: string;
+  /** The text of agent.toml, and what `reload` puts in its place. */
+  text: string;
+  /** Replaces agent.toml, asks for a reload and waits for its outcome. */
+  reload(text: string): Promise<ReloadRecord>;
 }
 
 export interface TestAgentOptions {
@@ -43,6 +50,7 @@ const quick: Partial<Timings> = {
   cancelRepeatMs: 100,
   commitProbeEveryMs: 50,
   fenceRetryMs: 20,
+  reloadEveryMs: 10,
   deadlineGraceMs: 500,
 };
 
@@ -53,9 +61,7 @@ export const withoutBeats: Partial<Timings> = { heartbeatMs: 600_000 };
 export function startTestAgent(options: TestAgentOptions): TestAgent {
   const directory = mkdtempSync(join(tmpdir(), 'svc-agent-'));
   const file = join(directory, 'agent.toml');
-  writeFileSync(
-    file,
-    `poll_wait_ms = ${options.pollWaitMs ?? 5000}
+  const text = `poll_wait_ms = ${options.pollWaitMs ?? 5000}
 poll_interval_ms = 20
 startup_retry_initial_ms = 20
 ${options.head ?? ''}
@@ -68,9 +74,11 @@ dir = "."
 [databases.shop.staging]
 url = "${options.url}"
 ${options.tables ?? ''}
-`,
-  );
-  const config = loadAgentConfig(file, {});
+`;
+  writeFileSync(file, text);
+  const asked = createBell();
+  const read = () => loadAgentConfig(file, {});
+  const config = read();
   const stop = new AbortController();
   const stopNow = new AbortController();
   const lines: string[] = [];
@@ -86,6 +94,7 @@ ${options.tables ?? ''}
     log: { error: write('error'), warn: write('warn'), info: write('info'), debug: write('debug') },
     stop: stop.signal,
     stopNow: stopNow.signal,
+    reloads: { file: 'agent.toml', asked, read },
   }).finally(() => rmSync(directory, { recursive: true, force: true }));
   return {
     config,
@@ -94,5 +103,15 @@ ${options.tables ?? ''}
     stopNow: () => stopNow.abort(new Error('stopped')),
     exit,
     directory,
+    text,
+    async reload(next) {
+      writeFileSync(file, next);
+      const since = Date.now();
+      asked.ring();
+      return await eventually(() => {
+        const record = readReloadRecord(directory);
+        return record !== null && record.startedAt >= since && record;
+      });
+    },
   };
 }

@@ -1,4 +1,4 @@
-import type { AgentConfig, DatabaseConfig } from '../../config-values.js';
+import type { AgentConfig, DriverConfig } from '../../config-values.js';
 import { migrateInPool } from '../../migrations/migrate.js';
 import { collectMysqlSnapshot } from '../../snapshot/mysql.js';
 import type { Timings } from '../../timings.js';
@@ -17,7 +17,7 @@ import { runMysqlSelect } from './select.js';
 import { readMysqlUrl } from './url.js';
 
 /** A MySQL or MariaDB target with one pool for reads and one for writes. */
-export function createMysqlDriver(database: DatabaseConfig, config: AgentConfig, timings: Timings): Driver {
+export function createMysqlDriver(database: DriverConfig, config: AgentConfig, timings: Timings): Driver {
   const options = { max: database.poolMax, maxRowBytes: config.limits.maxRowBytes, connectTimeoutMs: timings.httpConnectMs };
   const reads = createMysqlPool({ ...options, url: database.readUrl, readOnly: true });
   const writes = createMysqlPool({ ...options, url: database.url, readOnly: false });

@@ -1,4 +1,4 @@
-import type { AgentConfig, DatabaseConfig } from '../../config-values.js';
+import type { AgentConfig, DriverConfig } from '../../config-values.js';
 import { migrateInPool } from '../../migrations/migrate.js';
 import { collectPostgresSnapshot } from '../../snapshot/postgres.js';
 import type { Timings } from '../../timings.js';
@@ -18,7 +18,7 @@ import { runSelect } from './select.js';
 import { DEFAULT_SEARCH_PATH } from './settings.js';
 
 /** A PostgreSQL target with one pool for reads and one for writes. */
-export function createPostgresDriver(database: DatabaseConfig, config: AgentConfig, timings: Timings): Driver {
+export function createPostgresDriver(database: DriverConfig, config: AgentConfig, timings: Timings): Driver {
   const searchPath = database.searchPath ?? DEFAULT_SEARCH_PATH;
   const { maxRowBytes } = config.limits;
   const options = { max: database.poolMax, maxRowBytes, connectTimeoutMs: timings.httpConnectMs, searchPath };
