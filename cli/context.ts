@@ -18,6 +18,14 @@ export type OpenLogin = (
   place: { baseUrl: URL; ca: string | null },
 ) => Promise<TokenSource>;
 
+/** A command with its words; `load` gives what `Bind` binds to it. */
+export interface CommandCall {
+  what: string;
+  args: readonly string[];
+  options: GlobalOptions & Record<string, unknown>;
+  load: () => Promise<unknown>;
+}
+
 /** What every client command gets. */
 export interface Context {
   terminal: Terminal;
@@ -37,12 +45,14 @@ export interface Context {
   clientWith(token: TokenSource): Client;
   /** Asks, once, whether the address is trusted where that is needed (HD-60). */
   admit(): Promise<void>;
+  /** Runs another command as if it had been typed, with interrupts of its own, and returns its exit code. */
+  runOther(other: CommandCall): Promise<number>;
   /** Closes the clients and prints the closing warnings (CL-11). */
   close(): void;
 }
 
 export function createContext(
-  parts: Pick<Context, 'terminal' | 'output' | 'options' | 'signal' | 'what'>,
+  parts: Pick<Context, 'terminal' | 'output' | 'options' | 'signal' | 'what' | 'runOther'>,
   openLogin: OpenLogin,
 ): Context {
   const { terminal, output, options } = parts;

@@ -4,7 +4,7 @@ import { defineAdministration } from './define/administration.js';
 import { defineDatabases, defineSchema } from './define/databases.js';
 import { defineEvidence } from './define/evidence.js';
 import { addExamples } from './define/examples.js';
-import { defineExecute, definePreflight } from './define/execute.js';
+import { defineExecute, definePreflight, defineShell } from './define/execute.js';
 import { defineWhoami } from './define/identity.js';
 import { defineLicense } from './define/license.js';
 import { defineLocal } from './define/local.js';
@@ -81,6 +81,7 @@ function createProgram(version: string | null, bind: Bind): Command {
     .helpOption('-h, --help', 'print help')
     .configureHelp({ showGlobalOptions: true });
   defineExecute(program, bind);
+  defineShell(program, bind);
   defineSchema(program, bind);
   defineLogin(program, bind);
   defineWhoami(program, bind);

@@ -1,5 +1,5 @@
-import type { Chosen, Run } from './command.js';
-import { createContext, type OpenLogin } from './context.js';
+import type { Run } from './command.js';
+import { type CommandCall, createContext, type OpenLogin } from './context.js';
 import { CommandFailure, failure } from './failure.js';
 import { modeOf, outputMode } from './options.js';
 import { createOutput, type Output } from './output/output.js';
@@ -20,7 +20,7 @@ export async function runCommandLine(argv: readonly string[], terminal: Terminal
   }
 }
 
-async function runChosen(chosen: Chosen, terminal: Terminal): Promise<number> {
+async function runChosen(chosen: CommandCall, terminal: Terminal): Promise<number> {
   const { options, what } = chosen;
   const output = createOutput(terminal, outputMode(options), {
     noColor: options.color === false,
@@ -32,19 +32,27 @@ async function runChosen(chosen: Chosen, terminal: Terminal): Promise<number> {
     isReported = true;
     return report(output, error, what);
   };
+  let isOtherRunning = false;
   const stopListening = terminal.onInterrupt(() => {
+    if (isOtherRunning) return;
     const reason = failure('interrupted', `${what}: interrupted`);
     if (!interrupted.signal.aborted) return interrupted.abort(reason);
     if (!isReported) reportOnce(reason);
     terminal.exitNow(reason.exit);
   });
-  const context = createContext({ terminal, output, options, signal: interrupted.signal, what }, openLogin);
+  const runOther = async (other: CommandCall) => {
+    isOtherRunning = true;
+    return runChosen(other, terminal).finally(() => {
+      isOtherRunning = false;
+    });
+  };
+  const context = createContext({ terminal, output, options, signal: interrupted.signal, what, runOther }, openLogin);
   try {
     const run = (await chosen.load()) as Run<unknown>;
     const answer = await run(context, chosen.args, options);
     isReported = true;
     await output.succeed(answer);
-    return 0;
+    return answer.exit ?? 0;
   } catch (error) {
     return reportOnce(error);
   } finally {

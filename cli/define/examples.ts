@@ -16,6 +16,7 @@ export const examples: Readonly<Record<string, readonly [string, string]>> = {
     'execute --file report.sql --result-format csv > report.csv',
   ],
   preflight: ['preflight "DELETE FROM orders WHERE id = 7" -d shop -e production', 'preflight --file change.sql --no-explain'],
+  shell: ['shell -d shop -e staging', 'shell -d shop -e staging --yes < statements.sql'],
   schema: ['schema -d shop -e production', 'schema --table public.orders'],
   databases: ['databases', 'databases --json'],
   agents: ['agents', 'agents --json'],

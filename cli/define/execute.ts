@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Bind } from '../command.js';
-import { addRequestOptions, outputOption, resultFormatOption, wholeNumber } from './values.js';
+import { addCommonOptions, addRequestOptions, outputOption, resultFormatOption, wholeNumber } from './values.js';
 
 export function defineExecute(program: Command, bind: Bind): void {
   const execute = program
@@ -12,6 +12,15 @@ export function defineExecute(program: Command, bind: Bind): void {
     .option('--no-preflight', 'do not ask for a preflight first');
   addRequestOptions(execute).addOption(outputOption()).addOption(resultFormatOption());
   bind(execute, async () => (await import('../commands/execute.js')).execute);
+}
+
+export function defineShell(program: Command, bind: Bind): void {
+  const shell = program
+    .command('shell')
+    .description('a prompt on which each statement is a request; in a pipe, run the statements until one does not succeed')
+    .option('--no-preflight', 'do not ask for a preflight first');
+  addCommonOptions(shell).addOption(resultFormatOption());
+  bind(shell, async () => (await import('../commands/shell.js')).shell);
 }
 
 export function definePreflight(program: Command, bind: Bind): void {

@@ -71,17 +71,22 @@ export function timeoutOption(): Option {
   return new Option('--timeout <secs>', 'stop waiting after this many seconds; the request continues').argParser(seconds);
 }
 
-/** Options of every command that creates a request. */
+/** Options of every command that creates one request. */
 export function addRequestOptions(command: Command): Command {
+  return addCommonOptions(command)
+    .option('--emergency', 'run without approval (break glass); needs --reason')
+    .option('--idempotency-key <key>', 'repeating a command with the same key makes no second request');
+}
+
+/** Options of every command that creates requests. */
+export function addCommonOptions(command: Command): Command {
   return command
     .option('--reason <text>', 'why; shown to the approvers')
     .option('--wait', 'wait for approval, then run it')
     .addOption(timeoutOption())
-    .option('--emergency', 'run without approval (break glass); needs --reason')
     .option('--ask', 'require approval, even if the policy would approve it automatically')
     .option('--no-result-store', 'do not store the result')
     .option('--share-with <id...>', 'who else may see the request and its result')
     .option('--ticket <text>', 'recorded with the request')
-    .option('--repo <text>', 'recorded with the request')
-    .option('--idempotency-key <key>', 'repeating a command with the same key makes no second request');
+    .option('--repo <text>', 'recorded with the request');
 }

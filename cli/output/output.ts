@@ -15,6 +15,8 @@ export interface Answer {
   note?: string;
   /** The request that the command made or followed, where `data` is not the request itself (CL-12). */
   requestId?: string;
+  /** The exit code, where it is not 0 and what failed has been told. */
+  exit?: number;
 }
 
 /** The only writer of stdout and stderr (CL-12, CL-13). */

@@ -11,7 +11,7 @@ export function highlightSql(sql: string, style: Style): string {
 const token =
   /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\w*)\$[\s\S]*?\$\1\$|\b\d+(?:\.\d+)?\b|\b[A-Za-z_][A-Za-z0-9_]*\b/g;
 
-const keywords = new Set(
+export const keywords = new Set(
   (
     'SELECT FROM WHERE AND OR NOT IN IS NULL AS ON JOIN LEFT RIGHT INNER OUTER FULL CROSS GROUP BY ORDER HAVING LIMIT OFFSET UNION ALL DISTINCT ' +
     'INSERT INTO VALUES UPDATE SET DELETE MERGE USING MATCHED RETURNING WITH RECURSIVE CREATE ALTER DROP TABLE INDEX VIEW SEQUENCE TRUNCATE ADD ' +
