@@ -91,6 +91,8 @@ function auditTable(context: Context, events: readonly JsonText[]): string {
   });
   return renderTable(['SEQ', 'TIME', 'EVENT', 'OUTCOME', 'ACTOR', 'DATABASE', 'SUBJECT', 'REASON'], rows, {
     rightAligned: new Set([0]),
+    whole: new Set([1]),
+    yielding: new Set([5, 6, 7]),
     style,
     paintCell: statusPainter(style, rows, 3),
   });

@@ -49,6 +49,7 @@ function requestTable(context: Context, requests: readonly JsonText[]): string {
   return renderTable(['ID', 'STATUS', 'REQUESTER', 'DATABASE', 'CREATED', 'WAITS FOR', 'SQL'], rows, {
     maxCell: Math.max(60, style.columns),
     whole: new Set([0]),
+    yielding: new Set([6]),
     style,
     paintCell: statusPainter(style, rows, 1),
   });

@@ -92,6 +92,7 @@ export function executionsTable(executions: readonly JsonText[], style: Style): 
     rightAligned: new Set([0, 4, 5]),
     maxCell: 80,
     whole: new Set([6]),
+    yielding: new Set([7]),
     style,
     paintCell: statusPainter(style, rows, 1),
   });

@@ -87,9 +87,11 @@ async function talk(context: Context, { database, environment }: Place, input: I
     typed.push(line);
     const items = added(context, input, line);
     if (input.isEmpty) history.add(typed.splice(0));
-    const code = await runAll(items, run);
+    const { code, left } = await runAll(items, run);
     if (code === null) return 0;
-    if (code !== 0 && (reader.drop() || !input.isEmpty)) {
+    if (code === 0) continue;
+    const isPasted = reader.drop();
+    if (left > 0 || isPasted || !input.isEmpty) {
       input.clear();
       typed.length = 0;
       output.note('what followed it is not run');
@@ -113,29 +115,30 @@ function leave({ terminal }: Context): number {
   return 0;
 }
 
-/** The first exit code other than 0; null when the shell is to end. */
-async function runAll(items: readonly Item[], run: RunItem): Promise<number | null> {
-  for (const item of items) {
+/** The first exit code other than 0, null when the shell is to end, and how many items are left. */
+async function runAll(items: readonly Item[], run: RunItem): Promise<{ code: number | null; left: number }> {
+  for (const [index, item] of items.entries()) {
     const code = await run(item);
-    if (code !== 0) return code;
+    if (code !== 0) return { code, left: items.length - index - 1 };
   }
-  return 0;
+  return { code: 0, left: 0 };
 }
 
 /** The statements of a pipe, one after the other. */
 async function readAll(context: Context, input: Input, run: RunItem): Promise<number> {
   const { what } = context;
   const text = await readStatement(context, '-', undefined);
+  const stops = async (items: readonly Item[]) => (await runAll(items, run)).code;
   let code: number | null = 0;
   for (const line of text.split(/\r?\n/)) {
     try {
-      code = await runAll(input.add(line), run);
+      code = await stops(input.add(line));
     } catch (error) {
       throw error instanceof RangeError ? failure('usage', `${what}: ${error.message}`) : error;
     }
     if (code !== 0) return code ?? 0;
   }
-  code = await runAll(input.end(), run);
+  code = await stops(input.end());
   if (code === 0 && input.open !== null)
     throw failure('usage', `${what}: the last statement ends within a ${input.open}; it was not run`);
   return code ?? 0;

@@ -8,6 +8,8 @@ export interface TableOptions {
   maxCell?: number;
   /** Columns that are never cut: a part of them is of no use. */
   whole?: ReadonlySet<number>;
+  /** Columns that shrink before the others, such as reasons. */
+  yielding?: ReadonlySet<number>;
   /** Where the table goes: only a terminal gets cut cells and a bold header. */
   style: Style;
   /** Colours one cell after truncation and padding. */
@@ -16,7 +18,8 @@ export interface TableOptions {
 
 /**
  * Pads columns by display width under an underlined header, two spaces between; cells must hold no control characters (CL-14).
- * On a terminal the columns shrink until a line fits, the widest first; numbers do not.
+ * On a terminal the columns shrink until a line fits, the widest first;
+ * numbers do not.
  */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[], options: TableOptions): string {
   const { style } = options;
@@ -55,8 +58,14 @@ function widthsOf(header: readonly string[], rows: readonly (readonly string[])[
   const most = widths.map((width, column) => (whole?.has(column) ? width : Math.min(width, maxCell)));
   const isKept = (column: number) => whole?.has(column) || rightAligned?.has(column);
   const least = most.map((width, column) => (isKept(column) ? width : Math.min(width, leastWidth(header[column]!))));
-  return fitted(most, least, style.columns - 2 * (widths.length - 1));
+  const room = style.columns - 2 * (widths.length - 1);
+  const yielded = least.map((width, column) =>
+    options.yielding === undefined || options.yielding.has(column) ? width : most[column]!,
+  );
+  return sumOf(yielded) <= room ? fitted(most, yielded, room) : fitted(yielded, least, room);
 }
+
+const sumOf = (widths: readonly number[]) => widths.reduce((sum, width) => sum + width, 0);
 
 /** Enough to tell cells apart, and for the usual header. */
 const leastWidth = (name: string) => Math.max(8, Math.min(displayWidth(name), 12));
@@ -64,7 +73,7 @@ const leastWidth = (name: string) => Math.max(8, Math.min(displayWidth(name), 12
 /** The widths under the largest common limit with which they need at most `room`; `least`, when there is none. */
 function fitted(most: readonly number[], least: readonly number[], room: number): number[] {
   const limited = (limit: number) => most.map((width, column) => Math.min(width, Math.max(limit, least[column]!)));
-  const fits = (limit: number) => limited(limit).reduce((sum, width) => sum + width, 0) <= room;
+  const fits = (limit: number) => sumOf(limited(limit)) <= room;
   let low = 0;
   let high = Math.max(0, ...most);
   while (low < high) {

@@ -33,6 +33,14 @@ describe('tables on a terminal (CL-14)', () => {
     expect(isCut()).toBe(true);
   });
 
+  it('shrink columns that yield before the others', () => {
+    const row = ['x'.repeat(20), 'y'.repeat(20)];
+    const line = (columns: number) => onScreen(columns, ['A', 'B'], [row], { yielding: new Set([1]) }).lines[2];
+    expect(line(42)).toBe(row.join('  '));
+    expect(line(32)).toBe(`${row[0]}  yyyyyyy...`);
+    expect(line(28)).toBe('xxxxxxxxxxxxxxx...  yyyyy...');
+  });
+
   it('keep at least a readable part of each column where the terminal is too narrow', () => {
     const { lines } = onScreen(20, ['DATABASE', 'A', 'B'], [['production', 'x'.repeat(30), 'y'.repeat(30)]]);
     expect(lines[2]).toBe('produ...  xxxxx...  yyyyy...');
