@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ let installed: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'svc-release-'));
   const made = run(process.execPath, [join(clone, 'dev/release.mjs')], process.env);
-  archive = join(clone, made.split('\n')[0]!);
+  archive = join(clone, made.split('\n').find((line) => line.endsWith('.tgz'))!);
   run('tar', ['xzf', archive, '-C', folder]);
   installed = join(folder, 'package');
   const settings = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
@@ -65,10 +65,16 @@ describe('a release', () => {
     expect([status, stderr]).toEqual([1, 'error: svc dev is part of the repository; clone it and run: npm start\n']);
   });
 
-  it('runs a request through server, worker and agent, and builds nothing', { timeout: 240_000 }, async () => {
+  it('runs a request through server, worker and the agent of its image, and builds nothing', { timeout: 240_000 }, async () => {
     const before = readdirSync(join(installed, 'dist')).toSorted();
     const stored = await createTestDatabase();
-    const system = await startSystem({ databaseUrl: stored.url, temporalAddress: await temporalAddress(), root: installed });
+    const agentRoot = withoutWhatServersLoad();
+    const system = await startSystem({
+      databaseUrl: stored.url,
+      temporalAddress: await temporalAddress(),
+      root: installed,
+      agentRoot,
+    });
     try {
       const server = { server: system.servers[0]!.url, token: system.tokens.alice };
       const asked = { operation: 'execute_select', environment: 'staging', database: 'shop', detail: 'select 40 + 2 as answer' };
@@ -83,6 +89,18 @@ describe('a release', () => {
     expect(readdirSync(join(installed, 'dist')).toSorted()).toEqual(before);
   });
 });
+
+/** A copy of the release without what the Dockerfile takes out of the agent's image. */
+function withoutWhatServersLoad(): string {
+  const removed = /^RUN rm -rf (.+)$/m.exec(readFileSync(join(clone, 'Dockerfile'), 'utf8'))![1]!.split(' ');
+  const pruned = join(folder, 'agent');
+  cpSync(installed, pruned, { recursive: true, verbatimSymlinks: true });
+  for (const name of removed) {
+    expect([name, existsSync(join(pruned, name))]).toEqual([name, true]);
+    rmSync(join(pruned, name), { recursive: true });
+  }
+  return pruned;
+}
 
 /** Tools of developers that a package of the release brings along for itself. */
 const neededByOthers = ['@temporalio/proto', '@types/koa', '@types/node', '@types/pg', '@slack/types'];

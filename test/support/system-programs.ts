@@ -14,6 +14,8 @@ export interface SystemOptions {
   temporalAddress: string;
   /** Where the programs come from; the clone if absent. */
   root?: string;
+  /** Where the agent comes from, if not from there. */
+  agentRoot?: string;
   /** How many of each. There is one agent, which calls the first server. */
   servers?: number;
   workers?: number;
@@ -118,7 +120,7 @@ dir = "${layout.run}"`;
   return createProgram({
     name: 'agent',
     launcher: 'svc-agent',
-    root: options.root,
+    root: options.agentRoot ?? options.root,
     args: ['--config', file],
     logFile: join(layout.run, 'agent.log'),
     environment: { ...process.env, ...options.agentEnvironment },
