@@ -40,7 +40,7 @@ export const anchorRoutes: Route[] = [
     summary: 'List the checkpoints that an anchor outside is given, with its answers',
     tag: 'audit',
     access: 'audit.read',
-    accessRule: 'The role must be for all databases and environments.',
+    everywhere: true,
     // An answer has up to 64 KiB.
     query: z.object({ limit: limitParam(10, 50), offset: offsetParam }),
     status: 200,

@@ -47,8 +47,6 @@ const filterParams = {
   until: instantParam('Only events before this time.'),
 };
 
-const forAll = 'The role must be for all databases and environments.';
-
 /** The roles that let the caller read events, each those of its pairs. */
 const readingRoles = (caller: Caller) =>
   caller.kind === 'user'
@@ -80,7 +78,7 @@ export const auditRoutes: Route[] = [
     method: 'get',
     path: '/api/audit/export',
     summary: 'Export sealed events, oldest first',
-    description: 'The last line is a signed manifest, by which `svc audit check` proves that nothing is missing.',
+    description: 'The last line is a signed manifest, by which `svc audit verify --file` proves that nothing is missing.',
     tag: 'audit',
     access: 'audit.read',
     query: z.object({
@@ -101,7 +99,7 @@ export const auditRoutes: Route[] = [
     summary: 'Verify the chain of the audit log, its checkpoints and its head',
     tag: 'audit',
     access: 'audit.read',
-    accessRule: forAll,
+    everywhere: true,
     query: z
       .object({
         anchor_seq: seqParam('An event whose hash you kept.'),

@@ -17,7 +17,7 @@ const shared = {
   method: 'get',
   tag: 'audit',
   access: 'audit.read',
-  accessRule: 'The role must be for all databases and environments.',
+  everywhere: true,
   status: 200,
   errors,
 } as const;

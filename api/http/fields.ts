@@ -22,6 +22,12 @@ export const flag = (about: string) => z.boolean().meta({ description: about });
 export const list = <Item extends z.ZodType>(item: Item, about: string) => z.array(item).meta({ description: about });
 export const anything = (about: string) => z.unknown().meta({ description: about });
 
+/** JSON that goes out as it is stored. The document tells the form that it has since this version. */
+export const stored = (form: z.ZodType, about: string) => {
+  const { $schema: _, ...shown } = z.toJSONSchema(form, { unrepresentable: 'any' });
+  return z.unknown().meta({ ...shown, description: about });
+};
+
 /** An object that the document names and shares. */
 export const named = <Shape extends z.core.$ZodLooseShape>(id: string, about: string, shape: Shape) =>
   z.object(shape).meta({ id, description: about });

@@ -2,11 +2,13 @@ import { PERMISSIONS, type Permission, type PermissionClass } from '../../domain
 import type { Route } from './route.js';
 
 /** Who may make a call, in sentences. */
-export function accessText({ access, accessRule }: Pick<Route, 'access' | 'accessRule'>): string {
-  return accessRule === undefined ? baseText(access) : `${baseText(access)} ${accessRule}`;
+export function accessText({ accessRule, ...route }: AccessOf): string {
+  return accessRule === undefined ? baseText(route) : `${baseText(route)} ${accessRule}`;
 }
 
-function baseText(access: Route['access']): string {
+type AccessOf = Pick<Route, 'access' | 'everywhere' | 'accessRule'>;
+
+function baseText({ access, everywhere }: AccessOf): string {
   if (access === 'public') return 'No credential needed.';
   if (access === 'agent') return 'Needs an agent token.';
   if (access === 'authenticated') return 'Needs any user credential.';
@@ -14,7 +16,7 @@ function baseText(access: Route['access']): string {
   const unless = typeof access === 'string' ? undefined : access.unless;
   const listed = names.map((name) => `\`${name}\``).join(', ');
   const needed = names.length === 1 ? `permission ${listed}` : `one of the permissions ${listed}`;
-  return `Needs ${needed}${reachOf(names)}.${unless === undefined ? '' : ` With \`${unless}\` any user credential will do.`}`;
+  return `Needs ${needed}${everywhere ? reaches.global : reachOf(names)}.${unless === undefined ? '' : ` With \`${unless}\` any user credential will do.`}`;
 }
 
 /** Which role a permission must come from, by its class. */

@@ -84,7 +84,9 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   description?: string;
   tag: Tag;
   access: Access;
-  /** Tells in the document what the handler demands besides `access`, in a sentence. */
+  /** For the document: the handler demands the permission in a role for all databases and environments, though its class does not. */
+  everywhere?: true;
+  /** For the document: what the handler demands besides, in a sentence. */
   accessRule?: string;
   /** Also admits agent tokens that `agents.require_scopes` refuses elsewhere, because work that has begun must be reported (HD-11). */
   evenUnscoped?: true;

@@ -7,8 +7,6 @@ import type { Generation } from '../context.js';
 import { type Route, route } from '../http/route.js';
 import { role, roleList, roleParams } from './schemas.js';
 
-const forAll = 'The role must be for all databases and environments.';
-
 export const roleRoutes: Route[] = [
   route({
     operationId: 'listRoles',
@@ -17,7 +15,7 @@ export const roleRoutes: Route[] = [
     summary: 'List built-in and custom roles with their permissions',
     tag: 'configuration',
     access: 'workflow.read',
-    accessRule: forAll,
+    everywhere: true,
     status: 200,
     response: roleList,
     errors: ['auth.forbidden'],
@@ -33,7 +31,7 @@ export const roleRoutes: Route[] = [
     summary: 'Show a role',
     tag: 'configuration',
     access: 'workflow.read',
-    accessRule: forAll,
+    everywhere: true,
     params: roleParams,
     status: 200,
     response: role,

@@ -21,6 +21,14 @@ export const tokenRoutes: Route[] = [
     documentedBody: tokenBody,
     status: 201,
     response: createdToken,
+    examples: {
+      body: {
+        subject_id: 'agent-eu-1',
+        subject_type: 'agent',
+        name: 'first agent',
+        agent_scopes: ['shop/production', 'shop/staging'],
+      },
+    },
     errors: ['validation.failed', 'auth.forbidden', 'auth.insufficient_scope'],
     handle: createToken,
   }),

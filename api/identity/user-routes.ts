@@ -35,6 +35,7 @@ export const userRoutes: Route[] = [
     body: newUser,
     status: 201,
     response: createdUser,
+    examples: { body: { id: 'alice', roles: ['requester'], groups: ['backend-team'] } },
     errors: ['validation.failed', 'auth.forbidden', 'auth.insufficient_scope', 'user.conflict', 'plan.limit_exceeded'],
     handle: createUser,
   }),

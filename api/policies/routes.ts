@@ -37,7 +37,7 @@ interface PolicyList<S extends z.ZodType> {
 const maxIdLength = 160;
 
 function listRoutes<S extends z.ZodType<unknown, { id: string }>>(list: PolicyList<S>): Route[] {
-  const words = list.resource.replaceAll('_', ' ');
+  const words = list.resource.replaceAll('_', ' ').replace('sql', 'SQL');
   const shared = { method: 'get', tag: 'configuration', access: 'workflow.read', status: 200 } as const;
   return [
     route({

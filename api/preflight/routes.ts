@@ -16,6 +16,7 @@ export const preflightRoutes: Route[] = [
     bodyLimit: 4_194_304,
     status: 200,
     response: preflightResponse,
+    examples: { body: { database: 'shop', environment: 'production', sql: 'select * from parts where quantity = 0' } },
     errors: ['validation.failed', 'auth.forbidden', 'payload.too_large', 'rate.limited', 'service.draining'],
     longPoll: 'preflight',
     handle: preflight,

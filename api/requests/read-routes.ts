@@ -13,7 +13,7 @@ import { shown } from './shown-schema.js';
 import { showWorkflow } from './workflow.js';
 
 const seen =
-  'It must be your own, wait for your approval, have been decided by you or shared with you; `request.view:any` opens all.';
+  'The request must be your own, wait for your approval, have been decided by you or shared with you; `request.view:any` opens all.';
 
 export const readRoutes: Route[] = [
   route({
@@ -65,7 +65,7 @@ export const readRoutes: Route[] = [
     summary: 'Get a signed document that proves who asked, who agreed and what ran',
     tag: 'requests',
     access: 'request.view',
-    accessRule: `${seen} And \`audit.read\` for the database and environment.`,
+    accessRule: `${seen} You also need \`audit.read\` for the database and environment.`,
     params: requestParams,
     query: z.object({ text: booleanParam(true, 'Whether the text of the request is in it.') }),
     status: 200,
@@ -95,7 +95,7 @@ export const readRoutes: Route[] = [
     summary: 'Compare the stored request with what its running workflow knows',
     tag: 'operations',
     access: 'request.view',
-    accessRule: 'It must be `request.view:any`.',
+    accessRule: 'You need it as `request.view:any`.',
     params: requestParams,
     status: 200,
     response: workflow,

@@ -18,6 +18,8 @@ export function requestRoutes(times: RequestTimes): Route[] {
   return [...readRoutes, ...moveRoutes(times)];
 }
 
+const exampleId = '4f0c9d0e-6a53-4c0b-9d4a-0f6b7c1f2a11';
+
 function moveRoutes(times: RequestTimes): Route[] {
   return [
     route({
@@ -36,6 +38,24 @@ function moveRoutes(times: RequestTimes): Route[] {
       status: 201,
       alsoStatuses: [200],
       response: created,
+      examples: {
+        body: {
+          database: 'shop',
+          environment: 'production',
+          operation: 'execute_dml',
+          detail: 'update parts set quantity = 0 where id = 9',
+          reason: 'stock count of 1 May',
+          idempotency_key: 'stock-2026-05-01',
+        },
+        answer: {
+          id: exampleId,
+          status: 'pending',
+          operation: 'execute_dml',
+          approvers: ['group:dba-team'],
+          idempotent: false,
+          expires_at: '2026-05-02T09:15:30.482Z',
+        },
+      },
       errors: [
         'validation.failed',
         'auth.forbidden',
@@ -60,6 +80,18 @@ function moveRoutes(times: RequestTimes): Route[] {
       bodyOptional: true,
       status: 200,
       response: outcome.approve,
+      examples: {
+        body: { comment: 'checked with the warehouse', selector: 'group:dba-team' },
+        answer: {
+          id: exampleId,
+          status: 'approved',
+          approved_by: 'bob',
+          matched_selector: 'group:dba-team',
+          step_completed: 1,
+          current_step: 1,
+          total_steps: 1,
+        },
+      },
       errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'request.gone'],
       handle: approveRequest,
     }),
@@ -77,6 +109,7 @@ function moveRoutes(times: RequestTimes): Route[] {
       bodyOptional: true,
       status: 200,
       response: outcome.plain,
+      examples: { body: { comment: 'part 9 is still sold' }, answer: { id: exampleId, status: 'rejected' } },
       errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'request.gone'],
       handle: rejectRequest,
     }),
@@ -89,7 +122,7 @@ function moveRoutes(times: RequestTimes): Route[] {
         'A running statement is cancelled in the database; the call waits up to 20 s for it. 202 if it still runs then, or if its agent was lost.',
       tag: 'requests',
       access: 'request.cancel',
-      accessRule: 'It must be your own; `request.cancel:any` opens all.',
+      accessRule: 'The request must be your own; `request.cancel:any` opens all.',
       params: requestParams,
       body: cancellation,
       bodyOptional: true,
@@ -107,12 +140,13 @@ function moveRoutes(times: RequestTimes): Route[] {
       summary: 'Dispatch an approved request to an agent',
       tag: 'requests',
       access: 'request.resume',
-      accessRule: 'It must be your own; `request.resume:any` opens all.',
+      accessRule: 'The request must be your own; `request.resume:any` opens all.',
       params: requestParams,
       body: resumption,
       bodyOptional: true,
       status: 200,
       response: outcome.plain,
+      examples: { body: { reason: 'shop is closed now' }, answer: { id: exampleId, status: 'dispatched' } },
       errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'request.gone'],
       handle: (call, services) => resumeRequest(call, services, times),
     }),

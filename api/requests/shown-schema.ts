@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { OPERATIONS } from '../../domain/policies.js';
+import { capitalised } from '../../domain/request/context.js';
 import { AUTO_APPROVAL_REASONS, RISK_LEVELS } from '../../domain/workflow-policy.js';
-import { anything, count, flag, hex, instant, list, named, oneOf, policyPair, text, userIdText } from '../http/fields.js';
+import { anything, count, flag, hex, instant, list, named, oneOf, policyPair, stored, text, userIdText } from '../http/fields.js';
 import { maxKeyBytes, maxNoteBytes } from './creation-body.js';
 import { basics, related, selector } from './schemas.js';
 
@@ -89,6 +90,32 @@ const decisionTrace = named(
   },
 );
 
+const finding = z.looseObject({
+  rule: text('The rule in camel case, such as `NoWhereDelete`.'),
+  level: oneOf(['Block', 'Warn'], 'What the policy does about it.'),
+  message: text('What was found, in words.'),
+  statement_index: count('The statement, from 0.'),
+  version: text('The migration that it is in.').optional(),
+});
+
+const review = z
+  .looseObject({ findings: list(finding, 'The findings, in order.'), blocked: flag('True if one of them blocks it.') })
+  .nullable();
+
+const risk = z
+  .looseObject({
+    level: oneOf(RISK_LEVELS.map(capitalised), 'The risk.'),
+    factors: list(z.looseObject({ name: text('The name of the factor.') }), 'What it comes from.'),
+  })
+  .nullable();
+
+const plan = z.looseObject({
+  sql: text('The statement.'),
+  plan: anything('The plan, as the database gave it.').optional(),
+  error: text('Why there is none.').optional(),
+  hint: text('What to do about that.').nullable().optional(),
+});
+
 const context = named('RequestContext', 'What approvers are shown beside the text.', {
   status: z
     .enum(['collecting', 'ready', 'partial', 'unavailable'])
@@ -98,9 +125,12 @@ const context = named('RequestContext', 'What approvers are shown beside the tex
     .array(z.unknown())
     .nullable()
     .meta({ description: 'The tables that the text names, as the schema snapshot has them, or their names.' }),
-  sql_review: anything('The findings of the review, with `findings` and `blocked`; null if there was none.'),
-  risk: anything('The risk, with `level` and `factors`; null if it was not judged.'),
-  explain: z.array(z.unknown()).nullable().meta({ description: 'The plan of each statement, or why there is none.' }),
+  sql_review: stored(review, 'What the review found; null if there was none.'),
+  risk: stored(risk, 'How risky it is; null if that was not judged.'),
+  explain: z
+    .array(stored(plan, 'A statement and its plan.'))
+    .nullable()
+    .meta({ description: 'The plan of each statement, or why there is none.' }),
   schema_snapshot_collected_at: instant('When the schema snapshot was made.').nullable(),
 });
 

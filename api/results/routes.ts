@@ -32,7 +32,7 @@ const listedResult = named('StoredResult', 'A stored result, without its data.',
 const listedResults = named('StoredResultList', 'Stored results, newest first.', { results: list(listedResult, 'The results.') });
 
 const readable =
-  'It must be your own or have been shared with you, or the result policy must name you; `result.view:any` opens all.';
+  'The request must be your own or shared with you, or the result policy must name you; `result.view:any` opens all.';
 
 /** Results as readers get them (results.md); `waitMs` is how long the stream waits. */
 export function resultRoutes({ waitMs }: { waitMs: number }): Route[] {

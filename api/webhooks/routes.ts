@@ -59,8 +59,6 @@ const deliveries = named('DeliveryList', 'A page of deliveries, newest first.', 
   ...pageFields,
 });
 
-const everywhere = 'The role must be for all databases and environments.';
-
 /** Webhooks and their deliveries (section 8 of notifications.md). */
 export const webhookRoutes: Route[] = [
   route({
@@ -70,7 +68,7 @@ export const webhookRoutes: Route[] = [
     summary: 'List the webhooks',
     tag: 'configuration',
     access: 'workflow.read',
-    accessRule: everywhere,
+    everywhere: true,
     status: 200,
     response: named('WebhookList', 'The webhooks.', { webhooks: list(webhook, 'In the order of `server.toml`.') }),
     errors: ['auth.forbidden'],
@@ -83,7 +81,7 @@ export const webhookRoutes: Route[] = [
     summary: 'Show one webhook and how its deliveries went',
     tag: 'configuration',
     access: 'workflow.read',
-    accessRule: everywhere,
+    everywhere: true,
     params,
     status: 200,
     response: named('WebhookDetails', 'A webhook and how its deliveries went.', { ...fields, deliveries: counts }),

@@ -52,7 +52,8 @@ export function shownReview({ findings, blocked }: { findings: readonly Finding[
   return { findings: shown, blocked };
 }
 
-const capitalised = (name: string) => name.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+/** As the context spells names of rules and levels (RQ-42). */
+export const capitalised = (name: string) => name.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 /** A statement of a request and the state of its EXPLAIN; `plan` is the agent's JSON text. */
 export interface DryRun {

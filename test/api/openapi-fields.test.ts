@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { openApiDocument } from '../../api/http/openapi.js';
 import { allRoutes, defaultTimes } from '../../api/routes.js';
 import type { Loose } from '../support/api.js';
@@ -80,6 +81,17 @@ describe('the operations of the OpenAPI document', () => {
       const statuses = security?.length === 0 ? ['400', '500', '503'] : ['400', '401', '403', '500', '503'];
       expect(Object.keys(responses), operationId).toEqual(expect.arrayContaining(statuses));
     }
+  });
+
+  it('give examples that fit their schemas', () => {
+    const examples = operations.flatMap(({ requestBody, responses }: Loose) =>
+      [requestBody, ...Object.values(responses)].flatMap((one: Loose) =>
+        Object.values((one?.content ?? {}) as Record<string, Loose>).filter(({ example }) => example !== undefined),
+      ),
+    );
+    expect(examples.length).toBeGreaterThan(9);
+    for (const { schema, example } of examples)
+      expect(z.fromJSONSchema(withoutPointers(schema, schemas) as Loose).safeParse(example).error?.issues ?? []).toEqual([]);
   });
 
   it('name every permission that opens them', () => {
