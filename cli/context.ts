@@ -47,6 +47,8 @@ export interface Context {
   admit(): Promise<void>;
   /** Runs another command as if it had been typed, with interrupts of its own, and returns its exit code. */
   runOther(other: CommandCall): Promise<number>;
+  /** The same command anew, whose warnings are taken instead of shown. It needs a `close` of its own. */
+  hearing(warn: (text: string) => void): Context;
   /** Closes the clients and prints the closing warnings (CL-11). */
   close(): void;
 }
@@ -88,6 +90,7 @@ export function createContext(
       client ??= clientWith(tokenOf(context, getSettings(), openLogin));
       return client;
     },
+    hearing: (warn) => createContext({ ...parts, output: { ...output, warn, warnAtEnd: warn } }, openLogin),
     close: () => clients.forEach((one) => void one.close()),
   };
   return context;

@@ -32,10 +32,13 @@ export interface ExchangeAnswer {
 /** Why no answer came; `isConnection`: the connection failed or broke, false on a timeout. */
 export class NoAnswer extends Error {
   readonly isConnection: boolean;
+  /** Of the operating system or of Node, where there is one. */
+  readonly code: string | null;
 
-  constructor(reason: string, isConnection: boolean) {
+  constructor(reason: string, isConnection: boolean, code: string | null = null) {
     super(reason);
     this.isConnection = isConnection;
+    this.code = code;
   }
 }
 
@@ -117,5 +120,5 @@ async function readAll(response: IncomingMessage): Promise<string> {
 function asNoAnswer(error: unknown): NoAnswer {
   if (error instanceof NoAnswer) return error;
   const { code, message } = error as NodeJS.ErrnoException;
-  return new NoAnswer((code && networkFaults[code]) || code || message, true);
+  return new NoAnswer((code && networkFaults[code]) || code || message, true, code ?? null);
 }

@@ -22,6 +22,7 @@ export type LocalCode =
   | 'timeout'
   | 'interrupted'
   | 'integrity_violation'
+  | 'doctor_issues_found'
   | 'internal_error';
 
 /** How an unsuccessful command ends: code, message, hint, exit code and `data` as JSON text (CL-12, section 4). */
@@ -84,5 +85,6 @@ const exitCodes = {
   timeout: 124,
   interrupted: 130,
   integrity_violation: 1,
+  doctor_issues_found: 2,
   internal_error: 1,
 } satisfies Record<LocalCode, number>;

@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 import type { Bind, Chosen, Run } from './command.js';
 import { defineAdministration } from './define/administration.js';
 import { defineDatabases, defineSchema } from './define/databases.js';
+import { defineDoctor } from './define/doctor.js';
 import { defineEvidence } from './define/evidence.js';
 import { addExamples } from './define/examples.js';
 import { defineExecute, definePreflight, defineShell } from './define/execute.js';
@@ -96,6 +97,7 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineAdministration(program, bind);
   defineLicense(program, bind);
   defineMcp(program, bind);
+  defineDoctor(program, bind);
   defineLocal(program, bind);
   forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));
   addExamples(program);

@@ -29,14 +29,10 @@ export function serverSettings(layers: Layers, options: GlobalOptions, warn: (te
     throw failure('auth_error', 'you are not logged in: no token and no [server.oidc]', {
       hint: 'set [server] token_file in svc.toml, or SVC_TOKEN; or issuer and client_id under [server.oidc], then svc login',
     });
-  if (rank[address.layer] > rank[credential.layer]) throw apartFailure(address, credential);
+  requireTogether(address, credential);
   const { baseUrl } = address;
   const insecure = allowsInsecure(layers, options);
-  const isOpen = baseUrl.protocol === 'http:' && !isLoopbackHost(baseUrl.hostname);
-  if (isOpen && !insecure.allowed)
-    throw failure('config_error', `${address.where}: plain http to ${baseUrl.hostname} would expose the token on the network`, {
-      hint: 'use https; else --allow-insecure, or allow_insecure = true under [server] of your own config.toml',
-    });
+  const isOpen = requireProtected(address, insecure.allowed);
   const isFound = layers.found !== null && credential.layer === 'project';
   const authority = readAuthority(layers);
   const takesInsecure = isOpen && insecure.byFound;
@@ -55,7 +51,27 @@ export function serverSettings(layers: Layers, options: GlobalOptions, warn: (te
   };
 }
 
+/** Whether the address is plain http to another host, which must be allowed (CL-08). */
+function requireProtected({ baseUrl, where }: Address, isAllowed: boolean): boolean {
+  const isOpen = baseUrl.protocol === 'http:' && !isLoopbackHost(baseUrl.hostname);
+  if (isOpen && !isAllowed)
+    throw failure('config_error', `${where}: plain http to ${baseUrl.hostname} would expose the token on the network`, {
+      hint: 'use https; else --allow-insecure, or allow_insecure = true under [server] of your own config.toml',
+    });
+  return isOpen;
+}
+
+/** The address alone, for what is asked without a credential. */
+export function serverPlace(layers: Layers, options: GlobalOptions): { baseUrl: URL; where: string; isOpen: boolean } {
+  const address = findAddress(layers);
+  return { ...address, isOpen: requireProtected(address, allowsInsecure(layers, options).allowed) };
+}
+
 /** CL-06: whoever sets an address must set the credential for it too. */
+export function requireTogether(address: Layered, credential: Credential): void {
+  if (rank[address.layer] > rank[credential.layer]) throw apartFailure(address, credential);
+}
+
 function apartFailure(address: Layered, credential: Credential): CommandFailure {
   const what = credential.kind === 'oidc' ? 'login' : 'token';
   const file = credential.where.slice(0, credential.where.lastIndexOf(': '));
@@ -106,7 +122,9 @@ export function parseAddress(text: string): URL | null {
 
 const rank = { global: 1, project: 2, environment: 3 } satisfies Record<LayerName, number>;
 
-function findAddress(layers: Layers): Layered & { baseUrl: URL; isFound: boolean } {
+type Address = Layered & { baseUrl: URL; isFound: boolean };
+
+function findAddress(layers: Layers): Address {
   const address = layers.find('server.url');
   if (!address) throw failure('config_error', 'no server address', { hint: 'set [server] url in svc.toml, or SVC_SERVER_URL' });
   const baseUrl = parseAddress(address.text);
@@ -133,7 +151,8 @@ function allowsInsecure(layers: Layers, options: GlobalOptions): { allowed: bool
   return { allowed: ['true', '1'].includes(value?.text ?? ''), byFound: value !== undefined && isByFound(layers, value) };
 }
 
-function readAuthority(layers: Layers): { pem: string | null; byFound: boolean } {
+/** `[server] ca_file`, if any; `config_error` where it cannot be read. */
+export function readAuthority(layers: Layers): { pem: string | null; byFound: boolean } {
   const file = layers.find('server.ca_file');
   if (!file) return { pem: null, byFound: false };
   const path = resolve(file.directory, file.text);

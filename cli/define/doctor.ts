@@ -1,0 +1,17 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Bind } from '../command.js';
+import { positiveNumber } from './values.js';
+
+export function defineDoctor(program: Command, bind: Bind): void {
+  const command = program
+    .command('doctor')
+    .description('find out what is wrong with the set-up, and what to do next')
+    .option('--timeout <secs>', 'how long each look may take, 1 to 60', secondsOfLook, 5);
+  bind(command, async () => (await import('../commands/doctor.js')).doctor);
+}
+
+function secondsOfLook(text: string): number {
+  const value = positiveNumber(text);
+  if (value > 60) throw new InvalidArgumentError('it must be at most 60 seconds.');
+  return value;
+}
