@@ -7,6 +7,8 @@ export interface GatewayAnswer {
   /** Parsed JSON; null when an error answer had no readable body. */
   body: unknown;
   retryAfterMs: number | null;
+  /** The header `Date`. */
+  date: string | null;
 }
 
 /** The gateway's reason for a refusal, if any. */
@@ -37,12 +39,21 @@ export interface GatewayClient {
 }
 
 /** No answer, or one that is not JSON; `message` never holds an address. */
-export class GatewayUnreachable extends Error {}
+export class GatewayUnreachable extends Error {
+  /** Of the operating system or of Node, where there is one. */
+  readonly code: string | null;
+
+  constructor(message: string, code: string | null = null) {
+    super(message);
+    this.code = code;
+  }
+}
 
 export interface GatewayClientOptions {
   /** Without a trailing slash; its path prefixes every call's. */
   url: string;
-  token: string;
+  /** Null: calls have no credential. */
+  token: string | null;
   ca: string | null;
   userAgent: string;
   connectTimeoutMs: number;
@@ -60,10 +71,8 @@ export function createGatewayClient(options: GatewayClientOptions): GatewayClien
   const secure = options.url.startsWith('https:');
   const settings = { keepAlive: true, maxSockets: 256, scheduling: 'lifo' as const, noDelay: true };
   const agent = secure ? new https.Agent({ ...settings, ...(options.ca ? { ca: options.ca } : {}) }) : new http.Agent(settings);
-  const base = {
-    agent,
-    headers: { authorization: `Bearer ${options.token}`, accept: 'application/json', 'user-agent': options.userAgent },
-  };
+  const credential = options.token === null ? {} : { authorization: `Bearer ${options.token}` };
+  const base = { agent, headers: { ...credential, accept: 'application/json', 'user-agent': options.userAgent } };
   const call = async (method: string, path: string, body: object | StreamedBody | null, callOptions: CallOptions) => {
     const open = () => {
       const start = secure ? https.request : http.request;
@@ -127,7 +136,7 @@ function exchange(
       const { code } = error;
       const why = code === undefined ? 'connection failed' : networkFault(code);
       const stale = request.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE');
-      fail(stale ? new StaleSocket(why) : new GatewayUnreachable(why));
+      fail(stale ? new StaleSocket(why) : new GatewayUnreachable(why, code ?? null));
     });
     request.on('response', (response) => {
       readAnswer(response).then((answer) => {
@@ -188,10 +197,11 @@ async function readAnswer(response: http.IncomingMessage): Promise<GatewayAnswer
   }
   const retryAfter = Number(response.headers['retry-after']);
   const retryAfterMs = retryAfter >= 0 ? Math.min(retryAfter, MAX_RETRY_AFTER_SECS) * 1000 : null;
+  const answer = { status, retryAfterMs, date: response.headers.date ?? null };
   try {
-    return { status, body: JSON.parse(text), retryAfterMs };
+    return { ...answer, body: JSON.parse(text) };
   } catch {
     if (status < 300) throw new GatewayUnreachable('answer is not JSON');
-    return { status, body: null, retryAfterMs };
+    return { ...answer, body: null };
   }
 }

@@ -53,7 +53,7 @@ async function buildClient() {
   const { folder, inputs } = await buildFolder('the client', {
     entryPoints: { client: join(root, 'cli/main.ts') },
     // These run on the host only, from the other build.
-    external: ['../api/*', '../worker/*', '../dev/*', '../runtime/*'],
+    external: ['../api/*', '../worker/*', '../dev/*', '../runtime/*', '../agent/*'],
     format: 'cjs',
     outExtension: { '.js': '.cjs' },
     banner: { js: 'const __url = require("node:url").pathToFileURL(__filename).href;' },

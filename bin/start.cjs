@@ -10,11 +10,14 @@ const hosts = ['server', 'worker', 'dev', 'config'];
  */
 const threads = '32';
 
+/** `svc doctor` of a file of another program needs that program's code. */
+const isHostDoctor = (argv) => argv.includes('doctor') && argv.some((word) => /^--(agent|server)(=|$)/.test(word));
+
 /** Starts `svc`: the client as it is built, or whatever else is needed by `launch.mjs`. */
 async function start() {
   checkNode();
   const argv = process.argv.slice(2);
-  if (argv.some((word) => hosts.includes(word))) {
+  if (argv.some((word) => hosts.includes(word)) || isHostDoctor(argv)) {
     process.env.UV_THREADPOOL_SIZE ??= threads;
     return (await import('./launch.mjs')).launch('cli-main');
   }

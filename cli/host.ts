@@ -21,6 +21,10 @@ export async function runHostCommand(argv: readonly string[], mode: Mode): Promi
   return start ? start() : 2;
 }
 
+/** Checks of `svc doctor` that need the code of another program. */
+export const loadAgentDoctor = () => import('../agent/doctor.js');
+export const loadServerDoctor = () => import('../runtime/commands/doctor.js');
+
 /** The line of a bad command line (CL-60). */
 async function tellUsage(mode: 'json' | 'quiet', message: string): Promise<void> {
   const { failed, standardStreams } = await import('../runtime/commands/say.js');

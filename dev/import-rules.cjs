@@ -52,7 +52,10 @@ const rules = {
 /** Loads the programs of the gateway's own host, and knows nothing else of them. */
 const host = {
   file: 'cli/host.ts',
-  loads: ['api/main.ts', 'worker/main.ts', 'dev/main.ts', 'runtime/commands', 'cli/define/examples.ts', 'node_modules/commander'],
+  loads: [
+    ...['api/main.ts', 'worker/main.ts', 'dev/main.ts', 'runtime/commands', 'agent/doctor.ts'],
+    ...['cli/define/examples.ts', 'node_modules/commander'],
+  ],
 };
 
 /** Workflows must be deterministic, and the launchers in `bin` run before anything is built. */

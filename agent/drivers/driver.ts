@@ -59,6 +59,8 @@ export interface Driver {
   readonly dialect: Dialect;
   /** Connects with every role, and prepares the marker table unless `onlyLook`; throws a ConnectFailure. */
   connect(options: { onlyLook: boolean }): Promise<Connected>;
+  /** What the role of reads may change, in words, or null; asked on a connection of its own. Throws as `connect` does. */
+  readRoleRights(): Promise<string | null>;
   select(run: Run): Promise<RunReport>;
   dml(run: Run): Promise<RunReport>;
   migrate(run: Run, task: MigrationTask): Promise<RunReport>;

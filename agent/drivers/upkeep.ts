@@ -56,6 +56,24 @@ export async function connectDatabase<S extends Session>(
   }
 }
 
+/** Asks on a session outside the pool, and ends it when there is no answer in time. */
+export async function askAlone<S extends Session, T>(
+  pool: SessionPool<S>,
+  silentMs: number,
+  ask: (session: S) => Promise<T>,
+): Promise<T> {
+  const session = await pool.open();
+  try {
+    return await stopAfter(
+      silentMs,
+      () => session.destroy(),
+      () => ask(session),
+    );
+  } finally {
+    await session.release();
+  }
+}
+
 /** Deletes old marker rows (AP-56); returns how many. */
 export async function deleteOldMarkers<S extends Session>({ writes, marker, config }: Omit<Kept<S>, 'reads'>): Promise<number> {
   const session = await writes.open();

@@ -4,7 +4,7 @@ import { collectMysqlSnapshot } from '../../snapshot/mysql.js';
 import type { Timings } from '../../timings.js';
 import type { Driver } from '../driver.js';
 import { explainInPool, runInPool, snapshotInPool } from '../pooled.js';
-import { connectDatabase, deleteOldMarkers } from '../upkeep.js';
+import { askAlone, connectDatabase, deleteOldMarkers } from '../upkeep.js';
 import { runMysqlDml } from './dml.js';
 import { mysqlEngine as engine } from './engine.js';
 import { mysqlErrors as errors, mysqlConnectFailure } from './errors.js';
@@ -36,6 +36,7 @@ export function createMysqlDriver(database: DriverConfig, config: AgentConfig, t
         readProblem: await readAccountProblem(reader),
         nameProblem: null,
       })),
+    readRoleRights: () => askAlone(reads, timings.silentMs, readAccountProblem),
     select: (run) => runInPool(toRead, run, runMysqlSelect),
     dml: (run) => runInPool(toWrite, run, runMysqlDml),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),

@@ -4,7 +4,7 @@ import { collectPostgresSnapshot } from '../../snapshot/postgres.js';
 import type { Timings } from '../../timings.js';
 import type { Driver } from '../driver.js';
 import { explainInPool, runInPool, snapshotInPool } from '../pooled.js';
-import { connectDatabase, deleteOldMarkers } from '../upkeep.js';
+import { askAlone, connectDatabase, deleteOldMarkers } from '../upkeep.js';
 import { runDml } from './dml.js';
 import { postgresEngine as engine } from './engine.js';
 import { connectFailure, postgresErrors as errors } from './errors.js';
@@ -13,6 +13,7 @@ import { createPostgresMarker } from './marker.js';
 import { createPostgresMigrations } from './migrations.js';
 import { createPostgresPool } from './pool.js';
 import { refusePooler } from './pooler.js';
+import { writableByRole } from './read-role.js';
 import { askSearchPath, ownPathProblem } from './search-path.js';
 import { runSelect } from './select.js';
 import { DEFAULT_SEARCH_PATH } from './settings.js';
@@ -37,6 +38,7 @@ export function createPostgresDriver(database: DriverConfig, config: AgentConfig
         await refusePooler(writer, await another());
         return { readProblem: null, nameProblem: database.searchPath === null ? await ownPathProblem(writer) : null };
       }),
+    readRoleRights: () => askAlone(reads, timings.silentMs, writableByRole),
     select: (run) => runInPool(toRead, run, runSelect),
     dml: (run) => runInPool(toWrite, run, runDml),
     migrate: (run, task) => migrateInPool(run, task, toMigrate),
