@@ -39,9 +39,8 @@ async function authValid(place: Place): Promise<Finding> {
   try {
     me = await get(place, 'me');
   } catch (error) {
-    const found = explain(error);
-    const code = error instanceof CommandFailure ? error.code : '';
-    return { ...found, hint: found.hint ?? refusalHint(code, place) };
+    const isRefusal = error instanceof CommandFailure && error.code.startsWith('auth.') && error.hint === null;
+    return { ...explain(error), ...(isRefusal ? { hint: refusalHint(error.code, place) } : {}) };
   }
   const subject = said(showValue(me.get('subject_id')));
   const roles = items(me, 'roles').map((role) => said(role.get('name')?.string() ?? showValue(role)));

@@ -26,8 +26,11 @@ export interface Pair {
 
 /** What an error of the command line says. Another error is a bug of ours, and its words stay out: they may quote anything. */
 export function explain(error: unknown): Finding {
-  if (!(error instanceof CommandFailure)) return failed('could not be checked: an error inside svc');
-  return failed(error.message.replace(/^doctor: /, ''), { hint: error.hint });
+  if (!(error instanceof CommandFailure))
+    return failed('could not be checked: an error inside svc', { hint: 'report it as a bug' });
+  const hint =
+    error.hint ?? (error.code === 'config_error' ? 'correct what the message names' : 'try again, with a longer --timeout');
+  return failed(said(error.message.replace(/^doctor: /, '')), { hint });
 }
 
 /** A text of the server in a message; it is made visible where it is printed. */

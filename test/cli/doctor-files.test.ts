@@ -201,7 +201,7 @@ describe('svc doctor --agent (CL-45)', () => {
 });
 
 describe('svc doctor --server (CL-45)', () => {
-  const base = `state_dir = "state"\n[database]\nurl = "postgres://svc:${secret}@localhost/svc"\n[[databases]]\nname = "shop"\nenvironments = ["staging"]\n`;
+  const base = `state_dir = "state"\n[database]\nurl = "postgres://svc:${secret}@localhost/svc"\n[[databases]]\nname = "shop"\nenvironments = ["staging"]\n[mcp]\ndefault_environment = "staging"\n`;
   const workflow = '[[workflows]]\ndatabase = "shop"\nenvironment = "staging"\n[workflows.auto_approve]\nmode = "always"\n';
   const run = async (text: string, environment?: Record<string, string>) => {
     writeFileSync(join(folder, 'server.toml'), text);

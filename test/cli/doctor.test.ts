@@ -221,7 +221,7 @@ describe('svc doctor finds what is wrong on the way to the server (CL-45)', () =
   it('nothing listens, the name is unknown, nobody answers', async () => {
     expect(await reached({ SVC_SERVER_URL: 'http://127.0.0.1:1' })).toMatch(/connection refused.*is the server running/);
     expect(await reached({ SVC_SERVER_URL: 'https://gate.invalid' })).toMatch(/(unknown host|looked up).*spelling of the host/);
-    const port = await listen(createTcpServer(() => {}));
+    const port = await listen(createTcpServer((socket) => void socket.resume()));
     expect(await reached({ SVC_SERVER_URL: `http://127.0.0.1:${port}` })).toMatch(/no answer within 2 s.*--timeout waits longer/);
   });
 
@@ -239,7 +239,15 @@ describe('svc doctor finds what is wrong on the way to the server (CL-45)', () =
     expect(await to(answers(502, {}))).toMatch(/finds no server behind it \(status 502\).*svc server running/);
     expect(await to(answers(404, { 'x-svc-version': '0.1.0' }))).toMatch(/not under this path \(status 404\).*correct the path/);
     expect(await to(answers(400, {}, 'The plain HTTP request was sent to HTTPS port'))).toMatch(/speaks TLS only.*write https/);
-    const ssh = listen(createTcpServer((socket) => void socket.on('error', () => {}).write('SSH-2.0-OpenSSH_9.6\r\n')));
+    const ssh = listen(
+      createTcpServer(
+        (socket) =>
+          void socket
+            .on('error', () => {})
+            .resume()
+            .write('SSH-2.0-OpenSSH_9.6\r\n'),
+      ),
+    );
     expect(await to(ssh)).toMatch(/does not speak HTTP.*something else listens there/);
   });
 

@@ -112,7 +112,7 @@ async function handle(gateway: FakeGateway, held: Held, request: IncomingMessage
   };
   const { url = '' } = request;
   if (request.headers.authorization !== 'Bearer svc_test') return answer(401, { error: 'invalid token' });
-  if (url.split('/')[2] === 'public-key') {
+  if (/^\/api\/public-key(\?|$)/.test(url)) {
     gateway.keyCalls++;
     return answer(200, { keys: gateway.listedKeys.map((one) => ({ key_id: one.keyId, public_key: one.publicKeyHex })) });
   }
