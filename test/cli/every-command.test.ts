@@ -40,8 +40,11 @@ const leavesOf = (command: Command): Command[] =>
   command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
 const wordsOf = (command: Command): string[] => (command.parent === null ? [] : [...wordsOf(command.parent), command.name()]);
 
-/** Standard output belongs to MCP, the shell is for people; the others run on the gateway's host (`host.test.ts`). */
-const others = ['mcp', 'shell', 'server', 'worker', 'dev', 'config'];
+/**
+ * Standard output belongs to MCP, the shell is for people, a doctor finds these answers wrong (`doctor.test.ts`); the others run on the gateway's host
+ * (`host.test.ts`).
+ */
+const others = ['mcp', 'shell', 'doctor', 'server', 'worker', 'dev', 'config'];
 const commands = leavesOf(clientCommands()).filter((command) => !others.includes(wordsOf(command)[0]!));
 
 const samples: Record<string, string> = {
