@@ -77,8 +77,8 @@ export const rolesOf = (about: string) => list(roleName, about);
 const groups = (about: string) => list(groupName, about);
 
 const facts = {
-  display_name: text('The name that is shown.').nullable(),
-  email: text('The address of mail.').nullable(),
+  display_name: text('The name that is shown to others.').nullable(),
+  email: text('The email address.').nullable(),
 };
 const slackUserId = text("The user's id in Slack; null if not linked.").nullable();
 const status = z.enum(['active', 'suspended']).meta({ description: 'Whether the user may call.' });
