@@ -55,7 +55,7 @@ export function openHistory({ terminal, output }: Pick<Context, 'terminal' | 'ou
 }
 
 /** Passwords, tokens and keys, by the words around them and by their form. */
-export const mayHoldSecret = (text: string): boolean =>
+const mayHoldSecret = (text: string): boolean =>
   /passw(or)?d|\bpwd\b|identified|secret|token|credential|(api|access|private)_?key|\bsvc_\w{8}|:\/\/[^\s/@]*:[^\s@]*@|-----BEGIN/i.test(
     text,
   );
