@@ -22,6 +22,7 @@ export interface History {
 }
 
 const maxLines = 1000;
+const maxLength = 4000;
 /** The file is cut to its newest lines when it is larger at a start. */
 const maxBytes = 512 * 1024;
 
@@ -82,8 +83,8 @@ const append = (file: string, typed: readonly string[]): void =>
     );
   });
 
-/** What would steer the terminal when it is shown again is not kept. */
-const isPlain = (line: string): boolean => line.trim() !== '' && visible(line) === line;
+/** What would steer the terminal when it is shown again is not kept, nor what nobody would edit. */
+const isPlain = (line: string): boolean => line.trim() !== '' && line.length <= maxLength && visible(line) === line;
 
 /** One opening, which follows no link and waits for nobody, of a file that is nobody else's. */
 function withOwn<T>(file: string, work: (handle: number, stat: Stats) => T): T {

@@ -77,7 +77,12 @@ describe('svc completion (CL-46)', () => {
 
   it('knows every command that the help knows', async () => {
     const help = (await runSvc(['--help'])).stdout;
-    const commands = [...help.split('Commands:')[1]!.split('Examples:')[0]!.matchAll(/^ {2}([a-z]+)/gm)]
+    const commands = [
+      ...help
+        .split('Commands:')[1]!
+        .split('Examples:')[0]!
+        .matchAll(/^ {2}([a-z]+)/gm),
+    ]
       .map(([, name]) => name!)
       .filter((name) => name !== 'help');
     expect(commands.length).toBeGreaterThan(10);

@@ -226,8 +226,9 @@ describe('svc shell on a terminal (CL-53)', () => {
       expect(readFileSync(file(), 'utf8')).toBe('select 1\n+ 1;\n\\dt\n\\q\n');
       expect([statSync(file()).mode & 0o777, statSync(join(home, '.config', 'svc')).mode & 0o777]).toEqual([0o600, 0o700]);
       writeFileSync(file(), 'select 7;\nselect "\u001b[2J";\n');
-      await typing(['\u001b[A\n', '\\q\n']);
-      expect(sent().at(-1)).toBe('select 7');
+      await typing(['\u001b[A\n', `select '${'x'.repeat(4000)}';\n`, '\\q\n']);
+      expect(sent()[1]).toBe('select 7');
+      expect(readFileSync(file(), 'utf8')).toMatch(/J";\nselect 7;\n\\q\n$/);
     });
 
     it('keeps nothing that begins with a blank, or that may hold a secret on any of its lines', async () => {
