@@ -68,7 +68,8 @@ const rejected = (errors: readonly string[], warnings: readonly string[] = []): 
 function note({ outcome, errors, warnings, added, changed, removed }: Outcome, log: Log): void {
   for (const why of errors) log.error('agent.toml not reloaded', { why });
   for (const warning of warnings) log.warn('agent.toml reloaded', { why: warning });
-  const told = { added: added.join(' '), changed: changed.join(' '), removed: removed.join(' ') };
+  const named = (names: readonly string[]) => (names.length === 0 ? undefined : names.join(' '));
+  const told = { added: named(added), changed: named(changed), removed: named(removed) };
   if (outcome !== 'rejected') log.info('agent.toml reloaded', outcome === 'applied' ? told : { outcome });
 }
 

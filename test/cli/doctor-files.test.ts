@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -238,6 +239,17 @@ describe('svc doctor --server (CL-45)', () => {
     const { checks, code } = await run(text);
     expect([checks[id]!.status, code]).toEqual([status, status === 'fail' ? 2 : 0]);
   });
+
+  it('the program loads the code of server and agent where it is asked for', () => {
+    const svc = (...argv: string[]) =>
+      spawnSync(process.execPath, [new URL('../../bin/svc', import.meta.url).pathname, 'doctor', ...argv, '--json'], {
+        encoding: 'utf8',
+      });
+    for (const option of ['--server', '--agent=', '--agent']) {
+      const { status, stdout } = option.endsWith('=') ? svc(`${option}none.toml`) : svc(option, 'none.toml');
+      expect([status, JSON.parse(stdout).data.checks[0]]).toMatchObject([2, { id: 'config_parse', status: 'fail' }]);
+    }
+  }, 240_000);
 
   it('a file of another program is recognised, and two files are too many', async () => {
     const { checks } = await run(`[databases.shop.staging]\nurl = "postgres://u:${secret}@localhost/shop"\n`);
