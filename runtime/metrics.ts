@@ -9,7 +9,14 @@ export function createMetrics(version: string) {
   const registry = new Registry();
   const make = seriesOf(registry);
   make.gauge('svc_build_info', 'Version of this process', 'version').set({ version }, 1);
-  return { registry, ...callSeries(make), ...requestSeries(make), ...platformSeries(make), ...mcpSeries(make) };
+  return {
+    registry,
+    ...callSeries(make),
+    ...requestSeries(make),
+    ...platformSeries(make),
+    ...mcpSeries(make),
+    ...processSeries(registry),
+  };
 }
 
 const callSeries = ({ counter, gauge, histogram }: Make) => ({
@@ -79,6 +86,28 @@ const mcpSeries = ({ counter, gauge }: Make) => ({
   ),
   mcpSessionsActive: gauge('svc_mcp_sessions_active', 'Sessions of MCP clients'),
   mcpStreamsActive: gauge('svc_mcp_sse_streams_active', 'Streams to MCP clients that have not ended'),
+});
+
+/** Under the names that Prometheus' own clients use; read at the scrape. */
+const processSeries = (registry: Registry) => ({
+  cpu: new Counter({
+    name: 'process_cpu_seconds_total',
+    help: 'CPU time of this process',
+    registers: [registry],
+    collect() {
+      const { user, system } = process.cpuUsage();
+      this.reset();
+      this.inc((user + system) / 1e6);
+    },
+  }),
+  memory: new Gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Memory of this process',
+    registers: [registry],
+    collect() {
+      this.set(process.memoryUsage.rss());
+    },
+  }),
 });
 
 type Make = ReturnType<typeof seriesOf>;

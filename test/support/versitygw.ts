@@ -1,12 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lastLines, startChild } from '../../dev/child.js';
-import { runGo } from '../../dev/go-run.js';
 import { freePort } from '../../dev/ports.js';
-import { withLock } from '../../dev/with-lock.js';
+import { type FindOptions, findGoProgram, type GoProgram } from './go-program.js';
 
 /** A real S3 server; the address holds the credentials: `http://<key id>:<secret>@<host>:<port>`. */
 export interface S3Server {
@@ -14,17 +11,18 @@ export interface S3Server {
   stop(): Promise<void>;
 }
 
-export interface S3Options {
-  environment: Record<string, string | undefined>;
+export interface S3Options extends FindOptions {
   /** For the buckets and the log. */
   folder: string;
-  report: (line: string) => void;
-  signal: AbortSignal;
 }
 
-const version = 'v1.8.0';
+const versitygw: GoProgram = {
+  file: 'versitygw',
+  package: 'github.com/versity/versitygw/cmd/versitygw',
+  version: 'v1.8.0',
+  buildTakes: 'two minutes',
+};
 const startWaitMs = 30_000;
-const buildWaitMs = 10 * 60_000;
 
 /** The server of SVC_TEST_S3_URL, else one of our own (DV-12). Throws one sentence if there is no program for it. */
 export async function startS3(options: S3Options): Promise<S3Server> {
@@ -34,30 +32,7 @@ export async function startS3(options: S3Options): Promise<S3Server> {
 }
 
 /** From the path, else from our cache, else a build with Go. */
-export async function findVersitygw(options: Omit<S3Options, 'folder'>): Promise<string> {
-  const onPath = spawnSync('versitygw', ['--version'], { timeout: 10_000, env: options.environment });
-  if (onPath.status === 0) return 'versitygw';
-  const cache = options.environment.XDG_CACHE_HOME || join(homedir(), '.cache');
-  const cached = join(cache, 'svc', 'versitygw', version, 'versitygw');
-  if (existsSync(cached)) return cached;
-  const onWait = (holder: number) => options.report(`S3: process ${holder} is building the server, waiting for it`);
-  await withLock(`${cached}.lock`, { waitMs: buildWaitMs, signal: options.signal, onWait }, () => build(cached, options));
-  return cached;
-}
-
-async function build(file: string, { environment, report, signal }: Omit<S3Options, 'folder'>): Promise<void> {
-  if (existsSync(file)) return;
-  const announcement = 'building the server versitygw with Go; this happens once and takes about two minutes';
-  const folder = `${dirname(file)}.${process.pid}`;
-  mkdirSync(folder, { recursive: true });
-  try {
-    const args = ['install', '-v', '-trimpath', '-ldflags=-s -w', `github.com/versity/versitygw/cmd/versitygw@${version}`];
-    await runGo({ name: 'S3', announcement, args, environment: { ...environment, GOBIN: folder }, report, signal });
-    renameSync(join(folder, 'versitygw'), file);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
+export const findVersitygw = (options: FindOptions): Promise<string> => findGoProgram(versitygw, options);
 
 async function startVersitygw(program: string, { folder, signal }: S3Options): Promise<S3Server> {
   const buckets = join(folder, 's3-buckets');
