@@ -39,11 +39,12 @@ export function createSnapshotSync(dependencies: Dependencies, stop: AbortSignal
   const { enabled, onStartup, intervalMs } = config.snapshotSync;
   const synced = new WeakSet<Target>();
   const send = createSender(dependencies, stop);
+  // A reload may have taken it away (AP-19).
+  const isServed = (target: Target) => databases.all.includes(target);
   const sync = async (target: Target) => {
+    if (!isServed(target)) return;
     const body = await collect(target, dependencies, stop);
-    // A reload may have taken it away meanwhile.
-    if (!databases.all.includes(target)) return;
-    if (await send(target, body)) synced.add(target);
+    if (isServed(target) && (await send(target, body))) synced.add(target);
   };
   const syncs = createSyncs(sync, log, stop);
   const request = (target: Target) => {

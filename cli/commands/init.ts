@@ -63,5 +63,6 @@ const nextSteps = (folder: string) => {
   5. Set the variables of ${inFolder('agent.toml')}.
      svc-agent --config ${inFolder('agent.toml')}
   6. svc trust
-     svc user add --help: the token of the first start, in ${inFolder(join('state', 'admin-token'))}, makes who asks and who approves.`;
+     svc user add --help: the token of the first start, in ${inFolder(join('state', 'admin-token'))}, makes who asks and who approves.
+svc doctor says what does not work yet; svc doctor --agent ${inFolder('agent.toml')} does so for the agent.`;
 };
