@@ -18,7 +18,7 @@ export interface SvcOptions {
   limits?: Partial<Limits>;
   now?: () => number;
   /** Called with a function that interrupts like Ctrl-C, and the live stdin. */
-  started?: (control: { interrupt(): void; stdin: PassThrough; stderr(): string }) => void;
+  started?: (control: { interrupt(): void; stdin: PassThrough; stdout(): string; stderr(): string }) => void;
 }
 
 export interface SvcResult {
@@ -62,7 +62,12 @@ export async function runSvc(argv: readonly string[], options: SvcOptions = {}):
       exitedNow = code;
     },
   };
-  options.started?.({ interrupt: () => listeners.forEach((listener) => void listener()), stdin, stderr: stderr.text });
+  options.started?.({
+    interrupt: () => listeners.forEach((listener) => void listener()),
+    stdin,
+    stdout: stdout.text,
+    stderr: stderr.text,
+  });
   const code = await runCommandLine(argv, terminal);
   return { code, stdout: stdout.text(), stderr: stderr.text(), exitedNow };
 }
