@@ -4,3 +4,12 @@ export async function appliedSchemaVersion(db: Queryable): Promise<string | unde
   const [row] = await db.query<{ name: string }>('select name from schema_migrations order by id desc limit 1');
   return row?.name;
 }
+
+/** The newest applied migration that calls itself `<number>_breaking_…` and is newer than `version`, so that code of that version cannot use the tables. */
+export async function breakingSince(db: Queryable, version: string): Promise<string | undefined> {
+  const [row] = await db.query<{ name: string }>(
+    `select name from schema_migrations where name ~ '^[0-9]+_breaking_' and substring(name from '^[0-9]+')::numeric > $1::numeric order by id desc limit 1`,
+    [Number.parseInt(version, 10)],
+  );
+  return row?.name;
+}

@@ -2,8 +2,9 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/types.js';
 import { approvalMacs } from '../crypto/approval-macs.js';
 import { type Database, openDatabase } from '../db/client.js';
-import { migrate } from '../db/migrate.js';
+import { migrate, schemaVersion } from '../db/migrate.js';
 import { type Notifications, openNotifications } from '../db/notifications.js';
+import { breakingSince } from '../db/schema-version.js';
 import { GatewayError } from '../domain/errors.js';
 import { nothingOutgoing, type OutgoingOf } from '../domain/notifications/outgoing.js';
 import { sleep } from '../lib/sleep.js';
@@ -128,6 +129,11 @@ async function bringUpToDate(
   } finally {
     ended.abort();
   }
+  const breaking = await breakingSince(database, schemaVersion);
+  if (breaking === undefined) return;
+  throw new StartError(
+    `the database schema is newer than this version, which cannot use it (${breaking}): start the newer version, or restore a backup`,
+  );
 }
 
 async function untilSilent(database: Database, ended: AbortSignal): Promise<never> {

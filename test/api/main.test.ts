@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { shopToml } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
@@ -91,6 +92,21 @@ describe('svc server (operations sections 6 and 7)', () => {
     // Not strict: nobody is there yet who could approve, which is a warning from now on (RQ-38).
     expect(await run('config', 'check', '--online')).toBe(0);
     expect(await run('server', 'keys', 'list')).toBe(0);
+  }, 120_000);
+
+  it('starts on a newer schema, unless that breaks what this version does (OP-50)', async () => {
+    const client = new pg.Client({ connectionString: stored.adminUrl });
+    await client.connect();
+    const apply = (name: string) => client.query('insert into schema_migrations (name, run_on) values ($1, now())', [name]);
+    await apply('9998_more');
+    await start(stored.url);
+    await expect.poll(port, waitMs).toBeDefined();
+    child?.kill('SIGKILL');
+    await apply('9999_breaking_less');
+    await client.end();
+    await start(stored.url);
+    expect(await exitCode()).toBe(1);
+    expect(printed).toContain('newer than this version, which cannot use it (9999_breaking_less): start the newer version');
   }, 120_000);
 
   it('says in one line why it cannot start, and ends with 1 (OP-51)', async () => {
