@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -67,8 +68,8 @@ describe('a release', () => {
 
   it('runs a request through server, worker and the agent of its image, and builds nothing', { timeout: 240_000 }, async () => {
     const before = readdirSync(join(installed, 'dist')).toSorted();
+    const agentRoot = await withoutWhatServersLoad();
     const stored = await createTestDatabase();
-    const agentRoot = withoutWhatServersLoad();
     const system = await startSystem({
       databaseUrl: stored.url,
       temporalAddress: await temporalAddress(),
@@ -91,10 +92,10 @@ describe('a release', () => {
 });
 
 /** A copy of the release without what the Dockerfile takes out of the agent's image. */
-function withoutWhatServersLoad(): string {
+async function withoutWhatServersLoad(): Promise<string> {
   const removed = /^RUN rm -rf (.+)$/m.exec(readFileSync(join(clone, 'Dockerfile'), 'utf8'))![1]!.split(' ');
   const pruned = join(folder, 'agent');
-  cpSync(installed, pruned, { recursive: true, verbatimSymlinks: true });
+  await cp(installed, pruned, { recursive: true, verbatimSymlinks: true });
   for (const name of removed) {
     expect([name, existsSync(join(pruned, name))]).toEqual([name, true]);
     rmSync(join(pruned, name), { recursive: true });
