@@ -18,7 +18,7 @@ export interface Looked {
  */
 export async function lookFirst(context: Context, content: Looked): Promise<JsonText | null> {
   const answer = await ask(context, content);
-  const unknown = answer === null ? null : unknownName(answer);
+  const unknown = answer === null ? null : unknownName(answer, content.sql);
   if (unknown === null) return answer;
   throw failure('blocked', `${context.what}: ${unknown}`, { hint: 'nothing was sent; --no-preflight sends it anyway' });
 }

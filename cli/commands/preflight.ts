@@ -36,18 +36,18 @@ export async function preflight(context: Context, args: readonly string[], optio
   warnOf(context, answer);
   const status = textOf(answer, 'status');
   if (status === '') throw failure('server_error', 'preflight: the answer has no status');
-  const human = () => page(answer, context.output.style);
-  const why = status === 'blocked' ? `blocked: ${whyBlocked(answer)}` : unknownName(answer);
+  const human = () => page(answer, sql, context.output.style);
+  const why = status === 'blocked' ? `blocked: ${whyBlocked(answer)}` : unknownName(answer, sql);
   if (why === null) return { data: reply.text, human };
   throw new CommandFailure('blocked', `preflight: ${why}`, { exit: 1, data: reply.text, human });
 }
 
-function page(answer: JsonText, style: Style): string {
+function page(answer: JsonText, sql: string, style: Style): string {
   const sections: [string, string[]][] = [
     ['Verdict', verdictLines(answer, style)],
     ['Findings', findingLines(answer, style)],
     ['Approval', approvalLines(answer.get('policy'), style)],
-    ['Plan', planLines(answer.get('impact'), style)],
+    ['Plan', planLines(answer.get('impact'), sql, style)],
     ['Hints', hintLines(answer)],
   ];
   return sections

@@ -1,4 +1,5 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { databaseError } from './database-error.js';
 import { count } from './numbers.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';
@@ -15,12 +16,12 @@ const states: Record<string, string> = {
 };
 
 /** What preflight says about the plan: rows, cost, index, and the nodes of PostgreSQL or the tables of MySQL (CL-30). */
-export function planLines(impact: JsonText | undefined, style: Style): string[] {
+export function planLines(impact: JsonText | undefined, sql: string, style: Style): string[] {
   const status = impact?.get('status')?.string() ?? '';
   if (impact === undefined || status === '' || status === 'skipped') return [];
   if (status !== 'completed') {
     const why = impact.get('error')?.string();
-    return [why == null ? (states[status] ?? visible(status)) : visible(why)];
+    return [why == null ? visible(states[status] ?? status) : worded(why, sql)];
   }
   const rows = rowsOf(impact, 'estimated_rows');
   const cost = impact.get('estimated_cost');
@@ -31,11 +32,16 @@ export function planLines(impact: JsonText | undefined, style: Style): string[] 
 }
 
 /** The database's words where it knows no such table or column, so that the text cannot run; else null (CL-19). */
-export function unknownName(answer: JsonText): string | null {
+export function unknownName(answer: JsonText, sql: string): string | null {
   const impact = answer.get('impact');
-  return impact?.get('unknown_name')?.text === 'true'
-    ? visible(impact.get('error')?.string() ?? 'unknown table or column')
-    : null;
+  if (impact?.get('unknown_name')?.text !== 'true') return null;
+  const why = impact.get('error')?.string();
+  return why == null ? 'unknown table or column' : worded(why, sql);
+}
+
+function worded(error: string, sql: string): string {
+  const { message, hint } = databaseError(error, sql);
+  return visible(hint === null ? message : `${message}. ${hint}`);
 }
 
 /** How many rows the plan expects a statement to read or change. PostgreSQL tells the rows of a change at the node below it. */
@@ -70,8 +76,9 @@ function explained(entry: JsonText, style: Style): string[] {
     const tree = planTree(entry.get('plan'), style);
     return tree.length === 0 ? ['an unknown plan'] : tree;
   }
-  const hint = entry.get('hint')?.string();
-  return [visible(error), ...(hint == null ? [] : [`${style.cyan('hint:')} ${visible(hint)}`])];
+  const told = databaseError(error, entry.get('sql')?.string() ?? null);
+  const hint = told.hint ?? entry.get('hint')?.string();
+  return [visible(told.message), ...(hint == null ? [] : [`${style.cyan('hint:')} ${visible(hint)}`])];
 }
 
 function planTree(plan: JsonText | undefined, style: Style): string[] {

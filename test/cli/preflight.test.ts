@@ -133,6 +133,17 @@ Hints
     expect((await svc('select 1')).stdout).toContain(`Plan\n  ${text}\n`);
   });
 
+  it('tells the words of the database, the place, and its hint', async () => {
+    const error =
+      'driver error: query failed: column "nam" does not exist (SQLSTATE 42703, position 8); hint: Perhaps you meant "name".';
+    api.on(route, { body: { ...answer, impact: { status: 'error', error, unknown_name: true } } });
+    const told = 'PostgreSQL: column "nam" does not exist (line 1, column 8). Perhaps you meant "name".';
+    const { code, stdout, stderr } = await svc('select nam from parts');
+    expect(code).toBe(1);
+    expect(stdout).toContain(`Plan\n  ${told}\n`);
+    expect(stderr).toContain(`preflight: ${told}`);
+  });
+
   it('says what the database does not know, exit 1 for CI', async () => {
     const impact = { status: 'error', error: 'relation "partz" does not exist (SQLSTATE 42P01)', unknown_name: true };
     api.on(route, { body: { ...answer, impact } });
