@@ -46,6 +46,11 @@ const plannedOf = async (type: string): Promise<number | undefined> => {
 };
 
 describe('HD-3: a plan before approval', () => {
+  it('names the place of an error in the statement itself', async () => {
+    const { entry } = await seePlans(api, dana, 'select nam from parts');
+    expect(entry.error).toContain('column "nam" does not exist (SQLSTATE 42703, position 8)');
+  });
+
   it.each(['select * from hidden', "update parts set name = 'x' where id = 1"])(
     'is made as read_url, which may not: %s',
     async (sql) => {

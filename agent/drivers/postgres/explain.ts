@@ -1,4 +1,5 @@
 import type { ExplainReport, ExplainRun } from '../driver.js';
+import { asServerError } from './errors.js';
 import { whyNotPlannable } from './plannable.js';
 import type { PostgresSession } from './session.js';
 
@@ -17,7 +18,17 @@ export async function planStatement(
   ]);
   const why = await whyNotPlannable(session, run.facts, explainFunctions);
   if (why !== null) return { error: why };
-  const [row] = await session.query(`explain (format json) ${run.sql}`);
+  const [row] = await session.query(prefix + run.sql).catch(countWithoutPrefix);
   // A raw line break can only stand between tokens: in strings it is escaped.
   return { plan: (row?.[0] ?? 'null').replace(/\n\s*/g, '') };
+}
+
+const prefix = 'explain (format json) ';
+
+/** PostgreSQL counts the place of an error from the beginning of what it was sent. */
+function countWithoutPrefix(error: unknown): never {
+  const server = asServerError(error);
+  const at = Number(server?.position);
+  if (server !== null && at > prefix.length) server.position = String(at - prefix.length);
+  throw error;
 }
