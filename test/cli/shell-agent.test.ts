@@ -7,7 +7,7 @@ import { startTestAgent, type TestAgent } from '../support/test-agent.js';
 import { databaseToml, dbaTeamToml, needsDbaToml } from '../support/toml.js';
 import { runSvc, type SvcOptions } from './run-svc.js';
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 150_000 });
 
 /** A real gateway, a real agent and a real PostgreSQL; every request needs bob. */
 let api: TestApi;
@@ -55,7 +55,7 @@ it('svc shell waits for the approval of each statement in turn, and stops where 
     const [id, ...others] = await eventually(async () => {
       const ids = await pendingIds();
       return ids.length > 0 && ids;
-    });
+    }, 60_000);
     expect(others).toEqual([]);
     expect((await svc('bob', ['request', 'approve', id!])).code).toBe(0);
   }
