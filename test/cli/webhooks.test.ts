@@ -7,7 +7,7 @@ beforeEach(async () => {
   api = await startFakeApi();
 });
 afterEach(() => api.close());
-const svc = (...argv: string[]) => runSvc(argv, { environment: login(api.url), limits: { deliveryMs: 200 } });
+const svc = (...argv: string[]) => runSvc(argv, { environment: login(api.url), limits: { deliveryMs: 2000 } });
 
 const id = 'wd-6f1e2d3c-4b5a-4978-8675-645342312011';
 const webhook = {
