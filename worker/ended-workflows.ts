@@ -1,18 +1,16 @@
 import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
-import { topic } from '../db/notifications.js';
-import { insertReadAgain } from '../db/outbox.js';
 import { listWithoutWorkflow } from '../db/reconcile.js';
 import type { Metrics } from '../runtime/metrics.js';
 import { requestOfWorkflow, requestWorkflow } from '../workflows/messages.js';
 import type { Job } from './job.js';
 import { inRounds } from './rounds.js';
+import { tellToRead } from './tell-to-read.js';
 import type { TemporalLink } from './temporal-link.js';
 
 export interface EndedWorkflowsOptions {
   database: Database;
   temporal: TemporalLink;
-  taskQueue: string;
   metrics: Metrics;
   log: Logger;
   everyMs?: number;
@@ -32,23 +30,24 @@ export function createEndedWorkflows({ database, temporal, metrics, log, ...opti
     everyMs: options.everyMs ?? everyMs,
     async part() {
       if ((await temporal.find()) === null) return false;
-      const ended = await listEnded(temporal, options.taskQueue);
+      const ended = await listEnded(temporal);
       const fresh = ended.filter(({ runId }) => !told.has(runId)).map(({ requestId }) => requestId);
-      const count = fresh.length === 0 ? 0 : await tell(database, fresh);
+      if (fresh.length > 0)
+        await database.transaction(async (tx) => {
+          const ids = await listWithoutWorkflow(tx, fresh);
+          await tellToRead(tx, { metrics, log }, ids, 'workflows were ended from outside and are started again');
+        });
       told = new Set(ended.map(({ runId }) => runId));
-      if (count === 0) return false;
-      metrics.workflowRepairs.inc(count);
-      log.warn({ count, first: fresh[0] }, 'workflows were ended from outside and are started again');
       return false;
     },
   });
 }
 
-/** Runs that ended in the window without the workflow's own return. */
-async function listEnded(temporal: TemporalLink, taskQueue: string): Promise<{ runId: string; requestId: string }[]> {
+/** Runs that ended in the window without the workflow's own return, also those of another gateway in the namespace: nobody knows their ids here. */
+async function listEnded(temporal: TemporalLink): Promise<{ runId: string; requestId: string }[]> {
   const since = new Date(Date.now() - windowMs).toISOString();
   const query =
-    `WorkflowType = '${requestWorkflow}' AND TaskQueue = '${taskQueue}' ` +
+    `WorkflowType = '${requestWorkflow}' ` +
     `AND ExecutionStatus IN ('Terminated', 'Failed', 'TimedOut', 'Canceled') AND CloseTime > '${since}'`;
   return temporal.call('list', async (client) => {
     const found: { runId: string; requestId: string }[] = [];
@@ -58,15 +57,5 @@ async function listEnded(temporal: TemporalLink, taskQueue: string): Promise<{ r
       if (found.length === batch) break;
     }
     return found;
-  });
-}
-
-async function tell(database: Database, ids: readonly string[]): Promise<number> {
-  return database.transaction(async (tx) => {
-    const open = await listWithoutWorkflow(tx, ids);
-    if (open.length === 0) return 0;
-    await insertReadAgain(tx, open, false);
-    tx.wake(topic.outbox);
-    return open.length;
   });
 }

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Database, Transaction } from '../db/client.js';
 import { type Moved, move } from '../db/move.js';
-import { topic } from '../db/notifications.js';
-import { countBacklog, findAbout, insertReadAgain } from '../db/outbox.js';
+import { countBacklog, findAbout } from '../db/outbox.js';
 import {
   beginRound,
   countFollowed,
@@ -17,6 +16,7 @@ import type { Metrics } from '../runtime/metrics.js';
 import { requestWorkflow } from '../workflows/messages.js';
 import type { Job } from './job.js';
 import { replaceWorkflow } from './send-news.js';
+import { tellToRead } from './tell-to-read.js';
 import type { TemporalLink } from './temporal-link.js';
 
 export interface ReconcilerOptions {
@@ -60,7 +60,7 @@ async function runRound(tx: Transaction, options: ReconcilerOptions, open: numbe
   const fresh = overdue.filter(({ id, waiting }) => !known.has(id) && !waiting).map(({ id }) => id);
   const fewer = open !== null && open < (await countFollowed(tx, options.graceMs));
   const rebuilt = await rebuild(tx, options, last, fewer);
-  await tell(tx, options, fresh, 'overdue requests were told to read again');
+  await tellToRead(tx, options, fresh, 'overdue requests were told to read again');
   const left = overdue.filter(({ id }) => !known.has(id)).map(({ id }) => id);
   await saveRound(tx, { overdue: left, fewer: rebuilt === null && fewer, rebuiltTo: rebuilt });
   return stuck;
@@ -79,17 +79,9 @@ async function rebuild(
   if (last.rebuiltTo === null && !(fewer && last.fewer)) return null;
   const room = Math.max(0, Math.floor(options.maxBacklog / 2) - (await countBacklog(tx)));
   const ids = room === 0 ? [] : await listNotFinal(tx, last.rebuiltTo, room);
-  await tell(tx, options, ids, 'workflows are missing and are started again');
+  await tellToRead(tx, options, ids, 'workflows are missing and are started again');
   if (room === 0) return last.rebuiltTo;
   return ids.length < room ? null : (ids.at(-1) ?? null);
-}
-
-async function tell(tx: Transaction, { metrics, log }: ReconcilerOptions, ids: string[], what: string): Promise<void> {
-  if (ids.length === 0) return;
-  await insertReadAgain(tx, ids, false);
-  tx.wake(topic.outbox);
-  metrics.workflowRepairs.inc(ids.length);
-  log.warn({ count: ids.length, first: ids[0] }, what);
 }
 
 /** A workflow that ignored its news is not reliable: this makes the move and replaces the workflow. */
