@@ -38,7 +38,7 @@ async function start(database: string, { more = '', drainSecs = 0, terminal = fa
   printed = '';
   const svc = join(import.meta.dirname, '../../bin/svc');
   const [program, args] = terminal
-    ? ['script', ['--quiet', '--return', '--command', `${svc} server --config ${file}`, '/dev/null']]
+    ? ['script', ['--quiet', '--return', '--command', `exec ${svc} server --config ${file}`, '/dev/null']]
     : [svc, ['server', '--config', file]];
   child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
   for (const output of [child.stdout, child.stderr])

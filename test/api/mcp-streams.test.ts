@@ -41,10 +41,12 @@ describe('a stream (MC-22)', () => {
     expect(stream.headers.get('cache-control')).toBe('no-cache');
     const opening = await stream.next();
     expect(opening).toEqual({ id: expect.stringMatching(/^[0-9a-f-]{36}:0$/), data: null });
+    const progress = (count: number) => ({ method: 'notifications/progress', params: { progressToken: 'p', progress: count } });
+    expect((await stream.next())?.data).toMatchObject(progress(1));
     await calls.act(tokens.dba, id, 'approve');
     const events = await stream.rest();
-    expect(events.map((event) => event.id.split(':')[1])).toEqual(['1', '2']);
-    expect(events[0]?.data).toMatchObject({ method: 'notifications/progress', params: { progressToken: 'p', progress: 1 } });
+    expect(events.map((event) => event.id.split(':')[1])).toEqual(['2', '3']);
+    expect(events[0]?.data).toMatchObject(progress(2));
     expect(events[1]?.data).toMatchObject({ id: 1, result: { structuredContent: { status: 'approved' } } });
   });
 

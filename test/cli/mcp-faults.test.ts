@@ -39,16 +39,15 @@ async function opened(capabilities: object = {}): Promise<RawBridge> {
   return bridge;
 }
 
-const running = () => calls.sql('select 1 from mcp_calls where ended_at is null and streams').then(({ length }) => length);
+const told = (bridge: RawBridge) => bridge.messages().filter(({ method }) => method === 'notifications/progress');
 
-/** A call that waits for a request, once the server has it. */
+/** A call that waits for a request, once its wait has begun. */
 async function waiting(bridge: RawBridge, id: number): Promise<string> {
   const requestId = await calls.created(owner);
-  const before = await running();
   const args = { request_id: requestId, include_result: false };
   const params = { name: 'svc_wait_request', arguments: args, _meta: { progressToken: id } };
   bridge.send({ id, method: 'tools/call', params });
-  await expect.poll(running).toBe(before + 1);
+  await expect.poll(() => told(bridge)).toHaveLength(1);
   return requestId;
 }
 
@@ -61,8 +60,7 @@ describe('svc mcp and a network that breaks', () => {
     await eventually(() => bridge.log().includes('a stream broke'));
     proxy.heal();
     expect((await bridge.answer(1)).result.structuredContent).toMatchObject({ status: 'approved' });
-    const heard = bridge.messages().filter(({ method }) => method === 'notifications/progress');
-    expect(heard.map(({ params }) => params.message)).toEqual(['the request is approved']);
+    expect(told(bridge).map(({ params }) => params.message)).toEqual(['the request is pending', 'the request is approved']);
     // What the server stored is what the client got, to the byte (CL-I8).
     const stored = await calls.sql<{ message: string }>('select message from mcp_events');
     for (const { message } of stored) expect(bridge.lines()).toContain(message);

@@ -48,7 +48,7 @@ async function playAgent(operation: string, result: object): Promise<string> {
 
 /** Runs an approved request once its approval was heard of: the older client drops progress that comes in one piece with the answer. */
 async function ended(id: string, heard: unknown[]): Promise<void> {
-  await expect.poll(() => heard[0]).toBe('the request is approved');
+  await expect.poll(() => heard.slice(0, 2)).toEqual(['the request is pending', 'the request is approved']);
   await expect.poll(async () => (await calls.show(owner, id)).body.status).toBe('dispatched');
   const { executionId } = await calls.claimed(id);
   await calls.submit(executionId, { success: true, result_data: '[]' });
@@ -156,7 +156,7 @@ describe.each(officialClients)('the official client ($version) over svc mcp', ({
     const heard: unknown[] = [];
     const wait = { name: 'svc_wait_request', arguments: { request_id: id } };
     const answer = client.callTool(wait, { onprogress: ({ message }) => heard.push(message) });
-    await expect.poll(openCalls).toBe(1);
+    await expect.poll(() => heard).toEqual(['the request is pending']);
     await calls.act(dba, id, 'approve');
     await ended(id, heard);
     expect((await answer).structuredContent).toMatchObject({ status: 'executed' });
@@ -179,7 +179,7 @@ describe.each(officialClients)('the official client ($version) over svc mcp', ({
       const heard: unknown[] = [];
       const wait = { name: 'svc_wait_request', arguments: { request_id: id } };
       const answer = client.callTool(wait, { onprogress: ({ message }) => heard.push(message) });
-      await expect.poll(openCalls).toBe(1);
+      await expect.poll(() => heard).toEqual(['the request is pending']);
       proxy.cut();
       await calls.act(dba, id, 'approve');
       proxy.heal();

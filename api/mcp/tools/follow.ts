@@ -15,7 +15,7 @@ export const show = (context: McpContext, id: string): Promise<ShownRequest> =>
 
 /**
  * Reads the request until `isThere`, or until the time is up, the process drains or nobody waits any more; then as it is. Each look authenticates the
- * caller again, so a wait ends with the right to see the request.
+ * caller again, so a wait ends with the right to see the request. Progress tells the status that it waits in and each change.
  */
 export async function follow(
   context: McpContext,
@@ -27,9 +27,11 @@ export async function follow(
   let told: Status | null = null;
   const look = async () => {
     const request = await show(context, known);
-    if (told !== null && request.status !== told) await context.progress(`the request is ${request.status}`);
+    const there = isThere(request.status);
+    const isNews = request.status !== told && !(told === null && there);
+    if (isNews) await context.progress(`the request is ${request.status}`);
     told = request.status;
-    return isThere(request.status) ? request : null;
+    return there ? request : null;
   };
   const waiting = { ...call, signal };
   const found = await longPoll(waiting, services, { topics: [topic.request(known)], ms }, look);
