@@ -74,19 +74,20 @@ describe('a stream (MC-22)', () => {
     const params = { _meta: { progressToken: 1 }, name: 'svc_wait_request', arguments: { request_id: id, timeout: 60 } };
     const stream = await mcp.stream({ id: 1, method: 'tools/call', params }, session);
     const opening = await stream.next();
+    await stream.next();
     await stream.leave();
-    await calls.sql(`insert into mcp_events (call_id, seq, message) select $1, n, '{}' from generate_series(1, 3) as n`, [
+    await calls.sql(`insert into mcp_events (call_id, seq, message) select $1, n, '{}' from generate_series(2, 4) as n`, [
       opening!.id.split(':')[0],
     ]);
-    await calls.sql(`update mcp_calls set last_seq = 3 where id = $1`, [opening!.id.split(':')[0]]);
+    await calls.sql(`update mcp_calls set last_seq = 4 where id = $1`, [opening!.id.split(':')[0]]);
     await calls.act(tokens.dba, id, 'reject');
     const ended = async () =>
       (await calls.sql(`select 1 from mcp_calls where session_id = $1 and ended_at is not null`, [session['mcp-session-id']]))
         .length;
     await expect.poll(ended).toBe(1);
     expect((await mcp.resume(opening!.id, session)).status).toBe(404);
-    const left = await (await there.resume(opening!.id.replace(/:0$/, ':3'), session)).rest();
-    expect(left.map((event) => event.id.split(':')[1])).toEqual(['4', '5']);
+    const left = await (await there.resume(opening!.id.replace(/:0$/, ':4'), session)).rest();
+    expect(left.map((event) => event.id.split(':')[1])).toEqual(['5', '6']);
   });
 
   it('an id in flight is taken, whichever server is asked; 1 and "1" differ', async () => {
