@@ -1,11 +1,12 @@
 import { type JsonText, onOneLine } from '../../lib/json/read.js';
 import { databaseName, environmentName } from '../config/target.js';
-import { beginsLikeRead, requireAnswer, requireConfirmation, willAsk } from '../confirmation.js';
+import { beginsLikeRead, requireAnswer, requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { type DeliveryOptions, deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions, submit } from '../follow/submit.js';
 import { type Looked, lookFirst } from '../look-first.js';
+import { saysYes } from '../options.js';
 import { whyBlocked } from '../output/findings.js';
 import { showDuration } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
@@ -52,16 +53,18 @@ const noSql = (what: string) =>
 
 /**
  * The preflight and the question. Nothing is looked at before an emergency, which has no time for it, nor with a key: the request that it belongs to may
- * have run, and dropped what it names.
+ * have run, and dropped what it names. What a preflight finds comes before the word that nobody is there to answer.
  */
 async function checkFirst(context: Context, content: Looked, options: ExecuteOptions): Promise<void> {
   const isAsked = !beginsLikeRead(content.sql);
-  if (isAsked) requireAnswer(context);
   const isLooked = options.preflight !== false && options.emergency !== true && options.idempotencyKey === undefined;
+  if (isAsked && !isLooked) requireAnswer(context);
   const looked = isLooked ? await lookFirst(context, content) : null;
   if (!isAsked) return;
-  // Where nobody is asked, the creation refuses it in its own words.
-  if (looked?.get('status')?.string() === 'blocked' && willAsk(context))
+  const status = looked?.get('status')?.string();
+  if (status !== undefined && status !== 'blocked' && looked?.get('classification')?.get('mutating')?.text === 'false') return;
+  // With --yes the creation refuses it in its own words.
+  if (status === 'blocked' && !saysYes(context.options, context.terminal.environment))
     throw failure('blocked', `${context.what}: blocked: ${whyBlocked(looked)}`, {
       hint: 'nothing was sent; svc preflight tells more',
     });

@@ -210,11 +210,14 @@ describe('execute', () => {
       'EXPLAIN (ANALYZE) SELECT 1',
       '-- c\nDELETE FROM t',
     ]) {
-      const result = await svc('execute', '--json', '--', sql);
+      const result = await svc('execute', '--json', '--no-preflight', '--', sql);
       expect(JSON.parse(result.stdout).error.code).toBe('confirmation_required');
       expect(result.code).toBe(1);
     }
     expect(api.calls).toHaveLength(0);
+    api.on('POST /api/preflight', { body: { status: 'requestable', classification: { mutating: true } } });
+    expect((await svc('execute', 'UPDATE t SET a = 1')).stderr).toContain('this may change data');
+    expect(api.bodies(paths.create)).toHaveLength(0);
     runsAtOnce(api, envelope('{"rows_affected":1}'));
     expect((await svc('execute', 'UPDATE t SET a = 1', '--yes')).code).toBe(0);
     expect((await svc('execute', '/* c */ select 1')).code).toBe(0);
@@ -283,12 +286,26 @@ describe('execute', () => {
         });
     });
 
-    it('asks nothing on a terminal of what is blocked, and elsewhere lets the creation say it', async () => {
+    it('does not ask about what changes nothing', async () => {
+      api.on(route, {
+        body: { ...looked, status: 'requestable', classification: { ...looked.classification, mutating: false } },
+      });
+      runsAtOnce(api, envelope('{"rows_affected":1}'));
+      expect((await svc('execute', 'WITH x AS (SELECT 1) SELECT * FROM x')).code).toBe(0);
+    });
+
+    it('asks nothing of what is blocked, and with --yes lets the creation say it', async () => {
       const findings = [{ code: 'no_where_update', action: 'block', message: 'UPDATE without WHERE', statement_index: 0 }];
       api.on(route, { body: { ...looked, status: 'blocked', review: { findings, blocked: true } } });
       const told = await ask('y\n');
       expect([told.code, told.stderr]).toEqual([1, expect.stringContaining('blocked: UPDATE without WHERE')]);
       expect([told.stderr.includes('[y/N]'), api.bodies(paths.create)]).toEqual([false, []]);
+      const nobody = await svc('execute', 'selct 1', '--json');
+      expect(JSON.parse(nobody.stdout).error).toMatchObject({
+        code: 'blocked',
+        message: 'execute: blocked: UPDATE without WHERE',
+      });
+      expect(api.bodies(paths.create)).toEqual([]);
       api.on(paths.create, { status: 400, body: { error: 'UPDATE without WHERE', code: 'validation.failed', hint: null } });
       const script = await svc('execute', 'UPDATE t SET a = 1', '--yes', '--json');
       expect(JSON.parse(script.stdout).error.code).toBe('validation.failed');
