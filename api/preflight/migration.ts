@@ -1,14 +1,10 @@
-import { mayBeReverted } from '../../db/recent-reverts.js';
-import { iso } from '../../db/row-types.js';
-import type { Pair } from '../../domain/caller.js';
-import { can } from '../../domain/permissions.js';
 import { blockedAnswer, preflightAnswer } from '../../domain/preflight.js';
 import type { Dialect } from '../../domain/statement.js';
 import { decideAutoApproval, matchWorkflow } from '../../domain/workflow-policy.js';
 import type { Services } from '../context.js';
+import { appliedOf } from '../requests/applied.js';
 import { judgeBundle, mayMigrate } from '../requests/migration-judgement.js';
 import { parserWords } from '../requests/parser-words.js';
-import { currentSnapshot } from '../requests/snapshots.js';
 import type { PreflightCall } from './schemas.js';
 
 /** What creating this bundle would result in (HD-95). No plan: only the agent knows which migrations are applied. */
@@ -29,7 +25,7 @@ export async function migrationPreflight(
   if (workflow === null) return null;
   const { review, statements, versions } = judged;
   const emergency = { emergency: true, allowDdl: review.blocked };
-  const migrations = can(caller, 'request.view', body) ? await appliedOf(services, body, versions) : null;
+  const migrations = await appliedOf(services, caller, body, versions);
   const answer = preflightAnswer({
     classified: { operation, statementType: 'MIGRATION', write: true, ddl: false, statements },
     ...{ workflow, review, risk: { level: 'unavailable', factors: [] } },
@@ -43,13 +39,4 @@ export async function migrationPreflight(
     breakGlassAllowed: mayMigrate(caller, body, operation, emergency) && (!review.blocked || review.bypassable),
   });
   return { ...answer, migrations };
-}
-
-/** Which versions of the bundle are applied, by the pair's snapshot (MI-45); null where it does not tell. Of others it tells nothing. */
-async function appliedOf({ database }: Services, pair: Pair, versions: readonly string[]) {
-  const known = await currentSnapshot(database, pair);
-  const applied = known?.snapshot.applied_versions ?? null;
-  if (known === null || applied === null || (await mayBeReverted(database, pair, known.collectedAt))) return null;
-  const there = new Set(applied);
-  return { seen_at: iso(known.collectedAt), applied: versions.filter((version) => there.has(version)) };
 }

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { BUILTIN_REVIEW } from '../../config/shared.js';
 import { RISK_LEVELS } from '../../domain/workflow-policy.js';
-import { anything, boundedText, count, flag, instant, list, named, oneOf, text } from '../http/fields.js';
+import { anything, boundedText, count, flag, list, named, oneOf, text } from '../http/fields.js';
 import { operationName, pairName } from '../http/names.js';
 import type { Call } from '../http/route.js';
-import { selector, warnings } from '../requests/schemas.js';
+import { appliedMigrations, selector, warnings } from '../requests/schemas.js';
 
 const maxSqlBytes = 1_048_576;
 const defaultExplainMs = 5000;
@@ -93,11 +93,7 @@ export const preflightResponse = named('Preflight', 'What a request for this tex
     })
     .meta({ description: 'How risky it is, and why.' }),
   policy,
-  migrations: z
-    .object({
-      seen_at: instant('When an agent looked.'),
-      applied: list(text('A version.'), 'Those of its versions that were applied then.'),
-    })
+  migrations: appliedMigrations
     .nullable()
     .optional()
     .meta({ description: 'Of a bundle of migrations: which of them are applied already; null where that is not known.' }),

@@ -20,6 +20,12 @@ export const related = z
   .array(z.enum(['requested', 'decided', 'can_decide']))
   .meta({ description: 'What you have to do with it: you asked for it, approved or rejected it, or could approve it now.' });
 
+/** Also of preflight. */
+export const appliedMigrations = named('AppliedMigrations', 'Which migrations of a bundle are applied already.', {
+  seen_at: instant('When an agent looked.'),
+  applied: list(text('A version.'), 'Those of its versions that were applied then.'),
+});
+
 const expiresAt = instant('When it expires if it is not approved; null when no approval is waited for.').nullable();
 
 export const created = named(

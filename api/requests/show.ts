@@ -20,6 +20,7 @@ import { longPoll } from '../http/long-poll.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { readable, resultPolicy } from '../results/policy.js';
+import { appliedOfRequest } from './applied.js';
 import { executionPolicy } from './pair.js';
 import { requestId } from './request-id.js';
 import { shown } from './shown-schema.js';
@@ -68,16 +69,10 @@ async function answer(
 
 /** As `GET /api/requests/{id}` answers it, without the text, the context, which repeats the text, and what holds for the moment or the reader only. */
 export async function shownWithoutText(caller: Caller, services: Services, found: Parameters<typeof answer>[2]): Promise<string> {
-  const {
-    detail: _,
-    context: __,
-    queue_hint: ___,
-    related: ____,
-    resumable: _____,
-    ...others
-  } = shown.parse(await shownRequest(caller, services, found));
-  return objectText(others, { metadata: found.request.metadata });
+  return objectText(lasting.parse(await shownRequest(caller, services, found)), { metadata: found.request.metadata });
 }
+
+const lasting = shown.omit({ detail: true, context: true, migrations: true, queue_hint: true, related: true, resumable: true });
 
 async function shownRequest(
   caller: Caller,
@@ -121,6 +116,7 @@ async function shownRequest(
     lost_reason: request.lostReason,
     approval_digest: request.approvalDigest,
     approval_progress: approvalProgress(request),
+    migrations: await appliedOfRequest(services, caller, request),
     context: shownContext(request, request.collected, request.dryRuns, now),
     decision_trace: request.decisionTrace,
   };

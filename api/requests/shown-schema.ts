@@ -4,7 +4,7 @@ import { capitalised } from '../../domain/request/context.js';
 import { AUTO_APPROVAL_REASONS, RISK_LEVELS } from '../../domain/workflow-policy.js';
 import { anything, count, flag, hex, instant, list, named, oneOf, policyPair, stored, text, userIdText } from '../http/fields.js';
 import { maxKeyBytes, maxNoteBytes } from './creation-body.js';
-import { basics, related, selector } from './schemas.js';
+import { appliedMigrations, basics, related, selector } from './schemas.js';
 
 const approval = named('ApprovalDecision', 'What one user decided.', {
   user: userIdText('Who decided.'),
@@ -162,6 +162,10 @@ export const shown = named('Request', 'A request, with all there is to know of i
   lost_reason: text('Why its last run counts as lost.').nullable(),
   approval_digest: hex(64, 'The SHA-256 of what is approved: approvals hold for this and nothing else.'),
   approval_progress: progress.nullable().meta({ description: 'The steps; null when an emergency matched no workflow policy.' }),
+  migrations: appliedMigrations.nullable().meta({
+    description:
+      'Of a pending or approved `migrate_up`: which of its migrations are applied already; null for others, and where that is not known.',
+  }),
   context,
   decision_trace: decisionTrace,
 });

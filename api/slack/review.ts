@@ -4,6 +4,7 @@ import { loadingModal } from '../../domain/slack/modals.js';
 import { reviewModal } from '../../domain/slack/review-modal.js';
 import { chosenIn, type SubmittedView, typedIn } from '../../domain/slack/submission.js';
 import { checkedBody } from '../http/checked-body.js';
+import { appliedOfRequest } from '../requests/applied.js';
 import { approveRequest, rejectRequest } from '../requests/decide.js';
 import { approval, rejection } from '../requests/decision-body.js';
 import { requestId } from '../requests/request-id.js';
@@ -20,7 +21,8 @@ export const review: ActionHandler = async (call, { value, triggerId }) => {
   const { caller } = await actingUser(call);
   const { request, now } = await visibleRequest(caller, call.services, requestId(value));
   const context = shownContext(request, request.collected, request.dryRuns, now);
-  const modal = reviewModal(request, context, selectorsToChoose(request, caller));
+  const migrations = await appliedOfRequest(call.services, caller, request);
+  const modal = reviewModal(request, { context, migrations, selectors: selectorsToChoose(request, caller) });
   await openAndFill(call, triggerId, loadingModal('Review request'), async () => modal);
 };
 

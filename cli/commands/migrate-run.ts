@@ -6,8 +6,9 @@ import type { Context } from '../context.js';
 import { CommandFailure } from '../failure.js';
 import { deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions } from '../follow/submit.js';
-import { type Applied, countOf, describePlan } from '../migrations/confirm-text.js';
+import { countOf, describePlan } from '../migrations/confirm-text.js';
 import { prepareMigrations, submitMigrations } from '../migrations/prepare.js';
+import { type Applied, readApplied } from '../output/applied.js';
 import { findingLines } from '../output/findings.js';
 import { detailInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
@@ -43,7 +44,7 @@ async function migrate(
   const oneWay = direction === 'up' ? [] : directory.migrations.filter(({ down }) => down === null);
   requireAnswer(context);
   const looked = options.preflight === false || options.idempotencyKey !== undefined ? null : await look(context, content);
-  const applied = appliedOf(looked);
+  const applied = readApplied(looked);
   const target = `${content.database}/${content.environment}`;
   if (direction === 'up' && applied !== null && migrations.every(({ version }) => applied.versions.has(version)))
     return nothingToDo(context, applied, migrations.length, target);
@@ -76,16 +77,6 @@ async function look(
 function noteFindings({ output }: Context, looked: JsonText): void {
   const lines = findingLines(looked, output.noteStyle);
   if (lines.length > 0) output.note(lines.join('\n'));
-}
-
-function appliedOf(looked: JsonText | null): Applied | null {
-  const migrations = looked?.get('migrations');
-  if (migrations?.kind !== 'object') return null;
-  const versions = migrations.get('applied')?.items() ?? [];
-  return {
-    versions: new Set(versions.flatMap((version) => version.string() ?? [])),
-    seenAt: migrations.get('seen_at')?.string() ?? '',
-  };
 }
 
 /** Every version is applied, as an agent saw: no request is made. What was reverted since then without the gateway, only `--no-preflight` finds. */

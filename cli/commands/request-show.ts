@@ -14,7 +14,7 @@ import { resolveRequestId } from '../request-id.js';
 import { executionsTable } from './request-run.js';
 
 /** `svc request show ID` (CL-31); human mode also reads the executions. */
-export async function showRequest(context: Context, args: readonly string[]): Promise<Answer> {
+export async function showRequest(context: Context, args: readonly string[], options: { full?: boolean }): Promise<Answer> {
   const id = await resolveRequestId(context, args[0]!);
   const client = context.client();
   const [reply, executions] = await Promise.all([
@@ -22,7 +22,7 @@ export async function showRequest(context: Context, args: readonly string[]): Pr
     context.output.mode === 'human' ? readExecutions(context, id) : null,
   ]);
   const request = reply.json();
-  return { data: reply.text, human: () => page(context, request, executions) };
+  return { data: reply.text, human: () => page(context, request, { executions, isFull: options.full === true }) };
 }
 
 /** The page is useful without executions: a failure is only a warning. */
@@ -39,11 +39,16 @@ async function readExecutions(context: Context, id: string): Promise<JsonText[] 
     );
 }
 
-function page(context: Context, request: JsonText, executions: readonly JsonText[] | null): string {
+interface Shown {
+  executions: readonly JsonText[] | null;
+  isFull: boolean;
+}
+
+function page(context: Context, request: JsonText, { executions, isFull }: Shown): string {
   const { style } = context.output;
   const sections: [string, string[]][] = [
     [`Request ${visible(textOf(request, 'id'))}`, headLines(context, request)],
-    contentSection(request, style),
+    contentSection(request, style, isFull),
     ['Approval', approvalLines(request.get('approval_progress'), textOf(request, 'status'), style)],
     ['Context', contextLines(request.get('context'), style)],
     ['Plan', explainLines(request.get('context'), style)],

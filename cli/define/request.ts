@@ -68,7 +68,11 @@ function defineRuns(request: Command, bind: Bind): void {
 }
 
 function defineSights(request: Command, bind: Bind): void {
-  const show = request.command('show').description('show everything about a request').argument('<id>', idHelp);
+  const show = request
+    .command('show')
+    .description('show everything about a request')
+    .argument('<id>', idHelp)
+    .option('--full', 'show the SQL of migrations that are applied already, too');
   bind(show, async () => (await import('../commands/request-show.js')).showRequest);
   const watch = request
     .command('watch')

@@ -1,5 +1,5 @@
 import type { Direction } from '../../domain/migration/bundle.js';
-import { detailInstant } from '../output/instant.js';
+import { type Applied, foldedText } from '../output/applied.js';
 import type { Style } from '../output/style.js';
 import { visible } from '../output/visible.js';
 import { padToWidth } from '../output/width.js';
@@ -14,26 +14,22 @@ export interface Plan {
   oneWay: readonly LocalMigration[];
   /** null = no cap. */
   maxCount: number | null;
-  /** Versions that an agent saw applied, and when; null where that is not known. */
+  /** Null where it is not known. */
   applied: Applied | null;
-}
-
-export interface Applied {
-  versions: ReadonlySet<string>;
-  seenAt: string;
 }
 
 /** Describes what will be sent, for whoever confirms it (MI-52). */
 export function describePlan({ direction, target, migrations: all, oneWay, maxCount, applied }: Plan, style: Style): string {
   const what = direction === 'up' ? 'for' : 'with a down part, for';
-  const done = direction === 'up' ? all.filter(({ version }) => applied?.versions.has(version)) : [];
-  const migrations = all.filter((migration) => !done.includes(migration));
+  const isDone = ({ version }: LocalMigration) => direction === 'up' && applied?.versions.has(version) === true;
+  const done = all.filter(isDone).map(({ version }) => version);
+  const migrations = all.filter((migration) => !isDone(migration));
   const shown = migrations.slice(-maxShown);
   const older = migrations.slice(0, -maxShown);
   const width = Math.max(0, ...shown.map(({ version }) => version.length));
   return [
     `${countOf(all.length, 'migration')} ${what} ${style.bold(target)}`,
-    ...(done.length === 0 ? [] : [style.dim(`  ${foldedText(done, applied, style)}`)]),
+    ...(done.length === 0 ? [] : [style.dim(`  ${foldedText(done, applied?.seenAt ?? '', style)}`)]),
     ...(older.length === 0 ? [] : [`  ${older.length} from ${older[0]!.version} to ${older.at(-1)!.version}`]),
     ...shown.map(
       (migration) =>
@@ -42,13 +38,6 @@ export function describePlan({ direction, target, migrations: all, oneWay, maxCo
     ...(oneWay.length === 0 ? [] : [`Without a down part: ${oneWayNames(oneWay)}`]),
     direction === 'up' ? upRule(maxCount) : downRule(maxCount ?? 1),
   ].join('\n');
-}
-
-/** Those that are applied, on one line. */
-function foldedText(done: readonly LocalMigration[], applied: Applied | null, style: Style): string {
-  const [first, last] = [done[0]?.version ?? '', done.at(-1)?.version ?? ''];
-  const which = done.length === 1 ? first : `${done.length} from ${first} to ${last}`;
-  return `${which}  applied, seen at ${detailInstant(visible(applied?.seenAt ?? ''), style)}`;
 }
 
 /** `1 migration`, `3 migrations`. */

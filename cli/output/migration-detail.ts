@@ -1,19 +1,41 @@
 import { type JsonText, readJson } from '../../lib/json/read.js';
+import { type Applied, foldedText } from './applied.js';
 import { highlightSql } from './sql.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';
 
-/** A migrate request's detail for its approvers: each version with its SQL; null for other operations and shapes. */
-export function migrationDetailLines(operation: string, detail: string, style: Style): string[] | null {
+/** Which migrations a reader sees without their SQL, and what shows it. */
+export interface Folding {
+  applied: Applied | null;
+  hint: string;
+}
+
+/**
+ * A migrate request's detail for its approvers: each version with its SQL; null for other operations and shapes. Applied ones are folded, with a word of
+ * where they stand: they are approved too, and would run if they were reverted before this runs.
+ */
+export function migrationDetailLines(
+  operation: string,
+  detail: string,
+  { applied, hint }: Folding,
+  style: Style,
+): string[] | null {
   if (operation === 'migrate_status') return [];
   const bundle = readDetail(operation, detail);
   if (bundle === null) return null;
   if (operation === 'migrate_repair') return [repairLine(bundle)];
   const sum = bundle.get('dir_sha256')?.string();
+  const isDone = (migration: JsonText) => applied?.versions.has(migration.get('version')?.string() ?? '') === true;
+  const all = migrationsOf(bundle);
+  const done = all.filter(isDone).map((migration) => textOf(migration, 'version'));
+  const folded = `${foldedText(done, applied?.seenAt ?? '', style)}; ${hint}`;
   return [
     ruleLine(bundle),
     ...(sum == null ? [] : [style.dim(`directory ${visible(sum)}`)]),
-    ...migrationsOf(bundle).flatMap((migration) => ['', headLine(migration, style), ...sqlLines(migration, style)]),
+    ...(done.length === 0 ? [] : [style.dim(folded)]),
+    ...all
+      .filter((migration) => !isDone(migration))
+      .flatMap((migration) => ['', headLine(migration, style), ...sqlLines(migration, style)]),
   ];
 }
 

@@ -1,14 +1,17 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { readApplied } from './applied.js';
 import { migrationDetailLines } from './migration-detail.js';
 import { contextLines } from './request-parts.js';
 import { highlightSql } from './sql.js';
 import type { Style } from './style.js';
 import { visible } from './visible.js';
 
-/** The text of a request under its title: the SQL, or the files of a migration. */
-export function contentSection(request: JsonText, style: Style): [string, string[]] {
+/** The text of a request under its title: the SQL, or the files of a migration, of which `isFull` shows the applied ones too. */
+export function contentSection(request: JsonText, style: Style, isFull = false): [string, string[]] {
   const detail = request.get('detail')?.string() ?? '';
-  const migrations = migrationDetailLines(request.get('operation')?.string() ?? '', detail, style);
+  const hint = `svc request show ${visible(request.get('id')?.string() ?? '')} --full shows their SQL`;
+  const folding = { applied: isFull ? null : readApplied(request), hint };
+  const migrations = migrationDetailLines(request.get('operation')?.string() ?? '', detail, folding, style);
   return migrations === null ? ['SQL', highlightSql(detail, style).split('\n')] : ['Migrations', migrations];
 }
 

@@ -1,3 +1,4 @@
+import { storedMigrations } from '../migration/stored.js';
 import type { Finding, RiskFactor, ShownContext } from '../request/context.js';
 import { mcpClientOf } from '../request/mcp-client.js';
 import type { StoredRequest } from '../request/types.js';
@@ -29,15 +30,24 @@ type Reviewed = Pick<
   'id' | 'status' | 'requester' | 'database' | 'environment' | 'operation' | 'detail' | 'emergency' | 'approvalDigest'
 > & { reason: string | null; metadata: string };
 
-/** SL-20. `selectors` are those that the reviewer has to choose from. */
-export function reviewModal(request: Reviewed, context: ShownContext, selectors: readonly string[]): Modal {
+/** What the modal shows beside the request. */
+export interface Beside {
+  context: ShownContext;
+  /** Its migrations that are applied, and when that was seen (MI-45). */
+  migrations: { seen_at: string; applied: readonly string[] } | null;
+  /** Those that the reviewer has to choose from. */
+  selectors: readonly string[];
+}
+
+/** SL-20. */
+export function reviewModal(request: Reviewed, { context, migrations, selectors }: Beside): Modal {
   const isPending = request.status === 'pending';
   return {
     type: 'modal',
     title: plain('Review request'),
     close: plain(isPending ? 'Cancel' : 'Close'),
     blocks: [
-      ...requestBlocks(request),
+      ...requestBlocks(request, migrations),
       ...contextBlocks(context),
       ...(isPending ? decisionBlocks(selectors) : [section(`This request is ${request.status}: there is nothing to decide.`)]),
     ],
@@ -45,9 +55,11 @@ export function reviewModal(request: Reviewed, context: ShownContext, selectors:
   };
 }
 
-function requestBlocks(request: Reviewed): ModalBlock[] {
+function requestBlocks(request: Reviewed, migrations: Beside['migrations']): ModalBlock[] {
   const client = mcpClientOf(request.metadata);
-  const { text, isCut } = startOf(request.detail, sqlCharacters);
+  const done = migrations?.applied ?? [];
+  const { text, isCut } = startOf(reviewedText(request, new Set(done)), sqlCharacters);
+  const all = `svc request show ${request.id}`;
   return [
     factsBlock({
       Requester: request.requester,
@@ -57,11 +69,26 @@ function requestBlocks(request: Reviewed): ModalBlock[] {
       ...(client === null ? {} : { 'Asked by MCP client': client }),
     }),
     ...(request.reason === null ? [] : titledText('Reason', startOf(request.reason, 1024).text)),
-    ...titledText('SQL', text),
-    ...(isCut ? [note(`This is the beginning. All of it: svc request show ${request.id}`)] : []),
+    ...(text === '' ? [] : titledText('SQL', text)),
+    ...(isCut ? [note(`This is the beginning. All of it: ${all}`)] : []),
+    ...(done.length === 0 ? [] : [note(`${foldedText(done)} at ${migrations?.seen_at}. With their SQL: ${all} --full`)]),
     section(`An approval binds the exact text: digest \`${request.approvalDigest.slice(0, digestCharacters)}\``),
   ];
 }
+
+/** The SQL, or the files of a migration instead of the JSON around them, without those that are applied. */
+function reviewedText({ operation, detail }: Reviewed, done: ReadonlySet<string>): string {
+  const isBundle = operation === 'migrate_up' || operation === 'migrate_down';
+  const migrations = isBundle ? storedMigrations(detail) : null;
+  if (migrations === null) return detail;
+  return migrations
+    .filter(({ version }) => !done.has(version))
+    .map(({ version, sql, transactional }) => `-- ${version}${transactional ? '' : ', without a transaction'}\n${sql}`)
+    .join('\n\n');
+}
+
+const foldedText = (done: readonly string[]) =>
+  done.length === 1 ? `${done[0]} was applied` : `${done.length} migrations from ${done[0]} to ${done.at(-1)} were applied`;
 
 function contextBlocks(context: ShownContext): ModalBlock[] {
   return [

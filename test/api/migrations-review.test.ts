@@ -206,6 +206,13 @@ describe('what is applied', () => {
     expect(await told({ environment: 'loose' })).toBeNull();
     const blind = await api.createUser('blind', { roles: ['looker'] });
     expect(await told({}, blind)).toBeNull();
+    const up = (await create(bundle(['select 1', 'select 2']))).body.id;
+    const read = async (token: string) => (await api.call('GET', `/api/requests/${up}`, { token })).body;
+    expect(await read(alice)).toMatchObject({ status: 'pending', migrations: await told() });
+    expect((await read(root)).migrations.applied).toEqual(['20310101000001']);
+    expect(JSON.stringify((await api.call('GET', '/api/requests', { token: root })).body)).not.toContain('seen_at');
+    expect((await api.call('POST', `/api/requests/${up}/cancel`, { token: alice, body: {} })).status).toBe(200);
+    expect(await read(alice)).toMatchObject({ status: 'cancelled', migrations: null });
     for (const bad of [['a b'], ['x'.repeat(256)], [1], 'all']) expect(await sync(bad)).toBe(400);
     expect((await told())?.applied).toEqual(['20310101000001']);
     const plain = { database: 'shop', environment: 'staging', sql: 'select 1', include_explain: false };

@@ -20,9 +20,9 @@ const bundle = (direction: string, more: object = {}) =>
     ...more,
   });
 
-async function shownAs(operation: string, detail: string): Promise<string> {
-  api.on(paths.show, shown('pending', { operation, detail })).on(paths.executions, { body: { executions: [] } });
-  const { code, stdout } = await svc('request', 'show', requestId);
+async function shownAs(operation: string, detail: string, more: object = {}, argv: string[] = []): Promise<string> {
+  api.on(paths.show, shown('pending', { operation, detail, ...more })).on(paths.executions, { body: { executions: [] } });
+  const { code, stdout } = await svc('request', 'show', requestId, ...argv);
   expect(code).toBe(0);
   return stdout;
 }
@@ -33,6 +33,31 @@ it('shows an approver each migration with its SQL, not the JSON around it (CL-31
       '  1\n    create table t (\n      id int\n    );\n\n  2  (without a transaction)\n    create index concurrently i on t (id);\n\n',
   );
   expect(await shownAs('migrate_down', bundle('down', { max_count: 3 }))).toContain('reverts the 3 latest applied of 2 files\n');
+});
+
+it('folds the migrations that are applied, and says what shows them (CL-31, MI-45)', async () => {
+  const migrations = { seen_at: '2026-05-01T08:00:00.000Z', applied: ['1'] };
+  const folded = await shownAs('migrate_up', bundle('up'), { migrations });
+  expect(folded).toContain(
+    `  directory abc\n  1  applied, seen at 2026-05-01T08:00:00.000Z; svc request show ${requestId} --full shows their SQL\n\n  2  (without`,
+  );
+  expect(folded).not.toContain('create table');
+  expect(await shownAs('migrate_up', bundle('up'), { migrations }, ['--full'])).toContain('  1\n    create table t (\n');
+  for (const other of [null, undefined, {}, 5, { seen_at: null, applied: [1] }])
+    expect(await shownAs('migrate_up', bundle('up'), { migrations: other })).toContain('create table t');
+});
+
+it('folds them before an approval too', async () => {
+  api.on(
+    paths.show,
+    shown('pending', { operation: 'migrate_up', detail: bundle('up'), migrations: { seen_at: 'x', applied: ['1', '2'] } }),
+  );
+  api.on(`POST /api/requests/${requestId}/approve`, {
+    body: { status: 'approved', step_completed: 1, total_steps: 1, matched_selector: 'user:bob' },
+  });
+  const { stderr } = await svc('request', 'approve', requestId);
+  expect(stderr).toContain(`2 from 1 to 2  applied, seen at x; svc request show ${requestId} --full`);
+  expect(stderr).not.toContain('create');
 });
 
 it('shows what a repair would do, and nothing for a status (CL-31)', async () => {

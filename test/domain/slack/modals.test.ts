@@ -46,7 +46,7 @@ const nothing: ShownContext = {
 const sized = (name: string, estimated_rows = 7) => ({ schema_name: 'public', name, estimated_rows });
 const request = { ...storedRequest(), reason: 'a reason' as string | null, metadata: '{}' };
 const review = (over: Partial<typeof request> = {}, context: Partial<ShownContext> = {}, selectors: string[] = []) =>
-  reviewModal({ ...request, ...over }, { ...nothing, ...context }, selectors);
+  reviewModal({ ...request, ...over }, { context: { ...nothing, ...context }, migrations: null, selectors });
 
 const hostile = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 4000 }),
@@ -62,6 +62,46 @@ const hostile = fc.oneof(
   ),
 );
 const name = fc.oneof(fc.stringMatching(/^[a-z][a-z0-9_-]{0,62}$/), fc.constant('a'.repeat(63)));
+
+describe('the review of migrations', () => {
+  const detail = JSON.stringify({
+    ...{ format: 'v2', direction: 'up', versions: ['1', '2', '3'], dir_sha256: 'ab' },
+    migrations: [
+      { version: '1', sql: 'create table a (id int)' },
+      { version: '2', sql: 'create table b (id int)' },
+      { version: '3', sql: 'create index concurrently i on b (id)', transactional: false },
+    ],
+  });
+  const reviewed = (over: Partial<typeof request>, applied: string[] | null) =>
+    reviewModal(
+      { ...request, detail, reason: null, ...over },
+      {
+        context: nothing,
+        migrations: applied === null ? null : { seen_at: '2026-05-01T08:00:00.000Z', applied },
+        selectors: [],
+      },
+    );
+
+  it('shows the files, not the JSON around them, and folds those that are applied (SL-20, MI-45)', () => {
+    const all = seen(reviewed({ operation: 'migrate_up' }, null)).join('\n');
+    expect(all).toContain('-- 1\ncreate table a (id int)\n\n-- 2\n');
+    expect(all).toContain('-- 3, without a transaction\ncreate index concurrently');
+    expect(seen(reviewed({ operation: 'migrate_down' }, null)).join('\n')).toContain('-- 1\ncreate table a');
+    const some = seen(reviewed({ operation: 'migrate_up' }, ['1', '2'])).join('\n');
+    expect(some).toContain('-- 3, without');
+    expect(some).not.toContain('create table');
+    expect(some).toContain('2 migrations from 1 to 2 were applied at');
+    expect(some).toContain(`svc request show ${request.id} --full`);
+    const one = reviewed({ operation: 'migrate_up' }, ['1', '2', '3']);
+    expect(preformattedOf(one)).toEqual([]);
+    expect(problems(one)).toEqual([]);
+  });
+
+  it('shows a text that is no bundle as it is', () => {
+    for (const other of ['[5]', '{}', 'x', 'null'])
+      expect(preformattedOf(reviewed({ operation: 'migrate_up', detail: other }, null))).toEqual([other]);
+  });
+});
 
 describe('every modal', () => {
   it('names the MCP client that asked, as text of a stranger, and none for other requests (MC-44)', () => {
