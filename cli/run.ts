@@ -3,6 +3,7 @@ import { type CommandCall, createContext, type OpenLogin } from './context.js';
 import { CommandFailure, failure } from './failure.js';
 import { modeOf, outputMode } from './options.js';
 import { createOutput, type Output } from './output/output.js';
+import { inOwnWords } from './own-words.js';
 import type { Terminal } from './terminal.js';
 import { version } from './version.js';
 
@@ -54,7 +55,7 @@ async function runChosen(chosen: CommandCall, terminal: Terminal): Promise<numbe
     await output.succeed(answer);
     return answer.exit ?? 0;
   } catch (error) {
-    return reportOnce(error);
+    return reportOnce(inOwnWords(error, chosen));
   } finally {
     stopListening();
     context.close();

@@ -64,7 +64,7 @@ async function checkFirst(context: Context, content: Looked, options: ExecuteOpt
   const status = looked?.get('status')?.string();
   if (status !== undefined && status !== 'blocked' && looked?.get('classification')?.get('mutating')?.text === 'false') return;
   // With --yes the creation refuses it in its own words.
-  if (status === 'blocked' && !saysYes(context.options, context.terminal.environment))
+  if (looked !== null && status === 'blocked' && !saysYes(context.options, context.terminal.environment))
     throw failure('blocked', `${context.what}: blocked: ${whyBlocked(looked)}`, {
       hint: 'nothing was sent; svc preflight tells more',
     });

@@ -5,7 +5,7 @@ import { positiveNumber } from './values.js';
 export function defineDoctor(program: Command, bind: Bind): void {
   const command = program
     .command('doctor')
-    .description('find out what is wrong with the set-up, and what to do next')
+    .description('check the set-up: what is wrong, and what to do next')
     .option('--agent <file>', 'check an agent.toml instead: the gateway, its databases, markers')
     .option('--server <file>', 'check a server.toml instead; asks nobody')
     .option('--timeout <secs>', 'how long each look may take, 1 to 60', secondsOfLook, 5);

@@ -9,7 +9,7 @@ export function defineEvidence(program: Command, bind: Bind): void {
   const get = evidence
     .command('get')
     .description('download the evidence of a request')
-    .argument('<id>', 'request id, or at least 4 characters of its beginning')
+    .argument('<id>', 'request id, or its first characters (at least 4)')
     .requiredOption('--output <file>', 'file to write; it must not exist')
     .option('--without-text', 'leave out the SQL, include only its SHA-256');
   bind(get, async () => (await import('../commands/evidence.js')).getEvidence);

@@ -9,7 +9,7 @@ export function defineExecute(program: Command, bind: Bind): void {
     .argument('[sql]', 'the SQL text; - or a pipe for standard input')
     .option('--file <path>', 'read the SQL from a file, - for stdin')
     .option('--allow-ddl', 'with --emergency: allow DDL that a review rule blocks')
-    .option('--no-preflight', 'do not ask for a preflight first');
+    .option('--no-preflight', 'skip the check of the SQL before the request is made');
   addRequestOptions(execute).addOption(outputOption()).addOption(resultFormatOption());
   bind(execute, async () => (await import('../commands/execute.js')).execute);
 }
@@ -17,8 +17,8 @@ export function defineExecute(program: Command, bind: Bind): void {
 export function defineShell(program: Command, bind: Bind): void {
   const shell = program
     .command('shell')
-    .description('a prompt on which each statement is a request; in a pipe, run the statements until one does not succeed')
-    .option('--no-preflight', 'do not ask for a preflight first');
+    .description('run SQL statements one by one, each as its own request; in a pipe, stop at the first that fails')
+    .option('--no-preflight', 'skip the check of the SQL before the request is made');
   addCommonOptions(shell).addOption(resultFormatOption());
   bind(shell, async () => (await import('../commands/shell.js')).shell);
 }

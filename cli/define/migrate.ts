@@ -30,9 +30,9 @@ export function defineMigrate(program: Command, bind: Bind): void {
   const lint = migrate
     .command('lint')
     .description(
-      'what the review rules find in the files; makes no request, exit 1 when one blocks (--format github or sarif for CI)',
+      'check the files against the review rules, without a request; exit code 1 if one blocks (--format github or sarif for CI)',
     )
-    .addOption(new Option('--direction <direction>', 'only these parts').choices(['up', 'down']))
+    .addOption(new Option('--direction <direction>', 'check only the up or the down parts').choices(['up', 'down']))
     .option('--after <version>', 'look only at the files after this one')
     .option('--strict', 'exit 1 when there is any finding');
   bind(lint, async () => (await import('../commands/migrate-lint.js')).lintMigrations);

@@ -27,14 +27,14 @@ const actedIdHelp = 'request id, or its first characters (at least 8)';
 function defineDecisions(request: Command, bind: Bind): void {
   const approve = request
     .command('approve')
-    .description('approve the current step, after showing it on a terminal')
+    .description('show a request, then approve its current step')
     .argument('<id>', actedIdHelp)
     .option('--comment <text>', 'comment to store with the approval')
     .option('--as <selector>', 'which of your roles or groups approves, such as group:dba-team');
   bind(approve, async () => (await import('../commands/request-decide.js')).approveRequest);
   const reject = request
     .command('reject')
-    .description('reject a request for good, after showing it on a terminal')
+    .description('show a request, then reject it for good')
     .argument('<id>', actedIdHelp)
     .option('--comment <text>', 'comment to store with the rejection');
   bind(reject, async () => (await import('../commands/request-decide.js')).rejectRequest);
@@ -72,17 +72,17 @@ function defineSights(request: Command, bind: Bind): void {
     .command('show')
     .description('show everything about a request')
     .argument('<id>', idHelp)
-    .option('--full', 'show the SQL of migrations that are applied already, too');
+    .option('--full', 'also show the SQL of migrations that are already applied');
   bind(show, async () => (await import('../commands/request-show.js')).showRequest);
   const watch = request
     .command('watch')
-    .description('follow a request until it ends, without doing anything to it')
+    .description('follow a request until it ends, without changing it')
     .argument('<id>', idHelp)
     .addOption(timeoutOption());
   bind(watch, async () => (await import('../commands/request-watch.js')).watchRequest);
   const open = request
     .command('open')
-    .description('open the page of a request in the browser, and print its address')
+    .description("open a request's page in the browser, and print its address")
     .argument('<id>', idHelp);
   bind(open, async () => (await import('../commands/request-open.js')).openRequest);
 }

@@ -87,6 +87,6 @@ export function addCommonOptions(command: Command): Command {
     .option('--ask', 'require approval, even if the policy would approve it automatically')
     .option('--no-result-store', 'do not store the result')
     .option('--share-with <id...>', 'who else may see the request and its result')
-    .option('--ticket <text>', 'recorded with the request')
-    .option('--repo <text>', 'recorded with the request');
+    .option('--ticket <text>', 'ticket number or link, recorded with the request')
+    .option('--repo <text>', 'repository, recorded with the request');
 }

@@ -52,9 +52,7 @@ function withFile(error: CommandFailure, path: string, migrations: readonly Loca
   const { code, message, hint, exit, data } = error;
   const at = /^migrations\[(\d+)\]/.exec(hint ?? '')?.[1];
   const migration = at === undefined ? undefined : migrations[Number(at)];
-  return migration
-    ? new CommandFailure(code, message, { hint: `${hint}: ${join(path, migration.fileName)}`, exit, data })
-    : error;
+  return migration ? new CommandFailure(code, message, { hint: `in ${join(path, migration.fileName)}`, exit, data }) : error;
 }
 
 function refuseCount(

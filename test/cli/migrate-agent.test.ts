@@ -228,6 +228,6 @@ it('passes on what the server finds wrong with a file, and nothing runs (MI-16)'
   write('1_t.sql', '-- migrate:up\ncreate tabel t1 (id int);\n');
   const refused = await svc('alice', 'migrate', 'up');
   expect(refused.code).toBe(1);
-  expect(refused.stderr).toContain('migrations[0].sql');
+  expect(refused.stderr).toContain('1_t.sql');
   expect(await tables()).toEqual([]);
 });

@@ -128,7 +128,7 @@ describe('svc migrate up and down', () => {
     const result = await svc(['up', '--yes', '--json', '--after', '0']);
     expect(JSON.parse(result.stdout).error).toEqual({
       ...{ code: 'validation.failed', message: 'migrate up: syntax error' },
-      hint: 'migrations[1].sql: migrations/2_seed.sql',
+      hint: 'in migrations/2_seed.sql',
     });
   });
 

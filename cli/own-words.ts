@@ -1,0 +1,93 @@
+import type { CommandCall } from './context.js';
+import { CommandFailure } from './failure.js';
+
+type Typed = Pick<CommandCall, 'what' | 'options'>;
+
+/** Fields of calls, and the options that fill them; of several, the one that was given. */
+const optionsOf: Readonly<Record<string, readonly string[]>> = {
+  actor_id: ['--user'],
+  add_groups: ['--add-group'],
+  add_roles: ['--add-role'],
+  agent_scopes: ['--scope'],
+  allow_ddl: ['--allow-ddl'],
+  comment: ['--comment'],
+  database: ['--database'],
+  emergency: ['--emergency'],
+  environment: ['--environment'],
+  event_category: ['--category'],
+  event_type: ['--event-type'],
+  execution_id: ['--execution'],
+  expires_at: ['--expires'],
+  explain_timeout_ms: ['--explain-timeout'],
+  groups: ['--group'],
+  idempotency_key: ['--idempotency-key'],
+  limit: ['--limit'],
+  max_count: ['--count'],
+  metadata: ['--repo', '--ticket'],
+  name: ['--name'],
+  offset: ['--offset'],
+  operation: ['--operation'],
+  reason: ['--reason'],
+  request_id: ['--request'],
+  require_approval: ['--ask'],
+  rm_groups: ['--rm-group'],
+  rm_roles: ['--rm-role'],
+  roles: ['--role'],
+  scope_ceiling: ['--scope-roles'],
+  selector: ['--as'],
+  share_with: ['--share-with'],
+  since: ['--since'],
+  slack_user_id: ['--slack-user-id'],
+  status: ['--status'],
+  subject_id: ['--agent', '--subject'],
+  until: ['--until'],
+  user: ['--user'],
+};
+
+/** A refusal names the field of a call (HT-91); whoever typed a command knows its options and files. */
+export function inOwnWords(problem: unknown, typed: Typed): unknown {
+  if (!(problem instanceof CommandFailure) || problem.hint === null) return problem;
+  const [, field, index] = /^(?:body|query|path)\.(\w+)[^[]*(?:\[(\d+)\])?/.exec(problem.hint) ?? [];
+  if (field === undefined) return reworded(problem, problem.message, withOptions(problem.hint));
+  const isSql = field === 'detail' || field === 'sql';
+  const option = optionOf(field, typed);
+  if (!isSql && option === undefined) return problem;
+  const own = isSql ? 'the SQL' : option!;
+  const start = `${typed.what}: ${field} `;
+  if (problem.message.startsWith(start))
+    return reworded(problem, `${typed.what}: ${own} ${problem.message.slice(start.length)}`, isSql ? placeOfSql(typed) : null);
+  return reworded(problem, problem.message, isSql ? placeOfSql(typed) : adviceOn(own, index, typed));
+}
+
+function optionOf(field: string, { options }: Typed): string | undefined {
+  const names = Object.hasOwn(optionsOf, field) ? optionsOf[field]! : [];
+  return names.find((name) => options[keyOf(name)] !== undefined) ?? names.at(-1);
+}
+
+/** The key under which commander keeps an option's value. */
+const keyOf = (option: string) => option.slice(2).replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** Nothing where the SQL stands in the command itself. */
+function placeOfSql({ options }: Typed): string | null {
+  const { file } = options;
+  if (typeof file !== 'string') return null;
+  return file === '-' ? 'in standard input' : `in ${file}`;
+}
+
+function adviceOn(option: string, index: string | undefined, { options }: Typed): string {
+  const value = options[keyOf(option)];
+  const given: unknown = Array.isArray(value) ? value[Number(index ?? 0)] : value;
+  if (given === true) return `leave out ${option}`;
+  return given === undefined ? `add ${option}` : `check ${option} ${String(given)}`;
+}
+
+/** A field that a sentence names. Words without a `_` may mean something else. */
+const withOptions = (hint: string) =>
+  hint.replace(/\b[a-z]+(?:_[a-z]+)+\b/g, (word) => (Object.hasOwn(optionsOf, word) ? optionsOf[word]!.at(-1)! : word));
+
+function reworded(problem: CommandFailure, message: string, hint: string | null): CommandFailure {
+  const { code, reason, exit, data, human } = problem;
+  const own = new CommandFailure(code, message, { hint, reason, exit, data, ...(human === null ? {} : { human }) });
+  own.requestId = problem.requestId;
+  return own;
+}
