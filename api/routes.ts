@@ -7,6 +7,7 @@ import { agentRoutes } from './agent/routes.js';
 import { anchorRoutes } from './audit/anchor-routes.js';
 import { auditRoutes } from './audit/routes.js';
 import { treeRoutes } from './audit/tree-routes.js';
+import { consoleRoutes } from './console/routes.js';
 import { databaseRoutes } from './databases/routes.js';
 import { openApiDocument } from './http/openapi.js';
 import type { Route } from './http/route.js';
@@ -82,6 +83,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...groupRoutes,
     ...tokenRoutes,
     ...roleRoutes,
+    ...consoleRoutes,
     ...slackRoutes(times),
     ...mcpRoutes(() => routes, times),
     ...operationRoutes(ready, document),

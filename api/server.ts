@@ -73,8 +73,9 @@ const readinessOf = ({ database, lifecycle, temporal, results, config }: Service
   });
 
 function httpServerOf(services: Services, ready: () => Promise<Readiness>, times: RouteTimes): Server {
-  const { database } = services;
-  const authenticate = createAuthenticate({ database, judgeJwt: createJudgeJwt(services) }, services.authFailures.record);
+  const { database, config } = services;
+  const judgeJwt = createJudgeJwt(services);
+  const authenticate = createAuthenticate({ database, judgeJwt, config }, services.authFailures.record);
   const app = createApp({ services, authenticate, routes: allRoutes(ready, times), readOnlyPaths, stallMs: times.stallMs });
   const handle = app.callback();
   return createHttpServer((request, response) => void handle(request, response), services.version);

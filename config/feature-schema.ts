@@ -74,6 +74,7 @@ export const featureSections = {
     api_base_url: textOr('https://slack.com/api/', rules.guardedUrl),
     onboarding,
   }),
+  console: z.strictObject({ enabled: bool(true), session_secs: int(43_200, 60, 604_800) }),
   mcp: z.strictObject({
     enabled: bool(true),
     allowed_origins: list(rules.origin),

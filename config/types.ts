@@ -131,6 +131,7 @@ export interface Config {
       requestTtlHours: number;
     };
   };
+  console: { enabled: boolean; sessionSecs: number };
   mcp: {
     enabled: boolean;
     allowedOrigins: string[];

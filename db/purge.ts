@@ -43,11 +43,12 @@ export async function lockPurgeable(tx: Transaction, days: number, id: string, l
   );
 }
 
-/** Deletes revoked tokens after their retention (IM-17). Returns how many. */
+/** Deletes revoked tokens, and sessions that are over, after their retention (IM-17). Returns how many. */
 export async function purgeTokens(db: Queryable, days: number, limit: number): Promise<number> {
   const gone = await db.query(
     `delete from tokens where id in (
-       select id from tokens where revoked_at <= clock_timestamp() - $1::int * interval '1 day' order by revoked_at limit $2
+       select id from tokens where revoked_at <= clock_timestamp() - $1::int * interval '1 day'
+         or (provisioning_kind = 'console' and expires_at <= clock_timestamp() - $1::int * interval '1 day') order by created_at limit $2
      ) returning id`,
     [days, limit],
   );

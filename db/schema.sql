@@ -679,11 +679,14 @@ create table tokens (
   created_at timestamp(3) with time zone default clock_timestamp() not null,
   agent_scopes text[],
   issued_by jsonb,
+  parent_id uuid,
+  provider_word jsonb,
   constraint tokens_pkey PRIMARY KEY (id),
   constraint tokens_check CHECK (((agent_scopes IS NULL) OR ((subject_type = 'agent'::text) AND (cardinality(agent_scopes) > 0)))),
-  constraint tokens_provisioning_kind_check CHECK ((provisioning_kind = ANY (ARRAY['initial'::text, 'bootstrap'::text]))),
+  constraint tokens_provisioning_kind_check CHECK ((provisioning_kind = ANY (ARRAY['initial'::text, 'bootstrap'::text, 'console'::text]))),
   constraint tokens_subject_type_check CHECK ((subject_type = ANY (ARRAY['user'::text, 'agent'::text])))
 );
+CREATE INDEX tokens_by_parent ON tokens (parent_id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX tokens_by_prefix ON tokens (token_prefix);
 CREATE INDEX tokens_by_subject ON tokens (subject_type, subject_id);
 CREATE UNIQUE INDEX tokens_one_initial ON tokens (subject_type, subject_id) WHERE ((provisioning_kind = 'initial'::text) AND (revoked_at IS NULL));
@@ -759,6 +762,7 @@ alter table results add constraint results_execution_id_fkey FOREIGN KEY (execut
 alter table results add constraint results_request_id_fkey FOREIGN KEY (request_id) REFERENCES requests(id) ON DELETE CASCADE;
 alter table slack_cards add constraint slack_cards_onboarding_id_fkey FOREIGN KEY (onboarding_id) REFERENCES slack_onboardings(id) ON DELETE CASCADE;
 alter table slack_lines add constraint slack_lines_card_id_fkey FOREIGN KEY (card_id) REFERENCES slack_cards(id) ON DELETE CASCADE;
+alter table tokens add constraint tokens_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES tokens(id) ON DELETE CASCADE;
 
 CREATE TRIGGER audit_anchors_guard BEFORE DELETE OR UPDATE ON audit_anchors FOR EACH ROW EXECUTE FUNCTION audit_anchors_guard();
 CREATE TRIGGER audit_anchors_no_truncate BEFORE TRUNCATE ON audit_anchors FOR EACH STATEMENT EXECUTE FUNCTION audit_anchors_guard();

@@ -1,5 +1,6 @@
 import type { Onboarding } from '../domain/slack/onboarding.js';
 import type { Queryable, Transaction } from './client.js';
+import { databaseNow } from './clock.js';
 import { topic } from './notifications.js';
 
 const columns = `id, slack_user_id as "slackUserId", display_name as "displayName", roles, groups, reason, status,
@@ -30,7 +31,7 @@ export interface FoundOnboarding {
 /** With the instant of the database. */
 export async function findOnboarding(db: Queryable, id: string): Promise<FoundOnboarding | null> {
   const [row] = await db.query<Onboarding>(`select ${columns} from slack_onboardings where id = $1`, [id]);
-  return row === undefined ? null : { onboarding: row, now: await nowOf(db) };
+  return row === undefined ? null : { onboarding: row, now: await databaseNow(db) };
 }
 
 /** The same under a lock, until the transaction ends. The instant is read once the lock was got, so no wait lets an overdue decision through. */
@@ -72,9 +73,4 @@ export async function purgeOnboardings(db: Queryable, days: number, limit: numbe
     [days, limit],
   );
   return gone.length;
-}
-
-async function nowOf(db: Queryable): Promise<number> {
-  const [row] = await db.query<{ now: number }>('select clock_timestamp() as now');
-  return row?.now ?? 0;
 }

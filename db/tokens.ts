@@ -4,12 +4,16 @@ import { granted, membershipsOf } from './grants.js';
 import { topic } from './notifications.js';
 import { iso } from './row-types.js';
 
+/** How a token came to be, other than by `POST /api/tokens`. `console`: the session of a browser. */
+export type ProvisioningKind = 'initial' | 'bootstrap' | 'console' | null;
+
 /** What authentication needs of a token and its owner. Instants are in milliseconds; `now` is Postgres's clock. */
 export interface StoredCredential {
   id: string;
   subjectType: 'user' | 'agent';
   subjectId: string;
   tokenHash: string;
+  provisioningKind: ProvisioningKind;
   scopeCeiling: string[] | null;
   /** Agent tokens only; null = every pair (HD-10). */
   agentScopes: string[] | null;
@@ -23,17 +27,20 @@ export interface StoredCredential {
   memberships: { group: string; origins: string[] | null }[];
   accountOrigins: string[] | null;
   tokenOrigins: string[] | null;
+  /** Of sessions that were made from a JWT. */
+  word: { groups: string[]; mappedRoles: string[] } | null;
 }
 
-/** All tokens with this lookup prefix, each with its user and the user's groups (IM-13). */
+/** All tokens with this lookup prefix, each with its user and the user's groups (IM-13). A session ends with the token that it was made from (CO-11). */
 export function findCredentials(db: Queryable, prefix: string): Promise<StoredCredential[]> {
   return db.query<StoredCredential>(
     `select t.id, t.subject_type as "subjectType", t.subject_id as "subjectId", t.token_hash as "tokenHash",
-       t.scope_ceiling as "scopeCeiling", t.agent_scopes as "agentScopes", t.revoked_at as "revokedAt", t.expires_at as "expiresAt", clock_timestamp() as now,
+       t.provisioning_kind as "provisioningKind", t.scope_ceiling as "scopeCeiling", t.agent_scopes as "agentScopes",
+       coalesce(t.revoked_at, p.revoked_at) as "revokedAt", t.expires_at as "expiresAt", clock_timestamp() as now,
        u.status as "userStatus", coalesce(u.roles, '{}') as roles, coalesce(u.role_grants, '{}') as "roleGrants",
        ${membershipsOf('u.id')} as memberships,
-       u.created_by->'origins' as "accountOrigins", t.issued_by->'origins' as "tokenOrigins"
-     from tokens t left join users u on t.subject_type = 'user' and u.id = t.subject_id
+       u.created_by->'origins' as "accountOrigins", t.issued_by->'origins' as "tokenOrigins", t.provider_word as word
+     from tokens t left join tokens p on p.id = t.parent_id left join users u on t.subject_type = 'user' and u.id = t.subject_id
      where t.token_prefix = $1`,
     [prefix],
   );
@@ -47,7 +54,7 @@ export interface TokenRow {
   scopeCeiling: string[] | null;
   agentScopes: string[] | null;
   name: string | null;
-  provisioningKind: 'initial' | 'bootstrap' | null;
+  provisioningKind: ProvisioningKind;
   expiresAt: number | null;
   revokedAt: number | null;
   createdAt: number;
@@ -55,7 +62,8 @@ export interface TokenRow {
 }
 
 const columns = `id, subject_type as "subjectType", subject_id as "subjectId", token_prefix as "tokenPrefix", scope_ceiling as "scopeCeiling",
-  agent_scopes as "agentScopes", name, provisioning_kind as "provisioningKind", expires_at as "expiresAt", revoked_at as "revokedAt", created_at as "createdAt", clock_timestamp() as now`;
+  agent_scopes as "agentScopes", name, provisioning_kind as "provisioningKind", expires_at as "expiresAt",
+  coalesce(revoked_at, (select p.revoked_at from tokens p where p.id = tokens.parent_id)) as "revokedAt", created_at as "createdAt", clock_timestamp() as now`;
 
 export function listTokens(db: Queryable, ofUser: string | null): Promise<TokenRow[]> {
   const own = ofUser === null ? '' : `where subject_type = 'user' and subject_id = $1`;
@@ -81,15 +89,19 @@ export interface NewToken {
   /** Agent tokens only; every pair if absent. */
   agentScopes?: readonly string[] | null;
   name: string | null;
-  provisioningKind: 'initial' | 'bootstrap' | null;
+  provisioningKind: ProvisioningKind;
   expiresAt: number | null;
   issuedBy: Grant;
+  /** Of a session: the token that it was made from, or what the JWT said. */
+  parentId?: string | null;
+  word?: StoredCredential['word'];
 }
 
 export async function insertToken(tx: Transaction, token: NewToken): Promise<void> {
   await tx.query(
-    `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, scope_ceiling, name, provisioning_kind, expires_at, issued_by, agent_scopes)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, ${granted('$10')}, $11)`,
+    `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, scope_ceiling, name, provisioning_kind, expires_at, issued_by, agent_scopes,
+       parent_id, provider_word)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, ${granted('$10')}, $11, $12, $13)`,
     [
       token.id,
       token.subjectType,
@@ -102,6 +114,8 @@ export async function insertToken(tx: Transaction, token: NewToken): Promise<voi
       token.expiresAt === null ? null : iso(token.expiresAt),
       JSON.stringify(token.issuedBy),
       token.agentScopes ?? null,
+      token.parentId ?? null,
+      token.word == null ? null : JSON.stringify(token.word),
     ],
   );
 }
@@ -140,6 +154,38 @@ export async function revokeTokensOf(tx: Transaction, userId: string): Promise<s
   );
   tx.wake(topic.credentials(userId));
   return rows.map(({ id }) => id).sort();
+}
+
+/** Of a user's live sessions revokes all but the newest `kept`, and returns their ids. */
+export async function revokeOldSessions(tx: Transaction, userId: string, kept: number): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(
+    `update tokens set revoked_at = clock_timestamp() where id in (
+       select id from tokens where subject_type = 'user' and subject_id = $1 and provisioning_kind = 'console' and revoked_at is null
+         and expires_at >= clock_timestamp() order by created_at desc, id desc offset $2)
+     returning id`,
+    [userId, kept],
+  );
+  if (rows.length > 0) tx.wake(topic.credentials(userId));
+  return rows.map(({ id }) => id);
+}
+
+/** The session whose token has this hash, whether it has ended or not. */
+export async function findSession(
+  tx: Transaction,
+  prefix: string,
+  hash: string,
+): Promise<{ id: string; subjectId: string } | undefined> {
+  const [row] = await tx.query<{ id: string; subjectId: string }>(
+    `select id, subject_id as "subjectId" from tokens where token_prefix = $1 and token_hash = $2 and provisioning_kind = 'console'`,
+    [prefix, hash],
+  );
+  return row;
+}
+
+/** Keeps the token unrevoked until the transaction ends. False if it is revoked. */
+export async function keepUnrevoked(tx: Transaction, id: string): Promise<boolean> {
+  const rows = await tx.query('select 1 from tokens where id = $1 and revoked_at is null for share', [id]);
+  return rows.length > 0;
 }
 
 /** Revokes all active tokens of a kind, of one subject or of all. Returns their ids and owners. */

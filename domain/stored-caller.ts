@@ -29,13 +29,21 @@ export interface StoredSlackUser extends StoredUser {
   linkOrigins: Origins | null;
 }
 
-/** The caller that the token resolves to, or why it is refused: no role resolves, or none passes the ceiling (IM-13, IM-20). */
-export function storedCaller(stored: StoredUserToken, config: AuthConfig): User | 'no_roles' | 'scope_ceiling' {
+/**
+ * The caller that the token resolves to, or why it is refused: no role resolves, or none passes the ceiling (IM-13, IM-20). `jwt` is what the
+ * identity provider said when a session was made from its token (CO-11).
+ */
+export function storedCaller(
+  stored: StoredUserToken,
+  config: AuthConfig,
+  jwt: JwtParts | null = null,
+): User | 'no_roles' | 'scope_ceiling' {
   const ceiling = stored.scopeCeiling === null ? null : { roles: stored.scopeCeiling };
-  return callerOf(stored, config, {
+  return callerOf(jwt === null ? stored : withGroups(stored, jwt), config, {
     effective: (resolved) => applyCeiling('user', resolved, ceiling),
     tokenId: stored.id,
     credential: stored.tokenOrigins,
+    ...(jwt && { jwt }),
   });
 }
 
@@ -54,15 +62,18 @@ export function slackCaller(stored: StoredSlackUser, config: AuthConfig): User |
  * provider gives, nobody here granted.
  */
 export function jwtCaller(stored: StoredUser, config: AuthConfig, jwt: JwtParts): User | 'no_roles' {
-  const given = jwt.groups.map((group) => ({ group, origins: [] }));
-  const memberships = [...stored.memberships.filter(({ group }) => !jwt.groups.includes(group)), ...given];
-  const caller = callerOf({ ...stored, memberships }, config, {
+  const caller = callerOf(withGroups(stored, jwt), config, {
     effective: (resolved) => [...resolved],
     tokenId: null,
     credential: [],
     jwt,
   });
   return caller === 'scope_ceiling' ? 'no_roles' : caller;
+}
+
+function withGroups<Stored extends StoredUser>(stored: Stored, jwt: JwtParts): Stored {
+  const given = jwt.groups.map((group) => ({ group, origins: [] }));
+  return { ...stored, memberships: [...stored.memberships.filter(({ group }) => !jwt.groups.includes(group)), ...given] };
 }
 
 function callerOf(

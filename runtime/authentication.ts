@@ -1,27 +1,29 @@
 import type { IncomingMessage } from 'node:http';
+import type { Config } from '../config/types.js';
 import { equalText, sha256Hex } from '../crypto/hash.js';
 import type { Queryable } from '../db/client.js';
 import { findCredentials, type StoredCredential } from '../db/tokens.js';
 import type { Actor } from '../domain/audit/draft.js';
-import type { Caller } from '../domain/caller.js';
 import { type ErrorCode, type GatewayError, refusal } from '../domain/errors.js';
 import { storedCaller } from '../domain/stored-caller.js';
 import { prefixOf, tokenStatus } from '../domain/token-rules.js';
 import type { ClientAddress } from './client-address.js';
+import type { Credential } from './credential.js';
 import type { Generation } from './generation.js';
 import { httpStatus } from './http-errors.js';
 import type { JudgeJwt } from './oidc/judge.js';
 import type { Meter } from './rate-limits/meter.js';
-import { type AuthFailure, type Refused, stranger, type Verdict } from './verdict.js';
+import { type Admitted, type AuthFailure, type Refused, stranger, type Verdict } from './verdict.js';
 
-export interface Authenticated {
-  caller: Caller;
+export interface Authenticated extends Admitted {
   actor: Actor;
 }
 
 /** What authentication needs of a call. */
 export interface Sender {
   request: IncomingMessage;
+  /** Null without one. */
+  credential: Credential | null;
   address: ClientAddress;
   meter: Pick<Meter, 'failure'>;
 }
@@ -32,6 +34,7 @@ export interface AuthenticateServices {
   database: Queryable;
   /** Judges credentials of the identity provider. */
   judgeJwt: JudgeJwt;
+  config: () => Pick<Config, 'auth'>;
 }
 
 /** Checks credentials in the order of IM-13, with one query and no cache. Throws 401, 403, 429 (OP-33) or 503, after calling `onFailure`. */
@@ -39,9 +42,9 @@ export function createAuthenticate(
   services: AuthenticateServices,
   onFailure: (failure: AuthFailure) => Promise<void>,
 ): Authenticate {
-  return async ({ request, address, meter }, generation) => {
-    const verdict = await judgeCredential(services, request, { generation, address });
-    if (!('refused' in verdict)) return { caller: verdict.caller, actor: actorOf(verdict.caller, address) };
+  return async ({ credential, address, meter }, generation) => {
+    const verdict = await judgeCredential(services, credential, { generation, address });
+    if (!('refused' in verdict)) return { ...verdict, actor: actorOf(verdict.caller, address) };
     throw await refuseCredential(verdict.refused, { address, meter }, onFailure);
   };
 }
@@ -61,7 +64,7 @@ export async function refuseCredential(
 /** Only rejected credentials count against an address. Missing ones and those without roles do not (OP-31). */
 const isGuess = (code: ErrorCode) => code !== 'auth.missing_token' && httpStatus(code) === 401;
 
-const actorOf = (caller: Caller, address: ClientAddress): Actor => ({
+const actorOf = (caller: Admitted['caller'], address: ClientAddress): Actor => ({
   id: caller.id,
   type: caller.kind,
   tokenId: caller.tokenId,
@@ -69,33 +72,20 @@ const actorOf = (caller: Caller, address: ClientAddress): Actor => ({
 });
 
 async function judgeCredential(
-  { database, judgeJwt }: AuthenticateServices,
-  request: IncomingMessage,
+  { database, judgeJwt, config }: AuthenticateServices,
+  credential: Credential | null,
   call: { generation: Generation; address: ClientAddress },
 ): Promise<Verdict> {
-  const credential = bearer(request.rawHeaders);
   if (credential === null) return stranger('auth.missing_token', 'missing');
-  if (!/^[\x21-\x7e]{12,8192}$/.test(credential)) return stranger('auth.invalid_token', 'malformed');
-  if (credential.startsWith('eyJ')) return judgeJwt(credential, call);
-  const prefix = prefixOf(credential);
+  const { text, isCookie } = credential;
+  if (!/^[\x21-\x7e]{12,8192}$/.test(text)) return stranger('auth.invalid_token', 'malformed');
+  if (text.startsWith('eyJ') && !isCookie) return judgeJwt(text, call);
+  const prefix = prefixOf(text);
   if (prefix === null) return stranger('auth.invalid_token', 'malformed');
-  const found = matching(await findCredentials(database, prefix), sha256Hex(credential));
+  const found = matching(await findCredentials(database, prefix), sha256Hex(text));
   if (found === null) return stranger('auth.invalid_token', 'unknown', prefix);
-  return judgeFound(found, call.generation, prefix);
-}
-
-/** The credential of the only `Authorization` header. Null if it is missing, empty or of another scheme. Two headers count as malformed (HT-20). */
-function bearer(rawHeaders: readonly string[]): string | null {
-  let value: string | null = null;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (name?.length !== 13 || name.toLowerCase() !== 'authorization') continue;
-    if (value !== null) return ' ';
-    value = rawHeaders[index + 1] ?? '';
-  }
-  if (value === null || value.slice(0, 7).toLowerCase() !== 'bearer ') return null;
-  const credential = value.slice(7);
-  return credential === '' ? null : credential;
+  if (isCookie !== (found.provisioningKind === 'console')) return stranger('auth.invalid_token', 'out_of_place', prefix);
+  return judgeFound(found, { ...call, oidc: config().auth.oidc, tokenPrefix: prefix });
 }
 
 /** Compares every row with the prefix, so that the time taken does not reveal which one matched. */
@@ -105,7 +95,11 @@ function matching(rows: readonly StoredCredential[], hash: string): StoredCreden
   return found;
 }
 
-function judgeFound(found: StoredCredential, generation: Generation, tokenPrefix: string): Verdict {
+function judgeFound(
+  found: StoredCredential,
+  { generation, oidc, tokenPrefix }: { generation: Generation; oidc: Config['auth']['oidc']; tokenPrefix: string },
+): Verdict {
+  const { expiresAt, word } = found;
   const subject = { id: found.subjectId, type: found.subjectType, tokenId: found.id };
   const refused = (code: ErrorCode, text: string, cause: string): Verdict => ({
     refused: { code, text, cause, subject, tokenPrefix },
@@ -113,11 +107,14 @@ function judgeFound(found: StoredCredential, generation: Generation, tokenPrefix
   const status = tokenStatus(found, found.now);
   if (status === 'revoked') return stranger('auth.invalid_token', 'revoked', tokenPrefix);
   if (status === 'expired') return refused('auth.token_expired', 'token expired', 'expired');
-  if (found.subjectType === 'agent')
-    return { caller: { kind: 'agent', id: found.subjectId, tokenId: found.id, agentScopes: found.agentScopes } };
+  if (found.subjectType === 'agent') {
+    const caller = { kind: 'agent', id: found.subjectId, tokenId: found.id, agentScopes: found.agentScopes } as const;
+    return { caller, expiresAt, word };
+  }
   if (found.userStatus !== 'active') return refused('auth.user_suspended', 'user suspended', 'suspended');
-  const caller = storedCaller(found, generation.shared.auth);
+  const jwt = word === null || oidc === null ? null : { ...word, defaultRole: oidc.defaultRole };
+  const caller = storedCaller(found, generation.shared.auth, jwt);
   if (caller === 'no_roles') return refused('auth.no_roles_resolved', 'insufficient permissions', caller);
   if (caller === 'scope_ceiling') return refused('auth.insufficient_scope', 'insufficient permissions', caller);
-  return { caller };
+  return { caller, expiresAt, word };
 }

@@ -30,6 +30,14 @@ export function clientAddress(
   return clientIp === undefined ? direct : { peerIp, clientIp, clientIpSource: 'xff' };
 }
 
+/** Whether the caller's own connection is TLS, as the trusted proxy says that it came through; of several words all must say so. */
+export function cameByHttps(request: IncomingMessage, trustedProxies: readonly string[]): boolean {
+  const peerIp = canonicalAddress(request.socket.remoteAddress ?? '');
+  if (peerIp === null || trustedProxies.length === 0 || !contains(blockList(trustedProxies), peerIp)) return false;
+  const words = [request.headers['x-forwarded-proto'] ?? ''].flat().flatMap((text) => text.split(','));
+  return words.every((word) => word.trim().toLowerCase() === 'https');
+}
+
 /** The shortest form of an address; IPv4-mapped addresses become IPv4. Null for anything else. */
 export function canonicalAddress(text: string): string | null {
   if (isIPv4(text)) return text;

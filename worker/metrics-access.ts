@@ -7,6 +7,7 @@ import { createAuthFailureLog } from '../runtime/auth-failures.js';
 import { createAuthenticate } from '../runtime/authentication.js';
 import { addressOf } from '../runtime/client-address.js';
 import type { Configuration } from '../runtime/configuration.js';
+import { bearerOf } from '../runtime/credential.js';
 import type { Metrics } from '../runtime/metrics.js';
 import { createJudgeJwt } from '../runtime/oidc/judge.js';
 import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
@@ -28,7 +29,7 @@ export function createMetricsAccess(options: {
   const { configuration, database, log } = options;
   const failures = createAuthFailureLog(options);
   const authenticate = createAuthenticate(
-    { database, judgeJwt: createJudgeJwt({ database, log, config: configuration.config }) },
+    { database, judgeJwt: createJudgeJwt({ database, log, config: configuration.config }), config: configuration.config },
     failures.record,
   );
   const limiter = createRateLimiter(options, configuration.config);
@@ -37,7 +38,10 @@ export function createMetricsAccess(options: {
       const config = configuration.config();
       const address = addressOf(request, config.trustedProxies);
       const meter = createMeter({ limiter, config, clientIp: address.clientIp, tell });
-      const { caller } = await authenticate({ request, address, meter }, configuration.generation());
+      const { caller } = await authenticate(
+        { request, credential: bearerOf(request), address, meter },
+        configuration.generation(),
+      );
       if (!can(caller, 'metrics.view', 'everywhere')) throw lacking(['metrics.view']);
     },
     close: failures.close,

@@ -8,27 +8,36 @@ import { addressOf } from '../../runtime/client-address.js';
 import { createMeter, type Meter } from '../../runtime/rate-limits/meter.js';
 import type { Generation, Services } from '../context.js';
 import type { Trace } from './send.js';
+import { credentialOf, refuseCrossSite } from './session-cookie.js';
 
 /** The sender of a call, before its credential is checked. */
 export interface AdmittedSender extends Sender {
   meter: Meter;
   trace: Trace;
+  /** Throws for a change that a page of another site makes by the cookie (CO-13). */
+  checkSite(): void;
 }
 
-export function senderOf(ctx: Koa.Context, services: Services): AdmittedSender {
+export function senderOf(ctx: Koa.Context, services: Services, segments: readonly (string | null)[]): AdmittedSender {
   const { limiter } = services;
   const config = services.config();
   const trace = ctx.state as Trace;
   const address = addressOf(ctx.req, config.trustedProxies);
   trace.clientIp = address.clientIp;
   const meter = createMeter({ limiter, config, clientIp: address.clientIp, tell: (headers) => ctx.set(headers) });
-  return { request: ctx.req, address, meter, trace };
+  const credential = credentialOf(ctx.req, config, segments[0] === 'api');
+  const checkSite = () => {
+    if (credential?.isCookie) refuseCrossSite(ctx.req, config);
+  };
+  return { request: ctx.req, credential, address, meter, trace, checkSite };
 }
 
 /** The caller of a public route. */
 const stranger: Authenticated = {
   caller: { kind: 'user', id: 'anonymous', roles: [], groups: [], memberOf: [], origins: noOrigins, tokenId: null },
   actor: { id: 'anonymous', type: 'user', tokenId: null, peerIp: null, clientIp: null, clientIpSource: null } satisfies Actor,
+  expiresAt: null,
+  word: null,
 };
 
 /** Steps HT-3 to HT-7: the address limit, the credential, its limit, and the paths that it may call. */
@@ -39,10 +48,21 @@ export async function admit(
 ): Promise<Authenticated> {
   if (call.limited) await sender.meter.address();
   if (call.open) return stranger;
-  const who = await authenticate(sender, call.generation);
+  const who = await authenticated(authenticate, sender, call.generation);
+  sender.checkSite();
+  checkFence(who.caller, call.segments);
+  return who;
+}
+
+/** Steps HT-4 to HT-6: the credential and its limit. */
+export async function authenticated(
+  authenticate: Authenticate,
+  sender: AdmittedSender,
+  generation: Generation,
+): Promise<Authenticated> {
+  const who = await authenticate(sender, generation);
   sender.trace.subjectId = who.caller.id;
   await sender.meter.credential(who.caller);
-  checkFence(who.caller, call.segments);
   return who;
 }
 

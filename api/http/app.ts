@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import Koa from 'koa';
 import compress from 'koa-compress';
 import { limitDatabaseWork, outsideDatabaseWork } from '../../db/call-limit.js';
-import { invalid, refusal } from '../../domain/errors.js';
+import { GatewayError, invalid, refusal } from '../../domain/errors.js';
 import type { Authenticate } from '../../runtime/authentication.js';
+import { httpStatus } from '../../runtime/http-errors.js';
 import type { Services } from '../context.js';
 import { admit, senderOf } from './admission.js';
 import { perform } from './perform.js';
@@ -11,6 +12,7 @@ import type { Reply } from './reply.js';
 import type { Route } from './route.js';
 import { createRouter, type Match, type Router, splitPath } from './router.js';
 import { HeadersTooLarge, send, sendError, type Trace } from './send.js';
+import { cookieFormOf, setCookie } from './session-cookie.js';
 
 const maxHeaders = 100;
 /** All database work of one call (OP-70). The time to receive its body does not count. */
@@ -83,11 +85,16 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
   const generation = services.generation();
   const match = router.find(ctx.method, segments);
   if (match.kind === 'route') ctx.set(match.route.headersFor?.(services, ctx.req) ?? {});
-  const sender = senderOf(ctx, services);
+  const sender = senderOf(ctx, services, segments);
   const startedAt = performance.now();
   const limited = match.kind !== 'route' || match.route.unlimited !== true;
   const open = isOpen(match, services);
-  const who = await limitDatabaseWork(databaseWorkMs, () => admit(authenticate, sender, { generation, segments, limited, open }));
+  const who = await limitDatabaseWork(databaseWorkMs, () =>
+    admit(authenticate, sender, { generation, segments, limited, open }),
+  ).catch((error: unknown) => {
+    if (sender.credential?.isCookie) ctx.set(forgetCookie(ctx, services, error));
+    throw error;
+  });
   trace.template = templateOf(match);
   if (match.kind !== 'route') return refuseRoute(ctx, match, segments);
   trace.longPoll = match.route.longPoll ?? null;
@@ -103,6 +110,12 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
     databaseMs: databaseWorkMs - (performance.now() - startedAt),
     whileWaiting: (wait, onLate) => countWaiting(services, trace, wait, onLate),
   });
+}
+
+/** A browser whose session is over must not go on showing it: each time would count as a guess (OP-33). */
+function forgetCookie(ctx: Koa.Context, services: Services, error: unknown): Record<string, string> {
+  const form = error instanceof GatewayError && httpStatus(error.code) === 401 ? cookieFormOf(ctx.req, services.config()) : null;
+  return form === null ? {} : setCookie(form, '', 0);
 }
 
 /** Whether the route needs no credential (HT-2, HT-98). */

@@ -145,13 +145,10 @@ function successes(route: Route, { refer }: NamedSchemas): Json {
   return Object.fromEntries(statuses.map((status) => [status, success(route, status, refer)]));
 }
 
-function success(
-  { response, mediaTypes = ['application/json'], examples }: Route,
-  status: number,
-  refer: NamedSchemas['refer'],
-): Json {
-  if (status === 204) return { description: 'Time is up, or there is nothing to show.' };
-  if (mediaTypes.length === 0) return { description: 'Done; the answer is empty.' };
+function success(route: Route, status: number, refer: NamedSchemas['refer']): Json {
+  const { response, mediaTypes = ['application/json'], examples } = route;
+  if (status === 204 && route.status !== 204) return { description: 'Time is up, or there is nothing to show.' };
+  if (status === 204 || mediaTypes.length === 0) return { description: 'Done; the answer is empty.' };
   const content = mediaTypes.map((type) => [type, { schema: schemaFor(type, response, refer), ...example(examples?.answer) }]);
   return { description: descriptions[status], content: Object.fromEntries(content) };
 }

@@ -7,7 +7,7 @@ import { PERMISSIONS, type Permission } from '../../domain/permission-table.js';
 import { can } from '../../domain/permissions.js';
 import type { Authenticate, Authenticated } from '../../runtime/authentication.js';
 import type { Generation, Services } from '../context.js';
-import type { AdmittedSender } from './admission.js';
+import { type AdmittedSender, authenticated } from './admission.js';
 import { refuseBadText } from './bad-text.js';
 import { type JsonBody, maxBodyBytes, readFormBytes, readJsonBody, readRawJsonBytes } from './body.js';
 import { parseQueryString } from './query.js';
@@ -52,6 +52,8 @@ export async function perform(services: Services, route: Route, who: Authenticat
     sender: incoming,
     startedAt: incoming.startedAt,
     whileWaiting: incoming.whileWaiting,
+    authenticate: (text: string) =>
+      authenticated(incoming.authenticate, { ...incoming, credential: { text, isCookie: false } }, services.generation()),
     recheck: async () => {
       const { caller } = await incoming.authenticate(incoming, services.generation());
       checkScopes(services, route, caller);
@@ -114,10 +116,10 @@ const invokedDatabaseMs = 4000;
 async function invoke(services: Services, route: Route, incoming: Incoming, given: Given): Promise<Reply> {
   const { params = {}, query = {}, body = {}, through, signal } = given;
   const generation = services.generation();
-  const { caller, actor } = await limitDatabaseWork(invokedDatabaseMs, () => incoming.authenticate(incoming, generation));
+  const who = await limitDatabaseWork(invokedDatabaseMs, () => incoming.authenticate(incoming, generation));
   const search = new URLSearchParams(query).toString();
   const call = { ...incoming, params, search, body, signal, generation, databaseMs: invokedDatabaseMs };
-  return perform(services, route, { caller, actor: { ...actor, ...through } }, { ...call, startedAt: performance.now() });
+  return perform(services, route, { ...who, actor: { ...who.actor, ...through } }, { ...call, startedAt: performance.now() });
 }
 
 async function bodyOf(

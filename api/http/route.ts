@@ -4,7 +4,7 @@ import type { Actor } from '../../domain/audit/draft.js';
 import type { Caller } from '../../domain/caller.js';
 import type { ErrorCode } from '../../domain/errors.js';
 import type { Permission } from '../../domain/permission-table.js';
-import type { Sender } from '../../runtime/authentication.js';
+import type { Authenticated, Sender } from '../../runtime/authentication.js';
 import type { Meter } from '../../runtime/rate-limits/meter.js';
 import type { Generation, Services } from '../context.js';
 import type { Reply, SuccessStatus } from './reply.js';
@@ -32,9 +32,7 @@ type Method = 'get' | 'post' | 'patch' | 'delete' | 'options';
 export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight' | 'mcp';
 
 /** One authenticated call with its parsed input. */
-export interface Call<P, Q, B> {
-  caller: Caller;
-  actor: Actor;
+export interface Call<P, Q, B> extends Authenticated {
   params: P;
   query: Q;
   body: B;
@@ -53,6 +51,8 @@ export interface Call<P, Q, B> {
   sender: Sender & { meter: Pick<Meter, 'preflight' | 'credential'> };
   /** When the call came, as `performance.now()` says it. */
   startedAt: number;
+  /** Authenticates a credential that the body carries as if the call had shown it (CO-10). Throws its refusals. */
+  authenticate(credential: string): Promise<Authenticated>;
   /** Authenticates the same credential again after a long wait (HT-103). Throws its 401 or 403. */
   recheck(): Promise<Caller>;
   /** For `longPoll`: metrics count the wait as waiting, not as work. What comes after the call's own time goes to `onLate`. */

@@ -10,6 +10,7 @@ export const tags = {
   agents: 'The protocol of `svc-agent`, which alone reaches the databases; and how the agents are doing.',
   operations: 'Health, metrics, deliveries to webhooks, and this document.',
   slack: 'What Slack calls.',
+  console: 'The session of a browser that shows the web console.',
   mcp: 'The Model Context Protocol, for AI agents.',
 } as const satisfies Record<string, string>;
 

@@ -1,3 +1,4 @@
+import type { ProvisioningKind } from '../../db/tokens.js';
 import type { Actor, AuditDraft } from '../../domain/audit/draft.js';
 import type { UserChanges } from '../../domain/user-update.js';
 
@@ -7,7 +8,7 @@ interface TokenFacts {
   scopeCeiling: readonly string[] | null;
   /** Agent tokens only. */
   agentScopes?: readonly string[] | null;
-  provisioningKind: 'initial' | 'bootstrap' | null;
+  provisioningKind: ProvisioningKind;
 }
 
 export const shownCeiling = (roles: readonly string[] | null) => (roles === null ? null : { roles: [...roles] });
@@ -33,7 +34,7 @@ export const tokenScoped = (actor: Actor, token: { id: string; subjectId: string
 export function tokenRevoked(
   actor: Actor,
   token: { id: string; subjectId: string },
-  cause: 'revoked' | 'reissued' | 'user_suspended' | 'user_deleted' | 'force_bootstrap',
+  cause: 'revoked' | 'reissued' | 'user_suspended' | 'user_deleted' | 'force_bootstrap' | 'signed_out' | 'too_many_sessions',
 ): AuditDraft {
   return success('token.revoked', actor, tokenOf(token.id), { issued_for: token.subjectId, cause });
 }

@@ -41,10 +41,9 @@ const listedToken = named('Token', 'A token, without its value.', {
   agent_scopes: agentScopes,
   name: tokenName,
   status,
-  provisioning_kind: z
-    .enum(['initial', 'bootstrap'])
-    .nullable()
-    .meta({ description: 'For the first token of a user, and that of the first start; null for all others.' }),
+  provisioning_kind: z.enum(['initial', 'bootstrap', 'console']).nullable().meta({
+    description: 'For the first token of a user, that of the first start, and the session of a browser; null for all others.',
+  }),
   expires_at: expiresAt,
   created_at: instant('When it was made.'),
   revoked_at: instant('When it was revoked.').nullable(),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { newApiToken } from '../../crypto/api-token.js';
 import { insertAuditEvents } from '../../db/audit.js';
 import type { Transaction } from '../../db/client.js';
+import { databaseNow } from '../../db/clock.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { countOwnActiveTokens, insertToken, lockTokensOf } from '../../db/tokens.js';
 import { findUser } from '../../db/users.js';
@@ -149,9 +150,8 @@ function parseExpiry(text: string | null): number | null {
 
 /** Uses the clock of Postgres, which also decides when a token expires. */
 async function requireFuture(tx: Transaction, expiresAt: number | null): Promise<void> {
-  if (expiresAt === null) return;
-  const [row] = await tx.query<{ now: number }>('select clock_timestamp() as now');
-  if (expiresAt <= (row?.now ?? 0)) throw invalid('expires_at must be in the future', 'body.expires_at');
+  if (expiresAt !== null && expiresAt <= (await databaseNow(tx)))
+    throw invalid('expires_at must be in the future', 'body.expires_at');
 }
 
 /** IM-16: counts and inserts under one lock, so concurrent creations cannot exceed the limit. */

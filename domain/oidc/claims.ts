@@ -18,6 +18,8 @@ export interface Login {
   mappedRoles: string[];
   displayName: string | null;
   email: string | null;
+  /** When the token ends. */
+  expiresAt: number;
 }
 
 export type ClaimFault = 'issuer' | 'audience' | 'expired' | 'not_yet_valid' | 'subject';
@@ -46,6 +48,7 @@ export function judgeClaims(claims: Claims, rules: ClaimRules, now: number): Log
     mappedRoles: rules.roleMappings.filter(({ claim, value }) => isOrHas(claimAt(claims, claim), value)).map(({ role }) => role),
     displayName: profileText(claims.name),
     email: profileText(claims.email),
+    expiresAt: Math.floor(exp * 1000),
   };
 }
 

@@ -71,11 +71,11 @@ async function judgeLogin(
   if (user === 'user_limit')
     return refusedAs('plan.limit_exceeded', `user limit reached: ${options.maxUsers}`, user, { subject, hint });
   if (user.status !== 'active') return refusedAs('auth.user_suspended', 'user suspended', 'suspended', { subject });
-  const { groups, mappedRoles } = login;
+  const { groups, mappedRoles, expiresAt } = login;
   const caller = jwtCaller(user, generation.shared.auth, { groups, mappedRoles, defaultRole });
   return caller === 'no_roles'
     ? refusedAs('auth.no_roles_resolved', 'insufficient permissions', caller, { subject })
-    : { caller };
+    : { caller, expiresAt, word: { groups, mappedRoles } };
 }
 
 const describe = (error: unknown) => (error instanceof Error ? error.message : 'unknown');

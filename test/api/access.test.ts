@@ -36,6 +36,8 @@ describe('who may call what (the 401 and 403 matrix)', () => {
     expect(open).toEqual([
       'get /console/requests/:id',
       'get /',
+      'post /api/console/session',
+      'delete /api/console/session',
       'post /api/slack/interactions',
       'post /api/slack/commands',
       'options /mcp',

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { isoOrNull } from '../../db/row-types.js';
+import { findUser } from '../../db/users.js';
+import { refusal } from '../../domain/errors.js';
+import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
+import type { Services } from '../context.js';
+import { boundedText, named, text, userIdText } from '../http/fields.js';
+import { type Route, route } from '../http/route.js';
+import { expiresAt, permissions, rolesOf } from '../identity/schemas.js';
+import { signIn, signOut } from './sign-in.js';
+
+const newSession = named('NewSession', 'What a session is made from.', {
+  token: boundedText(8192, 'The API token of a user, or a token of the identity provider.').min(1),
+});
+
+const shownSession = named('Session', 'Who is signed in, and what they may do.', {
+  subject_id: userIdText('Your id.'),
+  display_name: text('The name that is shown to others.').nullable(),
+  roles: rolesOf('Your roles, as far as the session lets them hold.'),
+  permissions: permissions('What they allow.'),
+  expires_at: expiresAt.meta({ description: 'When the session ends.' }),
+  version: text('The version of the server.'),
+});
+
+function checkOn({ config }: Services): void {
+  if (!config().console.enabled) throw refusal('route.not_found', 'no such path');
+}
+
+const session = { path: '/api/console/session', tag: 'console', checkOn } as const;
+
+/** `/api/console` (section 2 of the console rules). */
+export const consoleRoutes: Route[] = [
+  route({
+    ...session,
+    operationId: 'signIn',
+    method: 'post',
+    summary: 'Sign in a browser',
+    description:
+      'The answer sets a cookie that scripts cannot read. With it the browser calls what is below `/api/` as the user of the credential; what changes something must come from a page of this server. An `Authorization` header wins over it.',
+    access: 'public',
+    accessRule: 'The body carries it.',
+    body: newSession,
+    status: 204,
+    response: z.undefined(),
+    errors: [
+      ...(['auth.missing_token', 'auth.invalid_token', 'auth.token_expired', 'auth.user_suspended', 'auth.forbidden'] as const),
+      ...(['auth.oidc_not_configured', 'auth.oidc_failed', 'auth.no_roles_resolved', 'auth.insufficient_scope'] as const),
+      ...(['plan.limit_exceeded', 'route.not_found'] as const),
+    ],
+    handle: signIn,
+  }),
+  route({
+    ...session,
+    operationId: 'showSession',
+    method: 'get',
+    summary: 'Show who is signed in',
+    access: 'authenticated',
+    status: 200,
+    response: shownSession,
+    errors: ['route.not_found'],
+    handle: async ({ caller, expiresAt: at }, { database, version }) => {
+      // Unreachable: HT-11 keeps agents out.
+      if (caller.kind === 'agent') throw refusal('auth.forbidden', 'agent tokens cannot access this endpoint');
+      const user = await findUser(database, caller.id);
+      return {
+        subject_id: caller.id,
+        display_name: user?.displayName ?? null,
+        roles: roleNamesOf(caller.roles),
+        permissions: permissionTexts(caller.roles),
+        expires_at: isoOrNull(at),
+        version,
+      };
+    },
+  }),
+  route({
+    ...session,
+    operationId: 'signOut',
+    method: 'delete',
+    summary: 'Sign out a browser',
+    description: 'Its session ends at once. Without one there is nothing to do.',
+    access: 'public',
+    status: 204,
+    response: z.undefined(),
+    errors: ['auth.forbidden', 'route.not_found'],
+    handle: signOut,
+  }),
+];

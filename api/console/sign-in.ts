@@ -1,0 +1,46 @@
+import { sha256Hex } from '../../crypto/hash.js';
+import { insertAuditEvents } from '../../db/audit.js';
+import { findSession, revokeToken } from '../../db/tokens.js';
+import { forbidden, refusal } from '../../domain/errors.js';
+import { prefixOf } from '../../domain/token-rules.js';
+import type { Services } from '../context.js';
+import { empty, type Reply } from '../http/reply.js';
+import type { Call } from '../http/route.js';
+import { cookieFormOf, isCrossSite, refuseCrossSite, sessionCookieOf, setCookie } from '../http/session-cookie.js';
+import { tokenRevoked } from '../identity/events.js';
+import { openSession, sourceOf } from './session.js';
+
+/** `POST /api/console/session` (CO-10, CO-11). */
+export async function signIn(call: Call<undefined, undefined, { token: string }>, services: Services): Promise<Reply> {
+  const { request } = call.sender;
+  const config = services.config();
+  const form = cookieFormOf(request, config);
+  if (form === null)
+    throw refusal('validation.failed', 'a session needs https', 'use https, or localhost on the machine of the server');
+  // Nobody is to be signed in as somebody else without knowing.
+  if (isCrossSite(request, config)) throw forbidden('cross-site call');
+  const who = await call.authenticate(call.body.token);
+  const source = sourceOf(who);
+  const { token, seconds } = await services.database.transaction((tx) =>
+    openSession(tx, who.actor, source, config.console.sessionSecs),
+  );
+  return empty(204, setCookie(form, token, seconds));
+}
+
+/** `DELETE /api/console/session` (CO-12): also without a session, or after its end. */
+export async function signOut(call: Call<undefined, undefined, undefined>, services: Services): Promise<Reply> {
+  const { request, address } = call.sender;
+  const config = services.config();
+  const form = cookieFormOf(request, config);
+  const cookie = sessionCookieOf(request, config);
+  if (form === null || cookie === null) return empty(204);
+  refuseCrossSite(request, config);
+  const prefix = prefixOf(cookie.text);
+  await services.database.transaction(async (tx) => {
+    const session = prefix === null ? undefined : await findSession(tx, prefix, sha256Hex(cookie.text));
+    if (session === undefined || (await revokeToken(tx, session.id)) === undefined) return;
+    const actor = { id: session.subjectId, type: 'user', tokenId: session.id, ...address } as const;
+    await insertAuditEvents(tx, [tokenRevoked(actor, session, 'signed_out')]);
+  });
+  return empty(204, setCookie(form, '', 0));
+}
