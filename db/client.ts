@@ -45,6 +45,8 @@ export interface SingleWrite {
 }
 
 export interface Database extends Vouched, Recorder {
+  /** Runs `work` on one connection. Reads that do not wait for each other share a round trip. */
+  together<T>(work: (db: Vouched) => Promise<T>): Promise<T>;
   /** Whether the statement wrote. False also after a deadlock or serialisation failure; an unreachable server is 503. */
   writeOnce(write: SingleWrite): Promise<boolean>;
   /** Runs `work` in one transaction. Repeats it after a deadlock or serialisation failure; an unreachable server is 503. */
@@ -79,9 +81,19 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     outgoingOf: options.outgoingOf ?? noneOutgoing,
     query: (text, values) => limited((client) => run(client, text, values)),
+    together: (work) => limited((client) => work(vouched(client, options.macs))),
     writeOnce: (write) => writeOnce(limited, write, options),
     transaction: (work) => transaction(limited, work, options),
     close: () => pool.end(),
+  };
+}
+
+function vouched(client: pg.ClientBase, macs: ApprovalMacs | undefined): Vouched {
+  return {
+    query: (text, values) => run(client, text, values),
+    get macs() {
+      return present(macs);
+    },
   };
 }
 

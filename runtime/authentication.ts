@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config } from '../config/types.js';
 import { equalText, sha256Hex } from '../crypto/hash.js';
-import type { Queryable } from '../db/client.js';
+import type { Database, Vouched } from '../db/client.js';
 import { findCredentials, type StoredCredential } from '../db/tokens.js';
 import type { Actor } from '../domain/audit/draft.js';
 import { type ErrorCode, type GatewayError, refusal } from '../domain/errors.js';
@@ -28,10 +28,12 @@ export interface Sender {
   meter: Pick<Meter, 'failure'>;
 }
 
-export type Authenticate = (sender: Sender, generation: Generation) => Promise<Authenticated>;
+/** `beside` reads at the same time, on the same connection if the credential is an API token. It is awaited, and must not reject. */
+export type Authenticate = (sender: Sender, generation: Generation, beside?: Beside) => Promise<Authenticated>;
+export type Beside = (db: Vouched) => Promise<void>;
 
 export interface AuthenticateServices {
-  database: Queryable;
+  database: Pick<Database, 'query' | 'together'>;
   /** Judges credentials of the identity provider. */
   judgeJwt: JudgeJwt;
   config: () => Pick<Config, 'auth'>;
@@ -42,8 +44,8 @@ export function createAuthenticate(
   services: AuthenticateServices,
   onFailure: (failure: AuthFailure) => Promise<void>,
 ): Authenticate {
-  return async ({ credential, address, meter }, generation) => {
-    const verdict = await judgeCredential(services, credential, { generation, address });
+  return async ({ credential, address, meter }, generation, beside) => {
+    const verdict = await judgeCredential(services, credential, { generation, address, beside });
     if (!('refused' in verdict)) return { ...verdict, actor: actorOf(verdict.caller, address) };
     throw await refuseCredential(verdict.refused, { address, meter }, onFailure);
   };
@@ -74,18 +76,30 @@ const actorOf = (caller: Admitted['caller'], address: ClientAddress): Actor => (
 async function judgeCredential(
   { database, judgeJwt, config }: AuthenticateServices,
   credential: Credential | null,
-  call: { generation: Generation; address: ClientAddress },
+  call: { generation: Generation; address: ClientAddress; beside: Beside | undefined },
 ): Promise<Verdict> {
   if (credential === null) return stranger('auth.missing_token', 'missing');
   const { text, isCookie } = credential;
   if (!/^[\x21-\x7e]{12,8192}$/.test(text)) return stranger('auth.invalid_token', 'malformed');
-  if (text.startsWith('eyJ') && !isCookie) return judgeJwt(text, call);
+  if (text.startsWith('eyJ') && !isCookie) {
+    const [verdict] = await Promise.all([judgeJwt(text, call), call.beside && database.together(call.beside)]);
+    return verdict;
+  }
   const prefix = prefixOf(text);
   if (prefix === null) return stranger('auth.invalid_token', 'malformed');
-  const found = matching(await findCredentials(database, prefix), sha256Hex(text));
+  const found = matching(await credentialsBeside(database, prefix, call.beside), sha256Hex(text));
   if (found === null) return stranger('auth.invalid_token', 'unknown', prefix);
   if (isCookie !== (found.provisioningKind === 'console')) return stranger('auth.invalid_token', 'out_of_place', prefix);
   return judgeFound(found, { ...call, oidc: config().auth.oidc, tokenPrefix: prefix });
+}
+
+function credentialsBeside(
+  database: AuthenticateServices['database'],
+  prefix: string,
+  beside: Beside | undefined,
+): Promise<StoredCredential[]> {
+  if (beside === undefined) return findCredentials(database, prefix);
+  return database.together(async (db) => (await Promise.all([findCredentials(db, prefix), beside(db)]))[0]);
 }
 
 /** Compares every row with the prefix, so that the time taken does not reveal which one matched. */

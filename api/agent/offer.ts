@@ -1,6 +1,7 @@
 import { signExplainToken } from '../../crypto/explain-token.js';
 import type { AgentReport } from '../../db/agents.js';
 import { findWork, type Job, listJobs, type Work } from '../../db/claimable-jobs.js';
+import type { Queryable } from '../../db/client.js';
 import type { DryRunOffer } from '../../db/dry-run-jobs.js';
 import { markOffered } from '../../db/migration-pairs.js';
 import { claimPreflightJobs, type PreflightClaim } from '../../db/preflight-jobs.js';
@@ -29,37 +30,35 @@ export interface SignedPreflight extends PreflightClaim {
 
 export const nothingOffered: Offer = { jobs: [], claims: [], dryRuns: [], preflights: [], cancelled: [] };
 
-/** Work that the agent could take now (AG-17 to AG-22), if any. This claims preflight jobs, so it asks `mayClaim` right before. */
+/** What waits for the agent. A fault of EXPLAIN jobs must not keep it from its jobs (AG-22). */
+export function lookForWork({ database, log }: Services, db: Queryable, report: AgentReport, wanted: Wanted): Promise<Work> {
+  return findWork(db, report, wanted).catch(async (error: unknown) => {
+    const jobs = await listJobs(database, report, wanted.jobs);
+    log.warn({ error: String(error) }, 'explain jobs not offered');
+    return { jobs, dryRuns: [], preflightWaits: false };
+  });
+}
+
+/** Work that the agent could take now (AG-17 to AG-22), if any, of what a look found. This claims preflight jobs, so it asks `mayClaim` right before. */
 export async function offer(
   services: Services,
   report: AgentReport,
-  wanted: Wanted,
-  mayClaim: () => Promise<boolean>,
+  { wanted, work }: { wanted: Wanted; work: Work },
+  mayClaim: () => boolean,
 ): Promise<Offer> {
-  const { jobs, dryRuns, preflightWaits } = await look(services, report, wanted);
+  const { jobs, dryRuns, preflightWaits } = work;
+  // Offering a migration starts the period in which it holds back the next one (AG-17).
+  const migrations = jobs.filter(({ operation }) => isMutatingMigration(operation)).map(({ id }) => id);
+  if (migrations.length > 0) await markOffered(services.database, migrations);
   const room = wanted.jobs === 0 || !preflightWaits ? 0 : roomForPreflight(report, wanted, jobs, dryRuns);
   let preflights: SignedPreflight[] = [];
-  if (room > 0 && (await mayClaim())) {
+  if (room > 0 && mayClaim()) {
     preflights = await takePreflights(services, report, room).catch((error: unknown) => {
       services.log.warn({ error: String(error) }, 'preflight jobs not offered');
       return [];
     });
   }
   return { ...nothingOffered, jobs, dryRuns, preflights };
-}
-
-/** AG-22: a fault of EXPLAIN jobs must not keep an agent from its jobs. */
-async function look(services: Services, report: AgentReport, wanted: Wanted): Promise<Work> {
-  const { database, log } = services;
-  const work = await findWork(database, report, wanted).catch(async (error: unknown) => {
-    const jobs = await listJobs(database, report, wanted.jobs);
-    log.warn({ error: String(error) }, 'explain jobs not offered');
-    return { jobs, dryRuns: [], preflightWaits: false };
-  });
-  // Offering a migration starts the period in which it holds back the next one (AG-17).
-  const migrations = work.jobs.filter(({ operation }) => isMutatingMigration(operation)).map(({ id }) => id);
-  if (migrations.length > 0) await markOffered(database, migrations);
-  return work;
 }
 
 /** Claims preflight jobs and signs a token for this agent with each (HD-81). */

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { type AgentReport, insertAgent, type PollAnswers, touchAgent, updateAgent } from '../../db/agents.js';
 import { insertAuditEvents } from '../../db/audit.js';
+import type { Queryable } from '../../db/client.js';
 import { topic } from '../../db/notifications.js';
 import { iso } from '../../db/row-types.js';
 import { splitByScopes } from '../../domain/agent-scopes.js';
@@ -11,7 +12,7 @@ import { longPoll } from '../http/long-poll.js';
 import type { Call } from '../http/route.js';
 import { agentOf } from './caller.js';
 import { type CancelWatch, type ToldCancels, watchCancels } from './cancels.js';
-import { isEmpty, nothingOffered, type Offer, offer } from './offer.js';
+import { isEmpty, lookForWork, nothingOffered, type Offer, offer } from './offer.js';
 import { maxExplains, maxJobs, maxWaitMs, type pollBody } from './poll-body.js';
 import { claimOffered, lostClaims } from './poll-claims.js';
 import { type SchemaAsks, takeAsks, wantedSchemas } from './snapshot-asks.js';
@@ -130,24 +131,23 @@ async function waitForOffer(
   const ended = new AbortController();
   const leave = waitMs > 0 ? takePlace(memory.waiting, call.caller.id, () => ended.abort()) : () => {};
   const started = performance.now();
-  let waited = false;
   try {
     const waiter = { ...call, signal: AbortSignal.any([call.signal, ended.signal]) };
     const topics = [
       ...report.scopes.map(({ database, environment }) => topic.jobs(database, environment)),
       topic.cancels(report.id),
     ];
-    const offered = await longPoll(waiter, services, { topics, ms: waitMs }, async () => {
+    const offered = await longPoll(waiter, services, { topics, ms: waitMs }, async (woken) => {
+      const look = (db: Queryable) => lookForWork(services, db, report, wanted);
+      const [now, work] = woken ? await call.recheckBeside(look) : [call.caller, await look(services.database)];
       // If the token was narrowed during the wait, the agent must poll again.
-      const mayTake = (waited ? call.recheck() : Promise.resolve(call.caller)).then((now) => sameScopes(now, call.caller));
-      // A claimed job is lost if the client is gone or may no longer take it (HT-104).
-      const mayClaim = () => mayTake.then((may) => may && !waiter.signal.aborted && !services.lifecycle.draining);
-      const [found, cancelled, may] = await Promise.all([offer(services, report, wanted, mayClaim), cancels.take(), mayTake]);
-      waited = true;
-      if (!may) return nothingOffered;
+      if (!sameScopes(now, call.caller)) return nothingOffered;
+      // A claimed job is lost if the client is gone (HT-104).
+      const mayClaim = () => !waiter.signal.aborted && !services.lifecycle.draining;
+      const [found, cancelled] = await Promise.all([offer(services, report, { wanted, work }, mayClaim), cancels.take()]);
       const claiming = { ...memory, report, jobs: found.jobs, limit: wanted.jobs };
       const isThere = performance.now() - started < memory.claimWithinMs;
-      const claims = call.body.claim && isThere && found.jobs.length > 0 && (await mayClaim());
+      const claims = call.body.claim && isThere && found.jobs.length > 0 && mayClaim();
       const all = { ...found, ...(claims ? await claimOffered(call, services, claiming) : {}), cancelled };
       return isEmpty(all) ? null : all;
     });

@@ -9,6 +9,7 @@ import type { Submission } from '../../domain/request/moves.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
+import { readAhead } from '../http/ahead.js';
 import { commitMove } from '../requests/decide.js';
 import { agentOf } from './caller.js';
 import { keepData, type Placed, placeOf, requireObject, resultParts } from './result-place.js';
@@ -43,8 +44,11 @@ export async function submitUnread(call: Omit<ResultCall, 'body'>, services: Ser
 
 type Own = NonNullable<Awaited<ReturnType<typeof findExecution>>>;
 
-async function ownExecution(call: Pick<ResultCall, 'params' | 'caller'>, services: Services): Promise<Own> {
-  const own = isUuid(call.params.id) ? await findExecution(services.database, call.params.id) : undefined;
+export const executionAhead = readAhead(findExecution);
+
+async function ownExecution(call: Pick<ResultCall, 'params' | 'caller' | 'ahead'>, services: Services): Promise<Own> {
+  const { id } = call.params;
+  const own = isUuid(id) ? await executionAhead.take(call, services.database, id) : undefined;
   if (own === undefined) throw notFound('execution');
   const agent = agentOf(call.caller);
   if (own.execution.agentId !== agent.id || !mayReport(agent, own.execution)) throw forbidden(othersRun);

@@ -7,7 +7,7 @@ import { heartbeat } from './heartbeat.js';
 import { type PollMemory, pollJobs } from './poll.js';
 import { claimAnswer, heartbeatAnswer, pollAnswer, submitted } from './poll-answer.js';
 import { pollBody } from './poll-body.js';
-import { submitResult, submitUnread } from './result.js';
+import { executionAhead, submitResult, submitUnread } from './result.js';
 import { resultBody } from './submission.js';
 
 const jobParams = z.object({ id: uuid('The id of the request.') });
@@ -93,6 +93,7 @@ export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number
       onTooLarge: submitUnread,
       anyText: true,
       takeBytes: 'result_data',
+      readsAhead: executionAhead,
       status: 200,
       response: submitted,
       errors: [

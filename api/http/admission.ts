@@ -3,10 +3,11 @@ import type { Actor } from '../../domain/audit/draft.js';
 import type { Caller } from '../../domain/caller.js';
 import { refusal } from '../../domain/errors.js';
 import { noOrigins } from '../../domain/four-eyes.js';
-import type { Authenticate, Authenticated, Sender } from '../../runtime/authentication.js';
+import type { Authenticate, Authenticated, Beside, Sender } from '../../runtime/authentication.js';
 import { addressOf } from '../../runtime/client-address.js';
 import { createMeter, type Meter } from '../../runtime/rate-limits/meter.js';
 import type { Generation, Services } from '../context.js';
+import type { Ahead } from './ahead.js';
 import type { Trace } from './send.js';
 import { credentialOf, refuseCrossSite } from './session-cookie.js';
 
@@ -44,23 +45,24 @@ const stranger: Authenticated = {
 export async function admit(
   authenticate: Authenticate,
   sender: AdmittedSender,
-  call: { generation: Generation; segments: readonly (string | null)[]; limited: boolean; open: boolean },
+  call: { generation: Generation; segments: readonly (string | null)[]; limited: boolean; open: boolean; ahead: Ahead | null },
 ): Promise<Authenticated> {
   if (call.limited) await sender.meter.address();
   if (call.open) return stranger;
-  const who = await authenticated(authenticate, sender, call.generation);
+  const who = await authenticated(authenticate, sender, call.generation, call.ahead?.send);
   sender.checkSite();
   checkFence(who.caller, call.segments);
   return who;
 }
 
-/** Steps HT-4 to HT-6: the credential and its limit. */
+/** Steps HT-4 to HT-6: the credential and its limit. `beside` is as `Authenticate` has it. */
 export async function authenticated(
   authenticate: Authenticate,
   sender: AdmittedSender,
   generation: Generation,
+  beside?: Beside,
 ): Promise<Authenticated> {
-  const who = await authenticate(sender, generation);
+  const who = await authenticate(sender, generation, beside);
   sender.trace.subjectId = who.caller.id;
   await sender.meter.credential(who.caller);
   return who;

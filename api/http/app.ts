@@ -89,9 +89,9 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
   const startedAt = performance.now();
   const limited = match.kind !== 'route' || match.route.unlimited !== true;
   const open = isOpen(match, services);
-  const who = await limitDatabaseWork(databaseWorkMs, () =>
-    admit(authenticate, sender, { generation, segments, limited, open }),
-  ).catch((error: unknown) => {
+  const ahead = match.kind === 'route' ? (match.route.readsAhead?.of(match.params.id) ?? null) : null;
+  const admission = { generation, segments, limited, open, ahead };
+  const who = await limitDatabaseWork(databaseWorkMs, () => admit(authenticate, sender, admission)).catch((error: unknown) => {
     if (sender.credential?.isCookie) ctx.set(forgetCookie(ctx, services, error));
     throw error;
   });
@@ -106,6 +106,7 @@ async function dispatch(ctx: Koa.Context, options: AppOptions, router: Router): 
     search,
     params: match.params,
     generation,
+    ahead,
     signal: goneSignal(ctx),
     databaseMs: databaseWorkMs - (performance.now() - startedAt),
     whileWaiting: (wait, onLate) => countWaiting(services, trace, wait, onLate),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { answerWithin, limitDatabaseWork } from '../../db/call-limit.js';
+import type { Vouched } from '../../db/client.js';
 import type { Caller } from '../../domain/caller.js';
 import { forbidden, GatewayError, invalid, refusal } from '../../domain/errors.js';
 import { lacking } from '../../domain/lacking.js';
@@ -8,6 +9,7 @@ import { can } from '../../domain/permissions.js';
 import type { Authenticate, Authenticated } from '../../runtime/authentication.js';
 import type { Generation, Services } from '../context.js';
 import { type AdmittedSender, authenticated } from './admission.js';
+import type { Ahead } from './ahead.js';
 import { refuseBadText } from './bad-text.js';
 import { type JsonBody, maxBodyBytes, readFormBytes, readJsonBody, readRawJsonBytes } from './body.js';
 import { parseQueryString } from './query.js';
@@ -23,6 +25,7 @@ export interface Incoming extends AdmittedSender {
   /** null = a bad percent escape. */
   params: Record<string, string | null>;
   generation: Generation;
+  ahead: Ahead | null;
   /** Asked again after a wait. */
   authenticate: Authenticate;
   signal: AbortSignal;
@@ -48,16 +51,22 @@ export async function perform(services: Services, route: Route, who: Authenticat
     query: route.query === undefined ? undefined : parseQuery(route.query, incoming.search),
     callId: incoming.callId,
     generation: incoming.generation,
+    ahead: incoming.ahead,
     signal: incoming.signal,
     sender: incoming,
     startedAt: incoming.startedAt,
     whileWaiting: incoming.whileWaiting,
     authenticate: (text: string) =>
       authenticated(incoming.authenticate, { ...incoming, credential: { text, isCookie: false } }, services.generation()),
-    recheck: async () => {
-      const { caller } = await incoming.authenticate(incoming, services.generation());
-      checkScopes(services, route, caller);
-      return caller;
+    recheck: () => callerNow(services, route, incoming),
+    recheckBeside: async <T>(read: (db: Vouched) => Promise<T>): Promise<[Caller, T]> => {
+      let found: Promise<T> | undefined;
+      const beside = async (db: Vouched) => {
+        found = read(db);
+        await found.catch(() => {});
+      };
+      const caller = await callerNow(services, route, incoming, beside);
+      return [caller, await (found ?? read(services.database))];
     },
     invoke: (inner: Route, given: Given) => invoke(services, inner, incoming, given),
   });
@@ -72,6 +81,17 @@ export async function perform(services: Services, route: Route, who: Authenticat
   };
   const handle = () => limitDatabaseWork(incoming.databaseMs, async () => route.handle(call, services));
   return toReply(route, await (isLongPoll(route) ? handle() : answerWithin(workMs + incoming.databaseMs, handle)));
+}
+
+async function callerNow(
+  services: Services,
+  route: Route,
+  incoming: Incoming,
+  beside?: Parameters<Authenticate>[2],
+): Promise<Caller> {
+  const { caller } = await incoming.authenticate(incoming, services.generation(), beside);
+  checkScopes(services, route, caller);
+  return caller;
 }
 
 /** A preflight waits for its plan, but clients allow it no more time than other calls (HT-131). */
@@ -118,7 +138,7 @@ async function invoke(services: Services, route: Route, incoming: Incoming, give
   const generation = services.generation();
   const who = await limitDatabaseWork(invokedDatabaseMs, () => incoming.authenticate(incoming, generation));
   const search = new URLSearchParams(query).toString();
-  const call = { ...incoming, params, search, body, signal, generation, databaseMs: invokedDatabaseMs };
+  const call = { ...incoming, params, search, body, signal, generation, ahead: null, databaseMs: invokedDatabaseMs };
   return perform(services, route, { ...who, actor: { ...who.actor, ...through } }, { ...call, startedAt: performance.now() });
 }
 

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Config } from '../../config/types.js';
+import type { Vouched } from '../../db/client.js';
 import type { Actor } from '../../domain/audit/draft.js';
 import type { Caller } from '../../domain/caller.js';
 import type { ErrorCode } from '../../domain/errors.js';
@@ -7,6 +8,7 @@ import type { Permission } from '../../domain/permission-table.js';
 import type { Authenticated, Sender } from '../../runtime/authentication.js';
 import type { Meter } from '../../runtime/rate-limits/meter.js';
 import type { Generation, Services } from '../context.js';
+import type { Ahead, ReadAhead } from './ahead.js';
 import type { Reply, SuccessStatus } from './reply.js';
 import type { Tag } from './tags.js';
 
@@ -45,6 +47,8 @@ export interface Call<P, Q, B> extends Authenticated {
   /** The value of `x-request-id`. */
   callId: string;
   generation: Generation;
+  /** For the `take` of the route's `readsAhead`. */
+  ahead: Ahead | null;
   /** Aborts when the client disconnects. */
   signal: AbortSignal;
   /** For the route's own limits, and where it checks a credential of its own. */
@@ -55,6 +59,8 @@ export interface Call<P, Q, B> extends Authenticated {
   authenticate(credential: string): Promise<Authenticated>;
   /** Authenticates the same credential again after a long wait (HT-103). Throws its 401 or 403. */
   recheck(): Promise<Caller>;
+  /** The same, with what `read` finds at the same time. */
+  recheckBeside<T>(read: (db: Vouched) => Promise<T>): Promise<[Caller, T]>;
   /** For `longPoll`: metrics count the wait as waiting, not as work. What comes after the call's own time goes to `onLate`. */
   whileWaiting<T>(wait: () => Promise<T>, onLate?: (value: T) => void): Promise<T>;
   /** What another route answers the same credential, authenticated again: its access, checks and schemas apply. Throws its refusals. */
@@ -114,6 +120,8 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   bodyOptional?: boolean;
   /** A body member that may be too large for a string. `call.taken` holds it; `call.body` holds an empty string. */
   takeBytes?: string;
+  /** What the handler reads first, by the id in the path. */
+  readsAhead?: ReadAhead;
   /** Allows U+0000 and unpaired surrogates (HT-45, AG-50a). */
   anyText?: boolean;
   /** Called with the declared or read size of an oversized body, before the 413 is sent (AG-47). */

@@ -9,6 +9,7 @@ import { conflict } from '../../domain/request/guards.js';
 import { judge } from '../../domain/request/judge.js';
 import type { StoredRequest } from '../../domain/request/types.js';
 import type { Services } from '../context.js';
+import { readAhead } from '../http/ahead.js';
 import { longPoll } from '../http/long-poll.js';
 import { type Reply, reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';
@@ -19,8 +20,11 @@ import { requestId } from './request-id.js';
 
 type ById<B> = Call<{ id: string }, undefined, B>;
 /** What a decision needs of a call, whichever way it came. */
-type DecisionCall<B> = Pick<ById<B>, 'caller' | 'actor' | 'params' | 'body' | 'generation'>;
+type DecisionCall<B> = Pick<ById<B>, 'caller' | 'actor' | 'params' | 'body' | 'generation'> & Partial<Pick<ById<B>, 'ahead'>>;
 type Resumption = DecisionCall<{ reason: string | null }>;
+
+export const stateAhead = readAhead((db, id) => readState<undefined>(db, id));
+export const dispatchAhead = readAhead((db, id) => readState<DispatchFacts>(db, id, dispatchFacts));
 
 /** Runs one move, which commits by itself; what a refusal noticed is committed before it is thrown. */
 export async function commitMove<M extends Moved>(services: Services, work: () => Promise<M>): Promise<M> {
@@ -36,11 +40,11 @@ export async function approveRequest(
   services: Services,
 ) {
   const { caller, actor, body } = call;
-  const { after } = await commitMove(services, () =>
-    moveAtOnce(services.database, requestId(call.params.id), (request, now) =>
-      judge(request, { kind: 'approve', caller, actor, ...body, ...integrity(request) }, now),
-    ),
-  );
+  const id = requestId(call.params.id);
+  const found = await stateAhead.take(call, services.database, id);
+  const approve = (request: StoredRequest, now: number) =>
+    judge(request, { kind: 'approve', caller, actor, ...body, ...integrity(request) }, now);
+  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, approve, { found }));
   return {
     id: after.id,
     status: after.status,
@@ -55,18 +59,19 @@ export async function approveRequest(
 /** `POST …/reject` (RQ-60, RQ-61). */
 export async function rejectRequest(call: DecisionCall<{ comment: string | null }>, services: Services) {
   const { caller, actor, body } = call;
-  const { after } = await commitMove(services, () =>
-    moveAtOnce(services.database, requestId(call.params.id), (request, now) =>
-      judge(request, { kind: 'reject', caller, actor, comment: body.comment }, now),
-    ),
-  );
+  const id = requestId(call.params.id);
+  const found = await stateAhead.take(call, services.database, id);
+  const reject = (request: StoredRequest, now: number) =>
+    judge(request, { kind: 'reject', caller, actor, comment: body.comment }, now);
+  const { after } = await commitMove(services, () => moveAtOnce(services.database, id, reject, { found }));
   return { id: after.id, status: after.status };
 }
 
 /** `POST …/resume` (RQ-80 to RQ-87); the owner's row is locked before the request's (IM-65). */
 export async function resumeRequest(call: Resumption, services: Services, times: { dispatchMs: number }) {
   const id = requestId(call.params.id);
-  const how = { facts: dispatchFacts, needsOwner: true, pair: true, more: relayDelete };
+  const found = await dispatchAhead.take(call, services.database, id);
+  const how = { found, facts: dispatchFacts, needsOwner: true, pair: true, more: relayDelete };
   const { after } = await commitMove(services, () => moveAtOnce(services.database, id, resumption(call, times), how));
   return { id: after.id, status: after.status };
 }
@@ -95,11 +100,10 @@ export async function cancelRequest(
 ): Promise<Reply> {
   const { caller, actor, body } = call;
   const id = requestId(call.params.id);
-  const moved = await commitMove(services, () =>
-    moveAtOnce(services.database, id, (request, now) =>
-      judge(request, { kind: 'cancel', caller, actor, reason: body.reason }, now),
-    ),
-  );
+  const found = await stateAhead.take(call, services.database, id);
+  const cancel = (request: StoredRequest, now: number) =>
+    judge(request, { kind: 'cancel', caller, actor, reason: body.reason }, now);
+  const moved = await commitMove(services, () => moveAtOnce(services.database, id, cancel, { found }));
   if (moved.after.status === 'cancelled') return reply(200, { id, status: 'cancelled' });
   const ended = await longPoll(call, services, { topics: [topic.request(id)], ms: times.cancelWaitMs }, async () => {
     const found = await findState(services.database, id);

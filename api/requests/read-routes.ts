@@ -8,7 +8,7 @@ import { type Route, route } from '../http/route.js';
 import { evidenceDocument, showEvidence } from './evidence.js';
 import { showRequests } from './list.js';
 import { executions, listed, workflow } from './schemas.js';
-import { showExecutions, showRequest } from './show.js';
+import { showExecutions, shownAhead, showRequest } from './show.js';
 import { shown } from './shown-schema.js';
 import { showWorkflow } from './workflow.js';
 
@@ -56,6 +56,7 @@ export const readRoutes: Route[] = [
     response: shown,
     errors: ['validation.failed', 'auth.forbidden', 'request.not_found'],
     longPoll: 'request',
+    readsAhead: shownAhead,
     handle: showRequest,
   }),
   route({

@@ -2,7 +2,7 @@ import { requestParams } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 import { createRequest, creationPermissions } from './create.js';
 import { creationBody } from './creation-body.js';
-import { approveRequest, cancelRequest, rejectRequest, resumeRequest } from './decide.js';
+import { approveRequest, cancelRequest, dispatchAhead, rejectRequest, resumeRequest, stateAhead } from './decide.js';
 import { approval, cancellation, rejection, resumption } from './decision-body.js';
 import { readRoutes } from './read-routes.js';
 import { created, outcome } from './schemas.js';
@@ -93,6 +93,7 @@ function moveRoutes(times: RequestTimes): Route[] {
         },
       },
       errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'request.gone'],
+      readsAhead: stateAhead,
       handle: approveRequest,
     }),
     route({
@@ -111,6 +112,7 @@ function moveRoutes(times: RequestTimes): Route[] {
       response: outcome.plain,
       examples: { body: { comment: 'part 9 is still sold' }, answer: { id: exampleId, status: 'rejected' } },
       errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'request.gone'],
+      readsAhead: stateAhead,
       handle: rejectRequest,
     }),
     route({
@@ -131,6 +133,7 @@ function moveRoutes(times: RequestTimes): Route[] {
       response: outcome.cancel,
       errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict'],
       longPoll: 'request',
+      readsAhead: stateAhead,
       handle: (call, services) => cancelRequest(call, services, times),
     }),
     route({
@@ -148,6 +151,7 @@ function moveRoutes(times: RequestTimes): Route[] {
       response: outcome.plain,
       examples: { body: { reason: 'shop is closed now' }, answer: { id: exampleId, status: 'dispatched' } },
       errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'request.gone'],
+      readsAhead: dispatchAhead,
       handle: (call, services) => resumeRequest(call, services, times),
     }),
   ];

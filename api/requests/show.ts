@@ -16,6 +16,7 @@ import { hasDecided, isOwner, mayReadResult, maySee, relatedBy } from '../../dom
 import { FINAL, type Status, type StoredRequest } from '../../domain/request/types.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
 import type { Services } from '../context.js';
+import { readAhead } from '../http/ahead.js';
 import { longPoll } from '../http/long-poll.js';
 import { type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
@@ -27,18 +28,21 @@ import { shown } from './shown-schema.js';
 
 type ShowCall = Call<{ id: string }, { wait: number }, undefined>;
 
+export const shownAhead = readAhead(findShown);
+
 /** `GET /api/requests/{id}`: answers immediately, or with `wait` once the status differs from the first read (requests.md section 5). */
 export async function showRequest(call: ShowCall, services: Services) {
   const id = requestId(call.params.id);
   const ms = Math.min(call.query.wait, 120) * 1000;
-  if (ms === 0) return answer(call.caller, services, await visibleRequest(call.caller, services, id));
+  const read = () => shownAhead.take(call, services.database, id);
+  if (ms === 0) return answer(call.caller, services, await visibleRequest(call.caller, services, id, await read()));
   const answerLater = async (known?: Found) => {
     const caller = await call.recheck();
     return answer(caller, services, await visibleRequest(caller, services, id, known));
   };
   let first: Status | null = null;
   const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async () => {
-    const found = await findShown(services.database, id);
+    const found = await read();
     if (first !== null) return found?.request.status === first ? null : answerLater(found);
     const seen = await visibleRequest(call.caller, services, id, found);
     first = seen.request.status;

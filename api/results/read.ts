@@ -8,6 +8,7 @@ import { mayReadResult } from '../../domain/request/relation.js';
 import type { Status, StoredRequest } from '../../domain/request/types.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
+import { readAhead } from '../http/ahead.js';
 import { longPoll } from '../http/long-poll.js';
 import { noContent, type Reply, rawJson } from '../http/reply.js';
 import type { Call } from '../http/route.js';
@@ -19,14 +20,15 @@ import { storedText } from './stored-text.js';
 
 type ReadCall<Q> = Call<{ id: string }, Q, undefined>;
 
+export const requestAhead = readAhead((db, id) => findState(db, id));
+
 /** RS-3: 404 if unknown, 403 without access, both before anything that depends on the request's state. */
-async function readableRequest(
+function readableOf(
   call: Pick<ReadCall<unknown>, 'generation'>,
   caller: Caller,
   services: Services,
-  id: string,
-): Promise<StoredRequest> {
-  const found = await findState(services.database, id);
+  found: Awaited<ReturnType<typeof findState>>,
+): StoredRequest {
   if (found === undefined) throw notFound('request');
   checkReader(call, caller, services, found.request);
   return found.request;
@@ -55,7 +57,8 @@ const replyOf = async (services: Services, head: EnvelopeHead, data: ExecutionRe
 
 /** What the caller may read of an execution: its head, and where its data is unless there is none to be read. */
 export async function findContent(call: ContentCall, services: Services): Promise<Content> {
-  const request = await readableRequest(call, call.caller, services, requestId(call.params.id));
+  const found = await findState(services.database, requestId(call.params.id));
+  const request = readableOf(call, call.caller, services, found);
   const wanted = call.query.execution_id;
   if (wanted !== undefined && !isUuid(wanted)) throw notFound('execution');
   const execution = await findExecutionResult(services.database, request.id, wanted ?? null);
@@ -104,12 +107,10 @@ export async function awaitResult(call: ReadCall<undefined>, services: Services,
   const id = requestId(call.params.id);
   let seen: StoredRequest | null = null;
   const answer = await longPoll(call, services, { topics: [topic.outcome(id)], ms: waitMs }, async (woken) => {
-    // After an outcome, everything that an answer needs is queried together.
-    const [request, rechecked, newest] = await Promise.all([
-      readableRequest(call, call.caller, services, id),
-      woken ? call.recheck() : null,
-      woken ? findExecutionResult(services.database, id, null) : undefined,
-    ]);
+    const [rechecked, [found, newest]] = woken
+      ? await call.recheckBeside((db) => Promise.all([findState(db, id), findExecutionResult(db, id, null)]))
+      : [null, [await requestAhead.take(call, services.database, id), undefined] as const];
+    const request = readableOf(call, rechecked ?? call.caller, services, found);
     const before = seen;
     seen = request;
     if (!settledStatuses.has(request.status) && !wentBack(before, request)) return null;

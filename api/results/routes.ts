@@ -5,7 +5,7 @@ import { limitParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
 import { operation } from '../requests/schemas.js';
 import { showResults } from './list.js';
-import { awaitResult, readContent } from './read.js';
+import { awaitResult, readContent, requestAhead } from './read.js';
 
 const resultEnvelope = named('Result', 'What one run of a request came to.', {
   _svc_result: z.literal(true).meta({ description: 'Marks the object.' }),
@@ -67,6 +67,7 @@ export function resultRoutes({ waitMs }: { waitMs: number }): Route[] {
       response: resultEnvelope,
       errors: ['auth.forbidden', 'request.not_found', 'result.gone', 'result.not_found'],
       longPoll: 'result',
+      readsAhead: requestAhead,
       handle: (call, services) => awaitResult(call, services, waitMs),
     }),
     route({

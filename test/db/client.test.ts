@@ -58,3 +58,23 @@ describe('the limit on database work of a call (OP-70)', () => {
     expect(await database.transaction((tx) => tx.query(sql))).toEqual([{ used: 'on' }]);
   });
 });
+
+describe('reads that travel together', () => {
+  it('share a connection, and one that fails takes no other with it', async () => {
+    const test = await createTestDatabase();
+    const database = openTestDatabase(test.url, 2);
+    try {
+      const pid = 'select pg_backend_pid() as pid';
+      const [first, failed, second] = await database.together((db) =>
+        Promise.allSettled([db.query(pid), db.query('select 1 / 0'), db.query(pid)]),
+      );
+      expect(failed.status).toBe('rejected');
+      expect(first).toMatchObject({ status: 'fulfilled', value: [{ pid: expect.any(Number) }] });
+      expect(second).toEqual(first);
+      expect(await database.query('select 1 as one')).toEqual([{ one: 1 }]);
+    } finally {
+      await database.close();
+      await test.drop();
+    }
+  });
+});
