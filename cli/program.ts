@@ -116,7 +116,8 @@ function wordsOf(command: Command): string {
 
 /** For a group without a subcommand, commander prints the help on stderr; here it is a usage error like the others. */
 function usage(error: CommanderError, [group, topic]: readonly (string | undefined)[], help: string) {
-  const asked = group === 'help' && topic !== undefined ? `unknown command '${topic}'` : 'a subcommand is missing';
+  const missing = group === undefined ? 'no command is given' : 'a subcommand is missing';
+  const asked = group === 'help' && topic !== undefined ? `unknown command '${topic}'` : missing;
   const message = error.code === 'commander.help' ? asked : error.message.replace(/^error: /, '');
   if (error.code === 'commander.unknownOption' && /'.*\s/s.test(withoutSuggestion(message)))
     return failure('usage', 'text that begins with - is taken for an option', { hint: 'put SQL that begins with - after --' });

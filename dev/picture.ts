@@ -25,7 +25,7 @@ function play(output: string): string[] {
     .replaceAll(/\S*\/svc-demo-\w+\//g, '.svc/')
     .replaceAll('\r', '')
     .split('\n');
-  const from = shown.findIndex((line) => line.startsWith('A change of production data'));
+  const from = shown.findIndex((line) => line.startsWith('A change to production data'));
   const to = shown.findIndex((line) => line.startsWith('One more request'));
   return shown.slice(from, to).map((line) => line.trimEnd());
 }

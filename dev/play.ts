@@ -27,7 +27,7 @@ const select = 'select id, name, price_cents, stock from products order by id li
  */
 export async function play(stage: Stage): Promise<void> {
   const { report } = stage;
-  report.line('\nA change of production data needs one of the DBA team. Alice asks:');
+  report.line('\nA change to production data needs approval from the DBA team. Alice asks:');
   const asked = await svc(
     stage,
     'alice',
@@ -44,11 +44,11 @@ export async function play(stage: Stage): Promise<void> {
   if (!log.includes('request.approved')) throw new Error('the audit log does not show the approval');
   if (stage.uiUrl !== null) report.line(`\nIts workflow: ${stage.uiUrl}/namespaces/default/workflows/request-${id}`);
 
-  report.line('\nWhat is of low risk passes on staging by itself:');
+  report.line('\nLow-risk SQL runs on staging without approval:');
   const rows = await svc(stage, 'alice', ['execute', select], [0]);
   if (!rows.includes('(5 rows)')) throw new Error('the select did not answer five rows');
 
-  report.line('\nOne more request, which waits for bob:');
+  report.line('\nOne more request, which waits for Bob:');
   await svc(
     stage,
     'alice',
@@ -59,7 +59,7 @@ export async function play(stage: Stage): Promise<void> {
 
 async function approve(stage: Stage, id: string): Promise<void> {
   if ((await statusOf(stage, id)) !== 'pending') return;
-  stage.report.line('\nBob is in the DBA team. He looks and approves:');
+  stage.report.line('\nBob is on the DBA team. He reads it and approves:');
   await svc(stage, 'bob', ['request', 'show', id], [0]);
   await svc(stage, 'bob', ['request', 'approve', id, '--comment', 'agreed'], [0]);
 }
@@ -69,7 +69,7 @@ async function approve(stage: Stage, id: string): Promise<void> {
  * committed.
  */
 async function letRun(stage: Stage, id: string): Promise<string> {
-  stage.report.line('\nAlice lets it run and sees the result:');
+  stage.report.line('\nAlice runs it and sees the result:');
   if (['dispatched', 'running'].includes(await statusOf(stage, id))) await svc(stage, 'alice', ['request', 'wait', id], [0, 1]);
   const command = ['approved', 'execution_lost'].includes(await statusOf(stage, id)) ? 'resume' : 'result';
   return svc(stage, 'alice', ['request', command, id], [0]);

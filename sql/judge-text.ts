@@ -105,8 +105,7 @@ function findBatchProblem(statements: readonly JudgedStatement[], read: boolean)
   const settings = statements.filter((each) => each.class === 'setting').length;
   const firstOther = statements.findIndex((each) => each.class !== 'setting');
   if (firstOther !== -1 && firstOther < settings) return 'settings must come before all other statements';
-  if (read && statements.length - settings > 1)
-    return 'a batch that only reads may hold one statement that produces a result, the last';
+  if (read && statements.length - settings > 1) return 'in a batch that only reads, only the last statement may return rows';
   const outside = statements.some((each) => each.outsideTransaction);
   if (outside && statements.length > 1) return 'a statement that cannot run in a transaction must be the only one';
   return null;

@@ -30,7 +30,7 @@ export async function refuseBlocked(call: { actor: Actor }, services: Services, 
 
 /** A text may contain thousands of blocked statements. */
 const maxMessage = 500;
-const bypassHint = 'in an emergency, allow_ddl lifts this when every statement creates, alters or drops';
+const bypassHint = 'in an emergency, allow_ddl lifts this if every statement is a CREATE, ALTER or DROP';
 
 /** AU-11: uses its own transaction. A failed write does not change the answer. */
 async function auditBlocked(

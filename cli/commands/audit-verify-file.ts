@@ -153,7 +153,7 @@ function soundText({ state, manifest }: Found): string {
   const begins = beginning(state);
   const whole = begins === null ? '' : ` (${state.gaps === 0 ? 'no gaps' : `${state.gaps} gaps`}, ${beginnings[begins]})`;
   const rows = [
-    ['export', 'holds'],
+    ['export', 'valid'],
     ['events', `${state.count}${begins === null ? '' : `, seq ${state.first?.seq} to ${state.last?.seq}${whole}`}`],
     ['checkpoints', String(state.checkpoints)],
     ['signed by', manifest?.key_id ?? ''],

@@ -42,7 +42,7 @@ export async function listAuditEvents(context: Context, _: readonly string[], op
   const events = answer.get('events')?.items() ?? [];
   return {
     data: reply.text,
-    human: () => auditText(context, events, options.resultFormat ?? 'table'),
+    human: () => auditText(context, events, options),
     note: `${events.length} of ${totalOf(answer) ?? events.length} events`,
   };
 }
@@ -64,15 +64,17 @@ export async function auditFilters(context: Context, options: AuditFilterOptions
   };
 }
 
-function auditText(context: Context, events: readonly JsonText[], format: ResultFormat): string {
-  if (format === 'table') return events.length === 0 ? '' : auditTable(context, events);
+function auditText(context: Context, events: readonly JsonText[], options: AuditListOptions): string {
+  const format = options.resultFormat ?? 'table';
+  if (format === 'table') return events.length === 0 ? '' : auditTable(context, events, options.request === undefined);
   const columns = events[0]?.entries().map(([name]) => name) ?? [];
   const rows = events.map((event) => event.entries().map(([, value]) => value));
   const view = { columns, rows, rowsAffected: null, truncated: false, truncationReason: null, data: null };
   return renderResult(view, format, context.output.style);
 }
 
-function auditTable(context: Context, events: readonly JsonText[]): string {
+/** The subject of all events is the request that was asked for, if one was. */
+function auditTable(context: Context, events: readonly JsonText[], hasSubject: boolean): string {
   const { style } = context.output;
   const rows = events.map((event) => {
     const text = (key: string) => visible(event.get(key)?.string() ?? '');
@@ -85,11 +87,12 @@ function auditTable(context: Context, events: readonly JsonText[]): string {
       text('outcome'),
       text('actor_id'),
       place,
-      subject,
+      ...(hasSubject ? [subject] : []),
       text('reason'),
     ];
   });
-  return renderTable(['SEQ', 'TIME', 'EVENT', 'OUTCOME', 'ACTOR', 'DATABASE', 'SUBJECT', 'REASON'], rows, {
+  const header = ['SEQ', 'TIME', 'EVENT', 'OUTCOME', 'ACTOR', 'DATABASE', ...(hasSubject ? ['SUBJECT'] : []), 'REASON'];
+  return renderTable(header, rows, {
     rightAligned: new Set([0]),
     whole: new Set([1]),
     yielding: new Set([5, 6, 7]),

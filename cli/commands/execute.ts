@@ -66,7 +66,7 @@ async function checkFirst(context: Context, content: Looked, options: ExecuteOpt
   // With --yes the creation refuses it in its own words.
   if (looked !== null && status === 'blocked' && !saysYes(context.options, context.terminal.environment))
     throw failure('blocked', `${context.what}: blocked: ${whyBlocked(looked)}`, {
-      hint: 'nothing was sent; svc preflight tells more',
+      hint: 'nothing was sent; svc preflight shows more',
     });
   await requireConfirmation(context, question(context, content, looked));
 }

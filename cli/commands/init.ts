@@ -55,14 +55,16 @@ const nextSteps = (folder: string) => {
   const inFolder = (name: string) => join(folder, name);
   return `Next, each program in a terminal of its own:
   1. Name your databases in ${inFolder('server.toml')} and ${inFolder('agent.toml')}.
-  2. Set SVC_DATABASE_URL to a PostgreSQL of the gateway's own. Set SVC_TEMPORAL_ADDRESS, or start one to try it:
+  2. Set SVC_DATABASE_URL to a PostgreSQL database for the gateway itself.
+     Set SVC_TEMPORAL_ADDRESS, or start a Temporal server to try it:
        temporal server start-dev --db-filename temporal.db
   3. svc config check --online --config ${inFolder('server.toml')}
   4. svc server --config ${inFolder('server.toml')}
      svc worker --config ${inFolder('server.toml')}
-  5. Set the variables of ${inFolder('agent.toml')}.
+  5. Set the variables that ${inFolder('agent.toml')} reads, such as SHOP_DEVELOPMENT_URL.
      svc-agent --config ${inFolder('agent.toml')}
   6. svc trust
-     svc user add --help: the token of the first start, in ${inFolder(join('state', 'admin-token'))}, makes who asks and who approves.
-svc doctor says what does not work yet; svc doctor --agent ${inFolder('agent.toml')} does so for the agent.`;
+     svc user add adds those who ask and those who approve. svc.toml has the administrator's token,
+     which the first start of the server writes to ${inFolder(join('state', 'admin-token'))}.
+svc doctor says what does not work yet; svc doctor --agent ${inFolder('agent.toml')} does the same for the agent.`;
 };

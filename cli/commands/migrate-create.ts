@@ -29,7 +29,7 @@ export async function createMigration(context: Context, [name]: readonly string[
   return {
     data: JSON.stringify({ version, path }),
     human: () => `${path}\n`,
-    note: 'Write the SQL below its two lines, then: svc migrate up',
+    note: 'Write the SQL below each of the two marker lines, then: svc migrate up',
   };
 }
 

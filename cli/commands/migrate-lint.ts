@@ -44,7 +44,7 @@ function ending(context: Context, { findings, files, strict }: Ending): Answer {
   const human = () => textOf(context, findings);
   const summary = `${countOf(files, 'file')}, ${countOf(findings.length, 'finding')}`;
   if (blocking.length === 0) return { data, human, note: summary };
-  throw new CommandFailure('blocked', `${context.what}: ${summary}, of which ${blocking.length} may not pass`, {
+  throw new CommandFailure('blocked', `${context.what}: ${summary}, ${blocking.length} of them blocking`, {
     exit: 1,
     data,
     human,

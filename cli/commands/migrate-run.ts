@@ -6,7 +6,7 @@ import type { Context } from '../context.js';
 import { CommandFailure } from '../failure.js';
 import { deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions } from '../follow/submit.js';
-import { countOf, describePlan } from '../migrations/confirm-text.js';
+import { describePlan } from '../migrations/confirm-text.js';
 import { prepareMigrations, submitMigrations } from '../migrations/prepare.js';
 import { type Applied, readApplied } from '../output/applied.js';
 import { findingLines } from '../output/findings.js';
@@ -84,7 +84,7 @@ function nothingToDo({ output }: Context, { seenAt }: Applied, count: number, ta
   return {
     data: objectText({ nothing_to_do: true, seen_at: seenAt, migrations: count }),
     human: () =>
-      `Nothing to do: ${countOf(count, 'migration')} of ${target} applied, seen at ${detailInstant(visible(seenAt), output.style)}.\n`,
+      `Nothing to do: ${count === 1 ? 'the migration' : `all ${count} migrations`} for ${target} ${count === 1 ? 'is' : 'are'} applied, seen at ${detailInstant(visible(seenAt), output.style)}.\n`,
     note: output.noteStyle.dim('no request was made; --no-preflight makes one'),
   };
 }

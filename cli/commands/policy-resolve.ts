@@ -68,12 +68,12 @@ const policyParts = [
     'execution_policy',
     [
       ['matched by', 'matched_by'],
-      ['runs', 'max_executions'],
-      ['within (s)', 'execution_window_secs'],
+      ['runs at most', 'max_executions'],
+      ['in seconds', 'execution_window_secs'],
       ['retry', 'retry_on_failure'],
       ['timeout (s)', 'statement_timeout_secs'],
-      ['at most (s)', 'max_statement_timeout_secs'],
-      ['rows', 'max_rows'],
+      ['longest (s)', 'max_statement_timeout_secs'],
+      ['rows at most', 'max_rows'],
     ],
   ],
   [
@@ -89,7 +89,7 @@ const policyParts = [
     'result_policy',
     [
       ['id', 'id'],
-      ['days', 'retention_days'],
+      ['days kept', 'retention_days'],
       ['delivery', 'delivery_mode'],
     ],
   ],

@@ -94,7 +94,7 @@ async function talk(context: Context, { database, environment }: Place, input: I
     if (left > 0 || isPasted || !input.isEmpty) {
       input.clear();
       typed.length = 0;
-      output.note('what followed it is not run');
+      output.note('the rest of the input was not run');
     }
   }
 }

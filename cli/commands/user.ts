@@ -48,10 +48,13 @@ export async function listUsers(context: Context): Promise<Answer> {
   const reply = await context.client().call({ method: 'GET', path: ['api', 'users'] });
   const users = reply.json().get('users')?.items() ?? [];
   const { style } = context.output;
-  const keys = ['id', 'status', 'roles', 'groups', 'source', 'last_seen_at', 'created_at'];
-  const rows = users.map((user) => keys.map((key) => tableInstant(showValue(user.get(key)), style)));
+  // Only logins at an identity provider are remembered.
+  const isSeen = users.some((user) => user.get('last_seen_at')?.kind === 'string');
+  const columns = [...['id', 'status', 'roles', 'groups', 'source'], ...(isSeen ? ['last_seen_at'] : []), 'created_at'];
+  const header = columns.map((key) => key.replace(/_at$/, '').replace('_', ' ').toUpperCase());
+  const rows = users.map((user) => columns.map((key) => tableInstant(showValue(user.get(key)), style)));
   const table = () =>
-    renderTable(['ID', 'STATUS', 'ROLES', 'GROUPS', 'SOURCE', 'LAST SEEN', 'CREATED'], rows, {
+    renderTable(header, rows, {
       style,
       whole: new Set([0]),
       paintCell: statusPainter(style, rows, 1),

@@ -55,7 +55,10 @@ function readTokenFile(credential: Credential, isFound: boolean, warn: (text: st
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'config_error') throw error;
-    throw failure('config_error', `${credential.where}: ${path} cannot be read (${code ?? 'unknown reason'})`);
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code ?? 'unknown reason'})`;
+    throw failure('config_error', `${credential.where}: ${path} ${why}`, {
+      hint: 'set SVC_TOKEN, or put the token into the file',
+    });
   }
 }
 

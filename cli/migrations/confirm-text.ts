@@ -55,8 +55,8 @@ function oneWayNames(migrations: readonly LocalMigration[]): string {
 }
 
 function upRule(maxCount: number | null): string {
-  const rest = maxCount === null ? 'runs all others' : `runs at most ${maxCount} of the others`;
-  return `The agent skips those that are applied already and ${rest}, in this order.`;
+  const rest = maxCount === null ? 'runs the rest' : `runs at most ${maxCount} of the rest`;
+  return `The agent skips those already applied and ${rest}, in this order.`;
 }
 
 function downRule(maxCount: number): string {

@@ -31,7 +31,7 @@ export function migrationDetailLines(
   const folded = `${foldedText(done, applied?.seenAt ?? '', style)}; ${hint}`;
   return [
     ruleLine(bundle),
-    ...(sum == null ? [] : [style.dim(`directory ${visible(sum)}`)]),
+    ...(sum == null ? [] : [style.dim(`directory hash ${visible(sum)}`)]),
     ...(done.length === 0 ? [] : [style.dim(folded)]),
     ...all
       .filter((migration) => !isDone(migration))
@@ -69,7 +69,7 @@ function ruleLine(bundle: JsonText): string {
   const files = migrationsOf(bundle).length;
   const sent = `${files} file${files === 1 ? '' : 's'}`;
   if (textOf(bundle, 'direction') === 'down') return `reverts the ${cap?.text ?? '1'} latest applied of ${sent}`;
-  return `applies what is not applied yet of ${sent}${cap?.kind === 'number' ? `, at most ${cap.text}` : ''}`;
+  return `applies the pending ones of ${sent}${cap?.kind === 'number' ? `, at most ${cap.text}` : ''}`;
 }
 
 function headLine(migration: JsonText, style: Style): string {

@@ -1,3 +1,4 @@
+import { isPermissionError, planRoleHint } from '../../domain/plan-error.js';
 import type { JsonText } from '../../lib/json/read.js';
 import { databaseError } from './database-error.js';
 import { count } from './numbers.js';
@@ -21,7 +22,9 @@ export function planLines(impact: JsonText | undefined, sql: string, style: Styl
   if (impact === undefined || status === '' || status === 'skipped') return [];
   if (status !== 'completed') {
     const why = impact.get('error')?.string();
-    return [why == null ? visible(states[status] ?? status) : worded(why, sql)];
+    if (why == null) return [`no plan: ${visible(states[status] ?? status)}`];
+    const hint = isPermissionError(why) ? [`${style.cyan('hint:')} ${planRoleHint}`] : [];
+    return [`no plan: ${worded(why, sql)}`, ...hint];
   }
   const rows = rowsOf(impact, 'estimated_rows');
   const cost = impact.get('estimated_cost');
@@ -78,7 +81,7 @@ function explained(entry: JsonText, style: Style): string[] {
   }
   const told = databaseError(error, entry.get('sql')?.string() ?? null);
   const hint = told.hint ?? entry.get('hint')?.string();
-  return [visible(told.message), ...(hint == null ? [] : [`${style.cyan('hint:')} ${visible(hint)}`])];
+  return [`no plan: ${visible(told.message)}`, ...(hint == null ? [] : [`${style.cyan('hint:')} ${visible(hint)}`])];
 }
 
 function planTree(plan: JsonText | undefined, style: Style): string[] {

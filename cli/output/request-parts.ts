@@ -1,3 +1,4 @@
+import type { AutoApprovalReason } from '../../domain/workflow-policy.js';
 import type { JsonText } from '../../lib/json/read.js';
 import { detailInstant } from './instant.js';
 import { count } from './numbers.js';
@@ -38,7 +39,7 @@ export function contextLines(context: JsonText | undefined, style: Style): strin
   const findings = context.get('sql_review')?.get('findings')?.items() ?? [];
   const status = context.get('status')?.string() ?? '';
   return [
-    ...(status === 'ready' ? [] : [`status   ${visible(status)}`]),
+    ...(Object.hasOwn(openContext, status) ? [`plan     ${openContext[status]}`] : []),
     ...(tables.length === 0 ? [] : [`tables   ${tables.join(', ')}`]),
     ...(risk?.kind === 'object'
       ? [`risk     ${riskText(risk.get('level')?.string() ?? '', risk.get('factors')?.items() ?? [])}`]
@@ -51,6 +52,9 @@ export function contextLines(context: JsonText | undefined, style: Style): strin
     ...(seen == null ? [] : [`schema   seen at ${detailInstant(visible(seen), style)}`]),
   ];
 }
+
+/** Of `partial` the plan itself says what is missing. */
+const openContext: Record<string, string> = { collecting: 'not there yet', unavailable: 'not available' };
 
 function neverAnalysed(risk: JsonText | undefined): string[] {
   const factor = risk
@@ -73,17 +77,32 @@ export function traceLines(trace: JsonText | undefined): string[] {
     decisionPart
       .get('reasons')
       ?.items()
-      .map((reason) => visible(reason.string() ?? '')) ?? [];
+      .map((reason) => reasonText(reason.string() ?? '')) ?? [];
   const workflow = policyText(trace?.get('workflow')?.get('matched'), 'id');
   const review = policyText(trace?.get('sql_review'), 'policy_id');
   const threshold = decisionPart.get('auto_approve_threshold')?.string();
   return [
-    `${visible(decisionPart.get('outcome')?.string() ?? '')}${listed(reasons)}`,
+    `${visible(decisionPart.get('outcome')?.string() ?? '').replaceAll('_', ' ')}${reasons.length === 0 ? '' : `: ${reasons.join(', ')}`}`,
     workflow === null ? 'no workflow policy matched' : `workflow policy ${workflow}`,
     ...(review === null ? [] : [`review policy ${review}`]),
-    ...(threshold == null ? [] : [`passes by itself up to risk ${visible(threshold)}`]),
+    ...(threshold == null ? [] : [`approved automatically up to ${visible(threshold)} risk`]),
   ];
 }
+
+const reasonTexts: Readonly<Record<AutoApprovalReason, string>> = {
+  explicit_always: 'the policy always approves it',
+  risk_below_threshold: 'its risk is low enough',
+  risk_above_threshold: 'its risk is too high',
+  risk_unavailable: 'its risk is unknown',
+  rows_not_bounded: 'the number of rows that it changes cannot be limited',
+  approval_requested: 'the requester asked for it',
+  channel_not_allowed: 'the policy approves nothing that comes this way',
+  no_auto_approve_rule: 'the policy approves nothing automatically',
+  break_glass: 'an emergency',
+};
+
+const reasonText = (name: string): string =>
+  Object.hasOwn(reasonTexts, name) ? reasonTexts[name as AutoApprovalReason] : visible(name);
 
 /** `wf:*:staging:e3b0c44298fc (r7, 3fa2b1c0d9e8)`: the id, and the version by which the request was judged. */
 function policyText(policy: JsonText | undefined, idKey: string): string | null {

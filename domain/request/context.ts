@@ -1,5 +1,5 @@
 import { shownPlan } from '../mysql-plan.js';
-import { isPermissionError, shownPlanError } from '../plan-error.js';
+import { isPermissionError, planRoleHint, shownPlanError } from '../plan-error.js';
 import type { ReviewRule } from '../policies.js';
 import type { Instant } from './types.js';
 
@@ -108,8 +108,7 @@ function explained({ sql, state, plan, error }: DryRun): Explained {
   // Plans stored before HD-2 are as the agent sent them.
   const shown = state === 'completed' ? shownPlan(plan ?? '{}') : { error: shownPlanError(error ?? noPlan) };
   if ('plan' in shown) return { sql, plan: JSON.parse(shown.plan) as unknown };
-  return { sql, error: shown.error, hint: isPermissionError(shown.error) ? permissionHint : null };
+  return { sql, error: shown.error, hint: isPermissionError(shown.error) ? planRoleHint : null };
 }
 
 const noPlan = 'no agent answered in time';
-const permissionHint = "the agent's database role lacks a right on what the statement names";

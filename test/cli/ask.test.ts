@@ -98,7 +98,7 @@ describe('svc migrate up tells what is applied (MI-45)', () => {
       const { code, stdout } = await bench.svc(words);
       expect([code, stdout]).toEqual([
         0,
-        `Nothing to do: ${words.length === 2 ? 3 : 2} migrations of app/development applied, seen at 2026-05-01T08:00:00.000Z.\n`,
+        `Nothing to do: all ${words.length === 2 ? 3 : 2} migrations for app/development are applied, seen at 2026-05-01T08:00:00.000Z.\n`,
       ]);
     }
     const line = JSON.parse((await bench.svc(['up', '--yes', '--json'])).stdout);

@@ -170,7 +170,7 @@ describe('svc audit verify --file (CL-33)', () => {
       const result = await verifyText(text, '--public-key', publicKey);
       expect(result).toMatchObject({ code: 0, stderr: '' });
       expect(result.stdout).toMatch(
-        /^export +holds\nevents +\d+, seq 1 to \d+ \(no gaps, from the first event on\)\ncheckpoints +1\nsigned by +[0-9a-f]{16}\n$/,
+        /^export +valid\nevents +\d+, seq 1 to \d+ \(no gaps, from the first event on\)\ncheckpoints +1\nsigned by +[0-9a-f]{16}\n$/,
       );
       expect((await verifyText(text)).stderr).toContain("the key is the export's own");
       expect(await reportOf(text, '--public-key', strangerKey.publicKeyHex)).toMatchObject({

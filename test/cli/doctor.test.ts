@@ -147,7 +147,7 @@ describe('svc doctor finds what is wrong with the files (CL-45)', () => {
     const missing = await doctor(own);
     expect(missing.checks.auth_configured).toMatchObject({
       status: 'fail',
-      message: expect.stringContaining('cannot be read (ENOENT)'),
+      message: expect.stringContaining('does not exist'),
     });
     expect(skippedIn(missing)).toEqual(['auth_valid', 'databases_exist', 'workflows_exist', 'agents_online']);
     expect(missing.checks.server_reachable!.status).toBe('pass');

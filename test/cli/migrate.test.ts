@@ -75,7 +75,7 @@ describe('svc migrate up and down', () => {
     expect(plain.indexOf('3 migrations for app/development\n  1  users\n  2  seed\n  3  index  (without a transaction)\n')).toBe(
       0,
     );
-    expect(plain).toContain('skips those that are applied already and runs at most 2 of the others');
+    expect(plain).toContain('skips those already applied and runs at most 2 of the rest');
     expect(plain.indexOf('Apply them? [y/N]')).toBeGreaterThan(plain.indexOf('skips'));
     expect((await svc(['up'], { terminal: true, stdin: 'y\n' })).code).toBe(0);
   });

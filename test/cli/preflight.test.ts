@@ -130,7 +130,7 @@ Hints
     ['disabled_by_policy', 'switched off by the workflow policy'],
   ])('says why there is no plan: %s', async (status, text) => {
     api.on(route, { body: { ...answer, impact: { status } } });
-    expect((await svc('select 1')).stdout).toContain(`Plan\n  ${text}\n`);
+    expect((await svc('select 1')).stdout).toContain(`Plan\n  no plan: ${text}\n`);
   });
 
   it('tells the words of the database, the place, and its hint', async () => {
@@ -140,7 +140,7 @@ Hints
     const told = 'PostgreSQL: column "nam" does not exist (line 1, column 8). Perhaps you meant "name".';
     const { code, stdout, stderr } = await svc('select nam from parts');
     expect(code).toBe(1);
-    expect(stdout).toContain(`Plan\n  ${told}\n`);
+    expect(stdout).toContain(`Plan\n  no plan: ${told}\n`);
     expect(stderr).toContain(`preflight: ${told}`);
   });
 
@@ -149,13 +149,13 @@ Hints
     api.on(route, { body: { ...answer, impact } });
     const { code, stdout, stderr } = await svc('delete from partz where id = 1');
     expect([code, stderr]).toEqual([1, 'error: preflight: relation "partz" does not exist (SQLSTATE 42P01)\n']);
-    expect(stdout).toContain('Plan\n  relation "partz" does not exist (SQLSTATE 42P01)\n');
+    expect(stdout).toContain('Plan\n  no plan: relation "partz" does not exist (SQLSTATE 42P01)\n');
     api.on(route, {
       body: { ...answer, impact: { ...impact, error: 'permission denied for table partz', unknown_name: false } },
     });
     expect(await svc('select 1')).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('permission denied for table partz'),
+      stdout: expect.stringContaining('permission denied for table partz\n  hint: plans are made as the role of read_url'),
     });
   });
 

@@ -29,7 +29,7 @@ async function shownAs(operation: string, detail: string, more: object = {}, arg
 
 it('shows an approver each migration with its SQL, not the JSON around it (CL-31)', async () => {
   expect(await shownAs('migrate_up', bundle('up', { max_count: 1 }))).toContain(
-    'Migrations\n  applies what is not applied yet of 2 files, at most 1\n  directory abc\n\n' +
+    'Migrations\n  applies the pending ones of 2 files, at most 1\n  directory hash abc\n\n' +
       '  1\n    create table t (\n      id int\n    );\n\n  2  (without a transaction)\n    create index concurrently i on t (id);\n\n',
   );
   expect(await shownAs('migrate_down', bundle('down', { max_count: 3 }))).toContain('reverts the 3 latest applied of 2 files\n');
@@ -39,7 +39,7 @@ it('folds the migrations that are applied, and says what shows them (CL-31, MI-4
   const migrations = { seen_at: '2026-05-01T08:00:00.000Z', applied: ['1'] };
   const folded = await shownAs('migrate_up', bundle('up'), { migrations });
   expect(folded).toContain(
-    `  directory abc\n  1  applied, seen at 2026-05-01T08:00:00.000Z; svc request show ${requestId} --full shows their SQL\n\n  2  (without`,
+    `  directory hash abc\n  1  applied, seen at 2026-05-01T08:00:00.000Z; svc request show ${requestId} --full shows their SQL\n\n  2  (without`,
   );
   expect(folded).not.toContain('create table');
   expect(await shownAs('migrate_up', bundle('up'), { migrations }, ['--full'])).toContain('  1\n    create table t (\n');

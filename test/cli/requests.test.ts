@@ -133,7 +133,7 @@ describe('request list and show', () => {
       'bob approved',
       'group:dba-team 0/1',
       '20c587fe',
-      'no_auto_approve_rule',
+      'needs approval: the policy approves nothing automatically\n',
       'boom\\u001b[31m',
       'users',
       '12 ms',
@@ -199,7 +199,6 @@ describe('request list and show', () => {
     api.on(paths.show, shown('pending', { context })).on(paths.executions, { body: { executions: [] } });
     const { stdout } = await svc('request', 'show', requestId);
     expect(stdout).toContain(`Context
-  status   partial
   tables   users (1,200 rows; a DELETE takes rows of billing.invoices and more along), audit.log, elsewhere
   risk     High (cascade_delete: billing.invoices, large_table: 50,000 rows)
   schema   seen at 2026-05-01T08:00:00.000Z
@@ -208,7 +207,7 @@ Plan
   delete from users where id = 1
     Seq Scan on users
   select 1
-    permission denied (SQLSTATE 42501)
+    no plan: permission denied (SQLSTATE 42501)
     hint: ask for a right
 `);
     const unanalysed = { ...context, risk: { level: 'Unknown', factors: [{ name: 'never_analysed', tables: ['items'] }] } };

@@ -135,7 +135,7 @@ describe('svc shell on a terminal (CL-53)', () => {
     const { code, stderr } = await typing(['select 1; select 2;\n', 'select 3;\nselect 4;\nselect 5', 'select 6;\n', '\\q\n']);
     expect([code, sent()]).toEqual([0, ['select 1', 'select 3', 'select 6']]);
     expect(stderr.match(/error: execute: boom/g)).toHaveLength(2);
-    expect(stderr.match(/what followed it is not run/g)).toHaveLength(2);
+    expect(stderr.match(/the rest of the input was not run/g)).toHaveLength(2);
   });
 
   it('drops what is typed at Ctrl-C', async () => {

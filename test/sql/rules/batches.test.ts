@@ -10,7 +10,7 @@ describe('batches and settings (sections 4 and 5)', () => {
   });
 
   const late = 'settings must come before all other statements';
-  const oneRead = 'a batch that only reads may hold one statement that produces a result, the last';
+  const oneRead = 'in a batch that only reads, only the last statement may return rows';
   const alone = 'a statement that cannot run in a transaction must be the only one';
   it.each<[string, string, string | null]>([
     ['SQ-60', "select 1; set timezone = 'UTC'", late],

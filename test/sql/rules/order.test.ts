@@ -38,7 +38,7 @@ describe('what is judged and in which order', () => {
       'SQ-15',
       'a batch that breaks a rule',
       'select 1; select 2',
-      'a batch that only reads may hold one statement that produces a result, the last',
+      'in a batch that only reads, only the last statement may return rows',
     ],
   ])('%s: says of %s', async (_id, _what, text, expected) => {
     const verdict = await judge(text);
