@@ -10,6 +10,9 @@ export interface PoolOptions {
   onPoolError?: (error: Error) => void;
 }
 
+/** The SQLSTATE with which a server refuses a session that it cannot serve yet. */
+const cannotConnectNow = '57P03';
+
 /** Settings of every session of the gateway, the listener's included (OP-70). */
 export function sessionOptions(statementTimeoutMs: number): string {
   return [
@@ -35,10 +38,17 @@ export function openPool(options: PoolOptions): pg.Pool {
     // Statements of a transaction that do not depend on each other share a round trip.
     pipeline: true,
     types: rowTypes,
+    verify: (client, done) => void refuseStandby(client).then(() => done(), done),
   });
   // The pool replaces an idle connection that breaks. Without a listener, Node would end the process.
   pool.on('error', (error) => options.onPoolError?.(error));
   // The same for a connection in use: its statements fail with the error, and its user releases it as broken.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
+}
+
+/** A standby answers reads with what it has, which may lack commits that were acknowledged: it counts as unreachable until it is promoted (HT-112). */
+async function refuseStandby(client: pg.PoolClient): Promise<void> {
+  const { rows } = await client.query<{ isStandby: boolean }>('select pg_is_in_recovery() as "isStandby"');
+  if (rows[0]?.isStandby) throw Object.assign(new Error('the server is a standby'), { code: cannotConnectNow });
 }

@@ -1,15 +1,17 @@
 import type pg from 'pg';
 
 /**
- * Identifies a transaction to the server. After a crash, ids that were not on disk are reused: an id means the same transaction only while
- * `since` stays the same, because a crash resets the server's statistics.
+ * Identifies a transaction to the server. After a crash, ids that were not on disk are reused, and so are those that a promoted standby had
+ * not received: an id means the same transaction only while `since` stays the same. A crash resets the server's statistics, and a promotion
+ * begins another timeline, with which names of log files begin.
  */
 export interface TransactionName {
   id: string;
   since: string;
 }
 
-const since = 'pg_stat_get_bgwriter_stat_reset_time()::text as since';
+const since =
+  "concat_ws(' ', pg_stat_get_bgwriter_stat_reset_time(), left(pg_walfile_name(pg_current_wal_insert_lsn()), 8)) as since";
 
 /** SQL expression: acknowledged commits are on disk, even if the database's default is `off`. A stricter default stays. */
 export const durably =

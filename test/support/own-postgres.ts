@@ -5,23 +5,66 @@ import pg from 'pg';
 import { type Child, startChild } from '../../dev/child.js';
 import { clone } from '../../dev/layout.js';
 import { startPostgres } from '../../dev/postgres.js';
-import { placePostgres } from '../../dev/postgres-programs.js';
+import { type PostgresPlace, placePostgres } from '../../dev/postgres-programs.js';
 import { makeDataFolder } from './memory-folder.js';
 import { eventually } from './processes.js';
 
 /** A durable PostgreSQL for one test alone, which can be stopped, killed and started again on its port. */
-export async function openOwnPostgres() {
-  const folder = makeDataFolder('svc-own-postgres-');
+export interface OwnPostgres {
+  dataDir: string;
+  /** Address of a database for the superuser. */
+  url(database: string): string;
+  /** Stops all of its processes without breaking a connection. */
+  freeze(): void;
+  thaw(): void;
+  /** kill -9 of the server and all its processes. */
+  kill(): Promise<void>;
+  /** Ends its sessions and stops it in order. */
+  stop(): Promise<void>;
+  /** Starts it on the same port and data, with further settings from now on. It recovers from a crash. */
+  start(...settings: string[]): Promise<void>;
+  hasEnded(): boolean;
+  close(): Promise<void>;
+}
+
+export interface OwnPostgresOptions {
+  /** Where its data are; a new folder if absent. It is removed in the end. */
+  folder?: string;
+  /** Additions to its environment, from its second start on. */
+  environment?: NodeJS.ProcessEnv;
+}
+
+export async function openOwnPostgres(options: OwnPostgresOptions = {}): Promise<OwnPostgres> {
+  const folder = options.folder ?? makeDataFolder('svc-own-postgres-');
   const dataDir = join(folder, 'postgres');
   const logFile = join(folder, 'postgres.log');
-  const first = await startPostgres({ clone, dataDir, password: 'test', logFile, durable: true });
+  const { child, url } = await startPostgres({ clone, dataDir, password: 'test', logFile, durable: true });
   const place = placePostgres(clone, dataDir);
-  let child: Child = first.child;
+  const args = formerArguments(place.dataDir);
+  return controlled({ folder, place, logFile, child, url, args, environment: options.environment ?? {} });
+}
+
+/** A cluster that exists, its files and how it is started. */
+export interface Cluster {
+  folder: string;
+  place: PostgresPlace;
+  logFile: string;
+  /** Null before the first start. */
+  child: Child | null;
+  args: readonly string[];
+  url(database: string): string;
+  environment: NodeJS.ProcessEnv;
+}
+
+export function controlled(cluster: Cluster): OwnPostgres {
+  const { place, logFile, url } = cluster;
+  let { child, args } = cluster;
   let stopped: number[] = [];
   const signalAll = (name: NodeJS.Signals) => {
     for (const pid of stopped) signal(pid, name);
   };
   const freeze = () => {
+    if (child === null || child.hasExited()) return;
     signal(child.pid, 'SIGSTOP');
     stopped = [child.pid, ...childrenOf(child.pid)];
     signalAll('SIGSTOP');
@@ -31,23 +74,20 @@ export async function openOwnPostgres() {
     freeze();
     signalAll('SIGKILL');
     stopped = [];
-    await child.stop('SIGKILL', 5000);
+    await child?.stop('SIGKILL', 5000);
   };
   return {
     dataDir: place.dataDir,
-    /** Address of a database for the superuser. */
-    url: (database: string) => first.url(database),
-    /** Stops all of its processes without breaking a connection. */
+    url,
     freeze,
     thaw() {
       signalAll('SIGCONT');
       stopped = [];
     },
-    /** kill -9 of the server and all its processes. */
     kill,
-    /** Starts it on the same port and data, with further settings from now on. It recovers from a crash. */
+    stop: async () => child?.stop('SIGINT', 60_000),
     async start(...settings: string[]) {
-      const args = [...formerArguments(place.dataDir), ...settings.flatMap((each) => ['-c', each])];
+      args = [...args, ...settings.flatMap((each) => ['-c', each])];
       await eventually(() => {
         child = startChild({
           name: 'PostgreSQL',
@@ -57,14 +97,16 @@ export async function openOwnPostgres() {
           deathSignal: 'SIGINT',
           user: place.user,
           cwd: place.dataDir,
+          environment: { ...process.env, ...cluster.environment },
         });
-        return Promise.race([child.exited.then(() => false), accepts(first.url('postgres'))]);
+        return Promise.race([child.exited.then(() => false), accepts(url('postgres'))]);
       }, 60_000);
     },
+    hasEnded: () => child === null || child.hasExited(),
     async close() {
       signalAll('SIGCONT');
       await kill();
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(cluster.folder, { recursive: true, force: true });
     },
   };
 }
@@ -77,17 +119,20 @@ function formerArguments(dataDir: string): string[] {
 
 /** Resolves with true at the first accepted connection. */
 async function accepts(url: string): Promise<true> {
-  await eventually(async () => {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
-    client.on('error', () => {});
-    const connected = await client.connect().then(
-      () => true,
-      () => false,
-    );
-    await client.end().catch(() => {});
-    return connected;
-  }, 50_000);
+  await eventually(() => asSuperuser(url, async () => true).catch(() => false), 50_000);
   return true;
+}
+
+/** Works with one connection to that database. */
+export async function asSuperuser<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2000 });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return await work(client);
+  } finally {
+    await client.end().catch(() => {});
+  }
 }
 
 function childrenOf(pid: number): number[] {

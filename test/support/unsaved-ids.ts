@@ -1,7 +1,5 @@
 import pg from 'pg';
-import type { openOwnPostgres } from './own-postgres.js';
-
-type OwnPostgres = Awaited<ReturnType<typeof openOwnPostgres>>;
+import type { OwnPostgres } from './own-postgres.js';
 
 /** Nothing uncommitted gets to disk early, so a crash undoes it, transaction ids included. */
 export async function saveNothingEarly({ url }: OwnPostgres): Promise<void> {
@@ -14,16 +12,25 @@ export async function saveNothingEarly({ url }: OwnPostgres): Promise<void> {
  * another one, which commits.
  */
 export async function reuseOpenId({ url, kill, start }: OwnPostgres): Promise<void> {
-  // Asks without writing, because a write would save the id.
+  const taken = await openId(url);
+  await kill();
+  await start();
+  await takeId(url, taken);
+}
+
+/** The id of the one transaction that has written and is open. Asks without writing, because a write would save the id. */
+export async function openId(url: OwnPostgres['url']): Promise<bigint> {
   const open = await askOwn(
     url,
     "select backend_xid::text as id from pg_stat_activity where backend_type = 'client backend' and backend_xid is not null",
   );
   if (open.length !== 1) throw new Error(`${open.length} transactions have an id instead of one`);
-  const taken = BigInt(open[0]!.id as string);
-  await kill();
-  await start();
-  if ((await nextId(url)) > taken) throw new Error(`the crash did not take back transaction id ${taken}`);
+  return BigInt(open[0]!.id as string);
+}
+
+/** Commits a transaction with this id on a server that has never heard of it. */
+export async function takeId(url: OwnPostgres['url'], taken: bigint): Promise<void> {
+  if ((await nextId(url)) > taken) throw new Error(`transaction id ${taken} was not given up`);
   while ((await nextId(url)) <= taken)
     await askOwn(url, 'create table if not exists taker (id int); insert into taker values (1)');
 }
