@@ -24,11 +24,28 @@ export function createHttpServer(handle: (request: IncomingMessage, response: Se
   );
   // 0 = as many as fit in the header block. Node would drop the rest silently; the app refuses more than 100.
   server.maxHeadersCount = 0;
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(socket, error.code ?? '', version));
+  const used = new WeakSet<Socket>();
+  server.on('request', ({ socket }: IncomingMessage) => used.add(socket));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    // A 408 would be taken for the answer to the call that a client sends just then on a connection opened ahead.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && socket.bytesRead === 0) return closeUnlessUsed(socket, used, server);
+    refuse(socket, error.code ?? '', version);
+  });
   // Handles these as ordinary calls; Node's default is 417.
   server.on('checkExpectation', handle);
   server.on('connect', (_request: IncomingMessage, socket: Socket) => refuse(socket, 'CONNECT', version));
   return server;
+}
+
+/** Keeps a connection on which nothing was sent for as long as one between two calls. */
+function closeUnlessUsed(socket: Socket, used: WeakSet<Socket>, server: Server): void {
+  const closing = setTimeout(
+    () => {
+      if (!used.has(socket)) socket.destroy();
+    },
+    Math.max(0, server.keepAliveTimeout - server.headersTimeout),
+  );
+  socket.on('close', () => clearTimeout(closing));
 }
 
 type Refusal = { status: number; code: ErrorCode; text: string };

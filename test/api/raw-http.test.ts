@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHttpServer } from '../../api/http/http-server.js';
+import { sleep } from '../../lib/sleep.js';
 import { listen } from '../../runtime/listen-address.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 
@@ -98,7 +99,6 @@ describe('what Node itself would answer (HT-1, HT-I1)', () => {
   it.each([
     ['headers that do not end', 'GET /health HTTP/1.1\r\nHost: a\r\n'],
     ['a body that does not come', 'POST /api/users HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n{'],
-    ['nothing at all', ''],
   ])('HT-1: %s are 408 when their time is over', async (_what, text) => {
     let handled = 0;
     const server = createHttpServer(() => (handled += 1), '1.2.3');
@@ -112,6 +112,21 @@ describe('what Node itself would answer (HT-1, HT-I1)', () => {
     ]);
     expect(answer.headers).toMatchObject({ 'x-svc-version': '1.2.3', connection: 'close', 'cache-control': 'no-store' });
     expect(handled).toBe(text.startsWith('POST') ? 1 : 0);
+  });
+
+  it('HT-1: a connection that is opened ahead serves the call that comes late, and is closed without a word if none comes', async () => {
+    const server = createHttpServer((_, response) => void response.end('served'), '1.2.3');
+    Object.assign(server, { headersTimeout: 20, requestTimeout: 30, keepAliveTimeout: 2500 });
+    const port = await listen(server, '127.0.0.1:0');
+    const unused = send('', port);
+    const socket = connect(port, '127.0.0.1');
+    // Node looks once a second.
+    await sleep(1500);
+    socket.write(get('/health'));
+    const chunks = await socket.toArray();
+    expect(Buffer.concat(chunks).toString()).toMatch(/^HTTP\/1\.1 200 [\s\S]*served/);
+    expect((await unused).status).toBe(Number.NaN);
+    await new Promise((resolve) => server.close(resolve));
   });
 
   it('reads the scheme without case and an absolute request target', async () => {
