@@ -3,6 +3,7 @@ const callWaitMs = 15_000;
 export interface Answer {
   status: number;
   body: Record<string, unknown>;
+  headers: Headers;
 }
 
 /** Where a call goes, and by whose token. */
@@ -24,7 +25,7 @@ export async function callApi(
     signal: AbortSignal.timeout(callWaitMs),
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  return { status: response.status, body: (await response.json()) as Record<string, unknown>, headers: response.headers };
 }
 
 /** The error for an unexpected answer. */

@@ -26,7 +26,7 @@ export interface BothTargets {
   close(): Promise<void>;
 }
 
-type Options = Pick<SystemOptions, 'agentHead' | 'agentEnvironment'> & { testFile: string; keys: number };
+type Options = Pick<SystemOptions, 'agentHead' | 'environmentOf'> & { testFile: string; keys: number };
 
 /** Starts it; `close` it after the test file, whose `import.meta.url` is given. */
 export async function startBothTargets({ testFile, keys, ...options }: Options): Promise<BothTargets> {

@@ -6,24 +6,28 @@ export type Act = 'approve' | 'reject' | 'cancel' | 'resume';
 
 const firstPauseMs = 100;
 /** A test's own timeout ends it before; this only bounds the loop. */
-const maxAttempts = 600;
+const maxAttempts = 6000;
 /** More often than anything is killed. */
 const maxResumes = 10;
 
 export type PatientCalls = ReturnType<typeof patientCalls>;
 
+/** Is told what each single call was answered, or why not. */
+type Hearer = (call: string, answer: Answer | Error) => void;
+
 /**
  * Calls as a careful client makes them (HT-114): what is not answered, or with 503, is repeated at the next server until it is answered.
  * A key makes repeated creations one request; repeated decisions end with a 409 that says that they have been made.
  */
-export function patientCalls({ servers, tokens }: System) {
+export function patientCalls({ entries, tokens }: System, hear: Hearer = () => {}) {
   let turn = 0;
   const call = async (token: string, method: 'GET' | 'POST', path: string, body?: Record<string, unknown>): Promise<Answer> => {
     for (let attempt = 1; attempt < maxAttempts; attempt += 1) {
       turn += 1;
-      const { url } = servers[turn % servers.length]!;
-      const answer = await callApi({ server: url, token }, method, path, body).catch(() => null);
-      if (answer !== null && answer.status !== 503) return answer;
+      const server = entries[turn % entries.length]!;
+      const answer = await callApi({ server, token }, method, path, body).catch((error: Error) => error);
+      hear(`${method} ${path}`, answer);
+      if (!(answer instanceof Error) && answer.status !== 503) return answer;
       await sleep(firstPauseMs);
     }
     throw new Error(`${method} ${path} was never answered`);
@@ -78,4 +82,14 @@ export function expectStatus({ status, body }: Answer, ...expected: number[]): A
 function refuseUnlessMade(answer: Answer): void {
   if (answer.status === 409 && /already (approved|dispatched)/.test(String(answer.body.error))) return;
   expectStatus(answer, 200);
+}
+
+/** Long polls that wait at one server until their request moves; resolves once the server has them all. */
+export async function waitAt({ servers, tokens }: System, server: number, ids: readonly string[]): Promise<Promise<Answer>[]> {
+  const get = (path: string) => callApi({ server: servers[server]!.url, token: tokens.alice }, 'GET', path);
+  const waits = ids.map((id) => get(`/api/requests/${id}?wait=60`));
+  for (const wait of waits) wait.catch(() => {});
+  // Sent on other connections: answered after those before it were read.
+  for (let n = 0; n < 5; n += 1) await get('/api/me');
+  return waits;
 }

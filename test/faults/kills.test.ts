@@ -21,7 +21,7 @@ beforeAll(async () => {
     through: {
       server: async (url) => {
         proxy = await startTcpProxy(url);
-        return proxy.url.replace(/\/$/, '');
+        return proxy.url;
       },
     },
   });

@@ -19,8 +19,9 @@ let calls: AgentCalls;
 beforeAll(async () => {
   setClock(0);
   const clock = fileURLToPath(new URL('../support/shifted-clock.mjs', import.meta.url));
-  const agentEnvironment = { NODE_OPTIONS: `--import=${clock}`, SVC_TEST_CLOCK_FILE: clockFile };
-  both = await startBothTargets({ testFile: import.meta.url, keys: 60, agentEnvironment });
+  const withClock = { NODE_OPTIONS: `--import=${clock}`, SVC_TEST_CLOCK_FILE: clockFile };
+  const environmentOf = (program: string) => (program === 'agent-0' ? withClock : {});
+  both = await startBothTargets({ testFile: import.meta.url, keys: 60, environmentOf });
   calls = agentCalls(both);
 }, 240_000);
 afterAll(async () => {

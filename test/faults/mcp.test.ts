@@ -1,10 +1,10 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { mcpCalls } from '../api/mcp-calls.js';
 import { officialClients } from '../api/official-clients.js';
 import type { TestApi } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.js';
 import { type System, startSystem } from '../support/system.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
 import { temporalAddress } from '../support/temporal.js';
 
 let stored: TestDatabase;
@@ -64,42 +64,12 @@ it('a server killed during a stream leaves it with exactly one response, told by
   expect(now.structuredContent.status).toBe('pending');
 }, 120_000);
 
-/** One address for the servers. `to` breaks all connections and leads new ones to another server. */
-async function startBalancer() {
-  const open = new Set<Socket>();
-  let target = system.servers[1]!.url;
-  const front = createServer((client) => {
-    const { hostname, port } = new URL(target);
-    const back = connect(Number(port), hostname);
-    for (const [one, other] of [
-      [client, back],
-      [back, client],
-    ] as const) {
-      open.add(one);
-      one.on('error', () => one.destroy()).on('close', () => other.destroy() && open.delete(one));
-      one.pipe(other);
-    }
-  });
-  await new Promise<void>((done) => front.listen(0, '127.0.0.1', done));
-  return {
-    url: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
-    to: (server: number) => {
-      target = system.servers[server]!.url;
-      for (const socket of open) socket.destroy();
-    },
-    close: () => {
-      for (const socket of open) socket.destroy();
-      front.close();
-    },
-  };
-}
-
 it('official clients behind one address work on two servers, and hear of one that was killed from the other (MC-I1, MC-I3)', async () => {
   await system.servers[0]!.start();
-  const balancer = await startBalancer();
+  const balancer = await startTcpProxy(system.servers[1]!.url);
   const { alice, bob } = system.tokens;
   const clients = await Promise.all(officialClients.map((one) => one.connect({ url: `${balancer.url}/mcp`, token: alice })));
-  balancer.to(0);
+  balancer.to(system.servers[0]!.url);
   const waits = [];
   for (const client of clients) {
     await reconnected(client);
@@ -122,14 +92,14 @@ it('official clients behind one address work on two servers, and hear of one tha
     await expect.poll(() => heard.slice(0, 2)).toEqual(['the request is pending', 'the request is approved']);
   }
   await system.servers[0]!.kill();
-  balancer.to(1);
+  balancer.to(system.servers[1]!.url);
   for (const { client, interrupted } of waits) {
     await interrupted;
     await reconnected(client);
     expect((await client.listTools()).tools).toHaveLength(9);
     await client.close();
   }
-  balancer.close();
+  await balancer.close();
 }, 240_000);
 
 /** Waits until a call succeeds: one on a kept connection that the balancer has just broken fails. */

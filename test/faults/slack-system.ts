@@ -108,5 +108,5 @@ async function callAny(
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
+  return { status: response.status, body: text === '' ? {} : JSON.parse(text), headers: response.headers };
 }

@@ -6,7 +6,7 @@ import { eventually } from '../support/processes.js';
 import type { Program } from '../support/program.js';
 import { type System, startSystem } from '../support/system.js';
 import { temporalAddress } from '../support/temporal.js';
-import { type PatientCalls, patientCalls } from './calls.js';
+import { type PatientCalls, patientCalls, waitAt } from './calls.js';
 import { insertOf, untilTold, waitMs, written } from './looks.js';
 
 let stored: TestDatabase;
@@ -30,15 +30,6 @@ afterAll(async () => {
 /** One call of alice at one server. */
 const at = (server: number, method: 'GET' | 'POST', path: string, body?: Record<string, unknown>): Promise<Answer> =>
   callApi({ server: system.servers[server]!.url, token: system.tokens.alice }, method, path, body);
-
-/** Long polls that wait at a server until their request moves; resolves once the server has them all. */
-async function waitAt(server: number, ids: string[]) {
-  const waits = ids.map((id) => at(server, 'GET', `/api/requests/${id}?wait=60`));
-  for (const wait of waits) wait.catch(() => {});
-  // Sent on other connections: answered after those before it were read.
-  for (let n = 0; n < 5; n += 1) await at(server, 'GET', '/api/me');
-  return waits;
-}
 
 /** Changes the gateway's database as its superuser. */
 async function asAdmin(statement: string): Promise<void> {
@@ -67,7 +58,7 @@ async function runningWrite(word: string, seconds: number): Promise<string> {
 describe('two servers and two workers', () => {
   it('are one gateway: who waits at one is woken by what is committed at the other (HT-100)', async () => {
     const id = await calls.create('across', 'production', insertOf('across'));
-    const [wait] = await waitAt(1, [id]);
+    const [wait] = await waitAt(system, 1, [id]);
     const approved = await callApi(
       { server: system.servers[0]!.url, token: system.tokens.bob },
       'POST',
@@ -84,11 +75,11 @@ describe('two servers and two workers', () => {
     await asAdmin('revoke execute on function pg_notify(text, text) from public');
     try {
       const id = await calls.create('unheard', 'production', insertOf('unheard'));
-      const [wait] = await waitAt(1, [id]);
+      const [wait] = await waitAt(system, 1, [id]);
       await callApi({ server: system.servers[0]!.url, token: system.tokens.bob }, 'POST', `/api/requests/${id}/approve`);
       expect((await wait!).body.status).toBe('approved');
       // The agent waits at the first server; the second one cannot tell it.
-      const [resumed] = await waitAt(0, [id]);
+      const [resumed] = await waitAt(system, 0, [id]);
       expect((await at(1, 'POST', `/api/requests/${id}/resume`)).status).toBe(200);
       expect((await resumed!).body.status).not.toBe('approved');
       expect((await at(1, 'GET', `/api/requests/${id}/result/stream`)).body.success).toBe(true);
@@ -104,7 +95,7 @@ describe('SIGTERM', () => {
   it('lets a server answer all it has accepted and end with 0, while the other one serves (OP-60 to OP-63, OP-I5)', async () => {
     const [, second] = system.servers;
     const ids = await Promise.all(Array.from({ length: 6 }, (_, n) => calls.create(`drain-${n}`, 'production')));
-    const waits = await waitAt(1, ids);
+    const waits = await waitAt(system, 1, ids);
     second!.signal('SIGTERM');
     for (const { status, body } of await Promise.all(waits)) expect([status, body.status]).toEqual([200, 'pending']);
     expect(await readyOf(second!.url)).toEqual([503, 'draining']);
@@ -141,7 +132,7 @@ describe('SIGTERM', () => {
 describe('a second SIGTERM', () => {
   it('ends a server at once with 1 (OP-62)', async () => {
     const second = system.servers[1]!;
-    const [wait] = await waitAt(1, [await calls.create('twice', 'production')]);
+    const [wait] = await waitAt(system, 1, [await calls.create('twice', 'production')]);
     second.signal('SIGTERM');
     // Signals of one kind that come together count once.
     await wait;

@@ -99,6 +99,10 @@ const mysqlKinds: readonly Kind[] = [
   { mode: 'auto', operation: 'migrate_up', changes: migrations, detail: tables, applied: tablesMade },
 ];
 
+/** Advisory locks and open transactions of a PostgreSQL target. */
+export const heldInTarget = `select (select count(*) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))
+  + (select count(*) from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as n`;
+
 /** The PostgreSQL target, with as many rows as there are keys. */
 export async function preparePostgres(url: string, keys: number): Promise<Target> {
   const pool = new pg.Pool({ connectionString: url, max: 2 });
@@ -107,11 +111,9 @@ export async function preparePostgres(url: string, keys: number): Promise<Target
     insert into ledger select key, 0 from generate_series(1, ${keys}) key;
     ${Array.from({ length: keys }, (_, index) => `create table indexed_${index + 1} (id int)`).join('; ')}`);
   const rows: Target['rows'] = (sql, values) => patiently(async () => (await pool.query(sql, values)).rows);
-  const held = `select (select count(*) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))
-    + (select count(*) from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as n`;
   return {
     ...{ name: 'shop', markers: 'svc.svc_execution_marker', kinds: postgresKinds, rows, close: () => pool.end() },
-    held: async () => Number((await rows(held))[0]?.n),
+    held: async () => Number((await rows(heldInTarget))[0]?.n),
   };
 }
 

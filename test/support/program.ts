@@ -19,6 +19,7 @@ export interface ProgramOptions {
 
 /** One process of the gateway, run as an operator runs it. It may die and be started again any number of times. */
 export interface Program {
+  readonly name: string;
   readonly pid: number;
   /** Starts it and waits until it is ready. */
   start(): Promise<void>;
@@ -59,6 +60,7 @@ export function createProgram(options: ProgramOptions): Program {
     });
   };
   return {
+    name: options.name,
     get pid() {
       return running().pid;
     },

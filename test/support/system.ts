@@ -1,15 +1,17 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { type ApprovalMacs, approvalMacs } from '../../crypto/approval-macs.js';
+import { callApi, unexpected } from '../../dev/api-call.js';
 import { type Layout, layoutOf } from '../../dev/layout.js';
 import { prepareUsers, userToken } from '../../dev/users.js';
+import { type Balancer, startBalancer } from './balancer.js';
 import { createEmptyDatabase } from './postgres.js';
 import type { Program } from './program.js';
 import {
   agentProgram,
-  type Detour,
+  agentTokenFile,
   type SystemOptions,
   serverProgram,
   workerProgram,
@@ -23,7 +25,11 @@ import {
 export interface System {
   servers: (Program & { url: string })[];
   workers: (Program & { url: string })[];
+  agents: Program[];
+  /** The first of them. */
   agent: Program;
+  /** Where callers go: to the balancer, or to any of the servers. */
+  entries: string[];
   /** The `server.toml` of every server and worker. */
   configFile: string;
   tokens: Record<'admin' | 'alice' | 'bob' | 'agent', string>;
@@ -34,10 +40,12 @@ export interface System {
   /** The target `shop`, the same for each environment. It has a table `entries (word text)` and the markers. */
   target: pg.Pool;
   targetUrl: string;
+  /** Holds the log of each program, and of its life before. */
+  logFolder: string;
   close(): Promise<void>;
 }
 
-/** Starts servers, workers and an agent through their launchers. `close` kills those that still run. */
+/** Starts servers, workers and agents through their launchers. `close` kills those that still run. */
 export async function startSystem(options: SystemOptions): Promise<System> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-system-'));
   chmodSync(folder, 0o755);
@@ -52,8 +60,9 @@ export async function startSystem(options: SystemOptions): Promise<System> {
   // Tests take the servers of these pools away.
   for (const pool of [database, target]) pool.on('error', () => {});
   const close = async () => {
-    await Promise.all([programs.agent, ...programs.servers, ...programs.workers].map((program) => program.kill()));
-    await Promise.all([database.end(), target.end()]);
+    const { agents, servers, workers, balancer } = programs;
+    await Promise.all([...agents, ...servers, ...workers].map((program) => program.kill()));
+    await Promise.all([database.end(), target.end(), balancer?.close()]);
     await made?.drop();
     rmSync(folder, { recursive: true, force: true });
   };
@@ -63,30 +72,47 @@ export async function startSystem(options: SystemOptions): Promise<System> {
     await close();
     throw error;
   }
-  return { ...programs, tokens: tokensOf(layout), macs: macsOf(layout), database, target, targetUrl, close };
+  const { balancer: _, ...parts } = programs;
+  const secrets = { tokens: tokensOf(layout), macs: macsOf(layout) };
+  return { ...parts, ...secrets, database, target, targetUrl, logFolder: layout.run, close };
 }
 
-type Programs = Pick<System, 'servers' | 'workers' | 'agent' | 'configFile'>;
+type Programs = Pick<System, 'servers' | 'workers' | 'agents' | 'agent' | 'entries' | 'configFile'> & {
+  balancer: Balancer | null;
+};
 
 async function preparePrograms(layout: Layout, options: SystemOptions, targetUrl: string): Promise<Programs> {
-  const { through = {}, store = null } = options;
-  const configFile = writeServerConfig(layout, options, await detour(options.databaseUrl, through.database));
-  const servers = await several(options.servers, (n) => serverProgram(layout, configFile, n, options.root));
-  const workers = await several(options.workers, (n) => workerProgram(layout, configFile, n, options.root));
-  const agent = agentProgram(layout, await detour(servers[0]!.url, through.server), options, {
-    target: await detour(targetUrl, through.target),
-    store: store && { ...store, url: await detour(store.url, through.store) },
-  });
-  return { servers, workers, agent, configFile };
+  const configFile = writeServerConfig(layout, options);
+  const servers = await several(options.servers, (n) => serverProgram(layout, configFile, n, options));
+  const workers = await several(options.workers, (n) => workerProgram(layout, configFile, n, options));
+  const urls = servers.map(({ url }) => url);
+  const balancer = options.balanced ? await startBalancer(urls) : null;
+  const entries = balancer === null ? urls : [balancer.url];
+  const agents = await several(options.agents, (n) => agentProgram(layout, n, options, { entry: entries[0]!, targetUrl }));
+  return { servers, workers, agents, agent: agents[0]!, entries, balancer, configFile };
 }
 
-async function startPrograms(layout: Layout, { servers, workers, agent }: Programs, options: SystemOptions): Promise<void> {
+async function startPrograms(
+  layout: Layout,
+  { servers, workers, agents }: Programs,
+  { withoutAgent }: SystemOptions,
+): Promise<void> {
   for (const program of [...servers, ...workers]) program.launch();
   await Promise.all([...servers, ...workers].map((program) => program.untilReady()));
-  await Promise.all([options.withoutAgent ? null : agent.start(), prepareUsers(layout, servers[0]!.url)]);
+  const started = (withoutAgent ? [] : agents).map(async (agent, n) => {
+    if (n > 0) await makeAgentToken(layout, servers[0]!.url, n);
+    await agent.start();
+  });
+  await Promise.all([prepareUsers(layout, servers[0]!.url), ...started]);
 }
 
-const detour = async (url: string, by: Detour | undefined) => (by === undefined ? url : by(url));
+async function makeAgentToken(layout: Layout, server: string, n: number): Promise<void> {
+  const token = readFileSync(join(layout.state, 'admin-token'), 'utf8').trim();
+  const body = { subject_id: `agent-${n}`, subject_type: 'agent' };
+  const answer = await callApi({ server, token }, 'POST', '/api/tokens', body);
+  if (answer.status !== 201) throw unexpected(`a token for agent ${n}`, answer);
+  writeFileSync(agentTokenFile(layout, n), String(answer.body.token), { mode: 0o600 });
+}
 
 async function several<T>(count = 1, make: (n: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, n) => make(n)));

@@ -11,6 +11,8 @@ export interface TcpProxy {
   strand(): void;
   /** Works as at first. Frozen connections stay dead. */
   heal(): void;
+  /** Breaks all connections; new ones lead to another server from now on. */
+  to(target: string): void;
   /** How many connections are open. */
   count(): number;
   close(): Promise<void>;
@@ -18,7 +20,7 @@ export interface TcpProxy {
 
 /** Stands between a program and a server, so that a test can take the server away. */
 export async function startTcpProxy(target: string): Promise<TcpProxy> {
-  const { hostname, port } = new URL(target);
+  let { hostname, port } = new URL(target);
   const open = new Set<Socket>();
   const stranded = new WeakSet<Socket>();
   let mode: 'pass' | 'cut' | 'frozen' = 'pass';
@@ -41,7 +43,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const url = new URL(target);
   url.port = String((server.address() as AddressInfo).port);
   return {
-    url: url.href,
+    url: url.href.replace(/\/$/, ''),
     cut: () => {
       mode = 'cut';
       breakAll();
@@ -54,6 +56,10 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     },
     heal: () => {
       mode = 'pass';
+      breakAll();
+    },
+    to: (other) => {
+      ({ hostname, port } = new URL(other));
       breakAll();
     },
     count: () => open.size,
