@@ -18,9 +18,6 @@ export function shownPlanError(text: string): string {
 /** Whether the text says, in any wording, that the agent's role lacks a right (AG-69). */
 export const isPermissionError = (text: string): boolean => !echoes.test(text) && denied.test(text);
 
-/** What a person is told then. Only the agent knows whether it has a role for plans. */
-export const planRoleHint = 'plans are made as the role of read_url; the request itself runs as the role of url';
-
 /** Every code in the text counts: data could contain a code, but cannot remove the server's own. */
 function tellsNames(text: string): boolean {
   const codes = [...text.matchAll(states)].map(([, code]) => code!);

@@ -1,4 +1,4 @@
-import { isPermissionError, planRoleHint } from '../../domain/plan-error.js';
+import { isPermissionError } from '../../domain/plan-error.js';
 import type { JsonText } from '../../lib/json/read.js';
 import { databaseError } from './database-error.js';
 import { count } from './numbers.js';
@@ -23,8 +23,7 @@ export function planLines(impact: JsonText | undefined, sql: string, style: Styl
   if (status !== 'completed') {
     const why = impact.get('error')?.string();
     if (why == null) return [`no plan: ${visible(states[status] ?? status)}`];
-    const hint = isPermissionError(why) ? [`${style.cyan('hint:')} ${planRoleHint}`] : [];
-    return [`no plan: ${worded(why, sql)}`, ...hint];
+    return isPermissionError(why) ? [noRight, style.dim(worded(why, sql))] : [`no plan: ${worded(why, sql)}`];
   }
   const rows = rowsOf(impact, 'estimated_rows');
   const cost = impact.get('estimated_cost');
@@ -80,9 +79,13 @@ function explained(entry: JsonText, style: Style): string[] {
     return tree.length === 0 ? ['an unknown plan'] : tree;
   }
   const told = databaseError(error, entry.get('sql')?.string() ?? null);
+  if (isPermissionError(error)) return [noRight, style.dim(visible(told.message))];
   const hint = told.hint ?? entry.get('hint')?.string();
   return [`no plan: ${visible(told.message)}`, ...(hint == null ? [] : [`${style.cyan('hint:')} ${visible(hint)}`])];
 }
+
+/** Usual of writes, for which the agent plans as a role that only reads (HD-1). */
+const noRight = 'no plan: the role that makes plans (read_url) may not do this; the request runs as the role of url';
 
 function planTree(plan: JsonText | undefined, style: Style): string[] {
   const nodes: string[] = [];

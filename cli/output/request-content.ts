@@ -19,13 +19,15 @@ export function contentSection(request: JsonText, style: Style, isFull = false):
 export function decidedText(request: JsonText, style: Style): string {
   const text = (key: string) => visible(request.get(key)?.string() ?? '');
   const [, content] = contentSection(request, style);
+  const context = request.get('context');
   const where = style.bold(`${text('database')}/${text('environment')}`);
   const emergency = request.get('emergency')?.text === 'true' ? style.red(', an emergency') : '';
   return [
     `request ${text('id')}`,
     `${text('operation')} on ${where} for ${style.bold(text('requester'))}${emergency}, ${text('status')}`,
     ...(text('reason') === '' ? [] : [`reason   ${text('reason')}`]),
-    ...contextLines(request.get('context'), style),
+    ...contextLines(context, style),
+    ...(context?.get('status')?.string() === 'collecting' ? ['plan     not there yet'] : []),
     '',
     ...content.map((line) => `  ${line}`.trimEnd()),
     '',

@@ -37,9 +37,7 @@ export function contextLines(context: JsonText | undefined, style: Style): strin
   const risk = context.get('risk');
   const seen = context.get('schema_snapshot_collected_at')?.string();
   const findings = context.get('sql_review')?.get('findings')?.items() ?? [];
-  const status = context.get('status')?.string() ?? '';
   return [
-    ...(Object.hasOwn(openContext, status) ? [`plan     ${openContext[status]}`] : []),
     ...(tables.length === 0 ? [] : [`tables   ${tables.join(', ')}`]),
     ...(risk?.kind === 'object'
       ? [`risk     ${riskText(risk.get('level')?.string() ?? '', risk.get('factors')?.items() ?? [])}`]
@@ -52,9 +50,6 @@ export function contextLines(context: JsonText | undefined, style: Style): strin
     ...(seen == null ? [] : [`schema   seen at ${detailInstant(visible(seen), style)}`]),
   ];
 }
-
-/** Of `partial` the plan itself says what is missing. */
-const openContext: Record<string, string> = { collecting: 'not there yet', unavailable: 'not available' };
 
 function neverAnalysed(risk: JsonText | undefined): string[] {
   const factor = risk

@@ -1,5 +1,5 @@
 import { shownPlan } from '../mysql-plan.js';
-import { isPermissionError, planRoleHint, shownPlanError } from '../plan-error.js';
+import { isPermissionError, shownPlanError } from '../plan-error.js';
 import type { ReviewRule } from '../policies.js';
 import type { Instant } from './types.js';
 
@@ -112,3 +112,4 @@ function explained({ sql, state, plan, error }: DryRun): Explained {
 }
 
 const noPlan = 'no agent answered in time';
+const planRoleHint = 'plans are made as the role of read_url; the request itself runs as the role of url';

@@ -155,7 +155,9 @@ Hints
     });
     expect(await svc('select 1')).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('permission denied for table partz\n  hint: plans are made as the role of read_url'),
+      stdout: expect.stringContaining(
+        'the role that makes plans (read_url) may not do this; the request runs as the role of url\n  permission denied for table partz\n',
+      ),
     });
   });
 

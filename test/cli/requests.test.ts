@@ -207,8 +207,8 @@ Plan
   delete from users where id = 1
     Seq Scan on users
   select 1
-    no plan: permission denied (SQLSTATE 42501)
-    hint: ask for a right
+    no plan: the role that makes plans (read_url) may not do this; the request runs as the role of url
+    permission denied (SQLSTATE 42501)
 `);
     const unanalysed = { ...context, risk: { level: 'Unknown', factors: [{ name: 'never_analysed', tables: ['items'] }] } };
     api.on(paths.show, shown('pending', { context: unanalysed }));
