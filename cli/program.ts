@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { Bind, Chosen, Run } from './command.js';
 import { defineAdministration } from './define/administration.js';
+import { defineConsole } from './define/console.js';
 import { defineDatabases, defineSchema } from './define/databases.js';
 import { defineDoctor } from './define/doctor.js';
 import { defineEvidence } from './define/evidence.js';
@@ -86,6 +87,7 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineSchema(program, bind);
   defineLogin(program, bind);
   defineWhoami(program, bind);
+  defineConsole(program, bind);
   defineMigrate(program, bind);
   definePreflight(program, bind);
   defineRequest(program, bind);

@@ -4,13 +4,23 @@ import { findUser } from '../../db/users.js';
 import { refusal } from '../../domain/errors.js';
 import { permissionTexts, roleNamesOf } from '../../domain/role-names.js';
 import type { Services } from '../context.js';
-import { boundedText, named, text, userIdText } from '../http/fields.js';
+import { boundedText, instant, named, text, userIdText } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 import { expiresAt, permissions, rolesOf } from '../identity/schemas.js';
+import { makeCode } from './code.js';
 import { signIn, signOut } from './sign-in.js';
 
-const newSession = named('NewSession', 'What a session is made from.', {
-  token: boundedText(8192, 'The API token of a user, or a token of the identity provider.').min(1),
+const newSession = z
+  .object({
+    token: boundedText(8192, 'The API token of a user, or a token of the identity provider.').min(1).optional(),
+    code: boundedText(200, 'A code of `POST /api/console/code`.').min(1).optional(),
+  })
+  .refine(({ token, code }) => (token === undefined) !== (code === undefined), 'must have a token or a code')
+  .meta({ id: 'NewSession', description: 'What a session is made from: a token or a code.' });
+
+const madeCode = named('SessionCode', 'A code that signs a browser in once.', {
+  code: text('The code. It is shown this once.'),
+  expires_at: instant('When it is good no more.'),
 });
 
 const shownSession = named('Session', 'Who is signed in, and what they may do.', {
@@ -83,5 +93,21 @@ export const consoleRoutes: Route[] = [
     response: z.undefined(),
     errors: ['auth.forbidden', 'route.not_found'],
     handle: signOut,
+  }),
+  route({
+    operationId: 'makeSessionCode',
+    method: 'post',
+    path: '/api/console/code',
+    summary: 'Make a code that signs a browser in',
+    description:
+      'It is good for a minute and once, for a session as `POST /api/console/session` makes it from the token of this call. `svc console` puts it behind the `#` of a link, so that it is sent to no server but by the page.',
+    tag: 'console',
+    checkOn,
+    access: 'authenticated',
+    accessRule: 'It must be a token, not the session of a browser.',
+    status: 201,
+    response: madeCode,
+    errors: ['auth.forbidden', 'route.not_found'],
+    handle: makeCode,
   }),
 ];

@@ -35,13 +35,19 @@ export function sourceOf({ caller, expiresAt, word }: Authenticated): SessionSou
   return { userId: id, ceiling: roleNamesOf(roles), tokenId, word, origins: [...origins.credential], expiresAt };
 }
 
+/** A session that was just made, and for how long it is good. */
+export interface Session {
+  token: string;
+  seconds: number;
+}
+
 /** Makes the session and returns its token. Refuses what has ended since the credential was checked. */
 export async function openSession(
   tx: Transaction,
   actor: Actor,
   source: SessionSource,
   sessionSecs: number,
-): Promise<{ token: string; seconds: number }> {
+): Promise<Session> {
   const { userId, tokenId, ceiling, word } = source;
   if (!(await lockActive(tx, { id: userId }))) throw refusal('auth.user_suspended', 'user suspended');
   if (tokenId !== null && !(await keepUnrevoked(tx, tokenId))) throw refusal('auth.invalid_token', 'invalid token');

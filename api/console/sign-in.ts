@@ -8,10 +8,13 @@ import { empty, type Reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { cookieFormOf, isCrossSite, refuseCrossSite, sessionCookieOf, setCookie } from '../http/session-cookie.js';
 import { tokenRevoked } from '../identity/events.js';
-import { openSession, sourceOf } from './session.js';
+import { sessionByCode } from './code.js';
+import { openSession, type Session, sourceOf } from './session.js';
+
+type SignInCall = Call<undefined, undefined, { token?: string | undefined; code?: string | undefined }>;
 
 /** `POST /api/console/session` (CO-10, CO-11). */
-export async function signIn(call: Call<undefined, undefined, { token: string }>, services: Services): Promise<Reply> {
+export async function signIn(call: SignInCall, services: Services): Promise<Reply> {
   const { request } = call.sender;
   const config = services.config();
   const form = cookieFormOf(request, config);
@@ -19,12 +22,16 @@ export async function signIn(call: Call<undefined, undefined, { token: string }>
     throw refusal('validation.failed', 'a session needs https', 'use https, or localhost on the machine of the server');
   // Nobody is to be signed in as somebody else without knowing.
   if (isCrossSite(request, config)) throw forbidden('cross-site call');
-  const who = await call.authenticate(call.body.token);
+  const { code, token } = call.body;
+  const session =
+    code === undefined ? await sessionByToken(token ?? '', call, services) : await sessionByCode(code, call, services);
+  return empty(204, setCookie(form, session.token, session.seconds));
+}
+
+async function sessionByToken(token: string, call: SignInCall, { database, config }: Services): Promise<Session> {
+  const who = await call.authenticate(token);
   const source = sourceOf(who);
-  const { token, seconds } = await services.database.transaction((tx) =>
-    openSession(tx, who.actor, source, config.console.sessionSecs),
-  );
-  return empty(204, setCookie(form, token, seconds));
+  return database.transaction((tx) => openSession(tx, who.actor, source, config().console.sessionSecs));
 }
 
 /** `DELETE /api/console/session` (CO-12): also without a session, or after its end. */

@@ -24,6 +24,7 @@ export const examples: Readonly<Record<string, readonly [string, string]>> = {
   login: ['login', 'login --device'],
   logout: ['logout', 'logout --all'],
   whoami: ['whoami', 'whoami --json'],
+  console: ['console', 'console --no-browser'],
   doctor: ['doctor', 'doctor --agent /etc/svc-agent/agent.toml'],
   trust: ['trust https://gate.example.com', 'trust --list'],
 

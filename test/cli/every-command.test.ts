@@ -16,7 +16,7 @@ const answer = {
   ...Object.fromEntries(lists.split(' ').map((key) => [key, []])),
   ...{ id: requestId, status: 'executed', operation: 'execute_select', subject_id: 'alice', delivery_id: 'wd-1' },
   ...{ token: 'svc_00112233445566778899aabbccddeeff', database: 'app', environment: 'production', detail: 'select 1' },
-  ...{ registered: true, valid: true, total: 0, warnings: ['a warning of the server'] },
+  ...{ code: 'c0de', registered: true, valid: true, total: 0, warnings: ['a warning of the server'] },
 };
 
 let server: Server;
