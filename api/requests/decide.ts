@@ -21,6 +21,10 @@ import { requestId } from './request-id.js';
 type ById<B> = Call<{ id: string }, undefined, B>;
 /** What a decision needs of a call, whichever way it came. */
 type DecisionCall<B> = Pick<ById<B>, 'caller' | 'actor' | 'params' | 'body' | 'generation'> & Partial<Pick<ById<B>, 'ahead'>>;
+/** RQ-57. */
+interface Shown {
+  expected_digest?: string | undefined;
+}
 type Resumption = DecisionCall<{ reason: string | null }>;
 
 export const stateAhead = readAhead((db, id) => readState<undefined>(db, id));
@@ -34,16 +38,17 @@ export async function commitMove<M extends Moved>(services: Services, work: () =
   return moved;
 }
 
-/** `POST …/approve` (RQ-50 to RQ-56). */
+/** `POST …/approve` (RQ-50 to RQ-57). */
 export async function approveRequest(
-  call: DecisionCall<{ comment: string | null; selector: string | null }>,
+  call: DecisionCall<{ comment: string | null; selector: string | null } & Shown>,
   services: Services,
 ) {
   const { caller, actor, body } = call;
   const id = requestId(call.params.id);
+  const expectedDigest = body.expected_digest ?? null;
   const found = await stateAhead.take(call, services.database, id);
   const approve = (request: StoredRequest, now: number) =>
-    judge(request, { kind: 'approve', caller, actor, ...body, ...integrity(request) }, now);
+    judge(request, { kind: 'approve', caller, actor, ...body, expectedDigest, ...integrity(request) }, now);
   const { after } = await commitMove(services, () => moveAtOnce(services.database, id, approve, { found }));
   return {
     id: after.id,
@@ -56,13 +61,14 @@ export async function approveRequest(
   };
 }
 
-/** `POST …/reject` (RQ-60, RQ-61). */
-export async function rejectRequest(call: DecisionCall<{ comment: string | null }>, services: Services) {
+/** `POST …/reject` (RQ-60 to RQ-62). */
+export async function rejectRequest(call: DecisionCall<{ comment: string | null } & Shown>, services: Services) {
   const { caller, actor, body } = call;
   const id = requestId(call.params.id);
+  const expectedDigest = body.expected_digest ?? null;
   const found = await stateAhead.take(call, services.database, id);
   const reject = (request: StoredRequest, now: number) =>
-    judge(request, { kind: 'reject', caller, actor, comment: body.comment }, now);
+    judge(request, { kind: 'reject', caller, actor, comment: body.comment, expectedDigest }, now);
   const { after } = await commitMove(services, () => moveAtOnce(services.database, id, reject, { found }));
   return { id: after.id, status: after.status };
 }

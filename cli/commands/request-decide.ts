@@ -19,8 +19,8 @@ export async function approveRequest(context: Context, args: readonly string[], 
   if (options.as !== undefined && !/^(user|group|role):./.test(options.as))
     throw failure('usage', 'request approve: --as takes a selector: user:<id>, group:<name> or role:<name>');
   const id = await resolveActedId(context, args[0]!);
-  await showBefore(context, id, 'Approve it?');
-  const body = { ...comment(options), ...(options.as === undefined ? {} : { selector: options.as }) };
+  const shown = await showBefore(context, id, 'Approve it?');
+  const body = { ...comment(options), ...shown, ...(options.as === undefined ? {} : { selector: options.as }) };
   const reply = await post(context, { id, action: 'approve', body, accept: [409] }).catch((error: unknown) => {
     throw error instanceof CommandFailure && error.reason === 'selector_ambiguous' ? whichSelector(context, error) : error;
   });
@@ -40,8 +40,8 @@ export async function approveRequest(context: Context, args: readonly string[], 
 /** `svc request reject ID`: shows what it is first (CL-18a). */
 export async function rejectRequest(context: Context, args: readonly string[], options: { comment?: string }): Promise<Answer> {
   const id = await resolveActedId(context, args[0]!);
-  await showBefore(context, id, 'Reject it?');
-  const reply = await post(context, { id, action: 'reject', body: comment(options) });
+  const shown = await showBefore(context, id, 'Reject it?');
+  const reply = await post(context, { id, action: 'reject', body: { ...comment(options), ...shown } });
   return { data: reply.text, human: () => `${paintStatus(context.output.style, 'rejected')}: request ${id}\n` };
 }
 
@@ -61,19 +61,23 @@ export async function cancelRequest(context: Context, args: readonly string[], o
   return { data: reply.text, human: () => cancelText(context, id, reply.status, status) };
 }
 
-/** What is about to be decided. The text of a request never changes, so what is shown is what the decision is about. */
-async function showBefore(context: Context, id: string, question: string): Promise<void> {
+/** What is about to be decided. Returns what of the body says that it is about what was shown (CO-32). */
+async function showBefore(context: Context, id: string, question: string): Promise<{ expected_digest?: string }> {
   const { output } = context;
-  if (output.mode !== 'human') return;
+  if (output.mode !== 'human') return {};
+  let digest: string | null = null;
   try {
     const reply = await context.client().call({ method: 'GET', path: ['api', 'requests', id] });
-    output.note(decidedText(reply.json(), output.noteStyle));
+    const request = reply.json();
+    output.note(decidedText(request, output.noteStyle));
+    digest = request.get('approval_digest')?.string() ?? null;
   } catch (error) {
     // Deciding takes a selector only; reading takes `request.view` too.
     if (!(error instanceof CommandFailure) || error.code !== 'auth.forbidden') throw error;
     output.note(`You may not read request ${id}, so it is not shown.`);
   }
   await confirmOnTerminal(context, question);
+  return digest === null ? {} : { expected_digest: digest };
 }
 
 function cancelText(context: Context, id: string, httpStatus: number, status: string): string {

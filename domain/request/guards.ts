@@ -21,6 +21,15 @@ export function commonRefusal(request: StoredRequest, caller: Caller, now: Insta
   return over ? refusal('request.gone', 'request has expired') : null;
 }
 
+/** RQ-57: whoever decides was shown another request than is stored. */
+export const shownOther = (
+  { approvalDigest }: Pick<StoredRequest, 'approvalDigest'>,
+  { expectedDigest = null }: { expectedDigest?: string | null },
+): GatewayError | null =>
+  expectedDigest === null || expectedDigest === approvalDigest
+    ? null
+    : conflict('content_changed', 'the request is not the one that was shown', 'look at it again before you decide');
+
 type Unfit = 'digest' | BrokenPart | 'steps';
 
 /** Why a request must not be approved: it is not as the gateway wrote it (ET-13, HD-50). Null when it is intact. */

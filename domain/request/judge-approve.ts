@@ -3,7 +3,7 @@ import { forbidden, type GatewayError, invalid } from '../errors.js';
 import { countsFor, tieToRequester } from '../four-eyes.js';
 import { matchesSelector } from '../selectors.js';
 import { firstOpenStep, type StepProgress, stepProgress } from './approval.js';
-import { commonRefusal, conflict, integrityFailed, unfitForApproval } from './guards.js';
+import { commonRefusal, conflict, integrityFailed, shownOther, unfitForApproval } from './guards.js';
 import type { Move } from './moves.js';
 import { noApprover } from './refused.js';
 import { isOwner } from './relation.js';
@@ -12,7 +12,7 @@ import { changed, refuse, type Verdict } from './verdict.js';
 
 type Approve = Extract<Move, { kind: 'approve' }>;
 
-/** ST-4, ST-5: runs the checks RQ-50 to RQ-56 in order. */
+/** ST-4, ST-5: runs the checks RQ-50 to RQ-57 in order. */
 export function judgeApprove(request: StoredRequest, move: Approve, now: Instant): Verdict {
   const early = commonRefusal(request, move.caller, now) ?? notPending(request) ?? notAllowed(request, move);
   if (early !== null) return refuse(early);
@@ -22,6 +22,8 @@ export function judgeApprove(request: StoredRequest, move: Approve, now: Instant
   const unfit = unfitForApproval(request, move);
   const { foundDigest } = move;
   if (unfit !== null) return integrityFailed(request, { noticedBy: 'approve', part: unfit, foundDigest }, now);
+  const other = shownOther(request, move);
+  if (other !== null) return refuse(other);
   const decision: Decision = {
     step: request.currentStep,
     userId: move.caller.id,

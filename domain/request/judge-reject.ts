@@ -1,5 +1,5 @@
 import { matchesSelector } from '../selectors.js';
-import { commonRefusal, conflict } from './guards.js';
+import { commonRefusal, conflict, shownOther } from './guards.js';
 import type { Move } from './moves.js';
 import { noApprover } from './refused.js';
 import { isOwner } from './relation.js';
@@ -15,6 +15,8 @@ export function judgeReject(request: StoredRequest, move: Reject, now: Instant):
   if (request.status !== 'pending') return refuse(conflict('wrong_status', `request is ${request.status}`));
   const selector = rejectingSelector(request, move);
   if (selector === null) return refuse(noApprover(request, move.caller));
+  const other = shownOther(request, move);
+  if (other !== null) return refuse(other);
   const decision: Decision = {
     step: request.currentStep,
     userId: move.caller.id,

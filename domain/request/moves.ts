@@ -59,13 +59,19 @@ export interface Submission extends ExecutionEnd {
   steps: Record<string, unknown>;
 }
 
+/** What the caller was shown of the request (CO-32). */
+interface Shown {
+  expectedDigest?: string | null;
+}
+
 /** Every move of section 7 after creation. `judge` decides all of them. */
 export type Move =
-  | (ByCaller & { kind: 'approve'; selector: string | null; comment: string | null } & Pick<
+  | (ByCaller &
+      Shown & { kind: 'approve'; selector: string | null; comment: string | null } & Pick<
         DispatchFacts,
         'digestIntact' | 'foundDigest'
       >)
-  | (ByCaller & { kind: 'reject'; comment: string | null })
+  | (ByCaller & Shown & { kind: 'reject'; comment: string | null })
   | (ByCaller & { kind: 'cancel'; reason: string | null })
   | { kind: 'owner_gone'; actor: Actor; cause: Exclude<CancelCause, 'requested'> }
   | (ByCaller & { kind: 'resume'; reason: string | null; policy: ResumePolicy; facts: DispatchFacts; dispatchMs: number })

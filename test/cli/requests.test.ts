@@ -278,11 +278,12 @@ describe('decisions', () => {
     };
     api.on(paths.show, shown('pending')).on(paths.approve, { body: answer });
     const result = await svc('request', 'approve', requestId, '--as', 'group:dba-team', '--comment', 'ok');
-    expect(api.bodies(paths.approve)).toEqual([{ comment: 'ok', selector: 'group:dba-team' }]);
+    const digest = shown('pending').body.approval_digest;
+    expect(api.bodies(paths.approve)).toEqual([{ comment: 'ok', selector: 'group:dba-team', expected_digest: digest }]);
     expect(result.stdout).toContain(`svc request resume ${requestId}`);
   });
 
-  it('shows what it decides on, and asks on a terminal only (CL-18a)', async () => {
+  it('shows what it decides on, says so by its digest, and asks on a terminal only (CL-18a, CO-32)', async () => {
     const detail = "UPDATE users SET name = '\u001b[2Jx'\nWHERE id = 7";
     api.on(paths.show, shown('pending', { detail })).on(paths.approve, { body: { id: requestId, status: 'approved' } });
     api.on(`POST /api/requests/${requestId}/reject`, { body: { id: requestId, status: 'rejected' } });
@@ -304,9 +305,13 @@ describe('decisions', () => {
       const script = await decide(verb, undefined);
       expect([script.code, script.stderr.includes('[y/N]'), script.stderr.includes('WHERE id = 7')]).toEqual([0, false, true]);
       expect(sent()).toBe(before + 3);
+      expect(api.bodies(`POST /api/requests/${requestId}/${verb}`)[0]).toEqual({
+        expected_digest: shown('pending').body.approval_digest,
+      });
     }
     api.calls.length = 0;
     expect((await decide('approve', undefined, '--json')).stderr).toBe('');
+    expect(api.bodies(paths.approve)).toEqual([{}]);
     expect(api.calls.map(({ method }) => method)).toEqual(['POST']);
   });
 
