@@ -10,10 +10,12 @@ import type { Generation } from '../runtime/generation.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
 import type { Metrics } from '../runtime/metrics.js';
 import type { RateLimiter } from '../runtime/rate-limits/limiter.js';
+import type { RequestFeed } from '../runtime/request-feed.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import type { KeyRing } from '../runtime/signing-keys.js';
 import type { SlackClient } from '../runtime/slack-client.js';
 import type { SqlJudge } from '../sql/judge.js';
+import type { EventStreams } from './events/streams.js';
 import type { KeyLines } from './requests/key-lines.js';
 import type { TemporalReader } from './temporal.js';
 
@@ -53,6 +55,8 @@ export interface Services {
   lifecycle: Lifecycle;
   /** One line per requester and idempotency key (RQ-30). */
   keyLines: KeyLines;
+  requestFeed: RequestFeed;
+  eventStreams: EventStreams;
   temporal: TemporalReader;
   slack: SlackClient;
   /** What a stop of the server waits for. */

@@ -9,6 +9,7 @@ import { auditRoutes } from './audit/routes.js';
 import { treeRoutes } from './audit/tree-routes.js';
 import { consoleRoutes } from './console/routes.js';
 import { databaseRoutes } from './databases/routes.js';
+import { eventRoutes } from './events/routes.js';
 import { openApiDocument } from './http/openapi.js';
 import type { Route } from './http/route.js';
 import { groupRoutes } from './identity/group-routes.js';
@@ -84,6 +85,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...tokenRoutes,
     ...roleRoutes,
     ...consoleRoutes,
+    ...eventRoutes(times),
     ...slackRoutes(times),
     ...mcpRoutes(() => routes, times),
     ...operationRoutes(ready, document),

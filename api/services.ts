@@ -11,11 +11,13 @@ import { createMetrics } from '../runtime/metrics.js';
 import { openResultStore } from '../runtime/open-result-store.js';
 import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
 import { type ReloadRecord, writeReloadRecord } from '../runtime/reload-record.js';
+import { createRequestFeed } from '../runtime/request-feed.js';
 import { type KeyRing, openKeyRing } from '../runtime/signing-keys.js';
 import { createSlackClient } from '../runtime/slack-client.js';
 import { version } from '../runtime/version.js';
 import { createSqlJudge } from '../sql/judge.js';
 import type { Services, SigningKeys } from './context.js';
+import { createEventStreams } from './events/streams.js';
 import { bootstrap } from './identity/bootstrap.js';
 import { createKeyLines } from './requests/key-lines.js';
 import { createTemporalReader } from './temporal.js';
@@ -70,6 +72,8 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     authFailures,
     lifecycle,
     keyLines: createKeyLines(),
+    requestFeed: createRequestFeed({ database, notifications, log }),
+    eventStreams: createEventStreams(metrics),
     temporal,
     errands,
     slack: createSlackClient(() => configuration.config().slack),

@@ -74,7 +74,11 @@ export const featureSections = {
     api_base_url: textOr('https://slack.com/api/', rules.guardedUrl),
     onboarding,
   }),
-  console: z.strictObject({ enabled: bool(true), session_secs: int(43_200, 60, 604_800) }),
+  console: z.strictObject({
+    enabled: bool(true),
+    session_secs: int(43_200, 60, 604_800),
+    max_streams: int(1000, 1, 100_000),
+  }),
   mcp: z.strictObject({
     enabled: bool(true),
     allowed_origins: list(rules.origin),

@@ -131,7 +131,7 @@ export interface Config {
       requestTtlHours: number;
     };
   };
-  console: { enabled: boolean; sessionSecs: number };
+  console: { enabled: boolean; sessionSecs: number; maxStreams: number };
   mcp: {
     enabled: boolean;
     allowedOrigins: string[];

@@ -105,7 +105,7 @@ function creationStatement(
   ];
   const explained = request.explain.length > 0;
   if (explained) inserts.push(explainInsert(p, request, stored));
-  const topics: string[] = [topic.outbox];
+  const topics: string[] = [topic.outbox, topic.request(stored.id)];
   if (stored.status === 'dispatched' || explained) topics.push(topic.jobs(database, environment));
   const told = outgoingInsert(p, recorder.outgoingOf(events, { request: stored, detail: detailRaw }), 'allowed');
   inserts.push(...told.parts);

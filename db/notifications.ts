@@ -17,7 +17,7 @@ export const topic = {
   preflight: (id: string) => `p:${id}`,
   /** Something of an MCP session: a stream said something, a call or the session ended, an answer came. */
   mcp: (sessionId: string) => `m:${sessionId}`,
-  /** A token of this user or agent was revoked, or its user suspended or deleted. */
+  /** A token of this user or agent was revoked, or its user changed. */
   credentials: (subjectId: string) => `k:${subjectId}`,
   outbox: 'outbox',
   deliveries: 'deliveries',
@@ -26,9 +26,13 @@ export const topic = {
   generation: 'generation',
 } as const;
 
+const aRequest = topic.request('');
+
 export interface Notifications {
   /** Calls `wake` on each notification of the topic, until the returned function is called. */
   subscribe(name: string, wake: () => void): () => void;
+  /** Calls `tell` with the id of each request that was created or moved, or with null when any may have. Until the returned function is called. */
+  watchRequests(tell: (id: string | null) => void): () => void;
   /** Wakes waiters of this process immediately, and those of other processes through the database, in batches. */
   publish(topics: string[]): void;
   close(): Promise<void>;
@@ -49,11 +53,17 @@ const reconnectPauseMs = 500;
 /** Listens on a dedicated connection, reconnects without limit, and fans notifications out in memory (OP-71). */
 export function openNotifications(options: NotificationOptions): Notifications {
   const subscribers = new Map<string, Set<() => void>>();
+  const watchers = new Set<(id: string | null) => void>();
+  const tellAll = (id: string | null) => {
+    for (const tell of [...watchers]) tell(id);
+  };
   const wakeTopic = (name: string) => {
     for (const wake of [...(subscribers.get(name) ?? [])]) wake();
+    if (name.startsWith(aRequest)) tellAll(name.slice(aRequest.length));
   };
   const wakeAll = () => {
-    for (const name of [...subscribers.keys()]) wakeTopic(name);
+    for (const wakes of [...subscribers.values()]) for (const wake of [...wakes]) wake();
+    tellAll(null);
   };
   // The first line of each payload. A sender has already woken its own waiters.
   const sender = randomUUID() as string;
@@ -61,6 +71,11 @@ export function openNotifications(options: NotificationOptions): Notifications {
   const listener = keepListening({ ...options, sender }, wakeTopic, wakeAll);
   return {
     subscribe: (name, wake) => subscribe(subscribers, name, wake),
+    watchRequests(tell) {
+      const entry = (id: string | null) => tell(id);
+      watchers.add(entry);
+      return () => watchers.delete(entry);
+    },
     publish: (topics) => {
       topics.forEach(wakeTopic);
       batch.add(topics);

@@ -65,6 +65,12 @@ export async function findOutline(db: Queryable, id: string, further: string): P
   return row && assemble(row);
 }
 
+/** Requests without their texts, in no order. Those that are not stored are left out. */
+export async function listOutlines(db: Queryable, ids: readonly string[]): Promise<{ request: StoredRequest; now: number }[]> {
+  const rows = await db.query<Row>(`${texts('', "''")} where r.id = any($1::uuid[])`, [ids]);
+  return rows.map((row) => ({ request: assemble(row), now: row.now }));
+}
+
 /** Locked requests in order of id, each with Postgres's instant of reading it. */
 export async function listStates(tx: Transaction, ids: readonly string[]): Promise<{ request: StoredRequest; now: number }[]> {
   const rows = await tx.query<Row>(`${texts('')} where r.id = any($1::uuid[]) order by r.id`, [ids]);

@@ -232,6 +232,15 @@ create table config_generations (
   constraint config_generations_pkey PRIMARY KEY (number)
 );
 
+create table console_codes (
+  hash text not null,
+  user_id text not null,
+  source jsonb not null,
+  expires_at timestamp(3) with time zone not null,
+  constraint console_codes_pkey PRIMARY KEY (hash)
+);
+CREATE INDEX console_codes_by_user ON console_codes (user_id, expires_at);
+
 create table decisions (
   id uuid not null,
   request_id uuid not null,

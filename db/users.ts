@@ -2,6 +2,7 @@ import type { Grant } from '../domain/four-eyes.js';
 import type { StoredSlackUser } from '../domain/stored-caller.js';
 import type { Queryable, Transaction } from './client.js';
 import { granted, membershipsOf } from './grants.js';
+import { topic } from './notifications.js';
 import type { Parameters } from './parameters.js';
 
 export interface UserRow {
@@ -99,6 +100,7 @@ export async function insertMemberships(tx: Transaction, userId: string, groups:
     `insert into group_members (user_id, group_name, granted_by) select $1, name, ${granted('$3')} from unnest($2::text[]) as name`,
     [userId, groups, JSON.stringify(by)],
   );
+  tx.wake(topic.credentials(userId));
 }
 
 /** Removes and returns all memberships in groups outside `known` (IM-75). */
@@ -160,11 +162,13 @@ export async function updateUser(
      where id = $1`,
     [user.id, user.roles, user.slackUserId, user.status, JSON.stringify(by)],
   );
+  tx.wake(topic.credentials(user.id));
 }
 
 export async function deleteMemberships(tx: Transaction, userId: string, groups: readonly string[]): Promise<void> {
   if (groups.length === 0) return;
   await tx.query('delete from group_members where user_id = $1 and group_name = any($2::text[])', [userId, groups]);
+  tx.wake(topic.credentials(userId));
 }
 
 /** Members in order of joining. */

@@ -42,12 +42,7 @@ export interface Session {
 }
 
 /** Makes the session and returns its token. Refuses what has ended since the credential was checked. */
-export async function openSession(
-  tx: Transaction,
-  actor: Actor,
-  source: SessionSource,
-  sessionSecs: number,
-): Promise<Session> {
+export async function openSession(tx: Transaction, actor: Actor, source: SessionSource, sessionSecs: number): Promise<Session> {
   const { userId, tokenId, ceiling, word } = source;
   if (!(await lockActive(tx, { id: userId }))) throw refusal('auth.user_suspended', 'user suspended');
   if (tokenId !== null && !(await keepUnrevoked(tx, tokenId))) throw refusal('auth.invalid_token', 'invalid token');

@@ -31,7 +31,7 @@ export function permissionsOf({ access }: Pick<Route, 'access'>): readonly Permi
 }
 
 type Method = 'get' | 'post' | 'patch' | 'delete' | 'options';
-export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight' | 'mcp';
+export type LongPollKind = 'request' | 'result' | 'agent' | 'preflight' | 'mcp' | 'events';
 
 /** One authenticated call with its parsed input. */
 export interface Call<P, Q, B> extends Authenticated {

@@ -4,7 +4,8 @@ import { activateSession } from '../../db/mcp-sessions.js';
 import { GatewayError, invalid, refusal } from '../../domain/errors.js';
 import { isNestedDeeper } from '../../lib/json/depth.js';
 import type { Services } from '../context.js';
-import { empty, type Reply, rawJson, stream } from '../http/reply.js';
+import { eventStream } from '../http/event-stream.js';
+import { empty, type Reply, rawJson } from '../http/reply.js';
 import type { Route } from '../http/route.js';
 import { answer, type BareContext, failure } from './answer.js';
 import type { HttpCall } from './context.js';
@@ -15,7 +16,7 @@ import { initialize } from './initialize.js';
 import { methodLabel } from './methods.js';
 import { invalidRequest, RpcError, type RpcId, type RpcMessage, type RpcRequest, readMessage, Unanswered } from './rpc.js';
 import { sessionOf } from './session.js';
-import { opened, streamHeaders, streamOf } from './stream.js';
+import { opened, streamOf } from './stream.js';
 
 /** `POST /mcp`: its checks in their order, then one message or a batch. */
 export async function post(
@@ -119,7 +120,7 @@ async function streamed(context: BareContext, request: RpcRequest, commentMs: nu
     }
   });
   const events = streamOf(services, key, { after: 0, recheck: call.recheck, commentMs });
-  return stream('text/event-stream', opened(key, events), streamHeaders);
+  return eventStream(opened(key, events));
 }
 
 const maxBatch = 20;

@@ -3,11 +3,12 @@ import { deleteSession } from '../../db/mcp-sessions.js';
 import { invalid, notFound, refusal } from '../../domain/errors.js';
 import { isUuid } from '../../lib/uuid.js';
 import type { Services } from '../context.js';
-import { empty, type Reply, stream } from '../http/reply.js';
+import { eventStream } from '../http/event-stream.js';
+import { empty, type Reply } from '../http/reply.js';
 import type { HttpCall } from './context.js';
 import { checkAcceptOfGet, single, versionOf } from './headers.js';
 import { sessionOf } from './session.js';
-import { streamHeaders, streamOf } from './stream.js';
+import { streamOf } from './stream.js';
 
 /** `GET /mcp`: goes on with a stream after the event that the client has (MC-I2). */
 export async function resumeStream(call: HttpCall, services: Services, commentMs: number): Promise<Reply> {
@@ -27,7 +28,7 @@ export async function resumeStream(call: HttpCall, services: Services, commentMs
   const hasGap = next === undefined ? from.seq < news.lastSeq : next !== from.seq + 1;
   if (hasGap) throw notFound('mcp_stream');
   const events = streamOf(services, key, { after: from.seq, recheck: call.recheck, commentMs });
-  return stream('text/event-stream', events, streamHeaders);
+  return eventStream(events);
 }
 
 function eventId(text: string): { stream: string; seq: number } {

@@ -4,14 +4,13 @@ import { topic } from '../../db/notifications.js';
 import { interruptedText } from '../../domain/mcp-texts.js';
 import { createBell } from '../../lib/bell.js';
 import type { Services } from '../context.js';
+import { eventComment, eventText } from '../http/event-stream.js';
 
 /** Looks without being told, for news whose sender died before it told. */
 const lookEveryMs = 5000;
 /** After a drain began: time for the answers that it causes. The client goes on elsewhere by `Last-Event-Id` (OP-62). */
 const drainMs = 4000;
 const databaseMs = 4000;
-
-export const streamHeaders = { 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' };
 
 interface From {
   /** The number of the last event that the client has. */
@@ -41,7 +40,7 @@ export async function* streamOf(
       if (waited && news.events.length > 0) await limitDatabaseWork(databaseMs, recheck);
       for (const { seq, message } of news.events) {
         if (seq !== at + 1) throw gap();
-        yield `id: ${key.id}:${seq}\ndata: ${message}\n\n`;
+        yield eventText({ id: `${key.id}:${seq}`, data: message });
         at = seq;
         saidAt = performance.now();
       }
@@ -53,7 +52,7 @@ export async function* streamOf(
       await bell.wait(Math.ceil(Math.min(lookEveryMs, closeAt - performance.now(), saidAt + commentMs - performance.now())));
       waited = true;
       if (performance.now() - saidAt < commentMs) continue;
-      yield ':\n\n';
+      yield eventComment;
       saidAt = performance.now();
     }
   } finally {
@@ -80,6 +79,6 @@ async function isAnsweredForDead(services: Services, key: McpCallKey, { dead, en
 
 /** How a stream of a POST opens. */
 export async function* opened({ id }: McpCallKey, events: AsyncIterable<string>): AsyncGenerator<string> {
-  yield `id: ${id}:0\n\n`;
+  yield eventText({ id: `${id}:0` });
   yield* events;
 }

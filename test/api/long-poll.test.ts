@@ -23,6 +23,7 @@ function bench(isRevoked = () => false) {
           heard.set(name, (heard.get(name) ?? new Set()).add(wake));
           return () => heard.get(name)?.delete(wake);
         },
+        watchRequests: () => () => {},
         publish: () => {},
         close: async () => {},
       },

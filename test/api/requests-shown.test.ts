@@ -51,7 +51,10 @@ describe.each(['approve', 'reject'])('%s of what was shown (RQ-57, RQ-62, CO-32)
     const id = await calls.created(alice);
     const stranger = verb === 'approve' ? alice : await api.createUser(`sam-${verb}`, { roles: ['requester'] });
     const [wrong, right] = [other, (await shown(id)).approval_digest];
-    const answers = [await decide(id, verb, stranger, { expected_digest: wrong }), await decide(id, verb, stranger, { expected_digest: right })];
+    const answers = [
+      await decide(id, verb, stranger, { expected_digest: wrong }),
+      await decide(id, verb, stranger, { expected_digest: right }),
+    ];
     expect(answers.map(({ status }) => status)).toEqual([403, 403]);
     expect(answers[0]?.text).toBe(answers[1]?.text);
   });

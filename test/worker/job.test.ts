@@ -11,6 +11,7 @@ function createBell() {
       waiting.add(wake);
       return () => waiting.delete(wake);
     },
+    watchRequests: () => () => {},
     publish: () => {},
     close: async () => {},
   };

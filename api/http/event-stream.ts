@@ -1,0 +1,22 @@
+import { type Reply, stream } from './reply.js';
+
+interface ServerEvent {
+  id?: string;
+  event?: string;
+  /** After how long a client that lost the connection comes again. */
+  retryMs?: number;
+  data?: string;
+}
+
+/** One event as a stream carries it. None of its texts may hold a line break. */
+export function eventText({ id, event, retryMs, data }: ServerEvent): string {
+  const lines = Object.entries({ id, event, retry: retryMs, data }).filter(([, value]) => value !== undefined);
+  return `${lines.map(([name, value]) => `${name}: ${value}\n`).join('')}\n`;
+}
+
+/** Says that the stream lives, to proxies. */
+export const eventComment = ':\n\n';
+
+/** A stream of server-sent events, which no proxy is to keep back. */
+export const eventStream = (events: AsyncIterable<string>): Reply =>
+  stream('text/event-stream', events, { 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' });
