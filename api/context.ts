@@ -15,6 +15,7 @@ import type { ResultStore } from '../runtime/result-store.js';
 import type { KeyRing } from '../runtime/signing-keys.js';
 import type { SlackClient } from '../runtime/slack-client.js';
 import type { SqlJudge } from '../sql/judge.js';
+import type { ConsoleFiles } from './console/files.js';
 import type { EventStreams } from './events/streams.js';
 import type { KeyLines } from './requests/key-lines.js';
 import type { TemporalReader } from './temporal.js';
@@ -55,6 +56,8 @@ export interface Services {
   lifecycle: Lifecycle;
   /** One line per requester and idempotency key (RQ-30). */
   keyLines: KeyLines;
+  /** Null where it was not built. */
+  consoleFiles: ConsoleFiles | null;
   requestFeed: RequestFeed;
   eventStreams: EventStreams;
   temporal: TemporalReader;

@@ -16,6 +16,7 @@ import { type KeyRing, openKeyRing } from '../runtime/signing-keys.js';
 import { createSlackClient } from '../runtime/slack-client.js';
 import { version } from '../runtime/version.js';
 import { createSqlJudge } from '../sql/judge.js';
+import { readConsoleFiles } from './console/files.js';
 import type { Services, SigningKeys } from './context.js';
 import { createEventStreams } from './events/streams.js';
 import { bootstrap } from './identity/bootstrap.js';
@@ -26,6 +27,8 @@ export interface ServicesOptions {
   config: Config;
   forceBootstrap: boolean;
   log: Logger;
+  /** Where the build of the web console lies; that of this program if absent. */
+  consoleDist?: URL | undefined;
   /** Ends the wait for the database. */
   signal: AbortSignal;
 }
@@ -72,6 +75,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     authFailures,
     lifecycle,
     keyLines: createKeyLines(),
+    consoleFiles: await readConsoleFiles(options.consoleDist),
     requestFeed: createRequestFeed({ database, notifications, log }),
     eventStreams: createEventStreams(metrics),
     temporal,

@@ -28,7 +28,8 @@ const about = `An answer of status 400 and above is an object with \`error\`, \`
 Roles, policies and webhooks are read here and managed in \`server.toml\`: writing to their paths is 405 \`config.read_only\`.`;
 
 /** The OpenAPI 3.1 document of the mounted routes (HT-98). */
-export function openApiDocument(routes: readonly Route[], version: string): Json {
+export function openApiDocument(mounted: readonly Route[], version: string): Json {
+  const routes = mounted.filter(({ isPage }) => isPage !== true);
   const named = namedSchemas();
   const answers = new Map(routes.map((route) => [route, successes(route, named)]));
   const paths: Record<string, Json> = {};
@@ -148,12 +149,18 @@ function successes(route: Route, { refer }: NamedSchemas): Json {
 function success(route: Route, status: number, refer: NamedSchemas['refer']): Json {
   const { response, mediaTypes = ['application/json'], examples } = route;
   if (status === 204 && route.status !== 204) return { description: 'Time is up, or there is nothing to show.' };
+  if (status === 302) return { description: descriptions[302] };
   if (status === 204 || mediaTypes.length === 0) return { description: 'Done; the answer is empty.' };
   const content = mediaTypes.map((type) => [type, { schema: schemaFor(type, response, refer), ...example(examples?.answer) }]);
   return { description: descriptions[status], content: Object.fromEntries(content) };
 }
 
-const descriptions: Record<number, string> = { 200: 'Done.', 201: 'Created.', 202: 'Accepted; it is not finished yet.' };
+const descriptions: Record<number, string> = {
+  200: 'Done.',
+  201: 'Created.',
+  202: 'Accepted; it is not finished yet.',
+  302: 'It is elsewhere.',
+};
 
 /** What is not JSON is bytes to a schema. */
 const schemaFor = (mediaType: string, response: z.ZodType, refer: NamedSchemas['refer']): Json =>

@@ -57,4 +57,4 @@ export const immutable = (status: SuccessStatus, contentType: string, body: Uint
 /** JSON of an operational endpoint whose status may report a failure, such as 503 of `/ready` (HT-90). */
 export const probe = (status: 200 | 503, value: unknown) => new Reply(status, { kind: 'value', value });
 
-export type SuccessStatus = 200 | 201 | 202 | 204;
+export type SuccessStatus = 200 | 201 | 202 | 204 | 302;

@@ -96,6 +96,8 @@ export interface RouteDefinition<P extends z.ZodType, Q extends z.ZodType, B ext
   accessRule?: string;
   /** Also admits agent tokens that `agents.require_scopes` refuses elsewhere, because work that has begun must be reported (HD-11). */
   evenUnscoped?: true;
+  /** Not in the document: browsers go there, and no client calls it. */
+  isPage?: true;
   /** Exempt from the address limit (OP-31). */
   unlimited?: true;
   /** While true, callers need no credential (HT-98). */

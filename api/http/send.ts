@@ -34,6 +34,7 @@ export class HeadersTooLarge extends GatewayError {
 /** `stallMs`: how long a caller may take nothing of an answer. */
 export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status, body, headers }: Reply, stallMs: number): void {
   ctx.status = status;
+  if (body.kind === 'text' && body.contentType.startsWith('text/html')) ctx.set(notFramed);
   ctx.set(headers);
   // Streams are silent while they wait, so theirs is below.
   if (body.kind !== 'stream') breakWhenStalled(ctx, stallMs);
@@ -44,7 +45,6 @@ export function send(ctx: Koa.Context, services: Pick<Services, 'log'>, { status
   } else if (body.kind === 'text') {
     ctx.set('Content-Type', body.contentType);
     if (body.isImmutable) ctx.set('Cache-Control', 'private, max-age=31536000, immutable');
-    if (body.contentType.startsWith('text/html')) ctx.set(notFramed);
     ctx.body =
       typeof body.text === 'string' ? body.text : Buffer.from(body.text.buffer, body.text.byteOffset, body.text.byteLength);
   } else if (body.kind === 'json') sendJson(ctx, body.chunks);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { leadToConsole } from '../console/page.js';
 import { plainPage } from '../http/plain-page.js';
 import { text } from '../http/reply.js';
 import { route } from '../http/route.js';
@@ -21,12 +22,13 @@ export const startPageRoute = route({
   method: 'get',
   path: '/',
   summary: 'The page for a browser',
-  description: 'It says what this is and how to begin.',
+  description: 'It leads a browser to the web console; without one it says what this is and how to begin.',
   tag: 'operations',
   access: 'public',
   status: 200,
+  alsoStatuses: [302],
   response: z.string(),
   mediaTypes: ['text/html'],
   errors: [],
-  handle: () => text(200, 'text/html; charset=utf-8', page),
+  handle: ({ sender: { request } }, services) => leadToConsole(services, request) ?? text(200, 'text/html; charset=utf-8', page),
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { refusal } from '../../domain/errors.js';
 import { isUuid } from '../../lib/uuid.js';
+import { consoleFiles, pageReply } from '../console/page.js';
 import { requestParams } from '../http/fields.js';
 import { plainPage } from '../http/plain-page.js';
 import { text } from '../http/reply.js';
@@ -24,7 +25,8 @@ export const linkPageRoute = route({
   method: 'get',
   path: '/console/requests/:id',
   summary: 'The page that messages link to',
-  description: 'It says how to see and decide a request, and tells nothing of the request itself.',
+  description:
+    'That of the web console; without it a page that says how to see and decide a request, and tells nothing of the request itself.',
   tag: 'requests',
   access: 'public',
   params: requestParams,
@@ -32,7 +34,8 @@ export const linkPageRoute = route({
   response: z.string(),
   mediaTypes: ['text/html'],
   errors: ['route.not_found'],
-  handle({ params: { id } }) {
+  handle({ params: { id }, sender: { request } }, services) {
+    if (consoleFiles(services) !== null) return pageReply(services, request);
     if (!isUuid(id)) throw refusal('route.not_found', 'no such path');
     return text(200, 'text/html; charset=utf-8', pageOf(id));
   },

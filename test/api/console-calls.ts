@@ -5,6 +5,7 @@ export interface RawAnswer {
   status: number;
   /** Lower-case names. */
   headers: Record<string, string | string[] | undefined>;
+  bytes: Buffer;
   text: string;
   body: Loose;
 }
@@ -24,8 +25,9 @@ export function rawCall(
       response.on('data', (part: Buffer) => parts.push(part));
       response.once('error', reject);
       response.once('end', () => {
-        const text = Buffer.concat(parts).toString();
-        resolve({ status: response.statusCode ?? 0, headers: response.headers, text, body: parsed(text) });
+        const bytes = Buffer.concat(parts);
+        const text = bytes.toString();
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes, text, body: parsed(text) });
       });
     });
     call.once('error', reject);

@@ -37,7 +37,7 @@ const routes: Route[] = Object.entries(served)
   .flatMap(([path, methods]) => Object.keys(methods).map((method) => ({ method: method.toUpperCase(), path })))
   .filter(
     ({ path }) =>
-      path !== '/' && path !== '/health' && path !== '/ready' && !path.startsWith('/api/slack/') && !path.startsWith('/console/'),
+      path !== '/' && path !== '/health' && path !== '/ready' && !path.startsWith('/api/slack/') && !path.startsWith('/console'),
   )
   .filter(({ method, path }) => method !== 'OPTIONS' && !(path === '/api/console/session' && method !== 'GET'));
 

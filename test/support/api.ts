@@ -18,6 +18,8 @@ export interface TestApiOptions {
   database?: TestDatabase;
   /** Where the server finds that database, if not at its own address. */
   databaseUrl?: string;
+  /** Where the build of the web console lies; nowhere if absent. */
+  consoleDist?: URL;
   /** How long the server drains before it stops; 0 if absent. */
   drainSecs?: number;
   /** An existing state directory; it is not removed then. */
@@ -100,6 +102,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
     config,
     listen: '127.0.0.1:0',
     forceBootstrap: options.forceBootstrap ?? false,
+    consoleDist: options.consoleDist ?? new URL('file:///nonexistent/'),
     log,
     signal: stop.signal,
     times: { ...defaultTimes, ...options.times },
