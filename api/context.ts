@@ -7,6 +7,7 @@ import type { Errands } from '../lib/errands.js';
 import type { ReadAuditKeys } from '../runtime/audit-keys.js';
 import type { AuthFailureLog } from '../runtime/auth-failures.js';
 import type { Generation } from '../runtime/generation.js';
+import type { LastHour } from '../runtime/last-hour.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
 import type { Metrics } from '../runtime/metrics.js';
 import type { RateLimiter } from '../runtime/rate-limits/limiter.js';
@@ -51,6 +52,7 @@ export interface Services {
   results: ResultStore;
   metrics: Metrics;
   log: Logger;
+  lastHour: LastHour;
   limiter: RateLimiter;
   authFailures: AuthFailureLog;
   lifecycle: Lifecycle;

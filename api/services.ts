@@ -6,6 +6,7 @@ import { openAuditKeys } from '../runtime/audit-keys.js';
 import { createAuthFailureLog } from '../runtime/auth-failures.js';
 import { openConfiguration } from '../runtime/configuration.js';
 import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-database.js';
+import { openLastHour } from '../runtime/last-hour.js';
 import { createLifecycle } from '../runtime/lifecycle.js';
 import { createMetrics } from '../runtime/metrics.js';
 import { openResultStore } from '../runtime/open-result-store.js';
@@ -58,6 +59,8 @@ export async function openServices(options: ServicesOptions, releases: Releases)
   const results = await openResultStore(config);
   const authFailures = createAuthFailureLog({ database, metrics, log });
   releases.add(authFailures.close);
+  const lastHour = openLastHour({ database, log });
+  releases.add(lastHour.close);
   const errands = createErrands();
   releases.add(errands.done);
   const services: Services = {
@@ -71,6 +74,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     results,
     metrics,
     log,
+    lastHour,
     limiter: createRateLimiter({ database, metrics, log }, configuration.config),
     authFailures,
     lifecycle,

@@ -5,6 +5,7 @@ import { docsFile } from '../http/docs-page.js';
 import { named, text as textField } from '../http/fields.js';
 import { probe, rawJson, text } from '../http/reply.js';
 import { type Route, route } from '../http/route.js';
+import { summaryRoute } from './summary.js';
 
 const openDocs = 'With `server.public_docs` none.';
 const publicDocs = (config: { server: { publicDocs: boolean } }) => config.server.publicDocs;
@@ -31,7 +32,7 @@ const readiness = named('Readiness', 'Whether calls can be served.', {
 
 /** `document` returns the OpenAPI text when asked. */
 export function operationRoutes(ready: () => Promise<Readiness>, document: () => string): Route[] {
-  return [...probeRoutes(ready), metricsRoute, ...documentRoutes(document)];
+  return [...probeRoutes(ready), metricsRoute, summaryRoute, ...documentRoutes(document)];
 }
 
 const probeRoutes = (ready: () => Promise<Readiness>): Route[] => [

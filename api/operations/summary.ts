@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { iso } from '../../db/row-types.js';
+import type { Minute } from '../../runtime/last-hour.js';
+import { count, instant, list, named } from '../http/fields.js';
+import { type Route, route } from '../http/route.js';
+
+const outcomes = named('MinuteOutcomes', 'How requests ended in a minute.', {
+  executed: count('Ran.'),
+  failed: count('Failed.'),
+  rejected: count('Were rejected.'),
+  cancelled: count('Were cancelled.'),
+  expired: count('Expired.'),
+  execution_lost: count('Were lost while they ran.'),
+});
+
+const minute = named('Minute', 'What a minute was like.', {
+  at: instant('When it began.'),
+  created: count('Requests that were made.'),
+  outcomes,
+  decisions: count('Approvals and rejections.'),
+  decision_wait_secs: z
+    .number()
+    .nullable()
+    .meta({ description: 'From the making of a request to a decision on it, at the median; null without a decision.' }),
+  agent_slots_used: count('Places of agents that were taken; null if this server did not look in that minute.').nullable(),
+  agent_slots: count('Places of agents that there were; null likewise.').nullable(),
+  backlog: count('Requests, deliveries and cards that waited for the workflow engine; null likewise.').nullable(),
+});
+
+const summary = named('OperationsSummary', 'The last hour.', {
+  minutes: list(minute, 'Its minutes, oldest first. The last one still runs.'),
+});
+
+/** OP-23. */
+export const summaryRoute: Route = route({
+  operationId: 'showOperationsSummary',
+  method: 'get',
+  path: '/api/operations/summary',
+  summary: 'Show what the last hour was like, minute by minute',
+  tag: 'operations',
+  access: 'metrics.view',
+  status: 200,
+  response: summary,
+  errors: ['auth.forbidden'],
+  handle: async (_call, { lastHour }) => ({ minutes: (await lastHour.read()).map(shown) }),
+});
+
+function shown({ at, created, decisions, decisionWaitMs, load, ...counted }: Minute) {
+  return {
+    at: iso(at),
+    created,
+    outcomes: counted,
+    decisions,
+    decision_wait_secs: decisionWaitMs === null ? null : decisionWaitMs / 1000,
+    agent_slots_used: load?.slotsUsed ?? null,
+    agent_slots: load?.slots ?? null,
+    backlog: load?.backlog ?? null,
+  };
+}
