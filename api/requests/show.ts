@@ -36,19 +36,18 @@ export async function showRequest(call: ShowCall, services: Services) {
   const ms = Math.min(call.query.wait, 120) * 1000;
   const read = () => shownAhead.take(call, services.database, id);
   if (ms === 0) return answer(call.caller, services, await visibleRequest(call.caller, services, id, await read()));
-  const answerLater = async (known?: Found) => {
-    const caller = await call.recheck();
-    return answer(caller, services, await visibleRequest(caller, services, id, known));
-  };
+  const later = () => call.recheckBeside((db) => findShown(db, id));
   let first: Status | null = null;
-  const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async () => {
-    const found = await read();
-    if (first !== null) return found?.request.status === first ? null : answerLater(found);
-    const seen = await visibleRequest(call.caller, services, id, found);
-    first = seen.request.status;
-    return FINAL.has(first) ? answer(call.caller, services, seen) : null;
+  const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async (woken) => {
+    const [caller, found] = woken ? await later() : [call.caller, await read()];
+    const seen = await visibleRequest(caller, services, id, found);
+    const { status } = seen.request;
+    first ??= status;
+    return status !== first || FINAL.has(status) ? answer(caller, services, seen) : null;
   });
-  return moved ?? answerLater();
+  if (moved !== null) return moved;
+  const [caller, found] = await later();
+  return answer(caller, services, await visibleRequest(caller, services, id, found));
 }
 
 type Found = Awaited<ReturnType<typeof findShown>>;
