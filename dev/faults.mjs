@@ -14,11 +14,12 @@ Runs two servers, two workers and three agents under load, takes away one part a
 --seed N           plays the outages of an earlier run again
 --minutes M        plays for so long at least (1)
 --requests N       and until so many requests were made (0)
+--callers N        who submit one after the other (6)
 --frozen S         how long PostgreSQL stands still, in seconds (6)
 --temporal-away S  how long Temporal is away, in seconds (6)
 The last line is JSON. The exit code is 0 if nothing was lost, doubled, stuck or wrong. The folder of a run that found something is kept.`;
 
-const numbers = ['seed', 'minutes', 'requests', 'frozen', 'temporal-away'];
+const numbers = ['seed', 'minutes', 'requests', 'callers', 'frozen', 'temporal-away'];
 const asked = readAsked();
 await install();
 await currentBuild();

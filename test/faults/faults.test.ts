@@ -11,6 +11,7 @@ interface Asked {
   seed?: number;
   minutes?: number;
   requests?: number;
+  callers?: number;
   /** Seconds. */
   frozen?: number;
   temporalAway?: number;
@@ -20,7 +21,7 @@ interface Asked {
   logs?: string;
 }
 const asked: Asked = JSON.parse(process.env.SVC_TEST_FAULTS ?? '{}');
-const { seed = randomInt(2 ** 31), minutes = 1, requests = 0, frozen = 6, temporalAway = 6 } = asked;
+const { seed = randomInt(2 ** 31), minutes = 1, requests = 0, callers = 6, frozen = 6, temporalAway = 6 } = asked;
 
 const say = (line: string) => void (asked.report === undefined || appendFileSync(asked.report, `${line}\n`));
 
@@ -34,7 +35,7 @@ it('OP-I1, RQ-I1, ST-22: whatever fails in whatever order, nothing acknowledged 
   try {
     const lengths = { frozen, temporalAway, usual: 4 };
     const outcome = await playSchedule(stage, {
-      ...{ seed, minutes, requests, callers: 6, lengths, outages, kills: true, say },
+      ...{ seed, minutes, requests, callers, lengths, outages, kills: true, say },
     }).catch((error: Error) => {
       throw new Error(`${error.message} (${logs()})`, { cause: error });
     });
