@@ -46,18 +46,27 @@ const optionsOf: Readonly<Record<string, readonly string[]>> = {
 
 /** A refusal names the field of a call (HT-91); whoever typed a command knows its options and files. */
 export function inOwnWords(problem: unknown, typed: Typed): unknown {
-  if (!(problem instanceof CommandFailure) || problem.hint === null) return problem;
+  if (!(problem instanceof CommandFailure)) return problem;
+  if (problem.hint === null)
+    return isUnknownPair(problem) ? reworded(problem, problem.message, 'svc databases lists those that you can see') : problem;
   const [, field, index] = /^(?:body|query|path)\.(\w+)[^[]*(?:\[(\d+)\])?/.exec(problem.hint) ?? [];
   if (field === undefined) return reworded(problem, problem.message, withOptions(problem.hint));
   const isSql = field === 'detail' || field === 'sql';
   const option = optionOf(field, typed);
-  if (!isSql && option === undefined) return problem;
+  // An argument has no name that was typed.
+  if (!isSql && option === undefined) return hasName(problem, typed, field) ? reworded(problem, problem.message, null) : problem;
   const own = isSql ? 'the SQL' : option!;
-  const start = `${typed.what}: ${field} `;
-  if (problem.message.startsWith(start))
-    return reworded(problem, `${typed.what}: ${own} ${problem.message.slice(start.length)}`, isSql ? placeOfSql(typed) : null);
+  if (hasName(problem, typed, field)) {
+    const rest = problem.message.slice(startOf(typed, field).length);
+    return reworded(problem, `${typed.what}: ${own} ${rest}`, isSql ? placeOfSql(typed) : null);
+  }
   return reworded(problem, problem.message, isSql ? placeOfSql(typed) : adviceOn(own, index, typed));
 }
+
+const startOf = ({ what }: Typed, field: string) => `${what}: ${field} `;
+const hasName = ({ message }: CommandFailure, typed: Typed, field: string) => message.startsWith(startOf(typed, field));
+
+const isUnknownPair = ({ code, reason }: CommandFailure) => reason === 'not_registered' || code === 'database.not_found';
 
 function optionOf(field: string, { options }: Typed): string | undefined {
   const names = Object.hasOwn(optionsOf, field) ? optionsOf[field]! : [];

@@ -123,7 +123,11 @@ function usage(error: CommanderError, [group, topic]: readonly (string | undefin
   const message = error.code === 'commander.help' ? asked : error.message.replace(/^error: /, '');
   if (error.code === 'commander.unknownOption' && /'.*\s/s.test(withoutSuggestion(message)))
     return failure('usage', 'text that begins with - is taken for an option', { hint: 'put SQL that begins with - after --' });
-  const oneLine = message.replace(/\n\(Did you mean /, ' (did you mean ').replace(/^unknown option '(.*?)'/, 'unknown option $1');
+  const oneLine = message
+    .replace(/\n\(Did you mean /, ' (did you mean ')
+    .replace(/^unknown option '(.*?)'/, 'unknown option $1')
+    .replace(/^option '(?:-\w, )?(--[\w-]+).*?' argument '(.*)' is invalid\. /s, "$1 does not take '$2': ")
+    .replace(/': Allowed choices are /, "': the choices are ");
   return failure('usage', oneLine.split('\n').join('; '), { hint: help });
 }
 

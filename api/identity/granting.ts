@@ -63,7 +63,8 @@ export async function keepKnownGroups(tx: Transaction, generation: Generation, g
 
 /** Callers can grant only what they hold (IM-53). */
 export function requireGrantable(caller: Caller, roles: readonly EffectiveRole[]): void {
-  if (!coversRoles(caller, roles)) throw refusal('auth.insufficient_scope', 'insufficient permissions');
+  if (!coversRoles(caller, roles))
+    throw refusal('auth.insufficient_scope', 'insufficient permissions', 'you can grant only what you have');
 }
 
 /** IM-69. Count `active` under the lock that all user creations share. */

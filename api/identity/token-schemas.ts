@@ -25,9 +25,12 @@ export const createdToken = named('CreatedToken', 'A token that was made.', {
   ...effective,
   expires_at: expiresAt,
   warnings: z
-    .array(z.enum(['unscoped']))
+    .array(z.enum(['unscoped', 'scope_not_registered']))
     .optional()
-    .meta({ description: '`unscoped`: this agent token may serve every database.' }),
+    .meta({
+      description:
+        '`unscoped`: this agent token may serve every database. `scope_not_registered`: a scope fits no database and environment of server.toml.',
+    }),
 });
 
 const status = z.enum(['active', 'expired', 'revoked']).meta({ description: 'Whether it can be used.' });

@@ -7,7 +7,7 @@ import { databaseNow } from '../../db/clock.js';
 import { isoOrNull } from '../../db/row-types.js';
 import { countOwnActiveTokens, insertToken, lockTokensOf } from '../../db/tokens.js';
 import { findUser } from '../../db/users.js';
-import { isAgentScope, maxAgentScopes } from '../../domain/agent-scopes.js';
+import { isAgentScope, maxAgentScopes, servesPair } from '../../domain/agent-scopes.js';
 import type { Caller, EffectiveRole } from '../../domain/caller.js';
 import { forbidden, invalid, refusal } from '../../domain/errors.js';
 import { grantBy } from '../../domain/four-eyes.js';
@@ -90,7 +90,7 @@ export async function createToken(call: Call<undefined, undefined, z.output<type
     effective_roles: roleNamesOf(effective),
     effective_permissions: permissionTexts(effective),
     expires_at: isoOrNull(expiresAt),
-    ...(body.subject_type === 'agent' && agentScopes === null ? { warnings: ['unscoped' as const] } : {}),
+    ...(body.subject_type === 'agent' ? scopeWarnings(call.generation, agentScopes) : {}),
   };
 }
 
@@ -108,6 +108,16 @@ function decideScopes({ subject_type: type, agent_scopes: given }: TokenBody, de
   if (type === 'agent') return given ?? (defaults.length > 0 ? [...defaults] : null);
   if (given !== undefined) throw invalid('agent_scopes are for tokens of agents', 'body.agent_scopes');
   return null;
+}
+
+/** What may be a mistake: every pair, or one that is not there. */
+function scopeWarnings(generation: Generation, scopes: readonly string[] | null) {
+  if (scopes === null) return { warnings: ['unscoped' as const] };
+  const pairs = generation.shared.databases.flatMap(({ name, environments }) =>
+    environments.map((environment) => ({ database: name, environment })),
+  );
+  const isEmpty = (scope: string) => !pairs.some((pair) => servesPair([scope], pair));
+  return scopes.some(isEmpty) ? { warnings: ['scope_not_registered' as const] } : {};
 }
 
 interface Decided {
@@ -135,7 +145,8 @@ async function userCeiling(tx: Transaction, call: { caller: Caller; generation: 
   const ceiling = given === undefined ? roleNamesOf(resolved).filter((name) => activatable.includes(name)) : [...new Set(given)];
   const unknown = ceiling.findIndex((name) => findRole(name, custom.roles) === undefined);
   if (unknown >= 0) throw invalid('unknown role', `body.scope_ceiling.roles[${unknown}]`);
-  if (!ceiling.every((name) => activatable.includes(name))) throw refusal('auth.insufficient_scope', 'insufficient permissions');
+  if (!ceiling.every((name) => activatable.includes(name)))
+    throw refusal('auth.insufficient_scope', 'insufficient permissions', 'a token can have only roles that you have');
   const effective = applyCeiling('user', resolved, { roles: ceiling });
   if (effective.length === 0) throw invalid('the ceiling has no role of the user', 'body.scope_ceiling');
   return { ceiling, effective };

@@ -75,7 +75,7 @@ async function oneTable(services: Services, pair: Pair, text: string): Promise<S
   if (found.length === 1) return found[0]!;
   const hint =
     found.length === 0
-      ? 'names are compared exactly; leave table out for the list'
+      ? 'names are compared exactly; without the name of a table the answer lists all'
       : `found in the schemas ${found.map((table) => table.schema_name).join(', ')}`;
   throw refusal('table.not_found', 'table not found', hint);
 }

@@ -3,7 +3,7 @@ import { databaseName, environmentName } from '../config/target.js';
 import { beginsLikeRead, requireAnswer, requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
-import { type DeliveryOptions, deliver } from '../follow/deliver.js';
+import { checkOutput, type DeliveryOptions, deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions, submit } from '../follow/submit.js';
 import { type Looked, lookFirst } from '../look-first.js';
 import { saysYes } from '../options.js';
@@ -24,6 +24,7 @@ export interface ExecuteOptions extends DeliveryOptions, SubmitOptions {
 export async function execute(context: Context, args: readonly string[], options: ExecuteOptions): Promise<Answer> {
   if (options.allowDdl === true && options.emergency !== true) throw failure('usage', 'execute: --allow-ddl needs --emergency');
   checkSubmitOptions(context, options);
+  checkOutput(context, options);
   const sql = await readStatement(context, args[0], options.file);
   const database = databaseName(context.layers(), context.options);
   const environment = environmentName(context.layers(), context.options);

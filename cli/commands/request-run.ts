@@ -1,7 +1,7 @@
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { type DeliveryOptions, deliver } from '../follow/deliver.js';
+import { checkOutput, type DeliveryOptions, deliver } from '../follow/deliver.js';
 import { followInterruptibly } from '../follow/interruptible.js';
 import { storedResult } from '../follow/result.js';
 import { databaseError } from '../output/database-error.js';
@@ -30,6 +30,7 @@ export interface ResultOptions extends DeliveryOptions {
 
 /** `svc request wait ID`: waits for approval too; resumes only with the option (CL-22). */
 export async function waitForRequest(context: Context, args: readonly string[], options: WaitOptions): Promise<Answer> {
+  checkOutput(context, options);
   const resume = options.resume === true;
   const id = await (resume ? resolveActedId : resolveRequestId)(context, args[0]!);
   const task = { id, status: null, approvers: [], waitForApproval: true, resume, resumeAfterTimeout: resume };
@@ -38,6 +39,7 @@ export async function waitForRequest(context: Context, args: readonly string[], 
 
 /** `svc request resume ID`: 409 `already_dispatched` is no error, the wait continues (CL-23). */
 export async function resumeRequest(context: Context, args: readonly string[], options: ResumeOptions): Promise<Answer> {
+  checkOutput(context, options);
   const id = await resolveActedId(context, args[0]!);
   try {
     const body = options.reason === undefined ? {} : { reason: options.reason };

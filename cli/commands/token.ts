@@ -49,19 +49,24 @@ export async function createToken(context: Context, _: readonly string[], option
   const token = reply.json().get('token')?.string();
   if (reply.status !== 201 || token == null)
     throw failure('server_error', `token create: the server answered ${reply.status} without a new token`);
-  if (
-    reply
-      .json()
-      .get('warnings')
-      ?.items()
-      .some((one) => one.string() === 'unscoped')
-  )
-    context.output.warn('this agent token may serve every database; give it --scope DATABASE/ENVIRONMENT');
+  warnOfScopes(context, reply.json());
   return {
     data: reply.text,
     human: () => `${visible(token)}\n`,
     note: `${renderDetails(reply.json(), created, context.output.noteStyle)}Keep the token now: it is not shown again.`,
   };
+}
+
+const scopeWarnings: Readonly<Record<string, string>> = {
+  unscoped: 'this agent token may serve every database; give it --scope DATABASE/ENVIRONMENT',
+  scope_not_registered: 'a --scope fits no database and environment of the gateway: svc databases lists them',
+};
+
+function warnOfScopes({ output }: Context, answer: JsonText): void {
+  for (const warning of answer.get('warnings')?.items() ?? []) {
+    const name = warning.string() ?? '';
+    if (Object.hasOwn(scopeWarnings, name)) output.warn(scopeWarnings[name]!);
+  }
 }
 
 /** `--agent NAME` is `--subject NAME --subject-type agent`. */

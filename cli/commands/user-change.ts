@@ -71,7 +71,9 @@ export async function reissueInitialToken(context: Context, args: readonly strin
   const reply = await context.client().call({ method: 'POST', path: ['api', 'users', args[0]!, 'reissue-initial-token'] });
   const answer = reply.json();
   const token = answer.get('token')?.string() ?? null;
-  const details = renderDetails(answer, reissuedRows, context.output.noteStyle);
+  const isTried = answer.get('delivery_status')?.string() !== 'not_configured';
+  const rows = reissuedRows.filter(([, key]) => isTried || key !== 'delivery_status');
+  const details = renderDetails(answer, rows, context.output.noteStyle);
   return {
     data: reply.text,
     human: () => (token === null ? '' : `${visible(token)}\n`),

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { auditCategory } from '../../domain/audit/draft.js';
 import type { Bind } from '../command.js';
 import { defineIdentity } from './identity.js';
 import { auditAnchor, moreNames, nameList, publicKeys, resultFormatOption, wholeNumber } from './values.js';
@@ -9,6 +10,7 @@ export function defineAdministration(program: Command, bind: Bind): void {
   defineIdentity(program, bind);
 }
 
+const categories = [...new Set(Object.values(auditCategory))].toSorted();
 const whenHelp = '7d, 12h, 30m, 2026-05-01 or an RFC 3339 time';
 
 function defineAudit(program: Command, bind: Bind): void {
@@ -40,7 +42,7 @@ const addAuditFilters = (command: Command): Command =>
     .option('--user <id>', 'only events by this user or agent')
     .option('--operation <name>', 'only this operation')
     .option('--event-type <type>', 'only this type, such as request.approved')
-    .option('--category <name>', 'only this category, such as approval')
+    .addOption(new Option('--category <name>', 'only this category').choices(categories))
     .addOption(new Option('--outcome <name>', 'only this outcome').choices(['success', 'denied', 'failure', 'info']))
     .option('--request <id>', 'only this request')
     .option('--since <when>', whenHelp)

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, chmodSync, constants, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { compactJson, type JsonText, readJson } from '../../lib/json/read.js';
 import { defaultResultFormat, resultsDirectory } from '../config/target.js';
@@ -17,6 +17,19 @@ export interface DeliveryOptions {
   resultFormat?: ResultFormat;
   /** Migration names by version, when the files are available. */
   names?: ReadonlyMap<string, string>;
+}
+
+/** Before anything runs: whether the file of `--output` can be written. */
+export function checkOutput({ terminal, what }: Context, { output }: DeliveryOptions): void {
+  if (output === undefined) return;
+  const path = resolve(terminal.directory, output);
+  try {
+    accessSync(dirname(path), constants.W_OK);
+  } catch (error) {
+    throw failure('usage', `${what}: --output ${output} cannot be written (${reasonOf(error)}); nothing was sent`);
+  }
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw failure('usage', `${what}: --output ${output} is a directory; nothing was sent`);
 }
 
 /**

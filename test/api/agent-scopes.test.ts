@@ -305,6 +305,8 @@ describe('making a token with scopes (HD-10)', () => {
     expect([listed.agent_scopes, inspected.agent_scopes]).toEqual([made.agent_scopes, made.agent_scopes]);
     const unscoped = (await newToken({ subject_id: 'agent-us' })).body;
     expect([unscoped.agent_scopes, unscoped.warnings]).toEqual([null, ['unscoped']]);
+    const misspelt = (await newToken({ subject_id: 'agent-eu', agent_scopes: ['shop/*', 'shop/nowhere'] })).body;
+    expect([misspelt.agent_scopes, misspelt.warnings]).toEqual([['shop/*', 'shop/nowhere'], ['scope_not_registered']]);
     const [event] = await calls.sql<{ metadata: Body }>(
       `select metadata_json::jsonb as metadata from audit_events where event_type = 'token.created' and resource_id = $1`,
       [made.id],

@@ -62,12 +62,13 @@ describe('execute', () => {
 
   it('prints what the server warns of, such as a --share-with that reaches nobody', async () => {
     runsAtOnce(api, twoRows);
+    const told = 'share-with: there is no active user nobody';
     const warnings = ['share_with: there is no active user nobody'];
     api.on(paths.create, created('dispatched', { warnings }));
     const shared = await svc('execute', 'SELECT 1', '--share-with', 'nobody');
-    expect([shared.code, shared.stderr]).toEqual([0, expect.stringContaining(`warning: ${warnings[0]}\n`)]);
+    expect([shared.code, shared.stderr]).toEqual([0, expect.stringContaining(`warning: --${told}\n`)]);
     const line = await svc('execute', 'SELECT 1', '--share-with', 'nobody', '--json');
-    expect(JSON.parse(line.stdout)).toMatchObject({ ok: true, warnings });
+    expect(JSON.parse(line.stdout)).toMatchObject({ ok: true, warnings: [`--${told}`] });
   });
 
   it('splices the bytes of the answer into one line (CL-12)', async () => {
@@ -334,6 +335,13 @@ describe('execute', () => {
     await run('--output', 'a.csv', '--result-format', 'csv');
     expect(readFileSync(join(directory, 'a.csv'), 'utf8')).toBe('id,name\r\n9007199254740993,alice\r\n2,NULL\r\n');
     expect(statSync(join(directory, 'a.csv')).mode & 0o777).toBe(0o600);
+    const sent = api.calls.length;
+    expect(await run('--output', 'nowhere/a.csv')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--output nowhere/a.csv cannot be written (ENOENT); nothing was sent'),
+    });
+    expect(await run('--output', '.')).toMatchObject({ code: 2, stderr: expect.stringContaining('is a directory') });
+    expect(api.calls).toHaveLength(sent);
   });
 
   it('keeps results in [results] dir, 0700 and 0600, and only warns when that fails (CL-17)', async () => {

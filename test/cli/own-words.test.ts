@@ -68,6 +68,13 @@ describe('a refusal in the words of the command line', () => {
     expect(told(message, hint, 'some command', options)).toEqual([`some command: ${ownMessage}`, ownHint]);
   });
 
+  it('drops the field of an argument, and says where databases are listed', () => {
+    expect(told('id must have letters', 'body.id', 'user add')).toEqual(['user add: id must have letters', null]);
+    const problem = new CommandFailure('validation.failed', 'execute: a/b is not registered', { reason: 'not_registered' });
+    const own = inOwnWords(problem, { what: 'execute', options: {} });
+    expect((own as CommandFailure).hint).toBe('svc databases lists those that you can see');
+  });
+
   it.each([null, 'svc login', 'body', 'body.constructor', 'body.nosuch', 'migrations[3].sql', 'grant a role first'])(
     'leaves %s',
     (hint) => {

@@ -66,10 +66,12 @@ describe('svc schema', () => {
     const told = async (environment: object, ...argv: string[]) =>
       (await runSvc(['schema', ...argv], { directory, environment: { ...login(api.url), ...environment } })).stderr;
     expect(await told({})).toBe(
-      `environment: qa, from ${join(directory, 'svc.toml')}: default_environment; -e names another\nerror: schema: database not found\n`,
+      `environment: qa, from ${join(directory, 'svc.toml')}: default_environment; -e names another\nerror: schema: database not found\nhint: svc databases lists those that you can see\n`,
     );
     expect(await told({ SVC_ENV: 'staging' })).toContain('environment: staging, from SVC_ENV; -e names another\n');
-    expect(await told({}, '-e', 'production')).toBe('error: schema: database not found\n');
+    expect(await told({}, '-e', 'production')).toBe(
+      'error: schema: database not found\nhint: svc databases lists those that you can see\n',
+    );
     expect(await told({}, '--format', 'quiet')).toBe('');
   });
 
