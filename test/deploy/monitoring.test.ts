@@ -136,9 +136,22 @@ describe.skipIf(program === null)('promtool', () => {
     run('test', 'rules', 'svc-rules.test.yml');
   });
 
+  it('takes what docs/operating.md says of scraping', () => {
+    const blocks = [...operating.matchAll(/^```yaml\n(rule_files:.*?)^```$/gms)].map(([, block]) => block!);
+    expect(blocks.length).toBe(2);
+    for (const block of blocks) {
+      const file = join(mkdtempSync(join(tmpdir(), 'svc-scraping-')), 'prometheus.yml');
+      writeFileSync(file, block);
+      run('check', 'config', '--syntax-only', file);
+    }
+  });
+
   it('understands every query of the dashboard', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'svc-dashboard-')), 'queries.yml');
-    const queries = targets.map(({ expr }, n) => ({ record: `query:${n}`, expr }));
+    // As the one by which the chart's agents become more.
+    const [, ofAgents] = /metricsQuery: (.*)/.exec(textOf('deploy/helm/README.md'))!;
+    const exprs = [...targets.map(({ expr }) => expr), ofAgents!];
+    const queries = exprs.map((expr, n) => ({ record: `query:${n}`, expr }));
     // JSON is YAML.
     writeFileSync(file, JSON.stringify({ groups: [{ name: 'queries', rules: queries }] }));
     run('check', 'rules', file);

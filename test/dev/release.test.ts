@@ -104,7 +104,7 @@ async function withoutWhatServersLoad(): Promise<string> {
 }
 
 /** Tools of developers that a package of the release brings along for itself. */
-const neededByOthers = ['@temporalio/proto', '@types/koa', '@types/node', '@types/pg', '@slack/types'];
+const neededByOthers = ['ajv', '@temporalio/proto', '@types/koa', '@types/node', '@types/pg', '@slack/types'];
 
 interface Component {
   name: string;

@@ -1,10 +1,11 @@
 import { findMariadb } from '../../dev/mariadb/program.js';
 import { findTemporalProgram } from '../../dev/temporal/program.js';
 import { findGoProgram } from './go-program.js';
+import { helm } from './helm.js';
 import { promtool } from './promtool.js';
 import { findVersitygw } from './versitygw.js';
 
-const waitMs = 20 * 60_000;
+const waitMs = 30 * 60_000;
 
 /** Gets the programs of the engines before a test run. A build takes minutes on all cores, and would slow the tests beside it. */
 const options = {
@@ -16,8 +17,8 @@ await findTemporalProgram(options);
 // Without these, their tests are skipped and named at the end of the run.
 if (!process.env.SVC_TEST_S3_URL) await findVersitygw(options).catch(tell);
 if (!process.env.SVC_TEST_MYSQL_URL) await findMariadb(options).catch(tell);
-// The product does not depend on it, and its build is the longest of all.
-if (process.env.CI === 'true') await findGoProgram(promtool, options).catch(tell);
+// The product does not depend on them, and their builds are the longest of all.
+if (process.env.CI === 'true') for (const program of [promtool, helm]) await findGoProgram(program, options).catch(tell);
 
 function tell(error: Error): void {
   options.signal.throwIfAborted();

@@ -11,6 +11,8 @@ export interface GoProgram {
   /** Of the command; its last part is `file`. */
   package: string;
   version: string;
+  /** What shows that a program on the path works, `--version` if absent; null: one on the path may be another program of this name. */
+  asks?: string[] | null;
   /** On 2 cores. */
   buildTakes: string;
 }
@@ -38,8 +40,8 @@ export async function findGoProgram(program: GoProgram, options: FindOptions): P
 
 /** From the path, else from our cache; null if it is in neither. */
 export function findBuiltProgram(program: GoProgram, environment: FindOptions['environment']): string | null {
-  const onPath = spawnSync(program.file, ['--version'], { timeout: 10_000, env: environment });
-  if (onPath.status === 0) return program.file;
+  const { file, asks = ['--version'] } = program;
+  if (asks !== null && spawnSync(file, asks, { timeout: 10_000, env: environment }).status === 0) return file;
   const cached = cachedFile(program, environment);
   return existsSync(cached) ? cached : null;
 }

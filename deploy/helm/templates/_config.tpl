@@ -1,0 +1,82 @@
+{{/* What the chart demands of the two configurations. Each refusal names the value and the key. */}}
+
+{{- define "svc.gatewayConfig" -}}
+{{- $config := fromToml .Values.gateway.config -}}
+{{- with $config.Error }}{{ fail (printf "gateway.config is no TOML: %s" .) }}{{ end -}}
+{{- include "svc.noSecrets" (dict "value" $config "key" "" "where" "gateway") -}}
+{{- if not (hasPrefix "/var/lib/svc/" (dig "state_dir" "" $config)) -}}
+  {{- fail "gateway.config: state_dir must lie in /var/lib/svc/, the only folder that can be written: state_dir = \"/var/lib/svc/state\"" -}}
+{{- end -}}
+{{- if and .Values.worker.enabled (ne (dig "worker" "listen" "" $config) "0.0.0.0:3001") -}}
+  {{- fail "gateway.config: worker.listen must be \"0.0.0.0:3001\", or the probes do not reach the worker" -}}
+{{- end -}}
+{{- if and .Values.api.enabled .Values.api.ingress.enabled (not (dig "trusted_proxies" nil $config)) -}}
+  {{- fail "gateway.config: trusted_proxies must name the ingress (api.ingress.enabled): without it all callers have one address" -}}
+{{- end -}}
+{{- $results := dig "result_storage" dict $config -}}
+{{- if eq (dig "backend" "local" $results) "local" -}}
+  {{- if not .Values.gateway.resultsClaim -}}
+    {{- fail "gateway.config: result_storage.backend is local, so gateway.resultsClaim must name a volume that all pods share; otherwise take s3" -}}
+  {{- end -}}
+  {{- if not (hasPrefix "/var/lib/svc-results" (dig "root_dir" "" $results)) -}}
+    {{- fail "gateway.config: result_storage.root_dir must be \"/var/lib/svc-results\", where gateway.resultsClaim is mounted" -}}
+  {{- end -}}
+{{- end -}}
+{{ .Values.gateway.config }}
+{{- end -}}
+
+{{- define "svc.agentConfig" -}}
+{{- $config := fromToml .Values.agent.config -}}
+{{- with $config.Error }}{{ fail (printf "agent.config is no TOML: %s" .) }}{{ end -}}
+{{- include "svc.noSecrets" (dict "value" $config "key" "" "where" "agent") -}}
+{{- if ne (dig "probes" "dir" "" $config) "/var/lib/svc-agent/probes" -}}
+  {{- fail "agent.config: probes.dir must be \"/var/lib/svc-agent/probes\", where the probes look" -}}
+{{- end -}}
+{{- if and (gt (include "svc.maxAgents" . | int) 1) (not (contains "${SVC_AGENT_NAME}" (dig "server" "agent_token_file" "" $config))) -}}
+  {{- fail "agent.config: server.agent_token_file must be \"/etc/svc-agent-tokens/${SVC_AGENT_NAME}\": each of several agents needs a token of its own" -}}
+{{- end -}}
+{{- $tasks := dig "max_concurrent_tasks" 8 $config | int -}}
+{{- if and .Values.agent.autoscaling.enabled (gt (.Values.agent.autoscaling.jobsPerAgent | int) $tasks) -}}
+  {{- fail (printf "agent.autoscaling.jobsPerAgent must be at most max_concurrent_tasks of agent.config (%d), or full agents get no help" $tasks) -}}
+{{- end -}}
+{{ .Values.agent.config }}
+{{- end -}}
+
+{{- define "svc.maxAgents" -}}
+{{ ternary .Values.agent.autoscaling.maxReplicas .Values.agent.replicas .Values.agent.autoscaling.enabled | int }}
+{{- end -}}
+
+{{/* Fails at a value that belongs into a Secret: `key` is the dotted key, and `where` names the value of the chart. */}}
+{{- define "svc.noSecrets" -}}
+{{- $key := .key -}}
+{{- $where := .where -}}
+{{- if kindIs "map" .value -}}
+  {{- range $name, $value := .value -}}
+    {{- include "svc.noSecrets" (dict "value" $value "key" (printf "%s.%s" $key $name | trimPrefix ".") "where" $where) -}}
+  {{- end -}}
+{{- else if kindIs "slice" .value -}}
+  {{- range .value -}}
+    {{- include "svc.noSecrets" (dict "value" . "key" $key "where" $where) -}}
+  {{- end -}}
+{{- else if kindIs "string" .value -}}
+  {{- $isSecret := has $key (list
+    "temporal.api_key" "bootstrap.admin_token" "bootstrap.agent_token" "license.key" "audit.anchor_token"
+    "result_storage.access_key_id" "result_storage.secret_access_key"
+    "slack.bot_token" "slack.signing_secret" "webhooks.secret" "server.agent_token") -}}
+  {{- $isPlain := not (regexMatch "^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$" .value) -}}
+  {{- $hasPassword := regexMatch "://[^/@]*:[^/@]+@|[?&](ssl)?password=" (regexReplaceAll ":\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}@" .value "@") -}}
+  {{- if or (and $isSecret $isPlain) $hasPassword (regexMatch "svc_[0-9a-f]{32}" .value) -}}
+    {{- fail (printf "%s.config: %s has a secret in it: write ${NAME} in its place, and put NAME into the Secret that %s.secret names" $where $key $where) -}}
+  {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Seconds until the kubelet kills. A server: 5 s before the signal, drain_secs, 5 s for calls in progress, and 10 to spare. */}}
+{{- define "svc.apiGrace" -}}
+{{ dig "server" "drain_secs" 20 (fromToml .Values.gateway.config) | int | add 20 }}
+{{- end -}}
+
+{{/* An agent: drain_timeout_secs, up to 10 s for cancels, and 10 to spare. */}}
+{{- define "svc.agentGrace" -}}
+{{ dig "drain_timeout_secs" 60 (fromToml .Values.agent.config) | int | add 20 }}
+{{- end -}}

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { fileSchema } from '../../config/draft.js';
+import { listKeys } from '../../config/known-keys.js';
+import { chartFolder, defaults, findHelm, runHelm } from './chart.js';
+
+const program = findHelm(import.meta.url);
+
+/** Public, the name of a file, or a number. */
+const notSecret = ['license.public_key', 'temporal.tls_files.key', 'rate_limits.per_token', 'rate_limits.per_agent_token'];
+
+describe.skipIf(program === null)('helm', () => {
+  const toml = (part: 'gateway' | 'agent', ...changed: [from: string, to: string][]) => ({
+    [part]: { config: changed.reduce((text, [from, to]) => text.replace(from, to), defaults[part].config as string) },
+  });
+
+  it.each<[says: string | RegExp, values: object]>([
+    [/\/api\/replicas|api\.replicas/, { api: { replicas: 'two' } }],
+    [/repliacs/, { api: { repliacs: 2 } }],
+    [/digest/, { image: { agent: { digest: 'sha256:1' } } }],
+    [/\/gateway\/secret|gateway\.secret/, { gateway: { secret: '' } }],
+    [/mounts/, { gateway: { mounts: [{ name: 'tls', mountPath: '/etc/tls' }] } }],
+    [/mounts/, { agent: { mounts: [{ name: 'tokens', secret: 'x', mountPath: '/etc/tls' }] } }],
+    [/SVC_PORT/, { gateway: { env: { SVC_PORT: 3000 } } }],
+    ['gateway.config is no TOML', toml('gateway', ['[server]', '[server'])],
+    ['gateway.config: state_dir must', toml('gateway', ['/var/lib/svc/state', 'state'])],
+    ['gateway.config: worker.listen must', toml('gateway', ['0.0.0.0:3001', '127.0.0.1:3001'])],
+    ['gateway.config: trusted_proxies must', { api: { ingress: { enabled: true } } }],
+    ['gateway.resultsClaim must', toml('gateway', ['"s3"', '"local"'])],
+    ['result_storage.root_dir must', { gateway: { ...toml('gateway', ['"s3"', '"local"']).gateway, resultsClaim: 'results' } }],
+    ['gateway.config: database.url has a secret', toml('gateway', [`\${SVC_DATABASE_URL}`, 'postgres://svc:hunter2@db/svc'])],
+    [
+      'gateway.config: database.url has a secret',
+      toml('gateway', [`\${SVC_DATABASE_URL}`, 'postgres://db/svc?password=hunter2']),
+    ],
+    ['gateway.config: bootstrap.admin_token has a secret', toml('gateway', [`\${SVC_BOOTSTRAP_ADMIN_TOKEN}`, `\${A:-hunter2}`])],
+    [
+      'gateway.config: server.public_url has a secret',
+      toml('gateway', [`\${SVC_PUBLIC_URL}`, `https://x/svc_${'0'.repeat(32)}`]),
+    ],
+    ['gateway.config: webhooks.secret has a secret', toml('gateway', ['[mcp]', '[[webhooks]]\nsecret = "hunter2"\n[mcp]'])],
+    ['agent.config is no TOML', toml('agent', ['[server]', 'server]'])],
+    ['agent.config: probes.dir must', toml('agent', ['/var/lib/svc-agent/probes', 'state'])],
+    [
+      'agent.config: databases.shop.production.url has a secret',
+      toml('agent', [`\${SHOP_PRODUCTION_URL}`, 'mysql://a:hunter2@b/c']),
+    ],
+    [
+      'agent.config: server.agent_token_file must',
+      { agent: { replicas: 2, ...toml('agent', [`\${SVC_AGENT_NAME}"\n\n[probes]`, 'x"\n\n[probes]']).agent } },
+    ],
+    ['agent.autoscaling.jobsPerAgent must', { agent: { autoscaling: { enabled: true, jobsPerAgent: 9 } } }],
+  ])('refuses %s', (says, values) => {
+    const { status, printed } = runHelm(program!, ['template', 'gate', chartFolder], values);
+    expect({ status, printed }).toEqual({
+      status: 1,
+      printed: typeof says === 'string' ? expect.stringContaining(says) : expect.stringMatching(says),
+    });
+    expect(printed).not.toContain('hunter2');
+  });
+
+  it('refuses a secret in every key of server.toml that holds one', () => {
+    const holders = listKeys(fileSchema)
+      .map(({ path }) => path.replaceAll('[]', ''))
+      .filter((path) => /(secret|token|password|key|key_id)$/.test(path) && !notSecret.includes(path));
+    for (const path of holders) {
+      const keys = path.split('.');
+      const config = `${keys.slice(0, -1).length > 0 ? `[${keys.slice(0, -1).join('.')}]\n` : ''}${keys.at(-1)} = "hunter2"\n`;
+      const { printed } = runHelm(program!, ['template', 'gate', chartFolder], { gateway: { config } });
+      expect(printed).toContain(`gateway.config: ${path} has a secret in it`);
+    }
+  });
+});
