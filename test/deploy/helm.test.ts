@@ -116,6 +116,14 @@ describe.skipIf(program === null)('helm', () => {
     },
   );
 
+  it('takes the values that its page shows', () => {
+    const blocks = [...textOf('deploy/helm/README.md').matchAll(/^ *```yaml\n(.*?)^ *```$/gms)].map(([, block]) => parse(block!));
+    const shown = blocks.filter((block) => block.image ?? block.api);
+    expect(shown.length).toBe(2);
+    const config = defaults.gateway.config.replace('#trusted_proxies', 'trusted_proxies');
+    for (const values of shown) expect(render(program!, { ...values, gateway: { ...values.gateway, config } })).not.toEqual([]);
+  });
+
   it('svc-agent takes its agent.toml', async () => {
     const folder = await temporaryFolder();
     const objects = objectsOf('as it is', {});
