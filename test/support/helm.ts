@@ -6,5 +6,5 @@ export const helm: GoProgram = {
   package: 'helm.sh/helm/v4/cmd/helm',
   version: 'v4.3.1',
   asks: ['version'],
-  buildTakes: 'three minutes',
+  buildTakes: 'four minutes',
 };
