@@ -10,6 +10,7 @@ import type { Generation } from '../runtime/generation.js';
 import type { LastHour } from '../runtime/last-hour.js';
 import type { Lifecycle } from '../runtime/lifecycle.js';
 import type { Metrics } from '../runtime/metrics.js';
+import type { CodeLogin } from '../runtime/oidc/code-login.js';
 import type { RateLimiter } from '../runtime/rate-limits/limiter.js';
 import type { RequestFeed } from '../runtime/request-feed.js';
 import type { ResultStore } from '../runtime/result-store.js';
@@ -52,6 +53,7 @@ export interface Services {
   results: ResultStore;
   metrics: Metrics;
   log: Logger;
+  codeLogin: CodeLogin;
   lastHour: LastHour;
   limiter: RateLimiter;
   authFailures: AuthFailureLog;

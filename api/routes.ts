@@ -7,6 +7,7 @@ import { agentRoutes } from './agent/routes.js';
 import { anchorRoutes } from './audit/anchor-routes.js';
 import { auditRoutes } from './audit/routes.js';
 import { treeRoutes } from './audit/tree-routes.js';
+import { oidcRoutes } from './console/oidc-routes.js';
 import { pageRoutes } from './console/page-routes.js';
 import { consoleRoutes } from './console/routes.js';
 import { databaseRoutes } from './databases/routes.js';
@@ -86,6 +87,7 @@ export function allRoutes(ready: () => Promise<Readiness>, times: RouteTimes): R
     ...tokenRoutes,
     ...roleRoutes,
     ...consoleRoutes,
+    ...oidcRoutes,
     ...pageRoutes,
     ...eventRoutes(times),
     ...slackRoutes(times),

@@ -9,6 +9,7 @@ import { type GatewayDatabase, openGatewayDatabase } from '../runtime/gateway-da
 import { openLastHour } from '../runtime/last-hour.js';
 import { createLifecycle } from '../runtime/lifecycle.js';
 import { createMetrics } from '../runtime/metrics.js';
+import { createCodeLogin } from '../runtime/oidc/code-login.js';
 import { openResultStore } from '../runtime/open-result-store.js';
 import { createRateLimiter } from '../runtime/rate-limits/limiter.js';
 import { type ReloadRecord, writeReloadRecord } from '../runtime/reload-record.js';
@@ -74,6 +75,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     results,
     metrics,
     log,
+    codeLogin: createCodeLogin(gateway.secretKey),
     lastHour,
     limiter: createRateLimiter({ database, metrics, log }, configuration.config),
     authFailures,

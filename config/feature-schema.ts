@@ -47,6 +47,8 @@ const oidcKeys = z.strictObject({
   issuer: optionalText(rules.guardedUrl),
   issuer_url: optionalText(rules.guardedUrl),
   client_id: optionalText(),
+  client_secret: optionalText(),
+  scopes: textOr('openid profile email'),
   audience: optionalText(),
   jwks_uri: optionalText(rules.guardedUrl),
   default_role: textOrEmpty('approver', rules.roleName),

@@ -34,7 +34,7 @@ const RETIRED = [
   { path: ['auto_approve'], instead: 'use workflows[].auto_approve' },
   { path: ['auth', 'role_bindings'], instead: 'give roles with svc user update, or use [[auth.oidc.role_mappings]]' },
   { path: ['auth', 'groups', '[]', 'members'], instead: 'memberships are kept by the gateway, see svc user update' },
-  { path: ['auth', 'oidc', 'client_secret_env'], instead: 'no client secret is needed: remove it' },
+  { path: ['auth', 'oidc', 'client_secret_env'], instead: 'use client_secret, which may name a variable' },
 ];
 
 interface Holder {

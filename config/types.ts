@@ -21,6 +21,10 @@ export type LoadedConfig =
 export interface OidcConfig {
   issuer: string;
   clientId: string | null;
+  /** For sign-ins of browsers (CO-14); null for a public client. */
+  clientSecret: string | null;
+  /** Asked for at such sign-ins, separated by spaces. */
+  scopes: string;
   audience: string | null;
   jwksUri: string | null;
   /** null = switched off with `""` (IM-51). */

@@ -9,7 +9,7 @@ const rules = {
   crypto: { folders: ['domain'], packages: [] },
   runtime: {
     folders: ['config', 'crypto', 'db', 'domain'],
-    packages: ['@aws-sdk/client-s3', '@slack/web-api', 'jose', 'lru-cache', 'pino', 'prom-client'],
+    packages: ['@aws-sdk/client-s3', '@slack/web-api', 'jose', 'lru-cache', 'openid-client', 'pino', 'prom-client'],
   },
   config: { folders: ['domain', 'crypto'], packages: ['smol-toml', 'zod'] },
   sql: { folders: ['domain'], packages: ['libpg-query', 'tsx'] },

@@ -13,13 +13,16 @@ type ReplyBody =
   | { kind: 'stream'; contentType: string; parts: AsyncIterable<string | Uint8Array> }
   | { kind: 'empty' };
 
+/** A header that is sent several times has a list. */
+type Headers = Readonly<Record<string, string | string[]>>;
+
 /** An answer other than "the declared status with this value". */
 export class Reply {
   readonly status: number;
   readonly body: ReplyBody;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Headers;
 
-  constructor(status: number, body: ReplyBody, headers: Readonly<Record<string, string>> = {}) {
+  constructor(status: number, body: ReplyBody, headers: Headers = {}) {
     this.status = status;
     this.body = body;
     this.headers = headers;
@@ -33,8 +36,7 @@ export const reply = (status: SuccessStatus, value: unknown) => new Reply(status
 export const rawJson = (status: SuccessStatus, chunks: readonly JsonChunk[]) => new Reply(status, { kind: 'json', chunks });
 
 /** An answer without body or `Content-Type`, whose headers say it all. */
-export const empty = (status: SuccessStatus, headers: Readonly<Record<string, string>> = {}) =>
-  new Reply(status, { kind: 'empty' }, headers);
+export const empty = (status: SuccessStatus, headers: Headers = {}) => new Reply(status, { kind: 'empty' }, headers);
 
 /** 204 without body or `Content-Type` (HT-30). */
 export const noContent = () => empty(204);

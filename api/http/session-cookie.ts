@@ -7,7 +7,7 @@ import { bearerOf, type Credential, cookieOf } from '../../runtime/credential.js
 
 type BrowserConfig = Pick<Config, 'trustedProxies' | 'server' | 'console'>;
 
-interface CookieForm {
+export interface CookieForm {
   name: string;
   attributes: string;
 }
@@ -19,6 +19,12 @@ export function cookieFormOf(request: IncomingMessage, config: BrowserConfig): C
   const host = /^(\[[^\]]*\]|[^:]*)(?::\d+)?$/.exec(request.headers.host ?? '')?.[1] ?? '';
   return isLoopbackHost(host) ? { name: 'svc_console', attributes } : null;
 }
+
+/** The cookie of a login on its way: it must come along when the provider sends the browser back, which is another site (CO-14). */
+export const loginCookieOf = ({ name, attributes }: CookieForm): CookieForm => ({
+  name: `${name}_login`,
+  attributes: attributes.replace('SameSite=Strict', 'SameSite=Lax'),
+});
 
 /** The header that sets the cookie, or with 0 seconds takes it away. */
 export const setCookie = ({ name, attributes }: CookieForm, value: string, seconds: number) => ({
@@ -53,10 +59,20 @@ function isSameOrigin(request: IncomingMessage, config: BrowserConfig): boolean 
   return origin !== undefined && ownOrigins(request, config).includes(origin);
 }
 
-function ownOrigins(request: IncomingMessage, { trustedProxies, server: { publicUrl } }: BrowserConfig): string[] {
+/** Where browsers reach this server, without a slash at the end. */
+export function ownAddress(request: IncomingMessage, { trustedProxies, server: { publicUrl } }: BrowserConfig): string {
+  if (publicUrl !== null) return publicUrl.replace(/\/+$/, '');
+  return calledOrigin(request, trustedProxies) ?? 'http://localhost';
+}
+
+function calledOrigin(request: IncomingMessage, trustedProxies: readonly string[]): string | null {
   const { host } = request.headers;
-  const called = host === undefined ? [] : [`${cameByHttps(request, trustedProxies) ? 'https' : 'http'}://${host.toLowerCase()}`];
-  return publicUrl === null ? called : [...called, new URL(publicUrl).origin];
+  return host === undefined ? null : `${cameByHttps(request, trustedProxies) ? 'https' : 'http'}://${host.toLowerCase()}`;
+}
+
+function ownOrigins(request: IncomingMessage, { trustedProxies, server: { publicUrl } }: BrowserConfig): string[] {
+  const called = calledOrigin(request, trustedProxies);
+  return [...(called === null ? [] : [called]), ...(publicUrl === null ? [] : [new URL(publicUrl).origin])];
 }
 
 const isSecure = (request: IncomingMessage, { trustedProxies, server: { publicUrl } }: BrowserConfig): boolean =>

@@ -47,7 +47,10 @@ function configuration(): Configuration {
       {
         client_id: clientId,
         client_name: 'svc',
-        redirect_uris: ['http://127.0.0.1/callback'],
+        redirect_uris: ['127.0.0.1', 'localhost'].flatMap((host) => [
+          `http://${host}/callback`,
+          `http://${host}/api/console/oidc/callback`,
+        ]),
         grant_types: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
         token_endpoint_auth_method: 'none',
         application_type: 'native',

@@ -9,6 +9,11 @@ export async function fetchJson(url: string, withinMs = limitMs): Promise<unknow
     signal: AbortSignal.timeout(withinMs),
   });
   if (answer.status !== 200) throw new Error(`status ${answer.status}`);
+  return JSON.parse(Buffer.from(await readBounded(answer)).toString('utf8'));
+}
+
+/** The body of a provider's answer, 1 MiB at most. */
+export async function readBounded(answer: Response): Promise<Uint8Array<ArrayBuffer>> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of answer.body ?? []) {
@@ -16,5 +21,5 @@ export async function fetchJson(url: string, withinMs = limitMs): Promise<unknow
     if (bytes > maxBytes) throw new Error('the answer is larger than 1 MiB');
     chunks.push(chunk);
   }
-  return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  return new Uint8Array(Buffer.concat(chunks));
 }

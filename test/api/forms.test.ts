@@ -71,7 +71,9 @@ describe('ids, names and times (section 5 of the HTTP rules)', () => {
   it('HT-73: every time of every answer is UTC with Z and three digits, of audit events with six, and reads back equal', async () => {
     const ids = { '/api/requests': made.request, '/api/tokens': made.token, '/api/users': 'approver', '/api/groups': 'dba-team' };
     const paths = operationsOf((await get('/openapi.json')).body)
-      .filter(({ method, forAgents, path }) => method === 'GET' && !forAgents && !/stream|docs|metrics/.test(path))
+      .filter(
+        ({ method, forAgents, path }) => method === 'GET' && !forAgents && !/stream|docs|metrics|^\/api\/events$/.test(path),
+      )
       .map((operation) => filled(operation, ids));
     const answers = await Promise.all(paths.map(async (path) => ({ path, answer: await get(path) })));
     let times = 0;

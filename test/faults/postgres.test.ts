@@ -39,7 +39,10 @@ const routes: Route[] = Object.entries(served)
     ({ path }) =>
       path !== '/' && path !== '/health' && path !== '/ready' && !path.startsWith('/api/slack/') && !path.startsWith('/console'),
   )
-  .filter(({ method, path }) => method !== 'OPTIONS' && !(path === '/api/console/session' && method !== 'GET'));
+  .filter(
+    ({ method, path }) =>
+      method !== 'OPTIONS' && !(path === '/api/console/session' && method !== 'GET') && path !== '/api/console/sign-in',
+  );
 
 async function statusAndCode({ method, path }: Route): Promise<[number, unknown]> {
   const { agent, admin } = system.tokens;

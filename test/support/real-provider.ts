@@ -70,7 +70,7 @@ async function configuration(groups: string[], over: Configuration): Promise<Con
     clients: [
       {
         client_id: 'svc',
-        redirect_uris: [redirectUri, 'http://127.0.0.1/callback'],
+        redirect_uris: [redirectUri, 'http://127.0.0.1/callback', 'http://127.0.0.1/api/console/oidc/callback'],
         grant_types: ['authorization_code', 'refresh_token', ...(over.features?.deviceFlow ? [deviceGrant] : [])],
         token_endpoint_auth_method: 'none',
         application_type: 'native',
