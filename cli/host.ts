@@ -180,7 +180,7 @@ function defineWorker(program: Command, choose: Choose): void {
 }
 
 function defineDev(program: Command, choose: Choose): void {
-  define(program, 'dev', 'server, worker, agent, database and Temporal on one machine')
+  define(program, 'dev', 'run server, worker, agent, database and Temporal on this machine')
     .option('--config <file>', 'server.toml (default: the demo)')
     .option('--data <dir>', 'data folder (default: .svc)')
     .option('--reset', 'delete all data first, after asking')
@@ -191,7 +191,7 @@ function defineDev(program: Command, choose: Choose): void {
 }
 
 function defineConfig(program: Command, choose: Choose): void {
-  formatOptions(define(define(program, 'config', 'server.toml'), 'check', 'check server.toml'))
+  formatOptions(define(define(program, 'config', 'check server.toml'), 'check', 'check server.toml'))
     .addOption(configOption())
     .option('--online', 'also check against the database')
     .option('--strict', 'treat warnings as errors')
@@ -212,5 +212,5 @@ function define(parent: Command, name: string, description = ''): Command {
 
 /** CF-1: `server.toml` in the working directory by default. */
 function configOption(): Option {
-  return new Option('--config <file>', 'server.toml').default('server.toml');
+  return new Option('--config <file>', 'path of server.toml').default('server.toml');
 }

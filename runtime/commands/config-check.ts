@@ -69,7 +69,7 @@ function tell({ ok, errors, warnings, changes }: Report, file: string, { out }: 
 }
 
 function describe({ in_force, next, sections, removed_groups }: Changes): string[] {
-  if (next === null) return [`nothing shared changes: generation ${in_force} stays in force`];
+  if (next === null) return [`no change to what all processes share: generation ${in_force} stays in force`];
   const from = in_force === null ? 'no generation is in force' : `generation ${in_force} is in force`;
   return [
     `${from}; this file makes generation ${next}: ${sections.join(', ')}`,

@@ -79,7 +79,7 @@ describe('svc config check --online (CF-61, CF-I1)', () => {
   });
 
   it('says that nothing changes, or what would, and changes nothing', async () => {
-    expect((await online(file(shopToml))).lines).toContain('nothing shared changes: generation 1 stays in force');
+    expect((await online(file(shopToml))).lines).toContain('no change to what all processes share: generation 1 stays in force');
     const other = shopToml.replaceAll('dba-team', 'leads').replace('"production"]', '"production", "qa"]');
     const { code, lines } = await online(file(other));
     expect(code).toBe(0);
