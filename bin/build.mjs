@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { builtClient, stampName as clientStamp } from './client.cjs';
+import { currentConsole } from './console.mjs';
 import { builtFolder, dist, isOf, readStamp, removeOldBuilds, replaceFile, underLock, writeStamp } from './dist.mjs';
 import { buildFiles, checkFolders, root, sourceFiles, sourceFolders, sourceSignature } from './sources.mjs';
 
@@ -151,6 +152,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   try {
     await currentBuild();
     await currentClient();
+    await currentConsole();
     await workflowBundle();
   } catch (error) {
     process.stderr.write(`error: ${error.message}\n`);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { currentBuild, currentClient, workflowBundle } from './build.mjs';
 import { end, fail, runClient } from './client.cjs';
+import { currentConsole } from './console.mjs';
 import { checkNode } from './node-version.cjs';
 import { root } from './sources.mjs';
 
@@ -35,6 +36,7 @@ async function run(entry, command) {
   const folder = await currentBuild().catch((error) => fail(error.message));
   if (entry !== 'cli-main' || hosts.includes(command)) process.setSourceMapsEnabled(true);
   if (entry === 'cli-main' && command === 'worker') await workflowBundle();
+  if (entry === 'cli-main' && command === 'server') await currentConsole().catch((error) => fail(error.message));
   const { main } = await import(pathToFileURL(join(folder, `${entry}.js`)).href);
   return main(process.argv.slice(2));
 }

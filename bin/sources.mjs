@@ -23,7 +23,14 @@ export const sourceFolders = [
 ];
 
 /** A build by other code is another build. */
-export const buildFiles = ['bin/build.mjs', 'bin/client.cjs', 'bin/dist.mjs', 'bin/lock.mjs', 'bin/sources.mjs'];
+export const buildFiles = [
+  'bin/build.mjs',
+  'bin/client.cjs',
+  'bin/console.mjs',
+  'bin/dist.mjs',
+  'bin/lock.mjs',
+  'bin/sources.mjs',
+];
 
 /** Changes with any source's name, size or time. Computed before every start of a program other than the client: 10 ms for 700 files. */
 export function sourceSignature(folders) {
@@ -47,7 +54,7 @@ function walk(folder, files) {
   for (const entry of readdirSync(`${root}/${folder}`, { withFileTypes: true })) {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) walk(path, files);
-    else if (entry.name.endsWith('.ts')) files.push(path);
+    else if (/\.(tsx?|css|html|svg)$/.test(entry.name)) files.push(path);
   }
 }
 

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type JsonText, readJson } from '../lib/json/read.js';
 import { sleep } from '../lib/sleep.js';
+import { visible } from '../lib/visible.js';
 import type { ServerSettings } from './config/server.js';
 import { type ExchangeAnswer, exchange, NoAnswer } from './exchange.js';
 import { CommandFailure, failure } from './failure.js';
-import { visible } from './output/visible.js';
 import type { Limits } from './terminal.js';
 import { version } from './version.js';
 import { chooseWay } from './way.js';

@@ -1,8 +1,8 @@
+import { visible } from '../lib/visible.js';
 import type { ServerSettings } from './config/server.js';
 import { changeTrusted, isTrusted, readTrusted, type TrustEntry, trustedFile } from './config/trusted.js';
 import { CommandFailure, failure } from './failure.js';
 import type { Output } from './output/output.js';
-import { visible } from './output/visible.js';
 import { confirm } from './prompt.js';
 import { isInteractive, type Terminal } from './terminal.js';
 

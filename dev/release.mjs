@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { currentBuild, currentClient, workflowBundle } from '../bin/build.mjs';
+import { currentConsole } from '../bin/console.mjs';
+import { readStamp } from '../bin/dist.mjs';
 import { root } from '../bin/sources.mjs';
 import { install } from './install.mjs';
 
@@ -18,6 +20,7 @@ const shippedFiles = [
     'launch.mjs',
     'build.mjs',
     'client.cjs',
+    'console.mjs',
     'dist.mjs',
     'lock.mjs',
     'node-version.cjs',
@@ -31,8 +34,21 @@ const shippedFiles = [
   'SECURITY.md',
   'server.toml.example',
 ];
-/** Only builds need it. */
-const buildPackages = ['esbuild'];
+/** Only builds need them. */
+const buildPackages = [
+  '@codemirror/lang-sql',
+  '@codemirror/language',
+  '@codemirror/lint',
+  '@codemirror/state',
+  '@lezer/highlight',
+  '@preact/signals',
+  '@tanstack/virtual-core',
+  'codemirror',
+  'esbuild',
+  'openapi-fetch',
+  'preact',
+  'preact-iso',
+];
 
 await install();
 rmSync(out, { recursive: true, force: true });
@@ -40,7 +56,7 @@ mkdirSync(join(stage, 'dist'), { recursive: true });
 for (const file of shippedFiles) cpSync(join(root, file), join(stage, file), { recursive: true });
 await copyBuild();
 writeManifest();
-writeFileSync(join(stage, 'THIRD-PARTY-LICENSES.txt'), licencesOf(shippedPackages()));
+writeFileSync(join(stage, 'THIRD-PARTY-LICENSES.txt'), licencesOf([...shippedPackages(), ...readStamp('console.json').packages]));
 writeFileSync(
   join(out, 'sbom.cdx.json'),
   npm(stage, ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only', '--omit', 'dev']),
@@ -55,9 +71,12 @@ async function copyBuild() {
   cpSync(programs, join(stage, 'dist', basename(programs)), { recursive: true });
   const clientFolder = basename(dirname(client));
   cpSync(client, join(stage, 'dist', clientFolder, basename(client)));
+  const page = await currentConsole();
+  cpSync(page, join(stage, 'dist', basename(page)), { recursive: true });
   cpSync(await workflowBundle(), join(stage, 'dist/workflow-bundle.js'));
   writeJson('dist/build.json', { folder: basename(programs), released: true });
   writeJson('dist/client.json', { folder: clientFolder, file: `${clientFolder}/${basename(client)}`, inputs: [] });
+  writeJson('dist/console.json', { folder: basename(page), released: true });
   writeJson('dist/workflow-bundle.json', { released: true });
 }
 

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { currentBuild, currentClient, workflowBundle } from '../bin/build.mjs';
+import { currentConsole } from '../bin/console.mjs';
 import { root } from '../bin/sources.mjs';
 import { install } from './install.mjs';
 import { describeFailure, filesToRunAgain, readReport } from './test-report.mjs';
@@ -28,6 +29,7 @@ process.stdout.write('Building the programs and the workflows ...\n');
 /** Judging threads of tests start from the build (sql/judge-worker-source.mjs). */
 process.env.SVC_TEST_JUDGE_WORKER = join(await currentBuild(), 'judge-worker.js');
 await currentClient();
+await currentConsole();
 await workflowBundle();
 process.exitCode = run('--import', 'tsx', join(root, 'test/support/get-programs.ts')) === 0 ? runParts() : 1;
 

@@ -1,7 +1,7 @@
+import { shortDuration } from '../../lib/duration.js';
 import type { JsonText } from '../../lib/json/read.js';
 import type { Context } from '../context.js';
 import { showValue } from '../output/details.js';
-import { shortDuration } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import type { Style } from '../output/style.js';
 import { renderTable } from '../output/table.js';

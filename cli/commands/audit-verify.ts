@@ -1,8 +1,8 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 import { readTextFile } from '../read-input.js';
 import type { AuditVerifyOptions } from './audit-verify-file.js';
 

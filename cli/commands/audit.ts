@@ -1,4 +1,5 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { logInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
@@ -6,7 +7,6 @@ import { type ResultFormat, renderResult } from '../output/result-format.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 import { totalOf } from '../output/total.js';
-import { visible } from '../output/visible.js';
 import { resolveRequestId } from '../request-id.js';
 import { parseWhen } from '../when.js';
 import { verifyAudit } from './audit-verify.js';

@@ -1,9 +1,9 @@
 import { consoleUrl } from '../../domain/request/link.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { hasBrowser, openPage } from '../open-page.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 
 /** `svc console` (CL-55): opens the web console signed in, by a code that is good once and for a minute (CO-33). */
 export async function openConsole(context: Context, _: readonly string[], options: { browser?: boolean }): Promise<Answer> {

@@ -4,10 +4,10 @@ import { evidenceTools } from '../../crypto/evidence-tools.js';
 import { type Anchor, readAnchor } from '../../domain/evidence/anchor.js';
 import { storyOf } from '../../domain/evidence/story.js';
 import { type EvidenceVerdict, verifyEvidence } from '../../domain/evidence/verify.js';
+import { visible, visibleLines } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import type { Answer } from '../output/output.js';
-import { visible, visibleLines } from '../output/visible.js';
 import { readTextFile } from '../read-input.js';
 import { resolveRequestId } from '../request-id.js';
 

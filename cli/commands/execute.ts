@@ -1,3 +1,4 @@
+import { showDuration } from '../../lib/duration.js';
 import { type JsonText, onOneLine } from '../../lib/json/read.js';
 import { databaseName, environmentName } from '../config/target.js';
 import { beginsLikeRead, requireAnswer, requireConfirmation } from '../confirmation.js';
@@ -8,7 +9,6 @@ import { checkSubmitOptions, type SubmitOptions, submit } from '../follow/submit
 import { type Looked, lookFirst } from '../look-first.js';
 import { saysYes } from '../options.js';
 import { whyBlocked } from '../output/findings.js';
-import { showDuration } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { lookLines } from '../output/preflight-parts.js';
 import { highlightSql } from '../output/sql.js';

@@ -1,7 +1,7 @@
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { renderDetails } from '../output/details.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 
 /** `svc group list`: one name per line. */
 export async function listGroups(context: Context): Promise<Answer> {

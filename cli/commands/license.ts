@@ -4,12 +4,12 @@ import { resolve } from 'node:path';
 import { type SigningKey, signingKeyFromSeed } from '../../crypto/ed25519.js';
 import { parseLicenseKey, signLicense } from '../../crypto/license-key.js';
 import type { License, PlanName } from '../../domain/license.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { detailInstant, showInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import type { Style } from '../output/style.js';
-import { visible } from '../output/visible.js';
 import { readInput, readTextFile } from '../read-input.js';
 import { parseWhen } from '../when.js';
 

@@ -1,5 +1,6 @@
 import { readJson } from '../../lib/json/read.js';
 import { objectText } from '../../lib/json/write.js';
+import { visible } from '../../lib/visible.js';
 import type { ProviderSettings } from '../config/provider.js';
 import { addressText } from '../config/server.js';
 import type { Context } from '../context.js';
@@ -12,7 +13,6 @@ import { loginFrom, type Tokens } from '../login/tokens.js';
 import { hasBrowser } from '../open-page.js';
 import { showInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 
 interface LoginOptions {
   device?: boolean;

@@ -1,10 +1,10 @@
+import { visible } from '../../lib/visible.js';
 import { addressText, loginAuthority, loginPlace } from '../config/server.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { providerFailure, providerOf } from '../login/provider.js';
 import { allStores, credentialsFolder, type LoginStore, type Logins, type StoredLogin, storeOf } from '../login/store.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 
 /** `svc logout [--all]` (CL-44): calls only the provider, and only where the login was made. */
 export async function logout(context: Context, _: readonly string[], options: { all?: boolean }): Promise<Answer> {

@@ -1,4 +1,5 @@
 import { anySignal } from '../../lib/signals.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { type CommandFailure, failure } from '../failure.js';
 import type { Bridge } from '../mcp/bridge.js';
@@ -6,7 +7,6 @@ import { serve } from '../mcp/serve.js';
 import { Session } from '../mcp/session.js';
 import { createWriter } from '../mcp/writer.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 
 /** Clients wait about two seconds for the end before they kill. */
 const closeMs = 1_500;

@@ -1,6 +1,7 @@
 import type { Direction } from '../../domain/migration/bundle.js';
 import type { JsonText } from '../../lib/json/read.js';
 import { objectText } from '../../lib/json/write.js';
+import { visible } from '../../lib/visible.js';
 import { requireAnswer, requireConfirmation, willAsk } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { CommandFailure } from '../failure.js';
@@ -12,7 +13,6 @@ import { type Applied, readApplied } from '../output/applied.js';
 import { findingLines } from '../output/findings.js';
 import { detailInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 
 export interface MigrateOptions extends SubmitOptions {
   count?: number;

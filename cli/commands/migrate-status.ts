@@ -1,6 +1,7 @@
 import { joinStatus, type MigrationState } from '../../domain/migration/status.js';
 import { readJson } from '../../lib/json/read.js';
 import { objectText } from '../../lib/json/write.js';
+import { visible } from '../../lib/visible.js';
 import { databaseName, environmentName, migrationsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
@@ -9,7 +10,6 @@ import { readMigrations } from '../migrations/directory.js';
 import { viewMigration } from '../output/migration-result.js';
 import type { Answer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
-import { visible } from '../output/visible.js';
 
 interface Line {
   version: string;

@@ -1,11 +1,11 @@
 import type { JsonText } from '../../lib/json/read.js';
 import { objectText } from '../../lib/json/write.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { showValue } from '../output/details.js';
 import type { Answer } from '../output/output.js';
 import { approverSteps, autoApproval } from '../output/policy-parts.js';
 import { renderTable } from '../output/table.js';
-import { visible } from '../output/visible.js';
 import { type PolicyKind, policyKinds } from '../policy-kinds.js';
 
 export interface PolicyListOptions {

@@ -1,10 +1,10 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { renderDetails, showValue } from '../output/details.js';
 import type { Answer } from '../output/output.js';
 import { approverSteps, autoApproval } from '../output/policy-parts.js';
 import { renderTable } from '../output/table.js';
-import { visible } from '../output/visible.js';
 
 export interface PolicyResolveOptions {
   operation?: string;

@@ -1,4 +1,5 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { databaseName, environmentName } from '../config/target.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
@@ -7,7 +8,6 @@ import type { Answer } from '../output/output.js';
 import { approvalLines, verdictLines } from '../output/preflight-parts.js';
 import { planLines, unknownName } from '../output/query-plan.js';
 import type { Style } from '../output/style.js';
-import { visible } from '../output/visible.js';
 import { warnOf } from '../output/warnings.js';
 import { readStatement } from './execute.js';
 

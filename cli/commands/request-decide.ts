@@ -1,3 +1,4 @@
+import { visible } from '../../lib/visible.js';
 import { answerFailure } from '../client.js';
 import { confirmOnTerminal, requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
@@ -6,7 +7,6 @@ import { lookAtRequest } from '../follow/request-view.js';
 import type { Answer } from '../output/output.js';
 import { decidedText } from '../output/request-content.js';
 import { paintStatus } from '../output/style.js';
-import { visible } from '../output/visible.js';
 import { resolveActedId } from '../request-id.js';
 
 export interface ApproveOptions {

@@ -1,4 +1,5 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { tableInstant } from '../output/instant.js';
 import { migrationDetailLine } from '../output/migration-detail.js';
@@ -6,7 +7,6 @@ import type { Answer } from '../output/output.js';
 import { type Style, statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 import { totalOf } from '../output/total.js';
-import { visible } from '../output/visible.js';
 
 export interface RequestListOptions {
   status?: string;

@@ -1,9 +1,9 @@
 import { requestUrl } from '../../domain/request/link.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { hasBrowser, openPage } from '../open-page.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 import { resolveRequestId } from '../request-id.js';
 
 /** `svc request open ID` (CL-38): reads the request first, so that no page is opened of one that the caller cannot see. */

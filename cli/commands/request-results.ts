@@ -1,8 +1,8 @@
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { tableInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
-import { visible } from '../output/visible.js';
 
 /** `svc request results`: the stored results that the caller may read, newest first. */
 export async function listResults(context: Context, _: readonly string[], options: { limit?: number }): Promise<Answer> {

@@ -1,15 +1,15 @@
+import { databaseError } from '../../lib/database-error.js';
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { checkOutput, type DeliveryOptions, deliver } from '../follow/deliver.js';
 import { followInterruptibly } from '../follow/interruptible.js';
 import { storedResult } from '../follow/result.js';
-import { databaseError } from '../output/database-error.js';
 import { tableInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { type Style, statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
-import { visible } from '../output/visible.js';
 import { resolveActedId, resolveRequestId } from '../request-id.js';
 
 export interface WaitOptions extends DeliveryOptions {

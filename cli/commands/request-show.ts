@@ -1,5 +1,6 @@
 import { mcpClientOf } from '../../domain/request/mcp-client.js';
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import type { CommandFailure } from '../failure.js';
 import { describeQueueHint, viewRequest } from '../follow/request-view.js';
@@ -9,7 +10,6 @@ import { explainLines } from '../output/query-plan.js';
 import { contentSection } from '../output/request-content.js';
 import { approvalLines, contextLines, traceLines } from '../output/request-parts.js';
 import { indentedStyle, paintStatus } from '../output/style.js';
-import { visible } from '../output/visible.js';
 import { resolveRequestId } from '../request-id.js';
 import { executionsTable } from './request-run.js';
 

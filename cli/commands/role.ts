@@ -1,8 +1,8 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { showValue } from '../output/details.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 
 /** `svc role list`: what each role permits and where; no table, because it would truncate the permissions. */
 export async function listRoles(context: Context): Promise<Answer> {

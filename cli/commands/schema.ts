@@ -1,4 +1,5 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { databaseName } from '../config/target.js';
 import type { Context } from '../context.js';
 import { showInstant } from '../output/instant.js';
@@ -6,7 +7,6 @@ import { count } from '../output/numbers.js';
 import type { Answer } from '../output/output.js';
 import { headLine, tablePage } from '../output/schema-parts.js';
 import { renderTable } from '../output/table.js';
-import { visible } from '../output/visible.js';
 
 export interface SchemaOptions {
   table?: string;

@@ -1,8 +1,8 @@
+import { visible } from '../../lib/visible.js';
 import { databaseName, environmentName } from '../config/target.js';
 import type { CommandCall, Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 import { createCompletion } from '../shell/completion.js';
 import { openHistory } from '../shell/history.js';
 import { Input, type Item } from '../shell/input.js';

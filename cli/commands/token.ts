@@ -1,5 +1,6 @@
 import type { JsonText } from '../../lib/json/read.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
+import { visible } from '../../lib/visible.js';
 import { requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
@@ -8,7 +9,6 @@ import { tableInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
-import { visible } from '../output/visible.js';
 import { parseWhen } from '../when.js';
 
 export interface TokenCreateOptions {

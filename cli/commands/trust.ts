@@ -1,4 +1,5 @@
 import { realpathSync } from 'node:fs';
+import { visible } from '../../lib/visible.js';
 import { addressText, addressToTrust, parseAddress } from '../config/server.js';
 import { changeTrusted, isTrusted, readTrusted, type TrustEntry, trustedFile } from '../config/trusted.js';
 import { requireConfirmation } from '../confirmation.js';
@@ -6,7 +7,6 @@ import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import type { Answer } from '../output/output.js';
 import { renderTable } from '../output/table.js';
-import { visible } from '../output/visible.js';
 
 interface TrustOptions {
   list?: boolean;

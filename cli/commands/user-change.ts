@@ -1,10 +1,10 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { requireConfirmation } from '../confirmation.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { renderDetails } from '../output/details.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 
 export interface UserUpdateOptions {
   role?: string[];

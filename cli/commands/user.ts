@@ -1,4 +1,5 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { renderDetails, showValue } from '../output/details.js';
@@ -6,7 +7,6 @@ import { tableInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 import { statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
-import { visible } from '../output/visible.js';
 
 export interface UserAddOptions {
   role?: string[];

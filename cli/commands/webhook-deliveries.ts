@@ -1,4 +1,5 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { showValue } from '../output/details.js';
@@ -7,7 +8,6 @@ import type { Answer } from '../output/output.js';
 import { type Style, statusPainter } from '../output/style.js';
 import { renderTable } from '../output/table.js';
 import { totalOf } from '../output/total.js';
-import { visible } from '../output/visible.js';
 
 export interface DeliveriesOptions {
   status?: string;

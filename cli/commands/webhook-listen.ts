@@ -1,11 +1,11 @@
 import { verifyWebhook } from '../../crypto/webhook-signature.js';
 import { type JsonText, onOneLine, readJson } from '../../lib/json/read.js';
 import { objectText } from '../../lib/json/write.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { logInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 import { cutToWidth } from '../output/width.js';
 import { type Received, receiveWebhooks } from '../webhook-receiver.js';
 import { readSecret, type SecretOptions } from '../webhook-secret.js';

@@ -1,11 +1,11 @@
 import type { JsonText } from '../../lib/json/read.js';
 import { sleep } from '../../lib/sleep.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { showValue } from '../output/details.js';
 import { showInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
-import { visible } from '../output/visible.js';
 import { attemptsOf, newDelivery } from './webhook-deliveries.js';
 
 /** `svc webhook test`: prints the id of the delivery; with `--wait` also how it ended. */

@@ -1,8 +1,8 @@
 import { type Check, type CheckStatus, summaryOf } from '../../lib/checks.js';
+import { visible } from '../../lib/visible.js';
 import { CommandFailure } from '../failure.js';
 import type { Answer } from '../output/output.js';
 import type { Style } from '../output/style.js';
-import { visible } from '../output/visible.js';
 
 /** The answer of `svc doctor`; a failure where a check failed (CL-45). */
 export function report(checks: readonly Check[], style: Style): Answer {

@@ -1,15 +1,15 @@
 import { accessSync, chmodSync, constants, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { compactJson, type JsonText, readJson } from '../../lib/json/read.js';
+import { viewResult } from '../../lib/result-view.js';
+import { visibleJson } from '../../lib/visible.js';
 import { defaultResultFormat, resultsDirectory } from '../config/target.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
 import { renderMigration, viewMigration } from '../output/migration-result.js';
 import type { Answer } from '../output/output.js';
 import { type ResultFormat, renderResult } from '../output/result-format.js';
-import { viewResult } from '../output/result-view.js';
 import { createStyle, type Style } from '../output/style.js';
-import { visibleJson } from '../output/visible.js';
 import type { Followed } from './outcome.js';
 
 export interface DeliveryOptions {

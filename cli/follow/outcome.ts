@@ -1,6 +1,6 @@
+import type { DatabaseError } from '../../lib/database-error.js';
 import type { Context } from '../context.js';
 import { type CommandFailure, failure, type LocalCode } from '../failure.js';
-import type { DatabaseError } from '../output/database-error.js';
 import { lostMigration } from './migration-failure.js';
 import { isMigration, type RequestView } from './request-view.js';
 

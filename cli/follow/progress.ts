@@ -1,8 +1,8 @@
+import { showDuration } from '../../lib/duration.js';
 import { sleep } from '../../lib/sleep.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
-import { showDuration } from '../output/instant.js';
 import { paintStatus } from '../output/style.js';
-import { visible } from '../output/visible.js';
 import { cutToWidth } from '../output/width.js';
 import { describeQueueHint, lookAtRequest, type RequestView } from './request-view.js';
 

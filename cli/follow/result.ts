@@ -1,9 +1,9 @@
+import { databaseError } from '../../lib/database-error.js';
 import { readJson } from '../../lib/json/read.js';
 import { anySignal } from '../../lib/signals.js';
 import { answerFailure, type Reply } from '../client.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { databaseError } from '../output/database-error.js';
 import { migrationFailure } from './migration-failure.js';
 import { endedFailure, type Followed, statementFailure } from './outcome.js';
 import type { Progress } from './progress.js';

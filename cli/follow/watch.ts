@@ -1,9 +1,9 @@
+import { databaseError } from '../../lib/database-error.js';
 import type { JsonText } from '../../lib/json/read.js';
 import { sleep } from '../../lib/sleep.js';
+import { visible } from '../../lib/visible.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { databaseError } from '../output/database-error.js';
-import { visible } from '../output/visible.js';
 import { withContinuation } from './follow.js';
 import { endedFailure } from './outcome.js';
 import { type Display, progressDetail, redrawnLine } from './progress.js';

@@ -1,7 +1,7 @@
+import { visible } from '../../lib/visible.js';
 import type { ProviderSettings } from '../config/provider.js';
 import type { Context } from '../context.js';
 import { openPage } from '../open-page.js';
-import { visible } from '../output/visible.js';
 import { type CallbackListener, listenForCallback } from './callback.js';
 import type { Provider } from './provider.js';
 import type { Tokens } from './tokens.js';

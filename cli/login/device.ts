@@ -1,9 +1,9 @@
 import type { DeviceAuthorizationResponse } from 'openid-client';
 import { sleep } from '../../lib/sleep.js';
+import { visible } from '../../lib/visible.js';
 import type { ProviderSettings } from '../config/provider.js';
 import type { Context } from '../context.js';
 import { failure } from '../failure.js';
-import { visible } from '../output/visible.js';
 import { isPassing, type Provider, refusalOf } from './provider.js';
 import type { Tokens } from './tokens.js';
 import { tell, waitingFor } from './waiting.js';

@@ -1,6 +1,6 @@
+import { showDuration } from '../../lib/duration.js';
 import type { Context } from '../context.js';
 import { CommandFailure, failure } from '../failure.js';
-import { showDuration } from '../output/instant.js';
 import { cutToWidth } from '../output/width.js';
 
 /** Prints what the person has to do. In `json` too, on stderr, because nobody could go on without it; `quiet` may not. */

@@ -1,7 +1,7 @@
 import type { Direction } from '../../domain/migration/bundle.js';
+import { visible } from '../../lib/visible.js';
 import { type Applied, foldedText } from '../output/applied.js';
 import type { Style } from '../output/style.js';
-import { visible } from '../output/visible.js';
 import { padToWidth } from '../output/width.js';
 import type { LocalMigration } from './directory.js';
 

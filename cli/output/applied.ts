@@ -1,7 +1,7 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { detailInstant } from './instant.js';
 import type { Style } from './style.js';
-import { visible } from './visible.js';
 
 /** The migrations of a bundle that an agent saw applied, and when (MI-45). */
 export interface Applied {

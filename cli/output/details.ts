@@ -1,7 +1,7 @@
 import { compactJson, type JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { detailInstant } from './instant.js';
 import type { Style } from './style.js';
-import { visible } from './visible.js';
 
 /** An object's members, one per line, with padded labels; omits absent and null ones. */
 export function renderDetails(object: JsonText, rows: readonly (readonly [label: string, key: string])[], style: Style): string {

@@ -1,6 +1,6 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Style } from './style.js';
-import { visible } from './visible.js';
 
 /** A preflight's findings, one line each, in columns; with several statements, each line names its statement. */
 export function findingLines(answer: JsonText, style: Style): string[] {

@@ -1,7 +1,7 @@
+import { visible } from '../../lib/visible.js';
 import type { LintFinding } from '../migrations/lint.js';
 import { version } from '../version.js';
 import type { Style } from './style.js';
-import { visible } from './visible.js';
 
 /** `migrations/2_x.sql:4: warn drop_table: ...`, a line for each finding, as compilers write them. */
 export function lintText(findings: readonly LintFinding[], style: Style): string {

@@ -1,8 +1,8 @@
 import { type JsonText, readJson } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { type Applied, foldedText } from './applied.js';
 import { highlightSql } from './sql.js';
 import type { Style } from './style.js';
-import { visible } from './visible.js';
 
 /** Which migrations a reader sees without their SQL, and what shows it. */
 export interface Folding {

@@ -1,7 +1,7 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import type { Style } from './style.js';
 import { renderTable } from './table.js';
-import { visible } from './visible.js';
 
 export interface MigrationStep {
   version: string;

@@ -1,3 +1,4 @@
+import { withCommas } from '../../lib/counts.js';
 import type { JsonText } from '../../lib/json/read.js';
 
 /** A count with thousands separators; empty when it is absent, negative (unknown) or not a number. */
@@ -5,5 +6,3 @@ export function count(value: JsonText | undefined): string {
   const number = Number(value?.kind === 'number' ? value.text : -1);
   return Number.isFinite(number) && number >= 0 ? withCommas(number) : '';
 }
-
-export const withCommas = (number: number): string => number.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ',');

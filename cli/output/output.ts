@@ -1,9 +1,9 @@
 import { onOneLine } from '../../lib/json/read.js';
 import { objectText } from '../../lib/json/write.js';
+import { visible, visibleLines } from '../../lib/visible.js';
 import type { CommandFailure } from '../failure.js';
 import type { Terminal } from '../terminal.js';
 import { createStyle, type Style, wantsColour } from './style.js';
-import { visible, visibleLines } from './visible.js';
 
 export type OutputMode = 'human' | 'json' | 'quiet';
 

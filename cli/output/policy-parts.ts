@@ -1,6 +1,6 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { showValue } from './details.js';
-import { visible } from './visible.js';
 
 /** Each step in words: `all of group:dba-team (2), user:erin`; accepts steps from lists and from resolutions. */
 export function approverSteps(steps: JsonText | undefined): string[] {

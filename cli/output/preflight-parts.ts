@@ -1,9 +1,9 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { findingLines } from './findings.js';
 import { changedRows } from './query-plan.js';
 import { riskText } from './risk.js';
 import type { Style } from './style.js';
-import { visible } from './visible.js';
 
 const paints = { requestable: 'green', warning: 'yellow', blocked: 'red' } as const;
 

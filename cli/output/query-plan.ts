@@ -1,9 +1,9 @@
 import { isPermissionError } from '../../domain/plan-error.js';
+import { databaseError } from '../../lib/database-error.js';
 import type { JsonText } from '../../lib/json/read.js';
-import { databaseError } from './database-error.js';
+import { visible } from '../../lib/visible.js';
 import { count } from './numbers.js';
 import type { Style } from './style.js';
-import { visible } from './visible.js';
 import { cutToWidth } from './width.js';
 
 const maxLines = 20;

@@ -1,10 +1,10 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { readApplied } from './applied.js';
 import { migrationDetailLines } from './migration-detail.js';
 import { contextLines } from './request-parts.js';
 import { highlightSql } from './sql.js';
 import type { Style } from './style.js';
-import { visible } from './visible.js';
 
 /** The text of a request under its title: the SQL, or the files of a migration, of which `isFull` shows the applied ones too. */
 export function contentSection(request: JsonText, style: Style, isFull = false): [string, string[]] {

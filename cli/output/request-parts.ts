@@ -1,10 +1,10 @@
 import type { AutoApprovalReason } from '../../domain/workflow-policy.js';
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { detailInstant } from './instant.js';
 import { count } from './numbers.js';
 import { riskText } from './risk.js';
 import type { Style } from './style.js';
-import { visible } from './visible.js';
 
 /** The steps, what each still needs and who decided (RQ-41); empty without a workflow snapshot. */
 export function approvalLines(progress: JsonText | undefined, status: string, style: Style): string[] {

@@ -1,9 +1,9 @@
 import { compactJson, type JsonText } from '../../lib/json/read.js';
 import { arrayText, objectText } from '../../lib/json/write.js';
-import type { ResultView } from './result-view.js';
+import type { ResultView } from '../../lib/result-view.js';
+import { visible, visibleJson } from '../../lib/visible.js';
 import type { Style } from './style.js';
 import { renderTable } from './table.js';
-import { visible, visibleJson } from './visible.js';
 
 export const resultFormats = ['table', 'csv', 'vertical', 'json'] as const;
 export type ResultFormat = (typeof resultFormats)[number];

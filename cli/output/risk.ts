@@ -1,6 +1,6 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { count } from './numbers.js';
-import { visible } from './visible.js';
 
 /** `high (multi_statement, large_table: 50,000 rows)`: a level with its factors and their details (SQ-93). */
 export function riskText(level: string, factors: readonly JsonText[]): string {

@@ -1,9 +1,9 @@
 import type { JsonText } from '../../lib/json/read.js';
+import { visible } from '../../lib/visible.js';
 import { detailInstant } from './instant.js';
 import { count } from './numbers.js';
 import { indentedStyle, type Style } from './style.js';
 import { renderTable } from './table.js';
-import { visible } from './visible.js';
 import { displayWidth, padToWidth } from './width.js';
 
 /** `shop/production, postgresql, 3 tables, seen at 2026-05-01 08:00:00 UTC (3 min ago)`. */

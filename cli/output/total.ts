@@ -1,5 +1,5 @@
+import { withCommas } from '../../lib/counts.js';
 import type { JsonText } from '../../lib/json/read.js';
-import { withCommas } from './numbers.js';
 
 /** The total of a list's answer. An estimate is rounded to two digits, so that nobody takes it for a count: `about 1,200,000`. */
 export function totalOf(page: JsonText): string | undefined {

@@ -1,5 +1,5 @@
+import { keywords } from '../../lib/sql-tokens.js';
 import type { Context } from '../context.js';
-import { keywords } from '../output/sql.js';
 import type { Complete } from './lines.js';
 
 const commands = ['\\d', '\\dt', '\\q', '\\?'];

@@ -10,9 +10,9 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { visible } from '../../lib/visible.js';
 import { configDirectory } from '../config/layers.js';
 import type { Context } from '../context.js';
-import { visible } from '../output/visible.js';
 
 /** The lines that were typed, newest first, as readline wants them. */
 export interface History {

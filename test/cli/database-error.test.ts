@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { databaseError } from '../../cli/output/database-error.js';
+import { databaseError } from '../../lib/database-error.js';
 
 const failed = (text: string) => `driver error: query failed: ${text}`;
 

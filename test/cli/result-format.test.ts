@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { renderResult } from '../../cli/output/result-format.js';
-import { viewResult } from '../../cli/output/result-view.js';
 import { createStyle, type Style } from '../../cli/output/style.js';
-import { visible } from '../../cli/output/visible.js';
 import { displayWidth } from '../../cli/output/width.js';
 import { readJson } from '../../lib/json/read.js';
+import { viewResult } from '../../lib/result-view.js';
+import { visible } from '../../lib/visible.js';
 import { envelope } from './samples.js';
 
 const pipe = createStyle(false);

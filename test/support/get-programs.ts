@@ -1,5 +1,6 @@
 import { findMariadb } from '../../dev/mariadb/program.js';
 import { findTemporalProgram } from '../../dev/temporal/program.js';
+import { getChromium } from './chromium.js';
 import { findGoProgram } from './go-program.js';
 import { helm } from './helm.js';
 import { promtool } from './promtool.js';
@@ -17,6 +18,7 @@ await findTemporalProgram(options);
 // Without these, their tests are skipped and named at the end of the run.
 if (!process.env.SVC_TEST_S3_URL) await findVersitygw(options).catch(tell);
 if (!process.env.SVC_TEST_MYSQL_URL) await findMariadb(options).catch(tell);
+await getChromium(options).catch(tell);
 // The product does not depend on them, and their builds are the longest of all.
 if (process.env.CI === 'true') for (const program of [promtool, helm]) await findGoProgram(program, options).catch(tell);
 

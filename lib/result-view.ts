@@ -1,4 +1,4 @@
-import type { JsonText } from '../../lib/json/read.js';
+import type { JsonText } from './json/read.js';
 
 /** The parts of an envelope (results.md section 2) to display; numbers are exact texts. */
 export interface ResultView {

@@ -1,0 +1,43 @@
+import type { Schema } from '../http/client.js';
+
+type Trace = Schema['Request']['decision_trace'];
+
+const reasons = {
+  explicit_always: 'its workflow policy lets everything pass',
+  risk_below_threshold: 'its risk is low enough for the workflow policy',
+  risk_above_threshold: 'its risk is higher than the workflow policy lets pass',
+  risk_unavailable: 'its risk could not be judged',
+  rows_not_bounded: 'how many rows it changes could not be bounded',
+  approval_requested: 'the requester asked for an approval',
+  channel_not_allowed: 'what comes this way never passes by itself',
+  no_auto_approve_rule: 'its workflow policy lets nothing pass by itself',
+  break_glass: 'it is an emergency',
+} as const satisfies Record<Trace['decision']['reasons'][number], string>;
+
+/** Why the request needed approval or not, as sentences (RQ-44). */
+export function traceSentences(trace: Trace): string[] {
+  const { decision, workflow, sql_review, risk } = trace;
+  const why = decision.reasons.map((reason) => reasons[reason] ?? reason).join(', and ');
+  const passed = decision.outcome === 'auto_approved';
+  return [
+    `It ${passed ? 'passed without approval' : 'needs approval'}${why === '' ? '' : `, because ${why}`}.`,
+    workflow.matched === null
+      ? 'No workflow policy matched.'
+      : `Workflow policy ${versioned(workflow.matched.id, workflow.matched)}.`,
+    ...(sql_review.policy_id === null
+      ? []
+      : [`Review policy ${versioned(sql_review.policy_id, sql_review)}, ${found(sql_review.findings_count)}.`]),
+    ...(decision.auto_approve_threshold === null
+      ? []
+      : [`What has at most ${decision.auto_approve_threshold} risk passes by itself.`]),
+    ...(risk.schema_status === 'ready' ? [] : [`Of the schema, what was known was ${risk.schema_status.replaceAll('_', ' ')}.`]),
+  ];
+}
+
+const found = (count: number) =>
+  count === 0 ? 'which found nothing' : `which found ${count === 1 ? 'one thing' : `${count} things`}`;
+
+const versioned = (id: string, { revision, digest }: { revision?: string | null; digest?: string }) => {
+  const version = [revision, digest].filter(Boolean).join(', ');
+  return version === '' ? id : `${id} (${version})`;
+};

@@ -1,0 +1,41 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso/router';
+import { actionOf } from '../format/keys.js';
+import { Banner } from './banner.js';
+import { KeyHelp } from './key-help.js';
+import { Navigation } from './navigation.js';
+import { pressOf } from './press.js';
+import { useWaiting } from './waiting.js';
+
+/** What is around every page: the way to the others, and what concerns all. */
+export function Frame({ children }: { children: ComponentChildren }) {
+  const { route } = useLocation();
+  const [showsKeys, setShowsKeys] = useState(false);
+  useWaiting();
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const action = actionOf(pressOf(event));
+      if (action === 'help') setShowsKeys(true);
+      if (action === 'new') route('/console/new');
+      if (action === 'help' || action === 'new') event.preventDefault();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, [route]);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <Navigation onKeys={() => setShowsKeys(true)} />
+      <div class="body">
+        <Banner />
+        <main id="main" tabIndex={-1}>
+          {children}
+        </main>
+      </div>
+      {showsKeys && <KeyHelp onClose={() => setShowsKeys(false)} />}
+    </div>
+  );
+}

@@ -1,0 +1,27 @@
+import type { RefObject } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { actionOf, stepped } from '../format/keys.js';
+import { pressOf } from './press.js';
+
+/** `j` and `k` move the focus among the links of a list that carry `data-row`; the browser opens the focused one by Enter. */
+export function useRowKeys(list: RefObject<HTMLElement | null>, filter?: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const action = actionOf(pressOf(event));
+      if (action === 'filter' && filter?.current) filter.current.focus();
+      else if (action === 'next' || action === 'previous') step(list.current, action);
+      else return;
+      event.preventDefault();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}
+
+function step(list: HTMLElement | null, action: 'next' | 'previous'): void {
+  const rows = [...(list?.querySelectorAll<HTMLElement>('[data-row]') ?? [])];
+  const chosen = rows.indexOf(document.activeElement as HTMLElement);
+  const row = rows[stepped(chosen, rows.length, action)];
+  row?.focus();
+  row?.scrollIntoView({ block: 'nearest' });
+}

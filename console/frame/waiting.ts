@@ -1,0 +1,22 @@
+import { useEffect } from 'preact/hooks';
+import { answer, api } from '../http/client.js';
+import { onChange } from '../state/live.js';
+import { useLoaded } from '../state/loaded.js';
+import { hasNews, waiting } from '../state/title.js';
+
+/** Keeps the count of what waits for the caller, and tells of new ones while nobody looks (CO-21). */
+export function useWaiting(): void {
+  const load = (signal: AbortSignal) =>
+    answer(api.GET('/api/requests', { params: { query: { pending_for_me: true, limit: 1 } }, signal }));
+  const { value } = useLoaded('waiting', load, () => true);
+  useEffect(() => {
+    if (value !== undefined) waiting.value = value.total;
+  }, [value]);
+  useEffect(
+    () =>
+      onChange((change) => {
+        if (change?.pending_for_me && document.visibilityState === 'hidden') hasNews.value = true;
+      }),
+    [],
+  );
+}

@@ -1,0 +1,19 @@
+import { effect, signal } from '@preact/signals';
+
+export const schemes = ['system', 'light', 'dark'] as const;
+export type Scheme = (typeof schemes)[number];
+
+const key = 'svc.appearance';
+
+const stored = (): Scheme => schemes.find((scheme) => scheme === localStorage.getItem(key)) ?? 'system';
+
+/** The colours that the user has chosen; the system's unless told. */
+export const scheme = signal<Scheme>(stored());
+
+effect(() => {
+  const { value } = scheme;
+  if (value === 'system') localStorage.removeItem(key);
+  else localStorage.setItem(key, value);
+  if (value === 'system') delete document.documentElement.dataset.scheme;
+  else document.documentElement.dataset.scheme = value;
+});

@@ -1,0 +1,68 @@
+import { effect, signal } from '@preact/signals';
+import { isAway } from '../http/reach.js';
+import { session } from './session.js';
+
+/** One committed change of a request (CO-20). */
+export interface Change {
+  id: string;
+  status: string;
+  version: number;
+  database: string;
+  environment: string;
+  requester: string;
+  pending_for_me: boolean;
+}
+
+/** Null stands for: anything may have changed. */
+type Listener = (change: Change | null) => void;
+
+/** Whether changes come by themselves; otherwise everything is asked for again every 10 s (CO-21). */
+export const isLive = signal(false);
+
+const askEveryMs = 10_000;
+const listeners = new Set<Listener>();
+
+/** Calls `listener` at each change until the answered function is called. */
+export function onChange(listener: Listener): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+const tell = (change: Change | null) => {
+  for (const listener of listeners) listener(change);
+};
+
+/** Follows the changes while somebody is signed in. Called once. */
+export function follow(): void {
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const close = () => {
+    source?.close();
+    clearTimeout(timer);
+    isLive.value = false;
+  };
+  const open = () => {
+    close();
+    source = new EventSource('/api/events');
+    source.addEventListener('request', (event: MessageEvent<string>) => tell(JSON.parse(event.data) as Change));
+    source.addEventListener('resync', () => tell(null));
+    source.addEventListener('open', () => {
+      if (isAway.value || !isLive.value) tell(null);
+      isLive.value = true;
+      isAway.value = false;
+    });
+    source.addEventListener('error', () => {
+      isLive.value = false;
+      clearTimeout(timer);
+      timer = setTimeout(again, askEveryMs);
+    });
+  };
+  // A browser connects again by itself unless the answer was a refusal.
+  const again = () => {
+    if (source?.readyState === EventSource.CLOSED) open();
+    tell(null);
+    if (!isLive.value) timer = setTimeout(again, askEveryMs);
+  };
+  const isSignedIn = () => session.value !== null && session.value !== undefined;
+  effect(() => (isSignedIn() ? open() : close()));
+}

@@ -1,0 +1,74 @@
+import { effect, signal } from '@preact/signals';
+import { call } from '../http/client.js';
+import { endedSessions } from '../http/reach.js';
+import { Refused } from '../http/refused.js';
+
+/** What `GET /api/console/session` answers (CO-12). */
+export interface Session {
+  subject_id: string;
+  display_name: string | null;
+  roles: string[];
+  permissions: string[];
+  expires_at: string;
+  version: string;
+}
+
+/** `undefined` until it is known, null when nobody is signed in. */
+export const session = signal<Session | null | undefined>(undefined);
+
+/** Why the page asks for a token again, if it had a session. */
+export const endedWhy = signal<string | null>(null);
+
+const path = '/api/console/session';
+
+/** Takes the one-time code of the address, if there is one, and asks who is signed in. */
+export async function begin(): Promise<void> {
+  const code = codeOf(location.hash);
+  if (code !== null) {
+    history.replaceState(history.state, '', location.pathname + location.search);
+    await call('POST', path, { code }).catch((error: unknown) => {
+      if (!(error instanceof Refused)) throw error;
+      endedWhy.value = 'This link was used already, or it is older than a minute. Ask for a new one, or sign in with a token.';
+    });
+  }
+  await look();
+}
+
+export const codeOf = (hash: string): string | null => /^#code=([\w-]{20,100})$/.exec(hash)?.[1] ?? null;
+
+async function look(): Promise<void> {
+  try {
+    session.value = (await call('GET', path)) as Session;
+    endedWhy.value = null;
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 401) throw error;
+    session.value = null;
+  }
+}
+
+export async function signIn(token: string): Promise<void> {
+  await call('POST', path, { token });
+  await look();
+}
+
+export async function signOut(): Promise<void> {
+  await call('DELETE', path);
+  session.value = null;
+  endedWhy.value = 'You are signed out.';
+}
+
+effect(() => {
+  if (endedSessions.value === 0 || !session.peek()) return;
+  session.value = null;
+  endedWhy.value = 'Your session has ended. Sign in again; this page stays where it is.';
+});
+
+/** Whether the caller holds a permission somewhere, whatever it covers. */
+export const may = (permission: string): boolean =>
+  session.value?.permissions.some((held) => held === '*' || held === permission || held.startsWith(`${permission}:`)) ?? false;
+
+/** Whether it holds for the objects of everybody. */
+export const mayForAll = (permission: string): boolean =>
+  session.value?.permissions.some((held) => held === '*' || held === `${permission}:any`) ?? false;
+
+export const me = (): string => session.value?.subject_id ?? '';

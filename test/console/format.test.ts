@@ -1,0 +1,179 @@
+import { expect, test } from 'vitest';
+import { affectedTables, foundText, rowsExpected } from '../../console/format/affected.js';
+import { exactText, spentText, whenText } from '../../console/format/instants.js';
+import { actionOf, stepped } from '../../console/format/keys.js';
+import { changedRows, nodeText, planTree } from '../../console/format/plan.js';
+import { readBundle, subjectOf } from '../../console/format/request-text.js';
+import { factorText } from '../../console/format/risk.js';
+import { deadlineOf, statusShown, turnOf } from '../../console/format/status.js';
+import { filtersIn, urlOf } from '../../console/pages/requests-url.js';
+
+const context = {
+  status: 'ready',
+  explain_enabled: true,
+  tables: [],
+  sql_review: null,
+  risk: null,
+  explain: null,
+  schema_snapshot_collected_at: null,
+} as const;
+type Context = Parameters<typeof affectedTables>[0];
+const contextOf = (change: object) => ({ ...context, ...change }) as unknown as Context;
+
+test('times are relative up to 30 days, with the exact local time and UTC beside them (CO-31)', () => {
+  const now = Date.parse('2026-05-01T12:00:00Z');
+  expect(whenText('2026-05-01T11:57:00Z', now)).toBe('3 min ago');
+  expect(whenText('2026-05-01T14:00:00Z', now)).toBe('in 2 h');
+  expect(whenText('2026-05-01T12:00:03Z', now)).toBe('now');
+  expect(whenText('2026-03-01T12:00:00Z', now)).toBe('2026-03-01');
+  expect(whenText('no instant', now)).toBe('no instant');
+  expect(exactText('2026-05-01T11:57:00Z', 'en-GB', 'Europe/Berlin')).toMatch(
+    /^1 May 2026.*13:57:00.*, 2026-05-01 11:57:00 UTC$/,
+  );
+  expect(spentText('2026-05-01T11:57:00Z', null, now)).toBe('3 min');
+});
+
+test('a status that the page does not know is shown by its name', () => {
+  expect(statusShown('execution_lost')).toMatchObject({ word: 'execution lost', tone: 'bad' });
+  expect(statusShown('half_done')).toMatchObject({ word: 'half done', tone: 'off' });
+  expect(statusShown('constructor').word).toBe('constructor');
+});
+
+test('the head says whose turn it is and until when', () => {
+  const request = {
+    status: 'pending',
+    requester: 'alice',
+    queue_hint: null,
+    claimed_by: null,
+    cancel_requested_at: null,
+    cancelled_by: null,
+    cancel_reason: null,
+    lost_reason: null,
+    related: [],
+    approval_progress: {
+      current_step: 0,
+      total_steps: 1,
+      steps: [
+        {
+          index: 0,
+          mode: 'all',
+          satisfied: false,
+          approvals: [],
+          approvers_required: [
+            { selector: 'group:dba-team', min: 1, current: 0 },
+            { selector: 'user:erin', min: 1, current: 1 },
+          ],
+        },
+      ],
+    },
+  } as unknown as Parameters<typeof turnOf>[0];
+  expect(turnOf(request, 'alice')).toBe('waits for group:dba-team');
+  expect(turnOf({ ...request, related: ['can_decide'] }, 'bob')).toBe('waits for your decision, as one of group:dba-team');
+  expect(turnOf({ ...request, status: 'approved' }, 'alice')).toBe('waits for you to resume it');
+  expect(turnOf({ ...request, status: 'dispatched', queue_hint: 'agents_saturated' }, 'bob')).toBe(
+    'waits for an agent: all are busy',
+  );
+  const clock = { status: 'pending', expires_at: 'soon', dispatch_by: null, resumable: false } as const;
+  expect(deadlineOf(clock)).toEqual({ label: 'expires', at: 'soon' });
+  expect(deadlineOf({ ...clock, status: 'failed', dispatch_by: 'later' })).toBeNull();
+  expect(deadlineOf({ ...clock, status: 'failed', dispatch_by: 'later', resumable: true })).toEqual({
+    label: 'the time to resume it ends',
+    at: 'later',
+  });
+});
+
+test('a list tells a request by the first line of its SQL that is no comment, a migration by its versions', () => {
+  expect(subjectOf('execute_dml', '-- why\n\n  update orders\n set a = 1')).toBe('update orders set a = 1');
+  expect(subjectOf('execute_dml', '-- only this')).toBe('-- only this');
+  const bundle = {
+    direction: 'up',
+    migrations: ['1', '2', '3'].map((version) => ({ version, sql: 'select 1', transactional: version !== '2' })),
+  };
+  expect(subjectOf('migrate_up', JSON.stringify(bundle))).toBe('up: 3 files to 3');
+  expect(subjectOf('migrate_up', 'no json')).toBe('no json');
+  expect(readBundle(JSON.stringify(bundle))?.migrations[1]).toEqual({ version: '2', sql: 'select 1', transactional: false });
+  expect(readBundle('[]')?.migrations).toEqual([]);
+  expect(readBundle('7')).toBeNull();
+});
+
+test('the rows that are expected come from the plan, else from the bound or the size of the table', () => {
+  const plan = [
+    {
+      Plan: {
+        'Node Type': 'ModifyTable',
+        'Plan Rows': 0,
+        Plans: [{ 'Node Type': 'Seq Scan', 'Relation Name': 'orders', 'Plan Rows': 4000 }],
+      },
+    },
+  ];
+  const request = (change: object, max: number | null = null) => ({
+    context: contextOf(change),
+    max_affected_rows: max,
+    operation: 'execute_dml' as const,
+  });
+  expect(rowsExpected(request({ explain: [{ sql: 'x', plan }] }))).toEqual({ text: 'about 4,000', source: 'by the plan' });
+  expect(rowsExpected(request({}, 10))).toMatchObject({ text: 'at most 10' });
+  expect(rowsExpected(request({ status: 'collecting' }))).toMatchObject({ source: 'waiting for an agent to plan it' });
+  expect(rowsExpected(request({ tables: [{ schema_name: 'public', name: 'orders', estimated_rows: 12034 }] }))).toMatchObject({
+    text: 'up to 12,034',
+  });
+  expect(rowsExpected(request({ tables: ['orders'] })).text).toBe('not known');
+});
+
+test('tables are told with their rows and what a DELETE takes along (RQ-43)', () => {
+  const table = {
+    schema_name: 'billing',
+    name: 'invoices',
+    estimated_rows: -1,
+    triggers: ['t'],
+    cascade_children: [{ schema_name: 'public', name: 'lines' }],
+    cascade_children_truncated: true,
+  };
+  expect(affectedTables(contextOf({ tables: [table, 'orders'] }))).toEqual([
+    { name: 'billing.invoices', rows: null, cascades: ['lines'], hasMoreCascades: true, hasTriggers: true },
+    { name: 'orders', rows: null, cascades: [], hasMoreCascades: false, hasTriggers: false },
+  ]);
+  const findings = [{ level: 'Block' }, { level: 'Warn' }, { level: 'Warn' }];
+  expect(foundText(contextOf({ sql_review: { blocked: true, findings } }))).toBe('1 that block, 2 warnings');
+  expect(foundText(contextOf({ sql_review: { blocked: false, findings: [] } }))).toBeNull();
+});
+
+test('plans of both kinds of database become trees; one of any depth or size ends', () => {
+  const mysql = {
+    query_block: { nested_loop: [{ table: { table_name: 'orders', access_type: 'ALL', rows_examined_per_scan: 4 } }] },
+  };
+  expect(planTree(mysql).map(nodeText)).toEqual(['ALL on orders, about 4 rows']);
+  expect(changedRows(mysql)).toBe(4);
+  let deep: object = { 'Node Type': 'Limit', 'Plan Rows': 1 };
+  for (let depth = 0; depth < 5000; depth++) deep = { 'Node Type': 'Limit', Plans: [deep] };
+  expect(planTree(deep)).toHaveLength(1);
+  expect(planTree(Array.from({ length: 5000 }, () => ({ 'Node Type': 'Result' })))).toHaveLength(1000);
+  expect(planTree('none')).toEqual([]);
+});
+
+test('risk factors are told in words, unknown ones by their name', () => {
+  expect(factorText({ name: 'large_table', rows: 50_000 })).toBe('a large table (50,000 rows)');
+  expect(factorText({ name: 'moon_phase', names: ['full'] })).toBe('moon phase (full)');
+});
+
+test('letters act on lists unless something is typed into or a key is held', () => {
+  const press = { key: 'j', ctrlKey: false, metaKey: false, altKey: false, isTyping: false };
+  expect(actionOf(press)).toBe('next');
+  expect(actionOf({ ...press, isTyping: true })).toBeNull();
+  expect(actionOf({ ...press, ctrlKey: true })).toBeNull();
+  expect(actionOf({ ...press, key: 'toString' })).toBeNull();
+  expect([
+    stepped(-1, 3, 'next'),
+    stepped(-1, 3, 'previous'),
+    stepped(2, 3, 'next'),
+    stepped(0, 3, 'previous'),
+    stepped(0, 0, 'next'),
+  ]).toEqual([0, 2, 2, 0, -1]);
+});
+
+test('the filters of a list stand in its address and come back from it', () => {
+  const filters = filtersIn({ status: 'pending', user: 'a&b', pending_for_me: 'true', offset: '50', other: 'x' });
+  expect(urlOf(filters)).toBe('/console/requests?status=pending&user=a%26b&pending_for_me=true&offset=50');
+  expect(filtersIn(Object.fromEntries(new URL(urlOf(filters), 'http://x').searchParams))).toEqual(filters);
+  expect(urlOf(filtersIn({ offset: '-3' }))).toBe('/console/requests');
+});
