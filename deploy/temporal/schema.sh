@@ -4,8 +4,8 @@ set -eu
 
 for database in temporal temporal_visibility; do
   tool() { temporal-sql-tool --plugin postgres12 --endpoint "${POSTGRES_HOST:-postgres}" --port "${POSTGRES_PORT:-5432}" --user temporal --database "$database" "$@"; }
-  # Refused where there is one already.
-  tool setup-schema --version 0.0 || true
+  # Leaves one alone that is there.
+  tool setup-schema --version 0.0
   case $database in
     temporal) versions=temporal ;;
     *) versions=visibility ;;
