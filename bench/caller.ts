@@ -12,6 +12,8 @@ export interface Answer {
 
 /** One user's calls over connections that are kept alive. */
 export interface Caller {
+  /** The credential, for calls that are made in another way. */
+  headers: Readonly<Record<string, string>>;
   call(method: 'GET' | 'POST', path: string, body?: object, headers?: Record<string, string>): Promise<Answer>;
   close(): void;
 }
@@ -20,11 +22,12 @@ export function createCaller(serverUrl: string, token: string): Caller {
   const url = new URL(serverUrl);
   const agent = new Agent({ keepAlive: true, maxSockets: 4096 });
   const base = { agent, host: '127.0.0.1', port: url.port, timeout: callWaitMs };
+  const credential = { authorization: `Bearer ${token}` };
   const call: Caller['call'] = (method, path, body, more = {}) =>
     new Promise((resolve, reject) => {
       const text = body === undefined ? '' : JSON.stringify(body);
       const headers = {
-        authorization: `Bearer ${token}`,
+        ...credential,
         ...more,
         ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
       };
@@ -40,7 +43,7 @@ export function createCaller(serverUrl: string, token: string): Caller {
       sent.once('error', reject);
       sent.end(text);
     });
-  return { call, close: () => agent.destroy() };
+  return { headers: credential, call, close: () => agent.destroy() };
 }
 
 function parsed({ 'content-type': type = '' }: IncomingHttpHeaders, text: string): Answer['body'] {

@@ -12,6 +12,7 @@ import { closedLoop } from './closed-loop.js';
 import { codes } from './codes.js';
 import { completion } from './completion.js';
 import { decision } from './decision.js';
+import { events } from './events.js';
 import { footprint } from './footprint.js';
 import { get } from './get.js';
 import { lifecycle } from './lifecycle.js';
@@ -49,6 +50,7 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   webhooks,
   slack,
   mcp,
+  events,
 };
 
 /** These start agents of their own. */

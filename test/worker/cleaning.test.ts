@@ -235,15 +235,21 @@ describe('the purge of requests (RS-61)', () => {
     expect(await requests()).toEqual([]);
   });
 
-  it('deletes revoked tokens after the same time, and no others (IM-17)', async () => {
+  it('deletes revoked tokens and sessions that are over after the same time, and no others (IM-17)', async () => {
     await database.query(
       `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, name, revoked_at) values
          (gen_random_uuid(), 'user', 'a', '', '', 'old', clock_timestamp() - interval '90 days'),
          (gen_random_uuid(), 'user', 'a', '', '', 'young', clock_timestamp() - interval '89 days'),
          (gen_random_uuid(), 'user', 'a', '', '', 'active', null)`,
     );
+    await database.query(
+      `insert into tokens (id, subject_type, subject_id, token_hash, token_prefix, name, provisioning_kind, expires_at)
+       select gen_random_uuid(), 'user', 'a', '', '', name, kind, clock_timestamp() - days * interval '1 day' from (values
+         ('session of long ago', 'console', 90), ('session of late', 'console', 89), ('expired', null, 90)) as t (name, kind, days)`,
+    );
     await toEnd(purge());
-    expect(await database.query('select name from tokens order by name')).toEqual([{ name: 'active' }, { name: 'young' }]);
+    const left = await database.query<{ name: string }>('select name from tokens order by name');
+    expect(left.map(({ name }) => name)).toEqual(['active', 'expired', 'session of late', 'young']);
   });
 });
 
