@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { appendFileSync, cpSync, mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { noteLeftOut } from '../support/not-run.js';
 import { outages } from './outages.js';
@@ -30,6 +31,7 @@ it('OP-I1, RQ-I1, ST-22: whatever fails in whatever order, nothing acknowledged 
   const logs = () => {
     const folder = asked.logs ?? mkdtempSync('/tmp/svc-faults-');
     cpSync(stage.system.logFolder, folder, { recursive: true });
+    for (const [n, file] of stage.postgres.logFiles().entries()) cpSync(file, join(folder, `postgres-${n}.log`));
     return `seed ${seed}; the logs are in ${folder}`;
   };
   try {

@@ -1,4 +1,5 @@
 import { sleep } from '../../lib/sleep.js';
+import { asSuperuser, type OwnPostgres } from '../support/own-postgres.js';
 import type { Program } from '../support/program.js';
 import { parts } from './network.js';
 import type { Random } from './random.js';
@@ -36,6 +37,28 @@ const networkTo = (part: (typeof parts)[number]): Outage => ({
   },
 });
 
+/** Fills the disk of the primary. */
+const withoutSpace = (name: string, then: (server: OwnPostgres) => Promise<void>): Outage => ({
+  name,
+  missing: ({ postgres }) => (postgres.disk() === null ? 'no file system can be mounted here' : null),
+  async play({ postgres }, random, lengths) {
+    const [server, disk] = [postgres.primary(), postgres.disk()!];
+    disk.fill();
+    await then(server);
+    await aWhile(random, lengths);
+    disk.free();
+    return (await server.revive()) ? 'it ended itself' : 'it lived on';
+  },
+});
+
+/** Tables can no longer grow, but its log has files in reserve: goes on to the next one until there is none, which ends the server. */
+async function useUpLog(server: OwnPostgres): Promise<void> {
+  const next = `select pg_logical_emit_message(false, 'next', ''), pg_switch_wal()`;
+  await asSuperuser(server.url('postgres'), async (client) => {
+    for (let left = 50; left > 0; left -= 1) await client.query(next);
+  }).catch(() => {});
+}
+
 /** What can befall the parts that the programs stand on, and the ways between them. */
 export const outages: readonly Outage[] = [
   ...parts.map(networkTo),
@@ -68,19 +91,8 @@ export const outages: readonly Outage[] = [
       return `SIGSTOP for ${frozen} s`;
     },
   },
-  {
-    name: 'PostgreSQL without space',
-    missing: ({ postgres }) => (postgres.disk() === null ? 'no file system can be mounted here' : null),
-    async play({ postgres }, random, lengths) {
-      const [server, disk] = [postgres.primary(), postgres.disk()!];
-      disk.fill();
-      await aWhile(random, lengths);
-      disk.free();
-      const hadEnded = server.hasEnded();
-      if (hadEnded) await server.start();
-      return hadEnded ? 'it ended itself' : 'it lived on';
-    },
-  },
+  withoutSpace('PostgreSQL without space', async () => {}),
+  withoutSpace('PostgreSQL without space for its log', useUpLog),
   {
     name: 'PostgreSQL failed over',
     async play({ postgres }) {

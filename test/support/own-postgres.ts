@@ -23,7 +23,8 @@ export interface OwnPostgres {
   stop(): Promise<void>;
   /** Starts it on the same port and data, with further settings from now on. It recovers from a crash. */
   start(...settings: string[]): Promise<void>;
-  hasEnded(): boolean;
+  /** Starts it again if it has ended by itself, and answers whether it had. Resolves when it takes connections. */
+  revive(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -76,6 +77,22 @@ export function controlled(cluster: Cluster): OwnPostgres {
     stopped = [];
     await child?.stop('SIGKILL', 5000);
   };
+  const start = async (...settings: string[]) => {
+    args = [...args, ...settings.flatMap((each) => ['-c', each])];
+    await eventually(() => {
+      child = startChild({
+        name: 'PostgreSQL',
+        file: join(place.bin, 'postgres'),
+        args,
+        logFile,
+        deathSignal: 'SIGINT',
+        user: place.user,
+        cwd: place.dataDir,
+        environment: { ...process.env, ...cluster.environment },
+      });
+      return Promise.race([child.exited.then(() => false), accepts(url('postgres'))]);
+    }, 60_000);
+  };
   return {
     dataDir: place.dataDir,
     url,
@@ -86,23 +103,14 @@ export function controlled(cluster: Cluster): OwnPostgres {
     },
     kill,
     stop: async () => child?.stop('SIGINT', 60_000),
-    async start(...settings: string[]) {
-      args = [...args, ...settings.flatMap((each) => ['-c', each])];
-      await eventually(() => {
-        child = startChild({
-          name: 'PostgreSQL',
-          file: join(place.bin, 'postgres'),
-          args,
-          logFile,
-          deathSignal: 'SIGINT',
-          user: place.user,
-          cwd: place.dataDir,
-          environment: { ...process.env, ...cluster.environment },
-        });
-        return Promise.race([child.exited.then(() => false), accepts(url('postgres'))]);
-      }, 60_000);
+    start,
+    async revive() {
+      const hasEnded = () => child === null || child.hasExited();
+      await eventually(async () => hasEnded() || (await takesConnections(url('postgres'))), 60_000);
+      if (!hasEnded()) return false;
+      await start();
+      return true;
     },
-    hasEnded: () => child === null || child.hasExited(),
     async close() {
       signalAll('SIGCONT');
       await kill();
@@ -119,9 +127,11 @@ function formerArguments(dataDir: string): string[] {
 
 /** Resolves with true at the first accepted connection. */
 async function accepts(url: string): Promise<true> {
-  await eventually(() => asSuperuser(url, async () => true).catch(() => false), 50_000);
+  await eventually(() => takesConnections(url), 50_000);
   return true;
 }
+
+const takesConnections = (url: string) => asSuperuser(url, async () => true).catch(() => false);
 
 /** Works with one connection to that database. */
 export async function asSuperuser<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
