@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { clone } from '../../dev/layout.js';
 import { temporaryFolder } from '../support/processes.js';
 
@@ -56,4 +57,30 @@ it('only the agent has passwords of the target, and nothing of the gateway but i
     expect([secret, service('agent').includes(secret)]).toEqual([secret, false]);
   const gateway = /^x-gateway:[\s\S]*?^services:/m.exec(compose)![0] + service('api') + service('worker');
   expect(gateway).not.toMatch(/SHOP_/);
+});
+
+interface Service {
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
+  stop_grace_period?: string;
+}
+
+const services: Record<string, Service> = parse(compose, { merge: true }).services;
+
+it('every container but those of PostgreSQL and the UI has a read-only file system, and no rights (DV-13)', () => {
+  const open = Object.entries(services).filter(
+    ([, { read_only, cap_drop, security_opt }]) =>
+      !read_only || cap_drop?.[0] !== 'ALL' || security_opt?.[0] !== 'no-new-privileges:true',
+  );
+  expect(open.map(([name]) => name)).toEqual(['postgres', 'temporal-ui']);
+});
+
+it('a container is killed only after its drain (OP-61, AP-17)', () => {
+  const graceOf = (name: string) => Number(/^(\d+)s$/.exec(services[name]!.stop_grace_period!)![1]);
+  // Neither file sets drain_secs (20) or drain_timeout_secs (60).
+  for (const file of ['server', 'agent']) expect(readFileSync(join(clone, `deploy/${file}.toml`), 'utf8')).not.toMatch(/^drain_/m);
+  expect(graceOf('api')).toBeGreaterThanOrEqual(20 + 5 + 10);
+  expect(graceOf('worker')).toBeGreaterThanOrEqual(25 + 10);
+  expect(graceOf('agent')).toBeGreaterThanOrEqual(60 + 15);
 });
