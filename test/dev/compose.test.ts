@@ -79,7 +79,8 @@ it('every container but those of PostgreSQL and the UI has a read-only file syst
 it('a container is killed only after its drain (OP-61, AP-17)', () => {
   const graceOf = (name: string) => Number(/^(\d+)s$/.exec(services[name]!.stop_grace_period!)![1]);
   // Neither file sets drain_secs (20) or drain_timeout_secs (60).
-  for (const file of ['server', 'agent']) expect(readFileSync(join(clone, `deploy/${file}.toml`), 'utf8')).not.toMatch(/^drain_/m);
+  for (const file of ['server', 'agent'])
+    expect(readFileSync(join(clone, `deploy/${file}.toml`), 'utf8')).not.toMatch(/^drain_/m);
   expect(graceOf('api')).toBeGreaterThanOrEqual(20 + 5 + 10);
   expect(graceOf('worker')).toBeGreaterThanOrEqual(25 + 10);
   expect(graceOf('agent')).toBeGreaterThanOrEqual(60 + 15);

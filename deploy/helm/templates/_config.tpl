@@ -62,7 +62,7 @@
   {{- $isSecret := has $key (list
     "temporal.api_key" "bootstrap.admin_token" "bootstrap.agent_token" "license.key" "audit.anchor_token"
     "result_storage.access_key_id" "result_storage.secret_access_key"
-    "slack.bot_token" "slack.signing_secret" "webhooks.secret" "server.agent_token") -}}
+    "auth.oidc.client_secret" "slack.bot_token" "slack.signing_secret" "webhooks.secret" "server.agent_token") -}}
   {{- $isPlain := not (regexMatch "^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$" .value) -}}
   {{- $hasPassword := regexMatch "://[^/@]*:[^/@]+@|[?&](ssl)?password=" (regexReplaceAll ":\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}@" .value "@") -}}
   {{- if or (and $isSecret $isPlain) $hasPassword (regexMatch "svc_[0-9a-f]{32}" .value) -}}
