@@ -59,6 +59,7 @@ const rules = {
       'openapi-fetch',
       'preact',
       'preact-iso',
+      'uplot',
     ],
     builtins: false,
   },

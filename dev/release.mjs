@@ -48,6 +48,7 @@ const buildPackages = [
   'openapi-fetch',
   'preact',
   'preact-iso',
+  'uplot',
 ];
 
 await install();

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { Banner } from '../frame/banner.js';
+import { answer, api } from '../http/client.js';
 import { Field } from '../parts/field.js';
 import { Problem } from '../parts/problem.js';
 import { endedWhy, signIn } from '../state/session.js';
@@ -34,6 +35,7 @@ export function SignIn() {
             {endedWhy.value}
           </p>
         )}
+        <ByProvider />
         <Field
           label="API token"
           hint="Your own token. It is sent once and not kept in the browser; svc console opens this page without it."
@@ -59,5 +61,23 @@ export function SignIn() {
         </div>
       </form>
     </main>
+  );
+}
+
+/** Offered where the gateway knows an identity provider (CO-14). */
+function ByProvider() {
+  const [isThere, setIsThere] = useState(false);
+  useEffect(() => {
+    answer(api.GET('/api/console/sign-in')).then(
+      ({ oidc }) => setIsThere(oidc),
+      () => setIsThere(false),
+    );
+  }, []);
+  if (!isThere) return null;
+  const query = new URLSearchParams({ return_to: location.pathname + location.search });
+  return (
+    <a class="button primary" href={`/api/console/oidc/start?${query}`}>
+      Sign in at your identity provider
+    </a>
   );
 }

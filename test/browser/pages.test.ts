@@ -66,7 +66,7 @@ describe.skipIf(browser === null)('every page', () => {
   async function look({ page }: Window, address: string): Promise<void> {
     await page.goto(`${gateway.api.url}${address}`);
     await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.getByText('Loading …').waitFor({ state: 'detached' });
+    await expect.poll(() => page.getByText('Loading …').count()).toBe(0);
     await page.waitForLoadState('load');
   }
 

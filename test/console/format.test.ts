@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { affectedTables, foundText, rowsExpected } from '../../console/format/affected.js';
 import { exactText, spentText, whenText } from '../../console/format/instants.js';
 import { actionOf, stepped } from '../../console/format/keys.js';
+import { chartsOf } from '../../console/format/last-hour.js';
 import { changedRows, nodeText, planTree } from '../../console/format/plan.js';
 import { readBundle, subjectOf } from '../../console/format/request-text.js';
 import { factorText } from '../../console/format/risk.js';
@@ -176,4 +177,36 @@ test('the filters of a list stand in its address and come back from it', () => {
   expect(urlOf(filters)).toBe('/console/requests?status=pending&user=a%26b&pending_for_me=true&offset=50');
   expect(filtersIn(Object.fromEntries(new URL(urlOf(filters), 'http://x').searchParams))).toEqual(filters);
   expect(urlOf(filtersIn({ offset: '-3' }))).toBe('/console/requests');
+});
+
+test('the last hour is told in lines and in a sentence', () => {
+  const none = { executed: 0, failed: 0, rejected: 0, cancelled: 0, expired: 0, execution_lost: 0 };
+  const minute = {
+    at: '2026-05-01T12:00:00Z',
+    created: 2,
+    outcomes: { ...none, executed: 1 },
+    decisions: 1,
+    decision_wait_secs: 30,
+    agent_slots_used: 1,
+    agent_slots: 8,
+    backlog: 0,
+  };
+  const unseen = {
+    ...minute,
+    created: 0,
+    outcomes: none,
+    decision_wait_secs: null,
+    agent_slots_used: null,
+    agent_slots: null,
+    backlog: null,
+  };
+  const [requests, waits, agents] = chartsOf([minute, unseen]);
+  expect(requests?.lines.map(({ name, values }) => [name, values])).toEqual([
+    ['Made', [2, 0]],
+    ['Ran', [1, 0]],
+  ]);
+  expect(requests?.summary).toBe('In the last hour: 2 made, 1 ran.');
+  expect(waits?.lines[0]?.values).toEqual([30, null]);
+  expect(agents?.summary).toBe('At most 1 of 8 slots were busy, and 0 waited.');
+  expect(chartsOf([])[1]?.summary).toBe('In the last hour nothing was decided.');
 });

@@ -3,6 +3,8 @@ import { Badge } from '../../parts/badge.js';
 import { Page, Show } from '../../parts/page.js';
 import { Facts, Section } from '../../parts/section.js';
 import { useLoaded } from '../../state/loaded.js';
+import { may } from '../../state/session.js';
+import { LastHour } from './last-hour.js';
 
 type Readiness = Schema['Readiness'];
 
@@ -34,6 +36,7 @@ export function Health() {
           </Section>
         )}
       </Show>
+      {may('metrics.view') && <LastHour />}
     </Page>
   );
 }

@@ -1,4 +1,4 @@
-import { useRef } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { useRowKeys } from '../../frame/row-keys.js';
 import type { Schema } from '../../http/client.js';
 import { Page, Show } from '../../parts/page.js';
@@ -6,35 +6,48 @@ import { RequestRow } from '../../parts/request-row.js';
 import { Empty, Section } from '../../parts/section.js';
 import { useLoaded } from '../../state/loaded.js';
 import { me } from '../../state/session.js';
-import { type Inbox as Found, loadInbox } from './load.js';
+import { type Inbox as Found, loadInbox, pageSize } from './load.js';
 
 /** What waits for the caller, and what of theirs is open. */
 export function Inbox() {
   const list = useRef<HTMLDivElement>(null);
+  const [wanted, setWanted] = useState(pageSize);
+  // The key stays, so that the list stays in sight while more of it comes.
   const inbox = useLoaded(
     `inbox ${me()}`,
-    (signal) => loadInbox(me(), signal),
+    (signal) => loadInbox(me(), wanted, signal),
     () => true,
   );
+  const showMore = () => {
+    setWanted(wanted + pageSize);
+    inbox.reload();
+  };
   useRowKeys(list);
   return (
     <Page title="Inbox">
       <div ref={list}>
-        <Show of={inbox}>{(found) => <Lists found={found} />}</Show>
+        <Show of={inbox}>{(found) => <Lists found={found} onMore={showMore} />}</Show>
       </div>
     </Page>
   );
 }
 
-function Lists({ found: { approvals, total, own, ended } }: { found: Found }) {
-  const more = total > approvals.length ? `the oldest of ${total} are on the last pages of all requests` : undefined;
+function Lists({ found: { approvals, total, own, ended }, onMore }: { found: Found; onMore: () => void }) {
+  const isCut = total > approvals.length;
   return (
     <>
-      <Section title="Waiting for your decision" note={more ?? String(total)}>
+      <Section title="Waiting for your decision" note={isCut ? `the oldest ${approvals.length} of ${total}` : String(total)}>
         {approvals.length === 0 ? (
           <Empty>Nothing waits for you. Requests that you may approve come here by themselves, the oldest first.</Empty>
         ) : (
           <Rows of={approvals} isToDecide />
+        )}
+        {isCut && (
+          <p class="more">
+            <button type="button" onClick={onMore}>
+              Show {Math.min(pageSize, total - approvals.length)} more
+            </button>
+          </p>
         )}
       </Section>
       <Section title="Your open requests" note={String(own.length)}>

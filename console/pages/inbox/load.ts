@@ -6,40 +6,43 @@ type Item = Schema['RequestItem'];
 export interface Inbox {
   /** Oldest first: who waits longest comes first. */
   approvals: Item[];
-  /** How many wait; more than `approvals` when there are too many to show. */
+  /** How many wait; more than `approvals` while not all are shown. */
   total: number;
   own: Item[];
   /** Ended lately, which the caller may want to see. */
   ended: Item[];
 }
 
-const pageSize = 100;
-const maxShown = 1000;
-const ownShown = 100;
+/** The most that a page of the API has, and as many rows as a browser shows at once. */
+export const pageSize = 100;
 const endedShown = 5;
 
-export async function loadInbox(me: string, signal: AbortSignal): Promise<Inbox> {
-  const [first, mine] = await Promise.all([page(0, signal), listOwn(me, signal)]);
-  const offsets = Array.from(
-    { length: Math.ceil(Math.min(first.total, maxShown) / pageSize) - 1 },
-    (_, index) => (index + 1) * pageSize,
-  );
-  const others = await Promise.all(offsets.map((offset) => page(offset, signal)));
-  const found = [first, ...others].flatMap(({ requests }) => requests);
+/** The `wanted` oldest of what waits, and the caller's own requests. */
+export async function loadInbox(me: string, wanted: number, signal: AbortSignal): Promise<Inbox> {
+  const [newest, mine] = await Promise.all([page(0, signal), listOwn(me, signal)]);
+  const found = newest.total <= pageSize ? newest.requests : await oldest(newest.total, wanted, signal);
   // A request that was made between two pages is on both.
   const approvals = [...new Map(found.map((request) => [request.id, request])).values()].reverse();
   return {
     approvals,
-    total: Math.max(first.total, approvals.length),
+    total: Math.max(newest.total, approvals.length),
     own: mine.filter(({ status }) => isOpen(status)),
     ended: mine.filter(({ status }) => !isOpen(status)).slice(0, endedShown),
   };
+}
+
+/** The API lists the newest first, so the oldest are on its last pages. */
+async function oldest(total: number, wanted: number, signal: AbortSignal): Promise<Item[]> {
+  const from = Math.max(0, total - wanted);
+  const offsets = Array.from({ length: Math.ceil((total - from) / pageSize) }, (_, index) => from + index * pageSize);
+  const pages = await Promise.all(offsets.map((offset) => page(offset, signal)));
+  return pages.flatMap(({ requests }) => requests);
 }
 
 const page = (offset: number, signal: AbortSignal) =>
   answer(api.GET('/api/requests', { params: { query: { pending_for_me: true, limit: pageSize, offset } }, signal }));
 
 async function listOwn(user: string, signal: AbortSignal): Promise<Item[]> {
-  const { requests } = await answer(api.GET('/api/requests', { params: { query: { user, limit: ownShown } }, signal }));
+  const { requests } = await answer(api.GET('/api/requests', { params: { query: { user, limit: pageSize } }, signal }));
   return requests;
 }
