@@ -15,6 +15,7 @@ Runs two servers, two workers and three agents under load, takes away one part a
 --minutes M        plays for so long at least (1)
 --requests N       and until so many requests were made (0)
 --callers N        who submit one after the other (6)
+--only WORDS       plays those outages alone whose names hold one of the words, such as "killed,target"; programs are killed in any case
 --frozen S         how long PostgreSQL stands still, in seconds (6)
 --temporal-away S  how long Temporal is away, in seconds (6)
 The last line is JSON. The exit code is 0 if nothing was lost, doubled, stuck or wrong. The folder of a run that found something is kept.`;
@@ -42,14 +43,17 @@ process.exitCode = code;
 
 function readAsked() {
   try {
-    const options = Object.fromEntries(numbers.map((name) => [name, { type: 'string' }]));
-    const { values } = parseArgs({ options, strict: true });
+    const options = Object.fromEntries([...numbers, 'only'].map((name) => [name, { type: 'string' }]));
+    const {
+      values: { only, ...values },
+    } = parseArgs({ options, strict: true });
     for (const [name, text] of Object.entries(values))
       if (!/^\d{1,9}(\.\d+)?$/.test(text)) throw new Error(`--${name}: not a number: ${text}`);
     const { 'temporal-away': temporalAway, ...rest } = Object.fromEntries(
       Object.entries(values).map(([name, text]) => [name, Number(text)]),
     );
-    return { seed: randomInt(2 ** 30), ...rest, ...(temporalAway === undefined ? {} : { temporalAway }) };
+    const given = { ...rest, ...(temporalAway === undefined ? {} : { temporalAway }), ...(only === undefined ? {} : { only }) };
+    return { seed: randomInt(2 ** 30), ...given };
   } catch (error) {
     process.stderr.write(`${error.message}\n${usage}\n`);
     process.exit(2);

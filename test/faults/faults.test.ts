@@ -13,6 +13,8 @@ interface Asked {
   minutes?: number;
   requests?: number;
   callers?: number;
+  /** Words, separated by commas, one of which is in the name of each outage that is played. */
+  only?: string;
   /** Seconds. */
   frozen?: number;
   temporalAway?: number;
@@ -23,6 +25,9 @@ interface Asked {
 }
 const asked: Asked = JSON.parse(process.env.SVC_TEST_FAULTS ?? '{}');
 const { seed = randomInt(2 ** 31), minutes = 1, requests = 0, callers = 6, frozen = 6, temporalAway = 6 } = asked;
+
+const words = (asked.only ?? '').split(',');
+const chosen = outages.filter(({ name }) => words.some((word) => name.includes(word)));
 
 const say = (line: string) => void (asked.report === undefined || appendFileSync(asked.report, `${line}\n`));
 
@@ -37,7 +42,7 @@ it('OP-I1, RQ-I1, ST-22: whatever fails in whatever order, nothing acknowledged 
   try {
     const lengths = { frozen, temporalAway, usual: 4 };
     const outcome = await playSchedule(stage, {
-      ...{ seed, minutes, requests, callers, lengths, outages, kills: true, say },
+      ...{ seed, minutes, requests, callers, lengths, outages: chosen, kills: true, say },
     }).catch((error: Error) => {
       throw new Error(`${error.message} (${logs()})`, { cause: error });
     });
