@@ -6,6 +6,7 @@ import { type ApprovalMacs, approvalMacs } from '../../crypto/approval-macs.js';
 import { callApi, unexpected } from '../../dev/api-call.js';
 import { type Layout, layoutOf } from '../../dev/layout.js';
 import { prepareUsers, userToken } from '../../dev/users.js';
+import { sleep } from '../../lib/sleep.js';
 import { type Balancer, startBalancer } from './balancer.js';
 import { createEmptyDatabase } from './postgres.js';
 import type { Program } from './program.js';
@@ -100,10 +101,22 @@ async function startPrograms(
   for (const program of [...servers, ...workers]) program.launch();
   await Promise.all([...servers, ...workers].map((program) => program.untilReady()));
   const started = (withoutAgent ? [] : agents).map(async (agent, n) => {
-    if (n > 0) await makeAgentToken(layout, servers[0]!.url, n);
+    if (n > 0) await repeated(() => makeAgentToken(layout, servers[0]!.url, n));
     await agent.start();
   });
-  await Promise.all([prepareUsers(layout, servers[0]!.url), ...started]);
+  await Promise.all([repeated(() => prepareUsers(layout, servers[0]!.url)), ...started]);
+}
+
+/** On a busy machine the first calls may be 503, and both kinds can be made again (HT-114). */
+async function repeated(work: () => Promise<void>): Promise<void> {
+  for (let left = 5; ; left -= 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (left === 0) throw error;
+      await sleep(1000);
+    }
+  }
 }
 
 async function makeAgentToken(layout: Layout, server: string, n: number): Promise<void> {
