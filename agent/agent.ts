@@ -17,6 +17,7 @@ import { type ReloadRecord, removeReloadFiles, writePid, writeReloadRecord } fro
 import { createSnapshotSync } from './snapshot-sync.js';
 import { connectAtStart, createStartup, fetchKeysAtStart, markAlive, StartupError, StoppedEarly, type Tried } from './startup.js';
 import type { Timings } from './timings.js';
+import { openAgentTracing } from './tracing.js';
 
 export interface AgentOptions {
   config: AgentConfig;
@@ -63,6 +64,8 @@ async function open(options: AgentOptions, releases: Releases) {
   await probes.listen().catch((error: NodeJS.ErrnoException) => {
     throw new StartupError(`probes.listen: cannot listen there (${error.code ?? 'error'})`);
   });
+  const tracing = await openAgentTracing(options);
+  releases.add(() => tracing.close());
   const client = createClient(options);
   releases.add(() => client.close());
   // Every running job may hold a long text.
@@ -71,7 +74,7 @@ async function open(options: AgentOptions, releases: Releases) {
   releases.add(() => judge.close());
   const databases = createDatabases(options);
   releases.add(() => databases.close());
-  return { probes, client, judge, databases, quietly };
+  return { probes, tracing, client, judge, databases, quietly };
 }
 
 type Parts = AgentOptions & Awaited<ReturnType<typeof open>>;

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { isPublicKeyHex } from '../crypto/ed25519.js';
+import { collectorProblem } from '../domain/collector-address.js';
 import { isLoopbackHost } from '../domain/loopback.js';
 import { isListedCall } from '../sql/listed-calls.js';
 import { type Reading, readText, valueOrFile } from './config-files.js';
@@ -30,9 +31,19 @@ function serverUrlProblem(server: AgentToml['server'], { variables }: Reading): 
   const url = URL.canParse(server.url) ? new URL(server.url) : null;
   if (!url || !['http:', 'https:'].includes(url.protocol)) return 'must be an http:// or https:// address';
   if (url.username + url.password + url.search + url.hash !== '') return 'must hold no user, password, query or fragment';
-  const insecure = server.allow_insecure || ['true', '1'].includes(variables.SVC_ALLOW_INSECURE ?? '');
-  if (url.protocol === 'https:' || insecure || isLoopbackHost(url.hostname)) return null;
+  if (url.protocol === 'https:' || allowsPlain(server.allow_insecure, variables) || isLoopbackHost(url.hostname)) return null;
   return `plain http to ${url.hostname} is not allowed; use https or set server.allow_insecure`;
+}
+
+const allowsPlain = (key: boolean, { SVC_ALLOW_INSECURE: variable = '' }: Reading['variables']) =>
+  key || ['true', '1'].includes(variable);
+
+/** `[telemetry]` (OP-94). */
+export function readTelemetry({ telemetry }: AgentToml, { report, variables }: Reading): AgentConfig['telemetry'] {
+  const { otlp_endpoint: endpoint = null, sample_ratio: sampleRatio, allow_insecure: key } = telemetry;
+  const problem = endpoint === null ? null : collectorProblem(endpoint, allowsPlain(key, variables));
+  if (problem !== null) report('telemetry.otlp_endpoint', problem);
+  return { endpoint, sampleRatio };
 }
 
 /** HD-80: the keys pinned in the file or in agent.toml; null when none are pinned. */

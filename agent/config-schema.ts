@@ -129,6 +129,15 @@ export const agentToml = z.strictObject({
       listen: listenAddress.optional().describe('`host:port` of `GET /live` and `GET /ready`; nothing listens if absent'),
     })
     .prefault({}),
+  telemetry: z
+    .strictObject({
+      otlp_endpoint: text
+        .optional()
+        .describe('where traces go, by OTLP over HTTP; https, or http on this machine; nothing is sent if absent'),
+      sample_ratio: z.number().min(0).max(1).default(1).describe('the share of requests that are traced; as in `server.toml`'),
+      allow_insecure: z.boolean().default(false).describe('lets plain http leave this machine; `SVC_ALLOW_INSECURE=1` does too'),
+    })
+    .prefault({}),
   log: z
     .strictObject({
       level: z.enum(LOG_LEVELS).default('info').describe('`SVC_LOG_LEVEL` wins'),

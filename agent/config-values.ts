@@ -42,6 +42,8 @@ export interface AgentConfig {
   marker: { mode: 'auto' | 'required' | 'off'; schema: string | null; table: string; retentionDays: number };
   snapshotSync: { enabled: boolean; onStartup: boolean; intervalMs: number };
   probes: { dir: string; listen: ListenAddress | null };
+  /** Where traces go; null = nowhere. */
+  telemetry: { endpoint: string | null; sampleRatio: number };
   log: { level: 'error' | 'warn' | 'info' | 'debug'; format: 'text' | 'json' };
   databases: DatabaseConfig[];
 }

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { kindOfConfig, misplaced } from '../lib/config-kind.js';
 import { expandText, type Variables } from '../lib/expansion.js';
-import { readDatabases, readServer } from './config-addresses.js';
+import { readDatabases, readServer, readTelemetry } from './config-addresses.js';
 import { expandValues, type Reading, readToml } from './config-files.js';
 import { type AgentToml, agentToml, defaultProbesDir, LOG_FORMATS, LOG_LEVELS } from './config-schema.js';
 import type { AgentConfig } from './config-values.js';
@@ -92,6 +92,7 @@ function build(toml: AgentToml, reading: Reading): AgentConfig {
       intervalMs: toml.schema_sync.interval_secs * 1000,
     },
     probes: { dir: resolve(reading.directory, toml.probes.dir), listen: toml.probes.listen ?? null },
+    telemetry: readTelemetry(toml, reading),
     log: {
       level: fromVariable('SVC_LOG_LEVEL', LOG_LEVELS, reading) ?? toml.log.level,
       format: fromVariable('SVC_LOG_FORMAT', LOG_FORMATS, reading) ?? toml.log.format,

@@ -1,11 +1,13 @@
 import type { ClaimTerms } from '../crypto/execution-token.js';
 import { CLOCK_TOLERANCE_MS, type TokenVerdict, verifyExecutionToken } from '../crypto/verify-execution-token.js';
 import type { SqlJudge } from '../sql/judge.js';
+import { type Tracing, traced } from '../tracing/tracing.js';
 import type { CancelControl } from './cancel-control.js';
 import type { Operation } from './config-schema.js';
 import type { AgentConfig } from './config-values.js';
 import type { Run, RunReport } from './drivers/driver.js';
 import { passGate } from './gate.js';
+import { partOfJob, toldOfRun } from './job-spans.js';
 import type { KeyRing } from './key-ring.js';
 import { reservedNames } from './marker.js';
 import { endedUnproven, failure, type Outcome } from './outcome.js';
@@ -17,6 +19,7 @@ export interface ExecuteDependencies {
   config: AgentConfig;
   judge: SqlJudge;
   keys: KeyRing;
+  tracing: Tracing;
   started: StartedAttempts;
   /** Called with a target whose tables may have changed. */
   onSchemaChanged: (target: Target) => void;
@@ -47,7 +50,12 @@ export interface JobReport {
 export async function executeJob(job: ClaimedJob, dependencies: ExecuteDependencies): Promise<JobReport | null> {
   const { fence } = job.claim;
   try {
-    const verified = await verify(job, dependencies);
+    const verified = await traced(
+      dependencies.tracing,
+      partOfJob(job.claim, 'verify token'),
+      () => verify(job, dependencies),
+      ({ ok }) => ({ attributes: {}, error: ok ? null : 'not_verified' }),
+    );
     if (!verified.ok) {
       const refused = failure('not_started', `token verification failed: ${verified.why}`);
       return { outcome: endedUnproven(refused, verified.unresolvedFences), fence: null };
@@ -73,7 +81,7 @@ async function verify(job: ClaimedJob, { keys }: ExecuteDependencies): Promise<T
 
 async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: ExecuteDependencies): Promise<RunReport> {
   const { claim, target } = job;
-  const { config, judge, onSchemaChanged } = dependencies;
+  const { config, judge, onSchemaChanged, tracing } = dependencies;
   const operation = config.operations.find((one) => one === claim.operation);
   if (operation === undefined) return refuse(claim, `unsupported operation: ${claim.operation}`);
   if (!target || target.degraded) {
@@ -89,10 +97,19 @@ async function runVerified(job: ClaimedJob, expiresAt: number, dependencies: Exe
     claim.statement_timeout_secs ?? config.statementTimeoutSecs,
     config.maxStatementTimeoutSecs,
   );
-  const gated = await passGate({ operation, detail: claim.detail, timeoutSecs }, target.driver, judge, reservedNames(config));
+  const gated = await traced(
+    tracing,
+    partOfJob(claim, 'judge statement'),
+    () => passGate({ operation, detail: claim.detail, timeoutSecs }, target.driver, judge, reservedNames(config)),
+    ({ ok }) => ({ attributes: {}, error: ok ? null : 'refused' }),
+  );
   if (!gated.ok) return refuse(claim, `refused: ${gated.why}`);
-  const ran = await gated.carryOut(
-    runOf(job, { statements: gated.statements, changed: gated.changed, timeoutSecs, expiresAt, config }),
+  const { statements, changed } = gated;
+  const ran = await traced(
+    tracing,
+    partOfJob(claim, 'run statement', 'client'),
+    () => gated.carryOut(runOf(job, { statements, changed, timeoutSecs, expiresAt, config })),
+    ({ outcome }) => toldOfRun(target, operation, outcome),
   );
   target.noteRun(ran.connectivity);
   if (gated.changesSchema && mayHaveChanged(ran.outcome)) onSchemaChanged(target);

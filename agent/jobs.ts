@@ -1,12 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import { sleep } from '../lib/sleep.js';
+import { traced } from '../tracing/tracing.js';
 import { CancelControl } from './cancel-control.js';
+import { claimJob } from './claim.js';
 import type { Databases } from './databases.js';
-import { type ClaimedJob, type ExecuteDependencies, executeJob } from './execute.js';
+import { type ClaimedJob, type ExecuteDependencies, executeJob, type JobReport } from './execute.js';
 import type { GatewayClient } from './gateway-client.js';
 import { isNewest, keepAlive } from './heartbeat.js';
+import { jobSpan, partOfJob, toldOfJob } from './job-spans.js';
 import type { Log } from './log.js';
-import { type ClaimAnswer, claimAnswer, type OfferedJob } from './protocol.js';
+import type { ClaimAnswer, OfferedJob } from './protocol.js';
 import { createStartedAttempts, type StartedAttempts } from './started-attempts.js';
 import { submitResult } from './submit.js';
 import type { Timings } from './timings.js';
@@ -77,7 +78,13 @@ export function createJobs(dependencies: JobsDependencies): Jobs {
   };
   const work = (entry: Running, claim: ClaimAnswer, agentId: string) => {
     const job = claimedJob(claim, agentId, entry.control, dependencies);
-    runClaimed(job, { ...dependencies, started })
+    const all = { ...dependencies, started };
+    traced(
+      dependencies.tracing,
+      jobSpan(claim),
+      () => runClaimed(job, all),
+      (report) => toldOfJob(job, report),
+    )
       .catch((error: Error) => log.error('job failed in the agent', { request: entry.offered.id, why: error.name }))
       .finally(() => leave(entry));
   };
@@ -133,8 +140,11 @@ const cancelTextOf = (operation: string) =>
   operation.startsWith('migrate_') ? 'migration error: migration cancelled' : undefined;
 
 /** Runs a claimed job under heartbeats and submits its result. */
-async function runClaimed(job: ClaimedJob, dependencies: JobsDependencies & { started: StartedAttempts }): Promise<void> {
-  const { config, abandoned, log } = dependencies;
+async function runClaimed(
+  job: ClaimedJob,
+  dependencies: JobsDependencies & { started: StartedAttempts },
+): Promise<JobReport | null> {
+  const { config, abandoned, log, tracing } = dependencies;
   const { claim, control } = job;
   const ended = new AbortController();
   const begunAt = performance.now();
@@ -148,59 +158,15 @@ async function runClaimed(job: ClaimedJob, dependencies: JobsDependencies & { st
     if (strangers.length > 0) log.warn('marker rows fit no attempt', { request: claim.request_id, rows: strangers.length });
     const durationMs = performance.now() - begunAt;
     const submission = { executionId: claim.execution_id, ...report, durationMs, strangers, attempts: attemptsOf(claim) };
-    await submitResult(submission, { ...dependencies, retryMs: config.resultRetryMs, signal: abandoned });
+    const sending = () => submitResult(submission, { ...dependencies, retryMs: config.resultRetryMs, signal: abandoned });
+    await traced(tracing, partOfJob(claim, 'submit result', 'client'), sending, () => ({ attributes: {} }));
   }
   ended.abort();
   await beating;
+  return report;
 }
 
 /** The execution of each fence that this attempt may find applied. */
 function attemptsOf({ fence, execution_id: id, unresolved_executions: earlier = [] }: ClaimAnswer): ReadonlyMap<number, string> {
   return new Map([...earlier.map((one) => [one.fence, one.execution_id] as const), [fence, id] as const]);
-}
-
-/**
- * Claims with one `claim_id`. A claim without an answer is repeated for as long as the lease that it may have begun could live, so that a server
- * that ended meanwhile gives the same answer when it is back (AP-08). Null when the job is not ours.
- */
-async function claimJob(offered: OfferedJob, dependencies: JobsDependencies): Promise<ClaimAnswer | null> {
-  const { timings, stop } = dependencies;
-  const claimId = randomUUID();
-  const until = performance.now() + timings.claimGiveUpMs;
-  for (let attempt = 0; !stop.aborted; attempt++) {
-    const tried = await tryClaim(offered, claimId, dependencies);
-    if ('claim' in tried) return tried.claim;
-    // Rate limited (AG-10): nothing was claimed, and nothing else is asked for meanwhile.
-    await sleep(tried.retryAfterMs, stop);
-    const backoff = timings.claimBackoffMs[Math.min(attempt, timings.claimBackoffMs.length - 1)] ?? 1000;
-    if (performance.now() + backoff > until) break;
-    await sleep(backoff, stop);
-  }
-  return null;
-}
-
-/** One claim; without an answer that decides, how long the gateway wants to be left alone. */
-async function tryClaim(
-  offered: OfferedJob,
-  claimId: string,
-  { client, timings, log, abandoned }: JobsDependencies,
-): Promise<{ claim: ClaimAnswer | null } | { retryAfterMs: number }> {
-  try {
-    const path = `/api/agent/jobs/${offered.id}/claim`;
-    const answer = await client.post(path, { claim_id: claimId }, { timeoutMs: timings.httpMs, signal: abandoned });
-    if (answer.status === 409) return { claim: null };
-    if (answer.status < 300) return { claim: readClaim(answer.body, offered) };
-    log.warn('claim refused', { request: offered.id, status: answer.status });
-    if (answer.status === 429) return { retryAfterMs: answer.retryAfterMs ?? 0 };
-    return answer.status < 500 ? { claim: null } : { retryAfterMs: 0 };
-  } catch (error) {
-    const why = error instanceof Error && error.name === 'ZodError' ? 'unreadable answer' : (error as Error).message;
-    log.warn('claim not answered', { request: offered.id, why });
-    return { retryAfterMs: 0 };
-  }
-}
-
-/** Parses an answer to this claim. A valid answer for another job counts as unreadable. */
-function readClaim(body: unknown, offered: OfferedJob): ClaimAnswer {
-  return claimAnswer.refine(({ request_id: id }) => id === offered.id).parse(body);
 }

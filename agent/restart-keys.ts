@@ -9,7 +9,7 @@ type KeysOf<T> = {
 }[keyof T & string];
 
 /** Not told by themselves: their value is that of another key, or only says whether one is allowed. */
-type Aside = 'server.agent_token_file' | 'server.trusted_keys_file' | 'server.allow_insecure';
+type Aside = 'server.agent_token_file' | 'server.trusted_keys_file' | 'server.allow_insecure' | 'telemetry.allow_insecure';
 
 /** What each key outside of `databases` comes to. All of them are read at the start only (AP-19). */
 const values = {
@@ -44,6 +44,8 @@ const values = {
   'schema_sync.interval_secs': ({ snapshotSync }) => snapshotSync.intervalMs,
   'probes.dir': ({ probes }) => probes.dir,
   'probes.listen': ({ probes }) => probes.listen,
+  'telemetry.otlp_endpoint': ({ telemetry }) => telemetry.endpoint,
+  'telemetry.sample_ratio': ({ telemetry }) => telemetry.sampleRatio,
   'log.level': ({ log }) => log.level,
   'log.format': ({ log }) => log.format,
 } as const satisfies Record<Exclude<KeysOf<Omit<AgentToml, 'databases'>>, Aside>, (config: AgentConfig) => unknown>;

@@ -17,6 +17,7 @@ import type { ResultStore } from '../runtime/result-store.js';
 import type { KeyRing } from '../runtime/signing-keys.js';
 import type { SlackClient } from '../runtime/slack-client.js';
 import type { SqlJudge } from '../sql/judge.js';
+import type { Tracing } from '../tracing/tracing.js';
 import type { ConsoleFiles } from './console/files.js';
 import type { EventStreams } from './events/streams.js';
 import type { KeyLines } from './requests/key-lines.js';
@@ -52,6 +53,7 @@ export interface Services {
   auditKeys: ReadAuditKeys;
   results: ResultStore;
   metrics: Metrics;
+  tracing: Tracing;
   log: Logger;
   codeLogin: CodeLogin;
   lastHour: LastHour;

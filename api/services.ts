@@ -16,6 +16,7 @@ import { type ReloadRecord, writeReloadRecord } from '../runtime/reload-record.j
 import { createRequestFeed } from '../runtime/request-feed.js';
 import { type KeyRing, openKeyRing } from '../runtime/signing-keys.js';
 import { createSlackClient } from '../runtime/slack-client.js';
+import { openProcessTracing } from '../runtime/tracing.js';
 import { version } from '../runtime/version.js';
 import { createSqlJudge } from '../sql/judge.js';
 import { readConsoleFiles } from './console/files.js';
@@ -45,11 +46,13 @@ export interface OpenedServices {
 /** Opens what handlers need, in the order of OP-50, up to but not including the listener. */
 export async function openServices(options: ServicesOptions, releases: Releases): Promise<OpenedServices> {
   const { config, log } = options;
+  const metrics = createMetrics(version);
+  // Closed last: what the others still do is traced too.
+  const tracing = await openProcessTracing({ config, process: 'server', metrics, log }, releases);
   const gateway = await openGatewayDatabase(config, log, 'server', options.signal);
   releases.add(gateway.close);
   const { database, notifications } = gateway;
   const { signingKeys, auditKeys } = await gateway.patiently(() => openIdentity(options, gateway));
-  const metrics = createMetrics(version);
   const onEnd = (record: ReloadRecord) => writeReloadRecord(config.stateDir, record);
   const configuration = await openConfiguration({ config, gateway, metrics, log, onEnd }, releases);
   const judge = await createSqlJudge();
@@ -74,6 +77,7 @@ export async function openServices(options: ServicesOptions, releases: Releases)
     auditKeys,
     results,
     metrics,
+    tracing,
     log,
     codeLogin: createCodeLogin(gateway.secretKey),
     lastHour,

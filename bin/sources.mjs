@@ -18,6 +18,7 @@ export const sourceFolders = [
   'lib',
   'runtime',
   'sql',
+  'tracing',
   'worker',
   'workflows',
 ];

@@ -1,6 +1,5 @@
 import { dirname, resolve } from 'node:path';
 import { kindOfConfig, misplaced } from '../lib/config-kind.js';
-import { warnNotAvailable } from './availability.js';
 import { buildConfig, isComplete } from './build.js';
 import { checkReferences } from './cross-checks.js';
 import { type Draft, readDraft } from './draft.js';
@@ -77,7 +76,6 @@ function conclude({ file, text, table, draft, findings, environment }: Read): Lo
 function prepare(table: Record<string, unknown>, environment: Variables, findings: Findings): Record<string, unknown> {
   const expanded = expandTree(table, environment, (path, message) => findings.error({ path, message }));
   const file = expanded as Record<string, unknown>;
-  warnNotAvailable(file, findings);
   dropRetiredKeys(file, findings);
   fillIn(file, 'database', 'url', environment.SVC_DEV_DATABASE_URL);
   fillIn(file, 'temporal', 'address', environment.SVC_DEV_TEMPORAL_ADDRESS);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { maxAgentScopes } from '../domain/agent-scopes.js';
+import { collectorProblem } from '../domain/collector-address.js';
 import { isPrivateHost } from './addresses.js';
 import { bool, choice, commandLine, int, list, optionalText, ratio, text, textOr, textOrEmpty } from './fields.js';
 import { optionalSection, withRule } from './table-rules.js';
@@ -80,6 +81,16 @@ const audit = withRule(auditKeys, ['anchor_command', 'anchor_url', 'anchor_token
     tell('must be https with anchor_token, except for loopback and private hosts', ['anchor_url']);
 });
 
+/** OP-94. */
+const telemetry = withRule(
+  z.strictObject({ otlp_endpoint: optionalText(rules.collectorUrl), sample_ratio: ratio(1), allow_insecure: bool(false) }),
+  ['otlp_endpoint', 'allow_insecure'],
+  ({ otlp_endpoint: endpoint, allow_insecure: allowsPlain }, tell) => {
+    const problem = endpoint === null ? null : collectorProblem(endpoint, allowsPlain);
+    if (problem !== null) tell(problem, ['otlp_endpoint']);
+  },
+);
+
 /** Sections 2 and 3 of the key table, without `[auth]`. */
 export const processSections = {
   server: z.strictObject({
@@ -118,7 +129,7 @@ export const processSections = {
     level: choice(['error', 'warn', 'info', 'debug'], 'info'),
     format: choice(['text', 'json'], 'text'),
   }),
-  tracing: z.strictObject({ endpoint: optionalText(rules.httpUrl), sample_ratio: ratio(1) }),
+  telemetry,
   license: z.strictObject({ key: optionalText(), public_key: optionalText(rules.hex64) }),
   rate_limits: z.strictObject({
     enabled: bool(true),

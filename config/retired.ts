@@ -32,6 +32,7 @@ export function dropRetiredKeys(file: Record<string, unknown>, findings: Finding
 const RETIRED = [
   { path: ['users'], instead: 'users are created over the API, see svc user add' },
   { path: ['auto_approve'], instead: 'use workflows[].auto_approve' },
+  { path: ['tracing'], instead: 'use otlp_endpoint and sample_ratio of [telemetry]' },
   { path: ['auth', 'role_bindings'], instead: 'give roles with svc user update, or use [[auth.oidc.role_mappings]]' },
   { path: ['auth', 'groups', '[]', 'members'], instead: 'memberships are kept by the gateway, see svc user update' },
   { path: ['auth', 'oidc', 'client_secret_env'], instead: 'use client_secret, which may name a variable' },

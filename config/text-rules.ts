@@ -1,6 +1,7 @@
 import { isKeyName } from '../crypto/signed-note.js';
 import { webhookKey } from '../crypto/webhook-signature.js';
 import { isAgentScope } from '../domain/agent-scopes.js';
+import { collectorProblem } from '../domain/collector-address.js';
 import { matchesEvent } from '../domain/notifications/events.js';
 import { parsePermission } from '../domain/permissions.js';
 import { isGroupName, isName, isRoleName, isUserId, parseSelector } from '../domain/selectors.js';
@@ -97,6 +98,13 @@ export const anchorUrl = told((text) => {
   if (problem !== null) return problem;
   return refusedHost(new URL(text).hostname, true) === null ? null : 'must not be a link-local or metadata address';
 }, 'an http or https address without user name and fragment, not link-local');
+
+/** OP-94. Whether plain http may leave the machine is judged where `allow_insecure` is known. */
+export const collectorUrl = told((text) => {
+  const problem = collectorProblem(text, true);
+  if (problem !== null) return problem;
+  return refusedHost(new URL(text).hostname, true) === null ? null : 'must not be a link-local or metadata address';
+}, 'an https address, or http on this machine; elsewhere http needs `allow_insecure`');
 
 /** NT-31. */
 export const webhookSecret = told((text) => {

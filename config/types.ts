@@ -81,7 +81,7 @@ export interface Config {
   };
   bootstrap: { adminToken: string | null; agentToken: string | null };
   logging: { level: 'error' | 'warn' | 'info' | 'debug'; format: 'text' | 'json' };
-  tracing: { endpoint: string | null; sampleRatio: number };
+  telemetry: { otlpEndpoint: string | null; sampleRatio: number; allowInsecure: boolean };
   license: { key: string | null; publicKey: string | null };
   rateLimits: {
     enabled: boolean;

@@ -7,8 +7,12 @@ const rules = {
   lib: { folders: [], packages: [], builtins: false },
   domain: { folders: [], packages: [], builtins: false },
   crypto: { folders: ['domain'], packages: [] },
+  tracing: {
+    folders: [],
+    packages: ['api', 'exporter-trace-otlp-http', 'resources', 'sdk-trace'].map((name) => `@opentelemetry/${name}`),
+  },
   runtime: {
-    folders: ['config', 'crypto', 'db', 'domain'],
+    folders: ['config', 'crypto', 'db', 'domain', 'tracing'],
     packages: ['@aws-sdk/client-s3', '@slack/web-api', 'jose', 'lru-cache', 'openid-client', 'pino', 'prom-client'],
   },
   config: { folders: ['domain', 'crypto'], packages: ['smol-toml', 'zod'] },
@@ -21,11 +25,11 @@ const rules = {
     packages: ['@temporalio/activity', '@temporalio/common'],
   },
   worker: {
-    folders: ['config', 'activities', 'crypto', 'db', 'domain', 'runtime', 'workflows/messages.ts'],
+    folders: ['config', 'activities', 'crypto', 'db', 'domain', 'runtime', 'tracing', 'workflows/messages.ts'],
     packages: ['@temporalio/', 'pino', 'prom-client'],
   },
   api: {
-    folders: ['config', 'crypto', 'db', 'domain', 'runtime', 'sql', 'workflows/messages.ts'],
+    folders: ['config', 'crypto', 'db', 'domain', 'runtime', 'sql', 'tracing', 'workflows/messages.ts'],
     packages: [
       '@koa/router',
       '@temporalio/client',
@@ -38,7 +42,7 @@ const rules = {
       'zod',
     ],
   },
-  agent: { folders: ['crypto', 'domain', 'sql'], packages: ['smol-toml', 'zod'], apart: '^agent/drivers/' },
+  agent: { folders: ['crypto', 'domain', 'sql', 'tracing'], packages: ['smol-toml', 'zod'], apart: '^agent/drivers/' },
   'agent/drivers': { folders: ['agent', 'domain', 'sql'], packages: ['mysql2', 'pg'] },
   cli: {
     folders: ['crypto', 'domain', 'bin/lock.mjs'],

@@ -57,6 +57,7 @@ const platformSeries = ({ counter, gauge }: Make) => ({
   auditAnchorsWaiting: gauge('svc_audit_anchors_waiting', 'Checkpoints of the audit log that the anchor has not taken yet'),
   auditWriteFailures: counter('svc_audit_write_failures_total', 'Audit events that could not be written'),
   backgroundPanics: counter('svc_background_panics_total', 'Unexpected errors of background work'),
+  traceSpansDropped: counter('svc_trace_spans_dropped_total', 'Spans that no collector got', 'reason'),
   temporalErrors: counter('svc_temporal_errors_total', 'Failed calls to Temporal', 'operation'),
   workflowBacklog: gauge(
     'svc_workflow_backlog',

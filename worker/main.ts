@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import { createStep } from '../activities/step.js';
 import { formatProblem, loadConfigForUse } from '../config/index.js';
+import type { Moved } from '../db/move.js';
 import { createReleases } from '../lib/releases.js';
 import { openAuditKeys, type ReadAuditKeys } from '../runtime/audit-keys.js';
 import { type Configuration, openConfiguration } from '../runtime/configuration.js';
@@ -15,13 +15,15 @@ import { openResultStore } from '../runtime/open-result-store.js';
 import type { ResultStore } from '../runtime/result-store.js';
 import { StartError } from '../runtime/start-error.js';
 import { stopSignals } from '../runtime/stop-signals.js';
+import { openProcessTracing } from '../runtime/tracing.js';
 import { version } from '../runtime/version.js';
+import type { Tracing } from '../tracing/tracing.js';
+import { createActivities } from './activities.js';
 import { anchorOf, openAnchorActivity } from './anchor/open.js';
 import { createAnchorStarter } from './anchor/starter.js';
 import { createAuditBlocks } from './audit-blocks.js';
 import { createAuditPurge } from './audit-purge.js';
 import { countMoves } from './count-moves.js';
-import { createDeliveries } from './deliveries.js';
 import { createDeliveryKeeper } from './delivery-keeper.js';
 import { createDeliveryStarter } from './delivery-starter.js';
 import { createEndedWorkflows } from './ended-workflows.js';
@@ -32,7 +34,6 @@ import { type Job, keepDoing } from './job.js';
 import { createKeyKeeper } from './key-keeper.js';
 import { createLicenseKeeper } from './license-keeper.js';
 import { createMcpCleaner } from './mcp-cleaner.js';
-import { createOnboardings } from './onboarding.js';
 import { createOnboardingKeeper } from './onboarding-keeper.js';
 import { createOnboardingStarter } from './onboarding-starter.js';
 import { createOrphanCleaner } from './orphans.js';
@@ -41,10 +42,10 @@ import { createPublisher } from './publisher.js';
 import { createPurge } from './purge.js';
 import { createRateWindowCleaner } from './rate-window-cleaner.js';
 import { createReconciler } from './reconciler.js';
+import { recordMoved } from './record-moved.js';
 import { createRelayCleaner } from './relay-cleaner.js';
 import { createSealer } from './sealer.js';
 import { createSlackCardKeeper, createSlackCardStarter } from './slack-card-starter.js';
-import { createSlackCards } from './slack-cards.js';
 import { createSlackSignatureCleaner } from './slack-signature-cleaner.js';
 import { createSweeper } from './sweeper.js';
 import { describeError } from './temporal-errors.js';
@@ -85,13 +86,14 @@ async function startAndWork(file: string, signal: AbortSignal, onHangUp: (reload
   const log = createLog({ process: 'worker', version, level: config.logging.level, format: config.logging.format });
   const releases = createReleases((error) => log.error({ error: String(error) }, 'not closed cleanly'));
   try {
+    const metrics = createMetrics(version);
+    const tracing = await openProcessTracing({ config, process: 'worker', metrics, log }, releases);
     const gateway = await openGatewayDatabase(config, log, 'worker', signal);
     releases.add(gateway.close);
-    const metrics = createMetrics(version);
     const auditKeys = await gateway.patiently(() => openAuditKeys({ ...gateway, publicKeys: config.security.auditPublicKeys }));
     const configuration = await openConfiguration({ config, gateway, metrics, log }, releases);
     onHangUp(configuration.reload);
-    await work({ configuration, gateway, auditKeys, metrics, log, signal });
+    await work({ configuration, gateway, auditKeys, metrics, tracing, log, signal });
     return 0;
   } finally {
     await releases.all();
@@ -103,13 +105,14 @@ interface WorkOptions {
   gateway: GatewayDatabase;
   auditKeys: ReadAuditKeys;
   metrics: Metrics;
+  tracing: Tracing;
   log: Logger;
   signal: AbortSignal;
 }
 
 /** Works until the signal. Finishes what has begun before the database closes. */
 async function work(options: WorkOptions): Promise<void> {
-  const { configuration, metrics, log, signal } = options;
+  const { configuration, metrics, tracing, log, signal } = options;
   const { database, notifications } = options.gateway;
   const { lifecycle, drain } = createLifecycle();
   signal.addEventListener('abort', drain, { once: true });
@@ -120,19 +123,16 @@ async function work(options: WorkOptions): Promise<void> {
   const temporal = createTemporalLink({ namespace, callTimeoutMs: callTimeoutSecs * 1000, metrics, log });
   const results = await openResultStore(config);
   const probes = await startProbes({ configuration, database, temporal, metrics, lifecycle, results, log });
-  const onMoved = countMoves(metrics);
-  const onStepFailure = (error: unknown) =>
-    log.warn({ error: describeError(error) }, 'a step of a workflow failed; it is tried again');
+  const counted = countMoves(metrics);
   const target = anchorOf(config.audit);
   const anchor = target && openAnchorActivity({ anchor: target, database, keys: options.auditKeys, log, signal });
-  const activities = {
-    ...createStep({ database, onMoved, onFailure: onStepFailure }),
-    ...createDeliveries({ configuration, database, metrics, log }),
-    ...createOnboardings({ configuration, database, log }),
-    ...createSlackCards({ configuration, database, metrics, log }),
-    ...anchor,
+  const activities = { ...createActivities({ ...options, database, onMoved: counted }), ...anchor };
+  const parts = { config, identity, activities, bundle: loadWorkflowBundle, link: temporal };
+  const worker = runTemporalWorker({ ...parts, log, signal, tracing });
+  const onMoved = (moved: Moved) => {
+    counted(moved);
+    recordMoved(tracing, moved);
   };
-  const worker = runTemporalWorker({ config, identity, activities, bundle: loadWorkflowBundle, link: temporal, log, signal });
   const isAnchored = anchor !== null;
   const jobs = createJobs({ ...options, temporal, results, onMoved, identity, isWorking: worker.isWorking, isAnchored });
   log.info({ task_queue: taskQueue }, 'worker started');
@@ -152,7 +152,7 @@ interface JobOptions extends WorkOptions {
 }
 
 /** Everything that a worker does beside its workflows. */
-function createJobs({ configuration, gateway, temporal, results, metrics, log, signal, ...options }: JobOptions): Job[] {
+function createJobs({ configuration, gateway, temporal, results, metrics, tracing, log, signal, ...options }: JobOptions): Job[] {
   const { database } = gateway;
   const { onMoved, identity, isWorking, isAnchored, auditKeys } = options;
   const origin = () => configuration.config().audit.origin;
@@ -161,7 +161,7 @@ function createJobs({ configuration, gateway, temporal, results, metrics, log, s
   const told = { database, temporal, taskQueue, log };
   const rounds = { everyMs: reconcileEveryMs, graceMs: reconcileGraceMs };
   return [
-    createPublisher(told),
+    createPublisher({ ...told, tracing }),
     createDeliveryStarter({ ...told, onCancelled: () => metrics.webhookDeliveries.inc({ status: 'cancelled' }) }),
     createDeliveryKeeper(told),
     createOnboardingStarter(told),

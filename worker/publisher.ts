@@ -11,6 +11,8 @@ import {
   type TakenNews,
   takeNews,
 } from '../db/outbox.js';
+import { aboutRequest } from '../tracing/attributes.js';
+import { noTracing, type Tracing } from '../tracing/tracing.js';
 import type { Job } from './job.js';
 import { type Addressee, isAlreadyStarted, signalIfRunning, signalWorkflow, startWorkflow } from './send-news.js';
 import { describeError } from './temporal-errors.js';
@@ -22,6 +24,7 @@ export interface PublisherOptions {
   temporal: TemporalLink;
   taskQueue: string;
   log: Logger;
+  tracing?: Tracing;
 }
 
 /** How many requests' news may be in flight: enough to hide Temporal's latency, few enough for its history service. */
@@ -85,8 +88,9 @@ async function publish(options: PublisherOptions, taken: TakenNews, take: Take):
   try {
     for (let news = waiting[0]; news !== undefined && performance.now() - takenAt < sendForMs; news = waiting[0]) {
       const sendingSince = performance.now();
-      await send(options.temporal, to, countedDown(news, sendingSince - takenAt));
+      const started = await send(options.temporal, to, countedDown(news, sendingSince - takenAt));
       window.note(performance.now() - sendingSince);
+      recordSent(options.tracing ?? noTracing, to, news, { started, sendingSince });
       sent.push(news.id);
       waiting.shift();
     }
@@ -101,7 +105,21 @@ async function publish(options: PublisherOptions, taken: TakenNews, take: Take):
   ]).catch((error: unknown) => log.warn({ err: error }, 'the outbox could not be updated'));
 }
 
-async function send(temporal: TemporalLink, to: Addressee, news: News): Promise<void> {
+function recordSent(
+  tracing: Tracing,
+  { requestId, about }: Addressee,
+  { signal, view }: News,
+  { started, sendingSince }: { started: boolean; sendingSince: number },
+): void {
+  tracing.record({
+    ...{ requestId, name: started ? 'start workflow' : `signal workflow ${signal}`, kind: 'producer' },
+    ...{ startedAt: sendingSince, endedAt: performance.now() },
+    attributes: about === null ? {} : aboutRequest({ ...about, status: view?.status ?? null }),
+  });
+}
+
+/** Whether it started a run. */
+async function send(temporal: TemporalLink, to: Addressee, news: News): Promise<boolean> {
   if (news.starts) {
     const started = await temporal.call('start', (client) =>
       startWorkflow(client, to, news).then(
@@ -112,10 +130,11 @@ async function send(temporal: TemporalLink, to: Addressee, news: News): Promise<
         },
       ),
     );
-    if (started) return;
+    if (started) return true;
   }
   const tell = news.view?.final && isByClock(news) ? signalIfRunning : signalWorkflow;
   await temporal.call('signal', (client) => tell(client, to, news));
+  return false;
 }
 
 const isByClock = ({ signal, actor }: News) => signal === 'change' && actor === 'system';

@@ -4,6 +4,7 @@ import type { Config } from '../config/types.js';
 import { stopAfter } from '../lib/deadline.js';
 import { sleep } from '../lib/sleep.js';
 import { temporalConnection } from '../runtime/temporal-connection.js';
+import type { Tracing } from '../tracing/tracing.js';
 import type {
   AnchorActivities,
   DeliverActivities,
@@ -11,6 +12,7 @@ import type {
   SlackCardActivities,
   StepActivities,
 } from '../workflows/messages.js';
+import { activitySpans } from './activity-spans.js';
 import { describeError, withinMs } from './temporal-errors.js';
 import type { TemporalLink } from './temporal-link.js';
 import { prepareServer } from './temporal-server.js';
@@ -24,6 +26,7 @@ export interface TemporalWorkerOptions {
   link: TemporalLink;
   log: Logger;
   signal: AbortSignal;
+  tracing?: Tracing;
   /** Workflows cached between their tasks; 0 replays each from its history. */
   maxCachedWorkflows?: number;
 }
@@ -90,7 +93,7 @@ function connect(config: TemporalWorkerOptions['config']): Promise<NativeConnect
 
 /** Settings measured on one machine that runs everything. A crashed worker's sticky queue holds its tasks for 2 s instead of 10. */
 function createWorker(
-  { config, identity, activities, maxCachedWorkflows }: TemporalWorkerOptions,
+  { config, identity, activities, maxCachedWorkflows, tracing }: TemporalWorkerOptions,
   connection: NativeConnection,
   bundle: WorkflowBundleOption,
 ): Promise<Worker> {
@@ -100,6 +103,7 @@ function createWorker(
     taskQueue: config.temporal.taskQueue,
     identity,
     activities,
+    ...(tracing?.isOn ? { interceptors: { activity: [activitySpans(tracing)] } } : {}),
     workflowBundle: bundle,
     maxCachedWorkflows: maxCachedWorkflows ?? 400,
     // Deliveries wait for receivers, at most 8 for each webhook, and cards for Slack, at most 8: slow ones must not take all the room.

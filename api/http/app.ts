@@ -7,6 +7,7 @@ import type { Authenticate } from '../../runtime/authentication.js';
 import { httpStatus } from '../../runtime/http-errors.js';
 import type { Services } from '../context.js';
 import { admit, senderOf } from './admission.js';
+import { recordedCall } from './call-spans.js';
 import { perform } from './perform.js';
 import type { Reply } from './reply.js';
 import type { Route } from './route.js';
@@ -45,13 +46,16 @@ export function createApp(options: AppOptions): Koa {
       waitedMs: 0,
       subjectId: null,
       clientIp: null,
+      traceId: null,
     };
     ctx.state = trace;
     ctx.set('x-svc-version', services.version);
     ctx.set('x-request-id', trace.callId);
     ctx.set('Cache-Control', 'no-store');
     ctx.set('X-Content-Type-Options', 'nosniff');
-    await next();
+    const { tracing } = services;
+    if (tracing.isOn) trace.traceId = await recordedCall(tracing, { http: ctx.req, trace, startedAt }, next, () => ctx.status);
+    else await next();
     if (services.lifecycle.draining) ctx.set('Connection', 'close');
     record(services, trace, ctx, performance.now() - startedAt);
   });
@@ -190,6 +194,7 @@ function record(services: Services, trace: Trace, ctx: Koa.Context, durationMs: 
   services.log[quiet ? 'debug' : 'info'](
     {
       call_id: trace.callId,
+      trace_id: trace.traceId ?? undefined,
       subject_id: trace.subjectId ?? undefined,
       client_ip: trace.clientIp ?? undefined,
       ...labels,

@@ -19,6 +19,8 @@ export interface Trace {
   waitedMs: number;
   subjectId: string | null;
   clientIp: string | null;
+  /** Of the request that the call made or moved, where tracing is on. */
+  traceId: string | null;
 }
 
 /** Sent with every page, so that no other page can frame it (HD-93). */

@@ -18,6 +18,7 @@ import type { CreationInput, NewRequest } from '../../domain/request/new-request
 import type { StoredRequest } from '../../domain/request/types.js';
 import { planLimits } from '../../runtime/license-limits.js';
 import type { Generation, Services } from '../context.js';
+import { noteTouched } from '../http/call-spans.js';
 import { type Reply, reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { versionOf } from '../policies/lists.js';
@@ -163,6 +164,7 @@ async function store(services: Services, request: NewRequest, now: number): Prom
     const stored =
       (await insertAtOnce(database, request, now)) ?? (await database.transaction((tx) => insertLocked(tx, request)));
     countCreated(services.metrics, stored);
+    noteTouched(services.tracing, stored, true);
     return reply(201, answer(stored, false));
   } catch (error) {
     if (request.input.allowDdl && isWriteRefused(error)) services.metrics.breakGlassDdl.auditFailure.inc();

@@ -14,7 +14,7 @@ import { longPoll } from '../http/long-poll.js';
 import { type Reply, reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 import { integrity } from './integrity.js';
-import { countMoved } from './moved.js';
+import { countMoved, traceMoved } from './moved.js';
 import { executionPolicy, pairUnchanged } from './pair.js';
 import { requestId } from './request-id.js';
 
@@ -32,8 +32,10 @@ export const dispatchAhead = readAhead((db, id) => readState<DispatchFacts>(db, 
 
 /** Runs one move, which commits by itself; what a refusal noticed is committed before it is thrown. */
 export async function commitMove<M extends Moved>(services: Services, work: () => Promise<M>): Promise<M> {
+  const startedAt = performance.now();
   const moved = await work();
   countMoved(services.metrics, moved);
+  traceMoved(services.tracing, moved, startedAt);
   if (moved.refusal !== null) throw moved.refusal;
   return moved;
 }

@@ -51,11 +51,10 @@ describe('messages', () => {
 });
 
 describe('warnings', () => {
-  it('name sections and keys whose feature this version lacks (CF-5)', () => {
-    const text = `${MINIMAL}[mcp]\n[tracing]\n[result_storage]\nbackend = "s3"\n[auth]\nmode = "token"`;
+  it('name what has no effect', () => {
+    const text = `${MINIMAL}[mcp]\n[result_storage]\nbackend = "s3"\n[auth]\nmode = "token"`;
     expect(warningsOf(text)).toEqual([
       'mcp.default_environment: no database has the environment development',
-      'tracing: not available in this version',
       'auth.mode: has no effect',
     ]);
   });
@@ -68,7 +67,7 @@ describe('warnings', () => {
 [[workflows]]\ndatabase = "app"\nenvironment = "qa"\n[[workflows.steps]]
 approvers = [{ role = "far" }, { group = "idp" }, { group = "idp" }]
 [[workflows]]\ndatabase = "gone"\nenvironment = "nowhere"\nauto_approve = { mode = "always" }`;
-    expect(warningsOf(text).filter((warning) => !warning.includes('not available'))).toEqual([
+    expect(warningsOf(text)).toEqual([
       'audit.redaction: none keeps SQL with its values in the audit log',
       'auth.oidc.link_existing_users: lets the identity provider act as any local user',
       'databases[0] "app".environments[1]: no workflow for app/prod: requests on it are refused',

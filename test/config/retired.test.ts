@@ -5,6 +5,7 @@ describe('retired keys (CF-4)', () => {
   it.each([
     ['[[users]]\nid = "a"', '4:1: users'],
     ['[[auto_approve]]\nmode = "always"', '4:1: auto_approve'],
+    ['[tracing]\nendpoint = "http://localhost:4318"', '4:1: tracing'],
     ['[[auth.role_bindings]]\nrole = "dba"', '4:1: auth.role_bindings'],
     ['[[auth.groups]]\nname = "g"\nmembers = ["a"]', '6:1: auth.groups[0] "g".members'],
     ['[sql_review]\ntruncate = "off"', '4:1: sql_review'],

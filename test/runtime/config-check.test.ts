@@ -35,7 +35,7 @@ describe('svc config check (CF-61)', () => {
   });
 
   it('answers 0 for a valid file with warnings, and 1 with --strict', async () => {
-    const warned = `${quiet}[tracing]\n`;
+    const warned = `${quiet}[auth]\nmode = "token"\n`;
     expect((await check(warned)).code).toBe(0);
     expect((await check(warned, { strict: true })).code).toBe(1);
   });
