@@ -195,6 +195,29 @@ const rows: Record<string, () => Row> = {
       [8080, 'expected string'],
     ],
   }),
+  'telemetry.otlp_endpoint': () => ({
+    ...{ seen: (c) => c.telemetry.endpoint, fallback: null, good: 'https://collector.example:4318' },
+    bad: [
+      ['ftp://h', 'must be an http or https address'],
+      ['collector', 'must be an http or https address'],
+      ['https://user:word@h', 'must hold no user, password, query or fragment'],
+      ['https://h/?a=1', 'must hold no user, password, query or fragment'],
+      ['http://collector.example', 'must be https, except on this machine'],
+    ],
+  }),
+  'telemetry.sample_ratio': () => ({
+    ...{ seen: (c) => c.telemetry.sampleRatio, fallback: 1, good: 0.25 },
+    bad: [
+      [-0.1, '>=0'],
+      [1.1, '<=1'],
+      ['all', 'expected number'],
+    ],
+  }),
+  'telemetry.allow_insecure': () => ({
+    ...flag((c) => c.telemetry.endpoint, true),
+    with: { 'telemetry.otlp_endpoint': 'http://collector.example' },
+    ...{ fallback: null, means: 'http://collector.example' },
+  }),
   'log.level': () => ({ seen: (c) => c.log.level, fallback: 'info', good: 'warn', bad: [['loud', 'expected one of']] }),
   'log.format': () => ({ seen: (c) => c.log.format, fallback: 'text', good: 'json', bad: [['xml', 'expected one of']] }),
   'databases.<name>.<environment>.url': () => ({

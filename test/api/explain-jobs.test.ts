@@ -67,14 +67,14 @@ describe('EXPLAIN jobs of a request', () => {
     });
   });
 
-  it('leave the context partial when one fails, with a hint for missing rights', async () => {
+  it('leave the context partial when one fails, with a hint whose role had no rights', async () => {
     const id = await pending(twoUpdates);
     const [one, two] = await jobsOf(id);
     const agent = await known();
     await answered(agent, one!.id, { error: 'driver error: query failed: permission denied (SQLSTATE 42501)' });
     await answered(agent, two!.id, { error: `refused: ${'é'.repeat(2049)}`, result: {} });
     const { status, explain } = await contextOf(id);
-    expect([status, explain[0].hint, explain[1].hint]).toEqual(['partial', expect.stringContaining('right'), null]);
+    expect([status, explain[0].hint, explain[1].hint]).toEqual(['partial', expect.stringContaining('the role of read_url'), null]);
     expect(explain[1].error).toBe(`refused: ${'é'.repeat(2043)}`);
   });
 
