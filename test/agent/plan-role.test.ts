@@ -57,7 +57,7 @@ describe('HD-3: a plan before approval', () => {
       const { entry, impact } = await seePlans(api, dana, sql);
       expect(entry).toMatchObject({
         error: expect.stringMatching(/permission denied.*SQLSTATE 42501/),
-        hint: expect.stringContaining('right'),
+        hint: expect.stringContaining('the role of read_url'),
       });
       expect(impact).toEqual({ status: 'error', error: entry.error, unknown_name: false });
       expect((await seePlans(api, dana, 'select * from parts')).entry).toHaveProperty('plan');
