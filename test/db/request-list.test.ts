@@ -21,6 +21,8 @@ let database: Database;
 beforeAll(async () => {
   own = await createTestDatabase();
   pool = new pg.Pool({ connectionString: own.url, max: 2 });
+  // The drop of the database may end a session that is closing.
+  pool.on('error', () => {});
   const limits = { connectTimeoutMs: 10_000, statementTimeoutMs: 30_000, callTimeoutMs: 30_000 };
   database = openDatabase({ url: own.url, poolMax: 4, applicationName: 'test', macs: testMacs, ...limits });
   await storeRequests(pool, stored);
