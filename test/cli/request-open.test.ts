@@ -1,9 +1,9 @@
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeApi, startFakeApi } from '../support/fake-api.js';
-import { eventually, temporaryFolder } from '../support/processes.js';
-import { login, runSvc } from './run-svc.js';
+import { eventually } from '../support/processes.js';
+import { fakeBrowser } from './fake-browser.js';
+import { runSvc } from './run-svc.js';
 import { paths, requestId, shown } from './samples.js';
 
 let api: FakeApi;
@@ -12,11 +12,7 @@ let opened: string;
 beforeEach(async () => {
   api = await startFakeApi();
   api.on(paths.show, shown('pending'));
-  const folder = await temporaryFolder();
-  opened = join(folder, 'opened');
-  writeFileSync(join(folder, 'xdg-open'), `#!/bin/sh\nprintf '%s\\n' "$@" > "${opened}.new" && mv "${opened}.new" "${opened}"\n`);
-  chmodSync(join(folder, 'xdg-open'), 0o755);
-  environment = { ...login(api.url), PATH: `${folder}:${process.env.PATH}`, DISPLAY: ':0' };
+  ({ opened, environment } = await fakeBrowser(api.url));
 });
 afterEach(() => api.close());
 
