@@ -11,6 +11,9 @@ export type Verb = 'poll' | 'claim' | 'heartbeat' | 'result';
 export const isCall = (verb: Verb) => (message: Message) =>
   message.front === 'server' && message.bytes.toString('latin1').includes(`/${verb} HTTP`);
 
+/** A poll that asks for jobs. After its clock was wrong, an agent sends one that asks for none (ET-42). */
+const asksForJobs = (message: Message) => isCall('poll')(message) && /"limit":[1-9]/.test(message.bytes.toString('latin1'));
+
 /** Adds one, and takes so many seconds. */
 export const sleeping = (target: Target, seconds: number) => {
   const nap = target.name === 'shop' ? 'pg_sleep' : 'sleep';
@@ -32,7 +35,7 @@ export function agentCalls({ system, targets, wire, writes }: BothTargets) {
     }, waitMs);
   /** A poll that the agent has just sent, which has not arrived. */
   const newPoll = async (): Promise<Held> => {
-    const poll = wire.next(isCall('poll'));
+    const poll = wire.next(asksForJobs);
     // The agent polls again once it has claimed something.
     const before = await writes.createOn(targets[0]!, 1, sleeping(targets[0]!, 0));
     const held = (await poll)!;
