@@ -32,6 +32,7 @@ beforeAll(async () => {
   system = await startSystem({
     ...{ databaseUrl: stored.url, temporalAddress: await temporalAddress(), toml },
     ...{ servers: 2, workers: 2, agents: 3, balanced: true },
+    served: ['staging', 'production', 'short'],
   });
   calls = patientCalls(system, (call, answer) => {
     if (answer instanceof Error) failed.push(`${call}: ${answer.message} ${String(answer.cause ?? '')}`);

@@ -32,6 +32,8 @@ export interface SystemOptions {
   targetUrl?: string;
   /** A MySQL or MariaDB database as the target `store`, on staging only; none if absent. */
   store?: { url: string; readUrl: string } | null;
+  /** The environments of `shop` that the agents serve; staging and production if absent. */
+  served?: readonly string[];
   /** Lines before the tables of `agent.toml`. */
   agentHead?: string;
   /** Additions to the environment of a program, such as `server-0` or `agent-0`. */
@@ -130,7 +132,8 @@ agent_token_file = "${agentTokenFile(layout, n)}"
 [probes]
 dir = "${folder}"`;
   const target = await detour(targetUrl, through.target, name);
-  const databases = ['staging', 'production'].map((environment) => `[databases.shop.${environment}]\nurl = "${target}"`);
+  const { served = ['staging', 'production'] } = options;
+  const databases = served.map((environment) => `[databases.shop.${environment}]\nurl = "${target}"`);
   if (store) {
     const url = await detour(store.url, through.store, name);
     databases.push(`[databases.store.staging]\nurl = "${url}"\nread_url = "${store.readUrl}"`);
