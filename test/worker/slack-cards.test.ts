@@ -40,6 +40,8 @@ function slackParts() {
 
 beforeAll(async () => {
   fake = await startFakeSlack({ channels: ['#db'] });
+  // Before anybody is looked up: an address that was unknown is not asked for again at once.
+  fake.workspace.emails.set('bob@example.net', 'U0BOB');
   const shared = () => ({ webhooks: [], notificationPolicies: [] }) as unknown as SharedConfig;
   slack = slackParts();
   worker = await startTestWorker({
@@ -95,7 +97,6 @@ const cardIdOf = async (requestId: string) =>
   (await worker.database.query<{ id: string }>('select id from slack_cards where request_id = $1', [requestId]))[0]?.id ?? '';
 
 it('a request has one card, which shows its state, and a thread of what happened (SL-50, SL-51, SL-52, SL-I4)', async () => {
-  fake.workspace.emails.set('bob@example.net', 'U0BOB');
   const id = await storeRequest(worker.database);
   await settled(id);
   expect(cardOf(id).text).toContain('Waiting for Approval');
@@ -124,7 +125,6 @@ it('a card names the MCP client that asked, and none for other requests (SL-51, 
 });
 
 it('mentions whoever has a stored Slack id, or one that belongs to the address (SL-53, SL-54)', async () => {
-  fake.workspace.emails.set('bob@example.net', 'U0BOB');
   await worker.database.query(`insert into group_members (group_name, user_id) values ('dbas', 'bob') on conflict do nothing`);
   const id = await storeRequest(worker.database);
   await approve(worker.database, id);
