@@ -151,7 +151,9 @@ describe('the session of a browser', () => {
   });
 
   it('lets approve what its token lets approve, and no more: who issued the token stays known (HD-70)', async () => {
-    const issued = await api.call('POST', '/api/users/rita/reissue-initial-token', { token: api.tokens.admin });
+    // Of a user of its own: it ends the token that she had.
+    await api.createUser('vera', { roles: ['approver'], groups: ['dba-team'] });
+    const issued = await api.call('POST', '/api/users/vera/reissue-initial-token', { token: api.tokens.admin });
     const asked = await api.call('POST', '/api/requests', {
       token: api.tokens.admin,
       body: {
@@ -162,7 +164,6 @@ describe('the session of a browser', () => {
         reason: 'x',
       },
     });
-    await api.call('PATCH', '/api/users/rita', { token: api.tokens.admin, body: { add_groups: ['dba-team'] } });
     const direct = await api.call('POST', `/api/requests/${asked.body.id}/approve`, { token: issued.body.token });
     const cookie = await signedIn(api, issued.body.token);
     const bySession = await rawCall(api, 'POST', `/api/requests/${asked.body.id}/approve`, {

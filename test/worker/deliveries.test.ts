@@ -79,8 +79,9 @@ it('is dead after ten failed attempts, of which Temporal keeps a few events only
   await untilEnded(id);
   expect(await find(id)).toMatchObject({ status: 'dead', attempts: 10, lastError: 'status 503' });
   expect(sentTo(id)).toHaveLength(10);
-  // Ten activities of their own would be 30 events and more; a busy machine adds a few of tasks that were handed out twice.
-  expect((await historyOf(id)).length).toBeLessThan(28);
+  // Attempts leave no events; what tells a delivery that it is due begins an activity anew, a few times at most.
+  const scheduled = (await historyOf(id)).filter((event) => event.activityTaskScheduledEventAttributes);
+  expect(scheduled.length).toBeLessThan(10);
 });
 
 it('runs at most eight attempts of a webhook at once, and another webhook does not wait for it (NT-54)', async () => {
