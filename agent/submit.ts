@@ -1,6 +1,7 @@
 import { closeObject, insideString, openObject } from '../lib/json/write.js';
 import { sleep } from '../lib/sleep.js';
-import type { GatewayClient, StreamedBody } from './gateway-client.js';
+import type { GatewayClient } from './gateway-client.js';
+import type { StreamedBody } from './http-exchange.js';
 import type { Log } from './log.js';
 import type { MarkerRow } from './marker.js';
 import { cutErrorText, type Outcome } from './outcome.js';

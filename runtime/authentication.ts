@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Config } from '../config/types.js';
 import { equalText, sha256Hex } from '../crypto/hash.js';
 import type { Database, Vouched } from '../db/client.js';
-import { findCredentials, type StoredCredential } from '../db/tokens.js';
+import { findCredentials, type StoredCredential } from '../db/credentials.js';
 import type { Actor } from '../domain/audit/draft.js';
 import { type ErrorCode, type GatewayError, refusal } from '../domain/errors.js';
 import { storedCaller } from '../domain/stored-caller.js';

@@ -1,4 +1,4 @@
-import type { ProvisioningKind } from '../../db/tokens.js';
+import type { ProvisioningKind } from '../../db/credentials.js';
 import type { Actor, AuditDraft } from '../../domain/audit/draft.js';
 import type { UserChanges } from '../../domain/user-update.js';
 
