@@ -21,7 +21,7 @@ describe.skipIf(browser === null)('the way of a change in two browsers', () => {
     const { url } = gateway.api;
     const alice = await browser.signIn(url, gateway.tokens.alice);
     const bob = await browser.signIn(url, gateway.tokens.bob);
-    await bob.page.getByText('Nothing waits for you').waitFor();
+    await bob.page.getByRole('heading', { name: 'Inbox' }).waitFor();
 
     await alice.page.getByRole('link', { name: 'New request' }).click();
     await alice.page.getByLabel('shop/staging').check();
@@ -68,14 +68,16 @@ describe.skipIf(browser === null)('the way of a change in two browsers', () => {
     const alice = await browser.signIn(gateway.api.url, gateway.tokens.alice);
     await alice.page.goto(`${gateway.api.url}/console/requests/${id}`);
     await alice.page.getByText('waits for group:dba-team').waitFor();
+    await alice.page.getByRole('link', { name: 'All requests' }).click();
+    await alice.page.getByRole('heading', { name: 'Requests' }).waitFor();
     const { body } = await gateway.api.call('GET', '/api/tokens', { token: gateway.tokens.alice });
     for (const token of body.tokens.filter(({ name }: { name: string }) => name === 'console'))
       await gateway.api.call('DELETE', `/api/tokens/${token.id}`, { token: gateway.api.tokens.admin });
-    await alice.page.getByRole('link', { name: 'All requests' }).click();
     await alice.page.getByText('Your session has ended').waitFor();
     await alice.page.getByLabel('API token').fill(gateway.tokens.alice);
     await alice.page.getByRole('button', { name: 'Sign in' }).click();
     await alice.page.getByRole('heading', { name: 'Requests' }).waitFor();
     expect(alice.page.url()).toBe(`${gateway.api.url}/console/requests`);
+    await gateway.api.call('POST', `/api/requests/${id}/cancel`, { token: gateway.tokens.alice, body: {} });
   });
 });
