@@ -1,4 +1,5 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError, Help, Option } from 'commander';
+import { nearest } from '../lib/nearest.js';
 import type { Bind, Chosen, Run } from './command.js';
 import { defineAdministration } from './define/administration.js';
 import { defineConsole } from './define/console.js';
@@ -101,9 +102,14 @@ function createProgram(version: string | null, bind: Bind): Command {
   defineMcp(program, bind);
   defineDoctor(program, bind);
   defineLocal(program, bind);
-  forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program }));
+  forEach(program, (command) => void command.configureHelp({ showGlobalOptions: command !== program, optionDescription }));
   addExamples(program);
   return program;
+}
+
+/** A long list of choices would hide the other options. Completion knows it, and a refusal names it. */
+function optionDescription(option: Option): string {
+  return (option.argChoices?.length ?? 0) > 12 ? option.description : new Help().optionDescription(option);
 }
 
 function forEach(command: Command, visit: (command: Command) => void): void {
@@ -127,8 +133,14 @@ function usage(error: CommanderError, [group, topic]: readonly (string | undefin
     .replace(/\n\(Did you mean /, ' (did you mean ')
     .replace(/^unknown option '(.*?)'/, 'unknown option $1')
     .replace(/^option '(?:-\w, )?(--[\w-]+).*?' argument '(.*)' is invalid\. /s, "$1 does not take '$2': ")
-    .replace(/': Allowed choices are /, "': the choices are ");
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*)'\. /s, "$2 cannot be '$1': ")
+    .replace(/'(.*)': Allowed choices are (.*)\.$/s, (_, given: string, choices: string) => allowed(given, choices.split(', ')));
   return failure('usage', oneLine.split('\n').join('; '), { hint: help });
+}
+
+function allowed(given: string, choices: readonly string[]): string {
+  const near = nearest(given, choices);
+  return `'${given}'${near === null ? '' : ` (did you mean ${near}?)`}: the choices are ${choices.join(', ')}`;
 }
 
 /** Only commander's text has the option itself: `unknown option '--fiel'`, and a line with those that may be meant. */

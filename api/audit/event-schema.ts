@@ -1,12 +1,8 @@
 import type { z } from 'zod';
-import { auditCategory } from '../../domain/audit/draft.js';
+import { eventCategories, eventOutcomes, eventTypes } from '../../domain/audit/catalogue.js';
 import type { AuditEvent } from '../../domain/audit/event.js';
 import { count, hex, instant, named, oneOf, text, uuid } from '../http/fields.js';
 
-/** Those of the log itself have no draft. */
-export const eventTypes = [...Object.keys(auditCategory), 'audit.signed_checkpoint'].toSorted();
-export const eventCategories = [...new Set(Object.values(auditCategory))].toSorted();
-export const eventOutcomes = ['success', 'denied', 'failure', 'info'];
 const resources = [
   'request',
   'execution',

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { searchAuditEvents } from '../../db/audit-search.js';
+import { eventCategories, eventOutcomes, eventTypes } from '../../domain/audit/catalogue.js';
 import type { Caller } from '../../domain/caller.js';
 import { everywhere } from '../../domain/lacking.js';
 import { can } from '../../domain/permissions.js';
 import { OPERATIONS } from '../../domain/policies.js';
 import { count, flag, list, named, pageFields } from '../http/fields.js';
-import { instantParam, limitParam, offsetParam, seqParam, textParam } from '../http/query.js';
+import { choiceParam, instantParam, limitParam, offsetParam, seqParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
-import { auditEvent, eventCategories, eventOutcomes, eventTypes } from './event-schema.js';
+import { auditEvent } from './event-schema.js';
 import { exportLog } from './export.js';
 import { patiently } from './patient.js';
 import { verified, verifyLog } from './verify.js';
@@ -36,12 +37,12 @@ const eventPage = named('AuditEventList', 'A page of events, newest first.', {
 /** Search and export have the same filters (AU-60). */
 const filterParams = {
   actor_id: textParam('Only what this actor did.', { maxLength: 128 }),
-  event_type: textParam('Only events of this type.', { enum: eventTypes }),
-  event_category: textParam('Only events of this category.', { enum: eventCategories }),
-  outcome: textParam('Only events of this outcome.', { enum: eventOutcomes }),
+  event_type: choiceParam(eventTypes, 'Only events of this type.'),
+  event_category: choiceParam(eventCategories, 'Only events of this category.'),
+  outcome: choiceParam(eventOutcomes, 'Only events of this outcome.'),
   database: textParam('Only events about this database.', { maxLength: 63 }),
   environment: textParam('Only events about this environment.', { maxLength: 63 }),
-  operation: textParam('Only events of requests of this operation.', { enum: OPERATIONS }),
+  operation: choiceParam(OPERATIONS, 'Only events of requests of this operation.'),
   request_id: textParam('Only events about this request.', { format: 'uuid' }),
   since: instantParam('Only events from this time on.'),
   until: instantParam('Only events before this time.'),

@@ -52,6 +52,10 @@ export const booleanParam = (fallback: boolean, about: string) =>
 /** Any text; no filter if absent. Longer texts than the document says are taken, and name nothing. */
 export const textParam = (about: string, facts: Facts) => text(about, facts).optional();
 
+/** One of a closed list; no filter if absent. */
+export const choiceParam = <const Choices extends readonly string[]>(choices: Choices, about: string) =>
+  z.enum(choices).optional().meta({ description: about });
+
 /** RFC 3339 with an offset (HT-74), as UTC text with six fraction digits, which is the precision of audit events. */
 export const instantParam = (about: string) =>
   z

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { invalid } from '../../domain/errors.js';
+import { nearest } from '../../lib/nearest.js';
 
 /** The first word of a place: it says which part held the value (HT-91). */
 export type Part = 'params' | 'query' | 'body';
@@ -43,10 +44,16 @@ type Issue = Parameters<z.core.$ZodErrorMap>[0];
 function describe(issue: Issue): string {
   if (issue.input === undefined && issue.code !== 'custom') return 'is required';
   if (issue.code === 'invalid_type') return `must be ${nouns[issue.expected] ?? issue.expected}`;
-  if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`;
+  if (issue.code === 'invalid_value') return oneOf(issue.values.map(String), issue.input);
   if (issue.code === 'too_big') return `must ${sizeVerb(issue.origin)} at most ${issue.maximum}${sizeUnit(issue.origin)}`;
   if (issue.code === 'too_small') return `must ${sizeVerb(issue.origin)} at least ${issue.minimum}${sizeUnit(issue.origin)}`;
   return 'has the wrong form';
+}
+
+/** `must be one of a, b`, and which of them a misspelt value is near to. */
+function oneOf(values: readonly string[], given: unknown): string {
+  const near = typeof given === 'string' ? nearest(given, values) : null;
+  return `must be one of ${values.join(', ')}${near === null ? '' : `; did you mean ${near}?`}`;
 }
 
 const sizeVerb = (origin: string) => (origin === 'string' || origin === 'array' ? 'have' : 'be');

@@ -3,7 +3,7 @@ import { OPERATIONS } from '../../domain/policies.js';
 import { STATUSES } from '../../domain/request/types.js';
 import { userIdPattern } from '../../domain/selectors.js';
 import { requestParams } from '../http/fields.js';
-import { booleanParam, integerParam, limitParam, offsetParam, textParam } from '../http/query.js';
+import { booleanParam, choiceParam, integerParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
 import { evidenceDocument, showEvidence } from './evidence.js';
 import { showRequests } from './list.js';
@@ -28,11 +28,11 @@ export const readRoutes: Route[] = [
     query: z.object({
       limit: limitParam(50, 100),
       offset: offsetParam,
-      status: z.enum(STATUSES).optional().meta({ description: 'Only requests of this status.' }),
+      status: choiceParam(STATUSES, 'Only requests of this status.'),
       user: textParam('Only those of this user.', { pattern: userIdPattern.source }),
       database: textParam('Only those on this database.', { maxLength: 63 }),
       environment: textParam('Only those in this environment.', { maxLength: 63 }),
-      operation: textParam('Only those of this operation.', { enum: OPERATIONS }),
+      operation: choiceParam(OPERATIONS, 'Only those of this operation.'),
       pending_for_me: booleanParam(false, 'Only those that you can approve now.'),
       decided_by_me: booleanParam(false, 'Only those that you approved or rejected.'),
     }),
@@ -46,12 +46,15 @@ export const readRoutes: Route[] = [
     method: 'get',
     path: '/api/requests/:id',
     summary: 'Show a request',
-    description: 'With `wait` the answer comes when the status changes, or when the time is up.',
+    description: 'With `wait` the answer comes when the status changes, or when the time is up. Name the status that you saw last in `seen`, so that no change between two calls is missed.',
     tag: 'requests',
     access: 'request.view',
     accessRule: seen,
     params: requestParams,
-    query: z.object({ wait: integerParam(0, 'How many seconds to wait for another status. What is above 120 counts as 120.') }),
+    query: z.object({
+      wait: integerParam(0, 'How many seconds to wait for another status. What is above 120 counts as 120.'),
+      seen: choiceParam(STATUSES, 'With `wait`: the status that you saw last. If absent the one that this call finds first.'),
+    }),
     status: 200,
     response: shown,
     errors: ['validation.failed', 'auth.forbidden', 'request.not_found'],

@@ -26,24 +26,24 @@ import { executionPolicy } from './pair.js';
 import { requestId } from './request-id.js';
 import { shown } from './shown-schema.js';
 
-type ShowCall = Call<{ id: string }, { wait: number }, undefined>;
+type ShowCall = Call<{ id: string }, { wait: number; seen?: Status | undefined }, undefined>;
 
 export const shownAhead = readAhead(findShown);
 
-/** `GET /api/requests/{id}`: answers immediately, or with `wait` once the status differs from the first read (requests.md section 5). */
+/** `GET /api/requests/{id}`: answers immediately, or with `wait` once the status differs from `seen` or the first read (requests.md section 5). */
 export async function showRequest(call: ShowCall, services: Services) {
   const id = requestId(call.params.id);
   const ms = Math.min(call.query.wait, 120) * 1000;
   const read = () => shownAhead.take(call, services.database, id);
   if (ms === 0) return answer(call.caller, services, await visibleRequest(call.caller, services, id, await read()));
   const later = () => call.recheckBeside((db) => findShown(db, id));
-  let first: Status | null = null;
+  let seenLast = call.query.seen;
   const moved = await longPoll(call, services, { topics: [topic.request(id)], ms }, async (woken) => {
     const [caller, found] = woken ? await later() : [call.caller, await read()];
-    const seen = await visibleRequest(caller, services, id, found);
-    const { status } = seen.request;
-    first ??= status;
-    return status !== first || FINAL.has(status) ? answer(caller, services, seen) : null;
+    const now = await visibleRequest(caller, services, id, found);
+    const { status } = now.request;
+    seenLast ??= status;
+    return status !== seenLast || FINAL.has(status) ? answer(caller, services, now) : null;
   });
   if (moved !== null) return moved;
   const [caller, found] = await later();

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notificationEvents } from '../../domain/notifications/events.js';
 import { count, instant, list, named, oneOf, pageFields, text, uuid } from '../http/fields.js';
-import { limitParam, offsetParam, textParam } from '../http/query.js';
+import { choiceParam, limitParam, offsetParam, textParam } from '../http/query.js';
 import { type Route, route } from '../http/route.js';
 import { listWebhooks, redeliver, showDeliveries, showWebhook, testWebhook } from './show.js';
 
@@ -111,7 +111,7 @@ export const webhookRoutes: Route[] = [
     query: z.object({
       status: status.optional().meta({ description: 'Only those of this status.' }),
       webhook_id: textParam('Only those to this webhook.', { maxLength: 128 }),
-      event_type: textParam('Only those of this event.', { enum: Object.keys(notificationEvents) }),
+      event_type: choiceParam(Object.keys(notificationEvents), 'Only those of this event.'),
       limit: limitParam(50, 100),
       offset: offsetParam,
     }),

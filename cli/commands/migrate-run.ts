@@ -4,13 +4,15 @@ import { objectText } from '../../lib/json/write.js';
 import { visible } from '../../lib/visible.js';
 import { requireAnswer, requireConfirmation, willAsk } from '../confirmation.js';
 import type { Context } from '../context.js';
-import { CommandFailure } from '../failure.js';
+import { CommandFailure, failure } from '../failure.js';
 import { deliver } from '../follow/deliver.js';
 import { checkSubmitOptions, type SubmitOptions } from '../follow/submit.js';
 import { describePlan } from '../migrations/confirm-text.js';
-import { prepareMigrations, submitMigrations } from '../migrations/prepare.js';
+import { refusedAt } from '../migrations/lint.js';
+import { fileHint, type Prepared, prepareMigrations, submitMigrations } from '../migrations/prepare.js';
+import { saysYes } from '../options.js';
 import { type Applied, readApplied } from '../output/applied.js';
-import { findingLines } from '../output/findings.js';
+import { findingLines, whyBlocked } from '../output/findings.js';
 import { detailInstant } from '../output/instant.js';
 import type { Answer } from '../output/output.js';
 
@@ -42,12 +44,13 @@ async function migrate(
   const { content, directory, migrations } = prepared;
   context.client();
   const oneWay = direction === 'up' ? [] : directory.migrations.filter(({ down }) => down === null);
-  requireAnswer(context);
   const looked = options.preflight === false || options.idempotencyKey !== undefined ? null : await look(context, content);
   const applied = readApplied(looked);
   const target = `${content.database}/${content.environment}`;
   if (direction === 'up' && applied !== null && migrations.every(({ version }) => applied.versions.has(version)))
     return nothingToDo(context, applied, migrations.length, target);
+  if (options.emergency !== true) refuseBlocked(context, prepared, looked);
+  requireAnswer(context);
   const plan = { direction, target, migrations, oneWay, maxCount, applied };
   output.note(describePlan(plan, output.noteStyle));
   if (willAsk(context) && looked !== null) noteFindings(context, looked);
@@ -72,6 +75,14 @@ async function look(
     if (!(error instanceof CommandFailure) || error.code === 'interrupted') throw error;
     return null;
   }
+}
+
+/** What is wrong comes before the word that nobody is there to answer. With --yes the creation refuses it in its own words. */
+function refuseBlocked({ what, options, terminal }: Context, prepared: Prepared, looked: JsonText | null): void {
+  if (looked?.get('status')?.string() !== 'blocked' || saysYes(options, terminal.environment)) return;
+  throw failure('blocked', `${what}: blocked: ${whyBlocked(looked)}`, {
+    hint: fileHint(prepared, refusedAt(looked)) ?? 'nothing was sent; svc migrate lint shows more',
+  });
 }
 
 function noteFindings({ output }: Context, looked: JsonText): void {

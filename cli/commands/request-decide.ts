@@ -48,7 +48,7 @@ export async function rejectRequest(context: Context, args: readonly string[], o
 /** `svc request cancel ID`: 202 means that it is still running; reports work that was committed. */
 export async function cancelRequest(context: Context, args: readonly string[], options: { reason?: string }): Promise<Answer> {
   const id = await resolveActedId(context, args[0]!);
-  const before = await lookAtRequest(context, id, false, context.signal);
+  const before = await lookAtRequest(context, id, null, context.signal);
   if (before.status === 'running')
     await requireConfirmation(
       context,
@@ -128,7 +128,7 @@ function whichSelector({ what }: Context, error: CommandFailure): CommandFailure
 
 async function conflictOfCancel(context: Context, id: string, status: number, text: string): Promise<CommandFailure> {
   const refused = answerFailure(context.what, status, text);
-  const view = await lookAtRequest(context, id, false, context.signal).catch(() => null);
+  const view = await lookAtRequest(context, id, null, context.signal).catch(() => null);
   if (view?.status !== 'executed') return refused;
   return new CommandFailure(refused.code, `${context.what}: it had been executed before the cancel arrived`, {
     hint: `svc request result ${id}`,

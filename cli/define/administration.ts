@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { auditCategory } from '../../domain/audit/draft.js';
+import { eventCategories, eventOutcomes, eventTypes } from '../../domain/audit/catalogue.js';
+import { OPERATIONS } from '../../domain/policies.js';
 import type { Bind } from '../command.js';
 import { defineIdentity } from './identity.js';
 import { auditAnchor, moreNames, nameList, publicKeys, resultFormatOption, wholeNumber } from './values.js';
@@ -10,7 +11,6 @@ export function defineAdministration(program: Command, bind: Bind): void {
   defineIdentity(program, bind);
 }
 
-const categories = [...new Set(Object.values(auditCategory))].toSorted();
 const whenHelp = '7d, 12h, 30m, 2026-05-01 or an RFC 3339 time';
 
 function defineAudit(program: Command, bind: Bind): void {
@@ -40,10 +40,10 @@ function defineAudit(program: Command, bind: Bind): void {
 const addAuditFilters = (command: Command): Command =>
   command
     .option('--user <id>', 'only events by this user or agent')
-    .option('--operation <name>', 'only this operation')
-    .option('--event-type <type>', 'only this type, such as request.approved')
-    .addOption(new Option('--category <name>', 'only this category').choices(categories))
-    .addOption(new Option('--outcome <name>', 'only this outcome').choices(['success', 'denied', 'failure', 'info']))
+    .addOption(new Option('--operation <name>', 'only this operation').choices([...OPERATIONS]))
+    .addOption(new Option('--event-type <type>', 'only this type, such as request.approved').choices([...eventTypes]))
+    .addOption(new Option('--category <name>', 'only this category').choices([...eventCategories]))
+    .addOption(new Option('--outcome <name>', 'only this outcome').choices([...eventOutcomes]))
     .option('--request <id>', 'only this request')
     .option('--since <when>', whenHelp)
     .option('--until <when>', whenHelp);

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DeliveryStatus } from '../../domain/notifications/attempt.js';
+import { notificationEvents } from '../../domain/notifications/events.js';
 import type { Bind } from '../command.js';
 import { positiveNumber, wholeNumber } from './values.js';
 
@@ -30,7 +31,7 @@ function defineDeliveries(webhook: Command, bind: Bind): void {
     .description('list deliveries, newest first')
     .addOption(new Option('--status <status>', 'only this status').choices([...statuses]))
     .option('--webhook <id>', 'only deliveries to this webhook')
-    .option('--event <name>', 'only this event, such as step.approved')
+    .addOption(new Option('--event <name>', 'only this event, such as step.approved').choices(Object.keys(notificationEvents)))
     .option('--limit <n>', 'how many to show', wholeNumber)
     .option('--offset <n>', 'how many to skip', wholeNumber);
   bind(deliveries, async () => (await import('../commands/webhook-deliveries.js')).listDeliveries);

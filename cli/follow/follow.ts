@@ -66,7 +66,7 @@ class Follower {
   private async step(): Promise<Followed | null> {
     switch (this.status) {
       case '':
-        return this.look(false);
+        return this.look(null);
       case 'pending':
         return this.waitForApproval();
       case 'approved':
@@ -78,13 +78,13 @@ class Follower {
       case 'failed':
         return storedResult(this.context, this.task.id, this.task.signal);
       default:
-        if (this.view === null) return this.look(false);
+        if (this.view === null) return this.look(null);
         throw await endedFailure(this.context, this.task.id, this.view, this.task.signal);
     }
   }
 
-  private async look(wait: boolean): Promise<null> {
-    const view = await lookAtRequest(this.context, this.task.id, wait, this.task.signal);
+  private async look(seen: string | null): Promise<null> {
+    const view = await lookAtRequest(this.context, this.task.id, seen, this.task.signal);
     this.view = view;
     this.status = view.status;
     this.progress.show(view);
@@ -94,12 +94,12 @@ class Follower {
   private async waitForApproval(): Promise<null> {
     if (!this.task.waitForApproval) throw waitsForApproval(this.context, this.task.id, this.task.approvers);
     // The first look does not wait, so that the progress can show whose turn it is.
-    return this.look(this.view?.status === 'pending');
+    return this.look(this.view?.status === 'pending' ? 'pending' : null);
   }
 
   private async waitForResult(): Promise<Followed | null> {
     this.wasDispatched = true;
-    return (await awaitResult(this.context, this.task.id, this.task.signal, this.progress)) ?? this.look(false);
+    return (await awaitResult(this.context, this.task.id, this.task.signal, this.progress)) ?? this.look(null);
   }
 
   private async resume(): Promise<null> {
@@ -118,7 +118,7 @@ class Follower {
       this.status = 'dispatched';
       return null;
     }
-    await this.look(false);
+    await this.look(null);
     if (this.status === 'approved') throw refused;
     return null;
   }

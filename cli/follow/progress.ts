@@ -42,17 +42,19 @@ export interface Display {
 }
 
 /**
- * The first look does not wait, to learn who runs it; later looks end when the status changes. Failures only delay the next look.
+ * The first look does not wait, to learn who runs it; later looks end when the status differs from the one seen last. Failures only delay the next look.
  */
 async function watchRequest(context: Context, id: string, signal: AbortSignal, show: (view: RequestView) => void): Promise<void> {
   const { progressDelayMs, paceMs } = context.terminal.limits;
   await sleep(progressDelayMs, signal);
-  for (let first = true; !signal.aborted; first = false) {
+  for (let seen: string | null = null; !signal.aborted; ) {
     const startedAt = context.terminal.now();
-    const view = await lookAtRequest(context, id, !first, signal).catch(() => null);
+    const view: RequestView | null = await lookAtRequest(context, id, seen, signal).catch(() => null);
     if (view && !signal.aborted) show(view);
     const left = paceMs - (context.terminal.now() - startedAt);
-    if (!first && left > 0) await sleep(left, signal);
+    const isFirst = seen === null && view !== null;
+    seen = view?.status ?? seen;
+    if (!isFirst && left > 0) await sleep(left, signal);
   }
 }
 

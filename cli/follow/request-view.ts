@@ -15,14 +15,22 @@ export interface RequestView {
   text: string;
 }
 
-/** Reads the request; with `wait` the server answers when its status changes, at most 30 s later (CL-22). */
-export async function lookAtRequest(context: Context, id: string, wait: boolean, signal: AbortSignal): Promise<RequestView> {
+/**
+ * Reads the request: at once, or, when the caller names the status that it saw last, as soon as it has another, at most 30 s later (CL-22). The
+ * server compares with that status, so nothing between two looks is missed.
+ */
+export async function lookAtRequest(
+  context: Context,
+  id: string,
+  seen: string | null,
+  signal: AbortSignal,
+): Promise<RequestView> {
   const { callMs, waitGraceMs } = context.terminal.limits;
   const reply = await context.client().call({
     method: 'GET',
     path: ['api', 'requests', id],
-    query: wait ? { wait: waitSeconds } : {},
-    timeoutMs: wait ? waitSeconds * 1000 + waitGraceMs : callMs,
+    query: seen === null ? {} : { wait: waitSeconds, seen },
+    timeoutMs: seen === null ? callMs : waitSeconds * 1000 + waitGraceMs,
     signal,
   });
   return viewRequest(reply.json(), reply.text);

@@ -48,7 +48,7 @@ export async function judgeEnvelope(context: Context, id: string, reply: Reply, 
   const success = envelope.get('success')?.text;
   if (success === 'true') return { id, envelope: reply.text };
   if (success !== 'false') throw failure('server_error', `${context.what}: the server's answer is not a result`);
-  const view = await lookAtRequest(context, id, false, signal).catch(() => null);
+  const view = await lookAtRequest(context, id, null, signal).catch(() => null);
   const told = envelope.get('error_message')?.string() ?? 'the statement failed';
   const { message, hint } = databaseError(told, view === null ? null : sqlOf(view));
   const nothingRan = envelope.get('execution_id')?.string() === '';
@@ -65,7 +65,7 @@ const sqlOf = (view: RequestView): string | null =>
   isMigration(view) ? null : (readJson(view.text).get('detail')?.string() ?? null);
 
 async function notStored(context: Context, id: string, signal: AbortSignal): Promise<Followed> {
-  const view = await lookAtRequest(context, id, false, signal);
+  const view = await lookAtRequest(context, id, null, signal);
   if (view.status !== 'executed') throw await endedFailure(context, id, view, signal);
   context.output.warn('the statement succeeded, but its result was not stored');
   return { id, envelope: null };
@@ -73,7 +73,7 @@ async function notStored(context: Context, id: string, signal: AbortSignal): Pro
 
 /** Nothing ran: reports how the request ended; if it has not ended, the server's own words. */
 async function nothingToShow(context: Context, id: string, reply: Reply, signal: AbortSignal): Promise<CommandFailure> {
-  const view = await lookAtRequest(context, id, false, signal).catch(() => null);
+  const view = await lookAtRequest(context, id, null, signal).catch(() => null);
   const hasEnded = view !== null && ['failed', 'rejected', 'cancelled', 'expired', 'execution_lost'].includes(view.status);
   if (!hasEnded) return answerFailure(context.what, reply.status, reply.text);
   const end = await endedFailure(context, id, view, signal);

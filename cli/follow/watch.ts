@@ -28,13 +28,13 @@ export async function watch(context: Context, id: string, signal: AbortSignal): 
 
 async function lastView(context: Context, id: string, signal: AbortSignal, display: Display | null): Promise<RequestView> {
   const { terminal } = context;
-  let view = await lookAtRequest(context, id, false, signal);
+  let view = await lookAtRequest(context, id, null, signal);
   for (;;) {
     display?.show(view);
     if (!moving.has(view.status)) return view;
     const before = view.status;
     const startedAt = terminal.now();
-    view = await lookAtRequest(context, id, true, signal);
+    view = await lookAtRequest(context, id, before, signal);
     const left = terminal.limits.paceMs - (terminal.now() - startedAt);
     if (view.status === before && left > 0) await sleep(left, signal);
     signal.throwIfAborted();

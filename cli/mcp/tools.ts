@@ -125,7 +125,7 @@ async function standing(context: Context, error: unknown, word: string): Promise
   if (!(error instanceof CommandFailure) || !goesOn.has(error.code)) throw error;
   const id = readJson(error.data).get('request_id')?.string();
   if (id == null) throw error;
-  const { status } = await lookAtRequest(context, id, false, context.signal);
+  const { status } = await lookAtRequest(context, id, null, context.signal);
   const sentence = `${error.message.replace(/^svc_\w+: /, '')}; go on with svc_wait_request`;
   return { structured: { request_id: id, status, [word]: null }, sentence };
 }

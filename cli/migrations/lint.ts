@@ -5,6 +5,7 @@ import type { Context } from '../context.js';
 import { failure } from '../failure.js';
 import { findingsOf } from '../output/findings.js';
 import type { LocalMigration } from './directory.js';
+import { placeIn } from './prepare.js';
 
 /** What the review says of one statement of a file. */
 export interface LintFinding {
@@ -70,7 +71,7 @@ async function lintBundle(
   let rest = [...bundle];
   while (rest.length > 0) {
     const answer = await ask(context, linted, direction, rest);
-    const place = placeOf(answer);
+    const place = refusedAt(answer);
     const migration = place === null ? undefined : rest[place];
     if (migration === undefined) {
       refuseUnplaced(context, answer);
@@ -91,11 +92,9 @@ async function ask(context: Context, linted: Linted, direction: Direction, files
   return (await context.client().call({ method: 'POST', path: ['api', 'preflight'], body, repeatable: true })).json();
 }
 
-/** The file that is refused: its place is the hint of the refusal (PF-20). */
-function placeOf(answer: JsonText): number | null {
-  const hint = answer.get('fix_hints')?.items()[1]?.string() ?? '';
-  const at = /^migrations\[(\d+)\]/.exec(hint)?.[1];
-  return at === undefined ? null : Number(at);
+/** Which file of the bundle is refused: its place is the hint of the refusal (PF-20). */
+export function refusedAt(answer: JsonText): number | null {
+  return placeIn(answer.get('fix_hints')?.items()[1]?.string() ?? null);
 }
 
 /** A refusal of the whole, such as no workflow policy for the pair. */

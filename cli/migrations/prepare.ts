@@ -8,7 +8,7 @@ import type { Followed } from '../follow/outcome.js';
 import { type Content, type SubmitOptions, submit } from '../follow/submit.js';
 import { type LocalMigration, type MigrationDirectory, readMigrations } from './directory.js';
 
-interface Prepared {
+export interface Prepared {
   content: Content & { operation: string };
   directory: MigrationDirectory;
   /** Those that are sent. */
@@ -35,24 +35,30 @@ export function prepareMigrations(
 }
 
 /** Creates the request and follows it. A refusal of one migration names its file. */
-export async function submitMigrations(
-  context: Context,
-  { content, directory, migrations }: Prepared,
-  options: SubmitOptions,
-): Promise<Followed> {
+export async function submitMigrations(context: Context, prepared: Prepared, options: SubmitOptions): Promise<Followed> {
   try {
-    return await submit(context, content, options);
+    return await submit(context, prepared.content, options);
   } catch (error) {
-    throw error instanceof CommandFailure ? withFile(error, directory.path, migrations) : error;
+    throw error instanceof CommandFailure ? withFile(error, prepared) : error;
   }
 }
 
+function withFile(error: CommandFailure, prepared: Prepared): CommandFailure {
+  const { code, message, exit, data } = error;
+  const hint = fileHint(prepared, placeIn(error.hint));
+  return hint === null ? error : new CommandFailure(code, message, { hint, exit, data });
+}
+
 /** The server names the position in the request; people know the file. */
-function withFile(error: CommandFailure, path: string, migrations: readonly LocalMigration[]): CommandFailure {
-  const { code, message, hint, exit, data } = error;
+export function fileHint({ directory, migrations }: Prepared, place: number | null): string | null {
+  const migration = place === null ? undefined : migrations[place];
+  return migration === undefined ? null : `in ${join(directory.path, migration.fileName)}`;
+}
+
+/** The position of the migration that a hint names. */
+export function placeIn(hint: string | null): number | null {
   const at = /^migrations\[(\d+)\]/.exec(hint ?? '')?.[1];
-  const migration = at === undefined ? undefined : migrations[Number(at)];
-  return migration ? new CommandFailure(code, message, { hint: `in ${join(path, migration.fileName)}`, exit, data }) : error;
+  return at === undefined ? null : Number(at);
 }
 
 function refuseCount(

@@ -84,7 +84,7 @@ describe('what a list holds (RQ-11)', () => {
       user: someOf('requester'),
       database: someOf('database'),
       environment: someOf('environment'),
-      operation: someOf('operation'),
+      operation: someOf('operation', 'migrate_repair'),
     });
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...Object.keys(people)), filters, async (name, filter) => {

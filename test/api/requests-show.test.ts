@@ -165,6 +165,19 @@ describe('waiting for a status (long poll of section 8)', () => {
     expect((await answer).body).toMatchObject({ status: 'cancelled' });
   });
 
+  it('answers at once when the status is not the one that the caller saw last', async () => {
+    const id = await calls.created(alice);
+    await elsewhere.act(bob, id, 'approve');
+    expect((await calls.show(alice, id, '?wait=120&seen=pending')).body).toMatchObject({ status: 'approved' });
+    const { answer } = await untilWaiting(api, () => calls.show(alice, id, '?wait=120&seen=approved'));
+    await elsewhere.act(alice, id, 'cancel');
+    expect((await answer).body).toMatchObject({ status: 'cancelled' });
+    expect((await calls.show(alice, id, '?wait=120&seen=approvd')).body).toMatchObject({
+      error: expect.stringContaining('did you mean approved?'),
+      hint: 'query.seen',
+    });
+  });
+
   it('answers the current state when the time is up', async () => {
     const id = await calls.created(alice);
     const answer = await calls.show(alice, id, '?wait=1');

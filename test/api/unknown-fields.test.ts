@@ -98,3 +98,25 @@ describe('GET /api/requests?status=', () => {
     expect((await calls.list(alice, '?status=executed')).status).toBe(200);
   });
 });
+
+describe('filters with a closed list of values', () => {
+  it.each([
+    ['/api/requests?status=', 'pendign', 'pending'],
+    ['/api/requests?operation=', 'execute_slect', 'execute_select'],
+    ['/api/audit/events?event_type=', 'request.aproved', 'request.approved'],
+    ['/api/audit/events?event_category=', 'aproval', 'approval'],
+    ['/api/audit/events?outcome=', 'sucess', 'success'],
+    ['/api/audit/events?operation=', 'migrate-up', 'migrate_up'],
+    ['/api/audit/export?event_type=', 'request.aproved', 'request.approved'],
+    ['/api/webhook-deliveries?status=', 'ded', 'dead'],
+    ['/api/webhook-deliveries?event_type=', 'webhook.tset', 'webhook.test'],
+  ])('%s%s is 400, which names them and the one that may be meant', async (path, value, meant) => {
+    const get = (text: string) => api.call('GET', path + text, { token: api.tokens.admin });
+    const name = /(\w+)=$/.exec(path)![1]!;
+    const answer = await get(value);
+    expect(answer).toMatchObject({ status: 400, body: { code: 'validation.failed', hint: `query.${name}` } });
+    expect(answer.body.error).toMatch(new RegExp(`^${name} must be one of .*; did you mean ${meant}\\?$`));
+    expect((await get('nosuch')).body.error).not.toContain('did you mean');
+    expect((await get(meant)).status).toBe(200);
+  });
+});

@@ -141,6 +141,9 @@ describe('execute', () => {
     const result = await svc('execute', 'SELECT 1', '--wait');
     expect(result.code).toBe(0);
     expect(result.stderr).toContain(`request ${requestId} pending: next approvers group:dba-team (1/2 steps)`);
+    // An approval between the two looks would be told at once: the wait is for another status than the one seen.
+    const looks = api.calls.flatMap(({ method, path, query }) => (`${method} ${path}` === paths.show ? query.toString() : []));
+    expect(looks.slice(0, 2)).toEqual(['', 'wait=30&seen=pending']);
   });
 
   it('exits 1 with the code of a request that ended otherwise, and says why one was lost (CL-21)', async () => {

@@ -89,13 +89,36 @@ describe('svc migrate up and down', () => {
     );
   });
 
-  it('needs --yes without a terminal, before the first call (CL-18)', async () => {
+  it('needs --yes without a terminal, before any call but the preflight (CL-18)', async () => {
     bench.threeFiles();
-    for (const argv of [['up'], ['down'], ['repair', '--action', 'remove', '--version', '1', '--emergency', '--reason', 'r']]) {
+    const refused = async (...argv: string[]) => {
       const result = await svc([...argv, '--json']);
       expect(JSON.parse(result.stdout).error.code).toBe('confirmation_required');
-    }
+    };
+    for (const argv of [['up', '--no-preflight'], ['down', '--idempotency-key', 'k']]) await refused(...argv);
+    await refused('repair', '--action', 'remove', '--version', '1', '--emergency', '--reason', 'r');
     expect(api.calls).toHaveLength(0);
+    for (const command of ['up', 'down']) await refused(command);
+    expect(api.calls.map(({ path }) => path)).toEqual(['/api/preflight', '/api/preflight']);
+  });
+
+  it('says without a terminal what is wrong, or that nothing is to be done, before it asks for --yes (MI-52)', async () => {
+    bench.threeFiles();
+    const findings = [{ code: 'parse_failure', action: 'block', message: 'syntax error at or near "CRATE"' }];
+    const preflight = (body: object) => api.on('POST /api/preflight', { body });
+    preflight({ status: 'blocked', review: { findings }, fix_hints: ['x', 'migrations[1].sql'] });
+    expect(await svc(['up'])).toMatchObject({
+      code: 1,
+      stderr: 'error: migrate up: blocked: syntax error at or near "CRATE"\nhint: in migrations/2_seed.sql\n',
+    });
+    preflight({ status: 'blocked', review: { findings: [] } });
+    expect((await svc(['down'])).stderr).toBe(
+      'error: migrate down: blocked: you may not submit this here\nhint: nothing was sent; svc migrate lint shows more\n',
+    );
+    expect((await svc(['up', '--emergency', '--reason', 'r'])).stderr).toContain('add --yes');
+    preflight({ status: 'requestable', migrations: { seen_at: '2031-01-01T00:00:00.000Z', applied: ['1', '2', '3'] } });
+    expect(await svc(['up'])).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing to do') });
+    expect(api.calls.filter(({ path }) => path !== '/api/preflight')).toEqual([]);
   });
 
   it('says how large a bundle above the limit is and names --after (MI-13)', async () => {

@@ -48,6 +48,9 @@ const usageErrors: string[][] = [
   ['group', 'show'],
   ['role'],
   ['audit', 'list', '--since', '2026-05-01T00:00:00'],
+  ['audit', 'list', '--event-type', 'nosuch'],
+  ['audit', 'export', '--operation', 'drop'],
+  ['webhook', 'deliveries', '--event', 'nosuch'],
   ['migrate'],
   ['migrate', 'create'],
   ['migrate', 'create', ' '],
@@ -77,6 +80,21 @@ describe('bad command lines', () => {
       expect(api.calls).toHaveLength(0);
     });
   }
+
+  it.each([
+    [['request', 'list', '--status', 'pendign'], "--status does not take 'pendign' (did you mean pending?): the choices are pending, approved, "],
+    [['request', 'list', '--status', 'foo'], "--status does not take 'foo': the choices are pending, approved, "],
+    [['audit', 'list', '--event-type', 'request.aproved'], "--event-type does not take 'request.aproved' (did you mean request.approved?): "],
+    [['completion', 'fsh'], "shell cannot be 'fsh' (did you mean fish?): the choices are bash, zsh, fish"],
+  ])('names the choices, and the one that may be meant: %j', async (argv, told) => {
+    expect((await runSvc(argv)).stderr).toContain(`error: ${told}`);
+  });
+
+  it('leaves a long list of choices out of the help', async () => {
+    const { stdout } = await runSvc(['audit', 'list', '--help']);
+    expect(stdout).toContain('(choices: "success"');
+    expect(stdout).not.toContain('"request.approved"');
+  });
 
   it.each([
     [['migrate', 'up', '--count', '0'], 'svc migrate up --help'],
