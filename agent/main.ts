@@ -21,9 +21,9 @@ const USAGE = `Usage: svc-agent [--config PATH]
 Runs approved requests on the databases that agent.toml names.
 
   --config PATH         configuration (default: $SVC_AGENT_CONFIG, else agent.toml)
-  --check               check configuration, server, databases and markers; changes nothing
-  --reload              make the running agent serve the databases that agent.toml names now (as SIGHUP does), and say how that ended
-  --print-marker-ddl D  print the statement that makes the marker table
+  --check               check configuration, server, databases and markers; change nothing
+  --reload              make the running agent read the databases of agent.toml again (like SIGHUP), and print the result
+  --print-marker-ddl D  print the SQL that creates the marker table
   -v, --version         print the version
   --help                print this help
 `;
@@ -76,7 +76,7 @@ function readArguments(argv: string[]): Arguments | string {
         help: flag,
       },
     });
-    if (values.check && values.reload) return '--check and --reload exclude each other';
+    if (values.check && values.reload) return '--check and --reload cannot be used together';
     return values;
   } catch (error) {
     return (error as Error).message;

@@ -167,6 +167,6 @@ function broken(what: string, file: string, { reason, line, id, seq }: Fault, da
   const hint =
     reason === 'manifest_missing'
       ? 'the export is incomplete: make it again'
-      : 'docs/audit.md tells what each reason means and what to do';
+      : 'docs/audit.md explains each reason and what to do';
   return new CommandFailure('integrity_violation', `${what}: ${file} does not hold: ${reason}${place}`, { data, hint, exit: 1 });
 }

@@ -73,7 +73,7 @@ function broken(what: string, answer: JsonText, data: string): CommandFailure {
   const place = `first_broken_seq ${text('first_broken_seq')}, first_broken_id ${text('first_broken_id')}`;
   return new CommandFailure('integrity_violation', `${what}: the log is not valid: ${text('reason')} at ${place}`, {
     data,
-    hint: 'docs/audit.md tells what each reason means and what to do',
+    hint: 'docs/audit.md explains each reason and what to do',
     exit: 1,
   });
 }

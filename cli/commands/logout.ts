@@ -47,7 +47,7 @@ function readOrRemove({ output }: Context, store: LoginStore): Logins | null {
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     store.remove();
-    output.warn(`${error.message}; it is removed, and nothing was revoked at the provider`);
+    output.warn(`${error.message}; it was removed, but nothing was revoked at the provider`);
     return null;
   }
 }
@@ -57,7 +57,7 @@ async function revoke(context: Context, { issuer, client_id }: Logins, login: St
   const { output, terminal, signal } = context;
   if (login.refresh_token === null) return;
   if (login.revocation_endpoint === null)
-    return output.warn(`${issuer} offers no revocation: what was given to this machine ends by itself`);
+    return output.warn(`${issuer} offers no revocation; its tokens stay valid until they expire`);
   const over = new AbortController();
   const onAbort = () => over.abort(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });

@@ -27,7 +27,7 @@ export async function runMcp(context: Context): Promise<Answer> {
     await serve(bridge);
   } finally {
     release();
-    await session.close(closeMs).catch(() => note('the session could not be ended; it ends by itself'));
+    await session.close(closeMs).catch(() => note('the session could not be ended; it will expire'));
   }
   if (signal.aborted) throw ended(context, signal.reason, writer.isBehind());
   return { data: 'null', human: () => '' };

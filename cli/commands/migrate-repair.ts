@@ -27,7 +27,7 @@ export async function repairMigrations(context: Context, _: readonly string[], o
   context.client();
   const target = output.noteStyle.bold(`${database}/${environment}`);
   const question = action === 'remove' ? `Remove ${version} from the applied migrations of` : `Mark ${version} as applied on`;
-  output.note('Only an agent whose agent.toml lists migrate_repair under operations takes it.');
+  output.note('Only an agent whose agent.toml lists migrate_repair under operations runs it.');
   await requireConfirmation(context, `${question} ${target}? No SQL of a migration runs.`);
   const detail = JSON.stringify({ action: action === 'remove' ? 'remove' : 'mark_applied', version });
   const followed = submit(context, { database, environment, operation: 'migrate_repair', detail }, options);

@@ -43,7 +43,7 @@ function tellEnvironment({ options, layers, output }: Context): void {
   if (options.environment !== undefined) return;
   const found = layers().find('default_environment');
   const chosen = found === undefined ? 'chosen by the server' : `${visible(found.text)}, from ${visible(found.where)}`;
-  output.note(output.noteStyle.dim(`environment: ${chosen}; -e names another`));
+  output.note(output.noteStyle.dim(`environment: ${chosen}; choose another with -e`));
 }
 
 /** Shows the last good snapshot, which a later sync may have failed to replace (SC-2). */
@@ -53,7 +53,7 @@ function warnOfAge(context: Context, answer: JsonText): void {
   const why = answer.get('error_message')?.string();
   const since = showInstant(answer.get('collected_at')?.string() ?? '');
   context.output.warn(
-    `the last sync ${status === 'partial' ? 'was partial' : 'failed'}${why ? ` (${why})` : ''}; this is what was seen at ${since}`,
+    `the last sync ${status === 'partial' ? 'was partial' : 'failed'}${why ? ` (${why})` : ''}; this is the schema of ${since}`,
   );
 }
 

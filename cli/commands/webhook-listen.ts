@@ -33,7 +33,7 @@ export async function listenForWebhooks(context: Context, _: readonly string[], 
       print(context, factsOf(received, fault, now));
       return { verified: fault === null, last: counts.received >= (options.count ?? Number.POSITIVE_INFINITY) };
     },
-    onRefused: (why) => output.note(`refused what is no delivery: ${why}`),
+    onRefused: (why) => output.note(`refused a call that is not a delivery: ${why}`),
   }).catch((error: NodeJS.ErrnoException) => {
     if (error.syscall !== 'listen') throw error;
     throw failure('network_error', `${what}: cannot listen on this port (${error.code})`, { hint: 'choose another with --port' });

@@ -28,7 +28,7 @@ function configParse(place: Place) {
   const warnings = place.heard();
   if (warnings.length > 0) return warned(warnings.join('; '), { hint: 'correct the file', details: { files, warnings } });
   if (files.length > 0) return passed(files.join(', '), { details: { files } });
-  return passed('no svc.toml here and no global file: only the environment counts', { details: { files } });
+  return passed('no svc.toml here and no global file; only environment variables are used', { details: { files } });
 }
 
 function envVars({ context: { terminal }, layers }: Place) {
@@ -68,7 +68,7 @@ function layerSafety({ context, layers }: Place) {
     return failed(`you do not trust the server ${entry.address} that svc.toml names yet; nothing was sent`, {
       hint: `if it is right: svc trust ${entry.address}`,
     });
-  return passed('the credential and the address come from the same place, or from yours');
+  return passed('the credential and the address come from the same file, or both are yours');
 }
 
 /** Undefined where another check tells why. */

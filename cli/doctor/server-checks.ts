@@ -72,7 +72,7 @@ function wrongAnswer(
   if (status >= 300 && status < 400)
     return failed(`${origin} sends callers on to ${said(String(headers.location ?? 'another address'))} (status ${status})`, {
       ...told,
-      hint: `svc follows no redirect, since it would carry the token along: put the right address into ${where}`,
+      hint: `svc follows no redirect, because that would send the token on; put the right address into ${where}`,
     });
   if (isGateway)
     return failed(`the gateway answers at ${origin}${through}, but not under this path (status ${status})`, {
@@ -87,7 +87,7 @@ function wrongAnswer(
   if (status === 400 && /https/i.test(text))
     return failed(`${origin} speaks TLS only (status 400)`, { ...told, hint: `write https:// in ${where}` });
   if ([502, 503, 504].includes(status))
-    return failed(`a proxy answers for ${origin}${through}, and finds no server behind it (status ${status})`, {
+    return failed(`a proxy answers for ${origin}${through}, but reaches no server behind it (status ${status})`, {
       ...told,
       hint: 'is svc server running? Ask whoever runs the gateway',
     });
@@ -153,7 +153,7 @@ export function clockSkew({ health }: Place): Finding {
   if (Math.abs(seconds) * 1000 <= toleratedMs) return passed(`${Math.abs(seconds)} s apart`, { details });
   const direction = seconds > 0 ? 'ahead of' : 'behind';
   return warned(`the clock here is ${Math.abs(seconds)} s ${direction} the server's`, {
-    hint: 'set both by NTP: logins and expiry times go by the clock',
+    hint: 'synchronise both with NTP: logins and expiry times depend on the clock',
     details,
   });
 }

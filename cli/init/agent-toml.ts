@@ -1,12 +1,12 @@
 /** The `agent.toml` that `svc init` writes: both environments of the `server.toml` beside it. */
 export const agentToml = `# The agent: "svc-agent --config agent.toml" runs near the databases and is the only process that holds their credentials.
-# \${NAME} and \${NAME:-default} take a variable of the environment.
+# \${NAME} and \${NAME:-default} are replaced by environment variables.
 
-# All but migrate_repair, which has to be listed.
+# Default: all but migrate_repair, which must be listed.
 #operations = ["execute_select", "execute_dml", "migrate_up", "migrate_down", "migrate_status", "migrate_repair"]
 
 [server]
-# Not SVC_SERVER_URL: "svc" reads that one, and would send it no token of svc.toml.
+# Not SVC_SERVER_URL: "svc" reads that variable, and sends no token of svc.toml to its address.
 url = "\${SVC_AGENT_SERVER_URL:-http://127.0.0.1:3000}"
 # Written by the first start of the server; on another host, copy the token there.
 agent_token_file = "state/agent-token"

@@ -1,6 +1,6 @@
 /** The `server.toml` that `svc init` writes: what a first gateway needs; `server.toml.example` has every key. */
-export const serverToml = `# The gateway: "svc server" and "svc worker" read this file. "svc config check" says what is wrong with it.
-# \${NAME} and \${NAME:-default} take a variable of the environment. Every other key with its default: server.toml.example
+export const serverToml = `# The gateway: "svc server" and "svc worker" read this file. "svc config check" checks it.
+# \${NAME} and \${NAME:-default} are replaced by environment variables. server.toml.example has every other key with its default.
 
 # Where the gateway keeps its own files: the first tokens, results, secret.key. Relative to this file.
 state_dir = "state"
@@ -17,25 +17,25 @@ url = "\${SVC_DATABASE_URL}"
 [temporal]
 address = "\${SVC_TEMPORAL_ADDRESS:-localhost:7233}"
 
-# The databases that requests may name. How they are reached is in agent.toml, never here.
+# The databases that requests may name. Their addresses and credentials are in agent.toml, never here.
 [[databases]]
 name = "shop"
 environments = ["development", "production"]
 dialect = "postgresql"
 
-# What the first agent token, in state/agent-token, and others made without --scope may serve. An agent token that says nothing is refused.
+# What the first agent token (state/agent-token) and tokens created without --scope may serve. Agent tokens without any scope are refused.
 [agents]
 default_scopes = ["shop/*"]
 require_scopes = true
 
-# Who is in a group is kept by the gateway: svc user update mira --add-group dba-team
-# A token has no roles that were given after it was made: svc user reissue-initial-token mira
-# Nobody approves for who made them a user or a member, so a second admin should add those who approve for the first.
+# The gateway's database has the members of groups: svc user update mira --add-group dba-team
+# A token does not get roles that were given later. For a new token: svc user reissue-initial-token mira
+# Nobody can approve requests of whoever created their account or membership, so let a second admin add the approvers of the first.
 [[auth.groups]]
 name = "dba-team"
 roles = ["approver"]
 
-# On development what is of low risk passes by itself, the rest waits for one of the DBA team.
+# On development, low-risk requests run without approval; the others wait for one of the DBA team.
 [[workflows]]
 database = "shop"
 environment = "development"
@@ -45,7 +45,7 @@ auto_approve = { mode = "risk_based", risk = "low" }
 [[workflows.steps.approvers]]
 group = "dba-team"
 
-# On production everything waits for one of the DBA team, and needs a reason.
+# On production, every request waits for one of the DBA team, and needs a reason.
 [[workflows]]
 database = "shop"
 environment = "production"

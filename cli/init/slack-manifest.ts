@@ -20,7 +20,7 @@ export function slackManifest(serverUrl: string, appName: string) {
     _metadata: { major_version: 2, minor_version: 1 },
     display_information: {
       name: appName,
-      description: 'Ask for SQL and migrations on databases, approve them, and follow them',
+      description: 'Request SQL and migrations on databases, approve them, and follow them',
     },
     features: {
       // Without this tab nobody sees the app's direct messages. Nothing reads what people would write there.

@@ -1,6 +1,6 @@
 /** The `svc.toml` that `svc init` writes: the gateway's address and the defaults of the command line. */
-export const svcToml = `# The command line: "svc" reads this file in the working directory. SVC_SERVER_URL and SVC_TOKEN stand above it.
-# SVC_TOKEN goes to the address named here only after "svc trust"; of variables only those whose name begins with SVC_ are read.
+export const svcToml = `# The command line: "svc" reads this file in the working directory. SVC_SERVER_URL and SVC_TOKEN override it.
+# SVC_TOKEN is sent to this address only after "svc trust". Only variables whose name begins with SVC_ are read.
 
 default_database = "shop"
 default_environment = "development"
@@ -9,7 +9,7 @@ migrations_dir = "migrations"
 
 [server]
 url = "http://127.0.0.1:3000"
-# The token of the first start; give everybody one of their own with "svc user add".
+# The administrator's first token. Give everybody their own with "svc user add".
 token_file = "state/admin-token"
 
 [results]

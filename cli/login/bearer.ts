@@ -29,7 +29,7 @@ export function loginBearer(context: Context, settings: ProviderSettings, place:
       const problem = providerFailure(context, error);
       if (problem.code === 'interrupted' || hasEnded(login, now())) throw problem;
       quietUntil = now() + pauseMs;
-      context.output.warn(`the login is not renewed, and ends at ${login.expires_at}: ${problem.message}`);
+      context.output.warn(`the login could not be renewed and ends at ${login.expires_at}: ${problem.message}`);
       return login;
     }
   };

@@ -28,7 +28,7 @@ export async function discoverProvider(context: Context, settings: ProviderSetti
       'config_error',
       `${settings.where}: the provider calls itself ${String(found.issuer)}, not ${settings.issuer}`,
       {
-        hint: 'issuer must be the same to the last character',
+        hint: 'issuer must match exactly',
       },
     );
   const metadata = {
@@ -83,7 +83,7 @@ async function readDiscovery(fetchOf: CustomFetch, { discoveryUrl, where }: Prov
   }
   const problem = answer.status === 200 ? 'is no discovery document' : `answered ${answer.status}`;
   throw failure(answer.status >= 500 ? 'network_error' : 'config_error', `${where}: ${discoveryUrl} ${problem}`, {
-    hint: 'are issuer and discovery_url right?',
+    hint: 'check issuer and discovery_url',
   });
 }
 
@@ -141,7 +141,7 @@ export function providerFailure({ what, signal }: Context, error: unknown): Comm
   const silent = all.find((one) => one instanceof ProviderSilent);
   if (silent !== undefined)
     return failure('network_error', `${what}: ${silent.message}`, {
-      hint: 'is the identity provider running, and is issuer right?',
+      hint: 'check that the identity provider is running and that issuer is right',
     });
   const refusal = refusalOf(error);
   if (refusal !== null) {

@@ -120,7 +120,7 @@ function readLogins(file: string): Logins | null {
   if (logins !== null) return logins;
   throw new CommandFailure('config_error', `${file}: it is not what svc wrote`, {
     reason: brokenLogin,
-    hint: 'svc login writes it anew, svc logout removes it',
+    hint: 'svc login replaces it, svc logout removes it',
   });
 }
 

@@ -58,7 +58,7 @@ class Forwarding {
     await this.call('POST', headers, { body, timeoutMs: session === null ? streamMs : silenceMs });
     for (let tried = 0; !this.isAnswered && !this.flight.isCancelled; tried += 1) {
       if (session === null || this.lastId === null || tried === maxResumes) throw broken();
-      this.bridge.note('a stream broke: going on where it ended');
+      this.bridge.note('a stream broke; resuming it');
       await sleep(this.bridge.context.terminal.limits.retryPauseMs * 2 ** tried, this.flight.stop.signal);
       this.flight.stop.signal.throwIfAborted();
       await this.call(
@@ -118,7 +118,7 @@ class Forwarding {
             .replace(/[\r\n]/g, ' ')
         : received;
     const json = tryJson(text);
-    if (json === null) throw failure('server_error', 'the server sent what is no message');
+    if (json === null) throw failure('server_error', 'the server sent something that is not a message');
     const id = idOf(json.get('id'));
     const isRequest = json.get('method') !== undefined;
     this.isAnswered ||= this.plain.length > 0 || (!isRequest && id === this.flight.id);

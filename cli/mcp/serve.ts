@@ -135,7 +135,7 @@ async function cancel(bridge: Bridge, flight: Flight, text: string): Promise<voi
 
 async function takeAnswer(bridge: Bridge, { id, text }: Extract<Message, { kind: 'response' }>): Promise<void> {
   const flight = bridge.questions.get(id);
-  if (flight === undefined) return bridge.note('the client answered what nobody asked');
+  if (flight === undefined) return bridge.note('the client answered a question that was not asked');
   bridge.questions.delete(id);
   flight.asked.delete(id);
   if (flight.onAnswer !== null) return flight.onAnswer(text);

@@ -82,7 +82,7 @@ export class Session {
       await this.client.call({ method: 'POST', path: ['mcp'], body, headers: { accept: accepted, ...opened.headers } });
     }
     this.opened = opened;
-    this.note('the server had lost the session: opened again');
+    this.note('the server had lost the session; a new one was opened');
     return opened;
   }
 

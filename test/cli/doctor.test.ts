@@ -236,7 +236,7 @@ describe('svc doctor finds what is wrong on the way to the server (CL-45)', () =
     expect(await to(answers(301, { location: 'https://elsewhere.example.com/' }))).toMatch(
       /sends callers on to https:\/\/elsewhere.*right address/,
     );
-    expect(await to(answers(502, {}))).toMatch(/finds no server behind it \(status 502\).*svc server running/);
+    expect(await to(answers(502, {}))).toMatch(/reaches no server behind it \(status 502\).*svc server running/);
     expect(await to(answers(404, { 'x-svc-version': '0.1.0' }))).toMatch(/not under this path \(status 404\).*correct the path/);
     expect(await to(answers(400, {}, 'The plain HTTP request was sent to HTTPS port'))).toMatch(/speaks TLS only.*write https/);
     const ssh = listen(

@@ -75,7 +75,7 @@ describe('a file that is not as svc leaves it (CL-43)', () => {
   ])('is an error when it is %j, which login mends and logout removes', async (text) => {
     const file = place.file();
     writeFileSync(file, text);
-    expect(await error()).toMatchObject({ code: 'config_error', hint: 'svc login writes it anew, svc logout removes it' });
+    expect(await error()).toMatchObject({ code: 'config_error', hint: 'svc login replaces it, svc logout removes it' });
     const mended = await place.logIn();
     expect(mended).toMatchObject({ code: 0, line: { warnings: [expect.stringContaining('it is written anew')] } });
     expect((await place.svc(['whoami'])).code).toBe(0);

@@ -110,7 +110,7 @@ it('with the provider away a login is used to its end with a warning, and after 
     code: 0,
     warnings: [
       expect.stringMatching(
-        /^the login is not renewed, and ends at .*: whoami: http:\/\/127\.0\.0\.1:\d+: (connection reset|socket hang up)/,
+        /^the login could not be renewed and ends at .*: whoami: http:\/\/127\.0\.0\.1:\d+: (connection reset|socket hang up)/,
       ),
     ],
   });

@@ -107,7 +107,7 @@ describe('svc mcp and a network that breaks', () => {
       bridge.messages().some(({ method, params }) => method === 'notifications/cancelled' && params.requestId === 'elicit-0'),
     );
     bridge.send({ id: 'elicit-0', result: { action: 'accept', content: { reason: 'too late' } } });
-    await eventually(() => bridge.log().includes('what nobody asked'));
+    await eventually(() => bridge.log().includes('a question that was not asked'));
   });
 });
 

@@ -54,7 +54,7 @@ describe('svc schema', () => {
       ].join('\n'),
     );
     expect(result.stderr).toBe(
-      'environment: chosen by the server; -e names another\napp/production, postgresql, 2 tables, seen at 2026-05-01T08:00:00.000Z\n',
+      'environment: chosen by the server; choose another with -e\napp/production, postgresql, 2 tables, seen at 2026-05-01T08:00:00.000Z\n',
     );
     expect([...api.calls[0]!.query.keys()]).toEqual([]);
   });
@@ -66,9 +66,9 @@ describe('svc schema', () => {
     const told = async (environment: object, ...argv: string[]) =>
       (await runSvc(['schema', ...argv], { directory, environment: { ...login(api.url), ...environment } })).stderr;
     expect(await told({})).toBe(
-      `environment: qa, from ${join(directory, 'svc.toml')}: default_environment; -e names another\nerror: schema: database not found\nhint: svc databases lists those that you can see\n`,
+      `environment: qa, from ${join(directory, 'svc.toml')}: default_environment; choose another with -e\nerror: schema: database not found\nhint: svc databases lists those that you can see\n`,
     );
-    expect(await told({ SVC_ENV: 'staging' })).toContain('environment: staging, from SVC_ENV; -e names another\n');
+    expect(await told({ SVC_ENV: 'staging' })).toContain('environment: staging, from SVC_ENV; choose another with -e\n');
     expect(await told({}, '-e', 'production')).toBe(
       'error: schema: database not found\nhint: svc databases lists those that you can see\n',
     );
@@ -107,7 +107,7 @@ describe('svc schema', () => {
   it('warns that a later sync failed, in the line of json too (SC-2)', async () => {
     api.on(path, { body: { ...head, status: 'failed', error_message: 'connection failed', tables: [] } });
     const human = await svc();
-    expect(human.stderr).toContain('the last sync failed (connection failed); this is what was seen at 2026-05-01 08:00:00 UTC');
+    expect(human.stderr).toContain('the last sync failed (connection failed); this is the schema of 2026-05-01 08:00:00 UTC');
     const line = JSON.parse((await svc('--json')).stdout);
     expect(line).toMatchObject({ ok: true, data: { status: 'failed' }, warnings: [expect.stringContaining('last sync')] });
   });

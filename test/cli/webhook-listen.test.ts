@@ -130,7 +130,7 @@ describe('svc webhook listen (CL-34)', () => {
     await eventually(() => stderr().includes('not a POST'));
     interrupt();
     const result = await ended;
-    expect(result.stderr).toContain('refused what is no delivery: longer than 2 MiB');
+    expect(result.stderr).toContain('refused a call that is not a delivery: longer than 2 MiB');
     expect(result.stderr).toContain('1 received, 1 verified');
   });
 
