@@ -129,7 +129,7 @@ const newToken = 'make one: svc token create --agent NAME --scope DATABASE/ENVIR
 
 async function tokenValid(place: Place): Promise<Finding> {
   const answer = await get(place, '/api/public-key', place.config!.server.agentToken);
-  if (answer.status === 200) return passed('the gateway takes the token');
+  if (answer.status === 200) return passed('the gateway accepts the token');
   const said = saidBy(answer) ?? `status ${answer.status}`;
   if (answer.status === 401)
     return failed(`the gateway does not take the token: ${said}`, {
@@ -153,7 +153,7 @@ async function publicKeys(place: Place): Promise<Finding> {
   const details = { trusted: ids, others: fetched.others, pinned: trustedKeys !== null };
   if (fetched.others.length > 0)
     return warned(`server.trusted_keys does not name ${fetched.others.join(', ')}`, {
-      hint: `${pin}; where nobody rotates keys, ask why`,
+      hint: `${pin}; if nobody is rotating keys, find out why`,
       details,
     });
   return passed(`${ids.length} usable${trustedKeys === null ? ', none is pinned' : ''}`, { details });

@@ -54,7 +54,7 @@ function tell({ pid, outcome, errors, warnings, ...databases }: ReloadRecord, { 
     for (const error of errors) err(clean(error));
     if (errors.some((error) => error.includes('environment variable')))
       err('hint: the agent knows the environment of its start; a new variable needs a restart, a file (url_file) does not');
-    err(`rejected: process ${pid} goes on with what it had`);
+    err(`rejected: process ${pid} keeps its configuration`);
     return 1;
   }
   const parts = Object.entries(databases).flatMap(([what, names]) =>

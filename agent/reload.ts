@@ -129,7 +129,7 @@ async function connect(
   if (failed.length > 0 && !next.some(isReached))
     return { errors: [...failed.map(say), `${source.file}: none of its databases can be reached`], warnings: [] };
   await Promise.all(fresh.filter(isReached).map((one) => attempt(one.connect())));
-  return { errors: [], warnings: failed.map((one) => `${say(one)}; the agent goes on trying`) };
+  return { errors: [], warnings: failed.map((one) => `${say(one)}; the agent keeps trying`) };
 }
 
 /** Null when nothing is different. */

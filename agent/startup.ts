@@ -73,7 +73,7 @@ export function markAlive(probes: Probes, directory: string): void {
 
 /** `--check` says this too. */
 export const noneTrusted = (others: readonly string[]) =>
-  `server.trusted_keys names none of the keys that the gateway lists (${others.join(', ')}); svc server keys list tells which are right`;
+  `server.trusted_keys names none of the keys that the gateway lists (${others.join(', ')}); svc server keys list shows the right ones`;
 
 export function fetchKeysAtStart(startup: Startup, client: GatewayClient, { config, timings, log, stop }: Dependencies) {
   const { trustedKeys } = config.server;

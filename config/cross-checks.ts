@@ -23,7 +23,7 @@ function checkDuplicates({ lists }: Draft, findings: Findings): void {
     for (const { path, value } of lists[list] as Entry<Pair>[]) {
       if (value.database === UNREAD || value.environment === UNREAD) continue;
       const pair = `${value.database} ${value.environment}`;
-      if (seen.has(pair)) findings.error({ path, message: 'is a second entry for one pair' });
+      if (seen.has(pair)) findings.error({ path, message: 'has the same database and environment as an earlier entry' });
       seen.add(pair);
     }
   }

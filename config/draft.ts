@@ -112,7 +112,7 @@ function readNames(value: unknown, path: Path, findings: Findings): Set<string> 
     const key = isTable(entry) && 'id' in entry ? 'id' : 'name';
     const name = isTable(entry) ? readText(entry[key])?.text : undefined;
     if (name === undefined || name === '') continue;
-    if (names.has(name)) findings.error({ path: [...path, index, key], message: 'is there twice' });
+    if (names.has(name)) findings.error({ path: [...path, index, key], message: 'appears twice' });
     names.add(name);
   }
   return names;

@@ -59,7 +59,7 @@ const oidcKeys = z.strictObject({
 });
 const oidcWithIssuer = withRule(oidcKeys, ['issuer', 'issuer_url'], ({ issuer, issuer_url: other }, tell) => {
   if (issuer === null && other === null) tell('is required', ['issuer']);
-  if (issuer !== null && other !== null) tell('is there twice: issuer and issuer_url', ['issuer_url']);
+  if (issuer !== null && other !== null) tell('appears twice: issuer and issuer_url', ['issuer_url']);
 });
 const oidc = withRule(oidcWithIssuer, ['client_id', 'audience'], (keys, tell) => {
   if (keys.client_id === null && keys.audience === null) tell('client_id or audience is required');

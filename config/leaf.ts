@@ -62,7 +62,7 @@ export function requiredText(value: unknown, check: Check, fail: Fail): string {
 export function texts(value: unknown, check: Check, fail: Fail, tell: Tell): string[] {
   const items = words(value, check, fail, tell);
   items.forEach((text, index) => {
-    if (text !== UNREAD && items.indexOf(text) < index) tell('is there twice', [index]);
+    if (text !== UNREAD && items.indexOf(text) < index) tell('appears twice', [index]);
   });
   return items;
 }

@@ -28,7 +28,7 @@ try {
   process.stdout.write(`wrote ${file}; keep a copy of SVC_SECRET_KEY where you keep backups\n`);
 } catch (error) {
   if (error.code !== 'EEXIST') throw error;
-  process.stderr.write(`error: ${file} is there already; its secrets are in use\n`);
+  process.stderr.write(`error: ${file} already exists; its secrets are in use\n`);
   process.exitCode = 1;
 } finally {
   rmSync(unfinished, { force: true });

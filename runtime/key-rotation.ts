@@ -90,7 +90,7 @@ export async function stepKeys(tx: Transaction): Promise<void> {
 }
 
 async function publish(tx: Transaction, rows: readonly SigningKeyRow[], key: NewKey, overlapSecs: number): Promise<string> {
-  if (rows.some(({ keyId }) => keyId === key.keyId)) throw new StartError(`key ${key.keyId} is there already`);
+  if (rows.some(({ keyId }) => keyId === key.keyId)) throw new StartError(`key ${key.keyId} already exists`);
   await insertNextKey(tx, key, aheadSecs, overlapSecs);
   await insertAuditEvents(tx, [keyEvent('created', key.purpose, key.keyId)]);
   return key.keyId;

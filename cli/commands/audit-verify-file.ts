@@ -168,5 +168,5 @@ function broken(what: string, file: string, { reason, line, id, seq }: Fault, da
     reason === 'manifest_missing'
       ? 'the export is incomplete: make it again'
       : 'docs/audit.md explains each reason and what to do';
-  return new CommandFailure('integrity_violation', `${what}: ${file} does not hold: ${reason}${place}`, { data, hint, exit: 1 });
+  return new CommandFailure('integrity_violation', `${what}: ${file} is not valid: ${reason}${place}`, { data, hint, exit: 1 });
 }

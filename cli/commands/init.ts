@@ -26,7 +26,7 @@ export async function init(context: Context, _: readonly string[], options: Init
   if (there.length > 0 && !force)
     throw failure(
       'config_error',
-      `init: ${there.join(', ')} ${there.length === 1 ? 'is' : 'are'} there already; nothing was written`,
+      `init: ${there.join(', ')} already ${there.length === 1 ? 'exists' : 'exist'}; nothing was written`,
       {
         hint: '--force overwrites them; --output-dir chooses another folder',
       },

@@ -55,7 +55,7 @@ async function checkPlace({ output, signal, terminal }: Context, store: LoginSto
     store.read();
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.reason !== brokenLogin) throw error;
-    output.warn(`${error.message}; it is written anew`);
+    output.warn(`${error.message}; it will be replaced`);
   }
   await store.underLock(async () => undefined, signal, terminal.limits.loginLockMs);
 }

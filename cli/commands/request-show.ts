@@ -79,7 +79,7 @@ function headLines(context: Context, request: JsonText): string[] {
     ['status', paintStatus(context.output.style, text('status')) + whoseTurn(request)],
     ['where', `${text('database')}/${text('environment')}`],
     ['operation', [text('operation'), ...flags].join(', ')],
-    ['may change', bound?.kind === 'number' ? `at most ${bound.text} rows: it passed without approval` : ''],
+    ['may change', bound?.kind === 'number' ? `at most ${bound.text} rows, because it was approved automatically` : ''],
     ['search path', searchPathOf(request)],
     ['requester', text('requester')],
     ['asked by', askedBy(request)],

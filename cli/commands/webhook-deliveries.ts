@@ -66,7 +66,7 @@ export const attemptsOf = (delivery: JsonText): string =>
 export async function redeliver(context: Context, args: readonly string[]): Promise<Answer> {
   const reply = await context.client().call({ method: 'POST', path: ['api', 'webhook-deliveries', args[0]!, 'redeliver'] });
   const id = newDelivery(context, reply.json());
-  return { data: reply.text, human: () => `${visible(id)}\n`, note: 'svc webhook deliveries tells what becomes of it' };
+  return { data: reply.text, human: () => `${visible(id)}\n`, note: 'svc webhook deliveries shows what becomes of it' };
 }
 
 /** The id in the answer to a call that makes a delivery. */

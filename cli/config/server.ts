@@ -80,7 +80,7 @@ function apartFailure(address: Layered, credential: Credential): CommandFailure 
       hint: `unset ${address.where}, or set SVC_TOKEN too`,
     });
   return failure('config_error', `${address.where} names the server, but the ${what} is in ${file}`, {
-    hint: `put the ${what} beside the address, or set SVC_TOKEN`,
+    hint: `put the ${what} in the same file as the address, or set SVC_TOKEN`,
   });
 }
 

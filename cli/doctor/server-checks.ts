@@ -46,7 +46,7 @@ async function serverReachable(place: Place): Promise<Finding> {
     const hint =
       proxy === null
         ? (networkHints[error.code ?? ''] ?? (error.isConnection ? notHttp : slow))
-        : `is ${proxy.host} the right proxy? NO_PROXY=${baseUrl.hostname} goes around it`;
+        : `check the proxy ${proxy.host}; NO_PROXY=${baseUrl.hostname} bypasses it`;
     return failed(`could not reach ${baseUrl.origin}${through} (${said(error.message)})`, {
       hint: `${hint} (${where})`,
       details,

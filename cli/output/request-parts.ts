@@ -126,7 +126,7 @@ function tableName(table: JsonText): string {
   const more = table.get('cascade_children_truncated')?.text === 'true' ? ' and more' : '';
   const details = [
     rows === '' ? '' : `${rows} rows`,
-    children.length === 0 ? '' : `a DELETE takes rows of ${children.join(', ')}${more} along`,
+    children.length === 0 ? '' : `a DELETE also removes rows of ${children.join(', ')}${more}`,
   ].filter(Boolean);
   return `${name(table)}${details.length === 0 ? '' : ` (${details.join('; ')})`}`;
 }

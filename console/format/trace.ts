@@ -10,7 +10,7 @@ const reasons = {
   rows_not_bounded: 'how many rows it changes could not be bounded',
   approval_requested: 'the requester asked for an approval',
   channel_not_allowed: 'what comes this way never passes by itself',
-  no_auto_approve_rule: 'its workflow policy lets nothing pass by itself',
+  no_auto_approve_rule: 'its workflow policy approves nothing automatically',
   break_glass: 'it is an emergency',
 } as const satisfies Record<Trace['decision']['reasons'][number], string>;
 

@@ -57,7 +57,7 @@ function keysFault({ keys }: Evidence, tools: EvidenceTools): Fault | null {
   const wrong = keys.find(({ public_key: key, key_id: id }) => tools.keyIdOf(key) !== id);
   if (wrong !== undefined) return fault('malformed', `key ${wrong.key_id} has another id`);
   const ids = keys.map(({ key_id: id }) => id);
-  return new Set(ids).size === ids.length ? null : fault('malformed', 'a key is there twice');
+  return new Set(ids).size === ids.length ? null : fault('malformed', 'a key appears twice');
 }
 
 /** The whole document is signed by an audit key, so that nothing of it can be changed, left out or added. */

@@ -7,7 +7,7 @@ import { auditVariables, textsOf } from '../../lib/variable-audit.js';
 
 /** Where the problems of a part of server.toml are told; everything else is of `config_parse`. */
 const parts = [
-  ['workflow_validity', /^workflows\b/, 'the workflows hold together'],
+  ['workflow_validity', /^workflows\b/, 'the workflows are consistent'],
   ['workflow_coverage', /^databases\[.*\.environments\b/, 'every pair has a workflow'],
   [
     'role_resolution',
@@ -16,12 +16,12 @@ const parts = [
   ],
   ['built_in_role_collision', /^auth\.roles\[[^\]]*\](?: ".*")?\.name$/, 'no role has the name of a built-in one'],
   ['webhook_refs', /^(webhooks|notification_policies)\b/, 'every webhook is defined'],
-  ['sql_review_safety', /^sql_review\b/, 'the rules hold together'],
+  ['sql_review_safety', /^sql_review\b/, 'the rules are consistent'],
   ['slack_config', /^slack\b/, 'nothing is wrong'],
   [
     'keys_readable',
     /^(security|SVC_SECRET_KEY|temporal\.tls_files|database\.ca_file|license)\b/,
-    'every file is there, and none is open to others',
+    'all files exist, and no other user can read them',
   ],
 ] as const;
 
@@ -72,7 +72,7 @@ function told({ errors, warnings }: { errors: ConfigProblem[]; warnings: ConfigP
   const [first] = all as [ConfigProblem];
   const more = all.length > 1 ? ` and ${all.length - 1} more` : '';
   const rest = {
-    hint: first.hint ?? 'svc config check tells all; docs/configuration.md lists every key',
+    hint: first.hint ?? 'svc config check reports all of them; docs/configuration.md lists every key',
     details: { errors: errors.map(formatProblem), warnings: warnings.map(formatProblem) },
   };
   const message = `${formatProblem({ ...first, hint: null })}${more}`;
@@ -92,7 +92,7 @@ function reviewSafety({ sql_review: entries }: Record<string, unknown>, fine: Fi
   );
   if (off.length === 0) return fine;
   return warned(`${off.slice(0, 5).join(', ')}${off.length > 5 ? ', ...' : ''}: off`, {
-    hint: 'approvers are not told of such statements; block or warn tells them',
+    hint: 'approvers see no finding for such statements; use block or warn',
     details: { off },
   });
 }

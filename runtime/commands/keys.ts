@@ -40,7 +40,7 @@ export async function runKeys({ config: file, purpose, command }: KeysOptions, s
   } catch (error) {
     if (error instanceof StartError) return sayAll(say, error.lines);
     if (error instanceof GatewayError)
-      return sayAll(say, ['the gateway database went away: svc server keys list tells what was done']);
+      return sayAll(say, ['the gateway database went away: svc server keys list shows what was done']);
     throw error;
   }
 }

@@ -39,7 +39,7 @@ function tell({ pid, outcome, generation, errors, warnings }: ReloadRecord, { ou
   for (const warning of warnings) err(`warning: ${warning}`);
   if (outcome === 'rejected') {
     errors.forEach(err);
-    err(`rejected: process ${pid} goes on with what it had, generation ${generation}`);
+    err(`rejected: process ${pid} keeps its configuration, generation ${generation}`);
     return 1;
   }
   data?.({ outcome, generation, pid });

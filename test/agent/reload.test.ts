@@ -137,7 +137,7 @@ describe('a reload of agent.toml (AP-19)', () => {
     const { outcome, warnings } = await agent.reload(agent.text + reports());
     expect([outcome, warnings]).toEqual([
       'applied',
-      [expect.stringMatching(/^agent\.toml: databases\.reports\.staging: connection failed: .+; the agent goes on trying$/)],
+      [expect.stringMatching(/^agent\.toml: databases\.reports\.staging: connection failed: .+; the agent keeps trying$/)],
     ]);
     const named = poll('shop', 'reports');
     proxy.heal();

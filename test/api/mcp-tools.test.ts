@@ -235,7 +235,7 @@ describe('the tools that read', () => {
     expect(who.structuredContent.approval_progress.steps[0].approvers_required[0].selector).toBe('group:dba-team');
     const why = await mcp.tool('svc_explain_policy_failure', { request_id: id });
     expect(why.structuredContent.explanation).toBe(
-      'It needs approval, because its workflow lets nothing pass without approval. Its risk is unknown: schema_not_synced.',
+      'It needs approval, because its workflow approves nothing automatically. Its risk is unknown: schema_not_synced.',
     );
     const policy = await mcp.tool('svc_explain_policy_failure', { database: 'shop', environment: 'lab' });
     expect(policy.structuredContent).toMatchObject({

@@ -243,7 +243,7 @@ describe('svc audit verify --file (CL-33)', () => {
       expect([name, await reportOf(changed, '--public-key', publicKey)]).toMatchObject([name, { valid: false, ...expected }]);
     const { code, stderr } = await verifyText(cases[0]![1]);
     expect(code).toBe(1);
-    expect(stderr).toContain(`given does not hold: sequence_gap at seq 5, id ${event(4).id}`);
+    expect(stderr).toContain(`given is not valid: sequence_gap at seq 5, id ${event(4).id}`);
   });
 
   for (const format of ['ndjson', 'csv'] as const)

@@ -74,7 +74,7 @@ describe('configuration layers', () => {
     project(`[server]\nurl = "${api.url}"\n`);
     const login = await svc(['whoami']);
     expect(login.line.error.message).toMatch(/svc\.toml: server\.url names the server, but the login is in .*config\.toml$/);
-    expect(login.line.error.hint).toBe('put the login beside the address, or set SVC_TOKEN');
+    expect(login.line.error.hint).toBe('put the login in the same file as the address, or set SVC_TOKEN');
   });
 
   it('counts an empty SVC_TOKEN as unset (CL-05)', async () => {

@@ -49,7 +49,7 @@ describe('svc init (cli.md section 6)', () => {
     writeFileSync(join(directory, 'agent.toml'), 'mine');
     const refused = await runSvc(['init'], { directory });
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toMatch(/agent\.toml is there already; nothing was written/);
+    expect(refused.stderr).toMatch(/agent\.toml already exists; nothing was written/);
     expect(readdirSync(directory)).toEqual(['agent.toml']);
     expect((await runSvc(['init', '--force'], { directory })).code).toBe(0);
     expect(read(directory, 'agent.toml')).toContain('[server]');

@@ -77,7 +77,7 @@ describe('a file that is not as svc leaves it (CL-43)', () => {
     writeFileSync(file, text);
     expect(await error()).toMatchObject({ code: 'config_error', hint: 'svc login replaces it, svc logout removes it' });
     const mended = await place.logIn();
-    expect(mended).toMatchObject({ code: 0, line: { warnings: [expect.stringContaining('it is written anew')] } });
+    expect(mended).toMatchObject({ code: 0, line: { warnings: [expect.stringContaining('it will be replaced')] } });
     expect((await place.svc(['whoami'])).code).toBe(0);
     writeFileSync(file, text);
     expect((await place.svc(['logout'])).line).toMatchObject({

@@ -169,7 +169,7 @@ describe('request list and show', () => {
     });
     const { stdout } = await svc('request', 'show', requestId);
     expect(stdout).toMatch(/operation +execute_dml, require_approval\n/);
-    expect(stdout).toMatch(/may change +at most 1000 rows: it passed without approval\n/);
+    expect(stdout).toMatch(/may change +at most 1000 rows, because it was approved automatically\n/);
     expect(stdout).toContain('warn 20260501 drop_table DROP TABLE');
   });
 
@@ -199,7 +199,7 @@ describe('request list and show', () => {
     api.on(paths.show, shown('pending', { context })).on(paths.executions, { body: { executions: [] } });
     const { stdout } = await svc('request', 'show', requestId);
     expect(stdout).toContain(`Context
-  tables   users (1,200 rows; a DELETE takes rows of billing.invoices and more along), audit.log, elsewhere
+  tables   users (1,200 rows; a DELETE also removes rows of billing.invoices and more), audit.log, elsewhere
   risk     High (cascade_delete: billing.invoices, large_table: 50,000 rows)
   schema   seen at 2026-05-01T08:00:00.000Z
 

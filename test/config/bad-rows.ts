@@ -19,22 +19,22 @@ export const BAD_FILES: [name: string, added: string, errors: string[]][] = [
   [
     'two entries for one pair',
     '[[execution_policies]]\ndatabase = "a"\n[[execution_policies]]\ndatabase = "a"',
-    ['6:1: execution_policies[1]: is a second entry for one pair'],
+    ['6:1: execution_policies[1]: has the same database and environment as an earlier entry'],
   ],
   [
     'two webhooks with one id',
     '[[webhooks]]\nid = "a"\nurl = "https://a.example.net"\n[[webhooks]]\nid = "a"\nurl = "https://b.example.net"',
-    ['8:6: webhooks[1] "a".id: is there twice'],
+    ['8:6: webhooks[1] "a".id: appears twice'],
   ],
   [
     'two databases of one name',
     '[[databases]]\nname = "a"\nenvironments = ["x"]\n[[databases]]\nname = "a"\nenvironments = ["y"]',
-    ['8:8: databases[1] "a".name: is there twice'],
+    ['8:8: databases[1] "a".name: appears twice'],
   ],
   [
     'an environment twice',
     '[[databases]]\nname = "a"\nenvironments = ["x", "x"]',
-    ['6:22: databases[0] "a".environments[1]: is there twice'],
+    ['6:22: databases[0] "a".environments[1]: appears twice'],
   ],
   [
     'an unknown permission',

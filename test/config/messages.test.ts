@@ -128,10 +128,10 @@ describe('workflow rules (WF-5)', () => {
   it('refuse two workflows that could both decide', () => {
     const workflow = (operations: string) => `[[workflows]]\n${operations}\nauto_approve = { mode = "always" }\n`;
     expect(errorsOf(MINIMAL + workflow('') + workflow('operations = ["execute_dml"]'))).toEqual([
-      'server.toml:7:1: workflows[1]: a workflow for all operations next to another one of the same pair',
+      'server.toml:7:1: workflows[1]: covers all operations, but another workflow has the same database and environment',
     ]);
     expect(
       errorsOf(MINIMAL + workflow('operations = ["migrate_up", "execute_dml"]') + workflow('operations = ["execute_dml"]')),
-    ).toEqual(['server.toml:8:15: workflows[1].operations[0]: execute_dml has another workflow of the same pair']);
+    ).toEqual(['server.toml:8:15: workflows[1].operations[0]: another workflow with the same database and environment covers execute_dml']);
   });
 });

@@ -39,7 +39,7 @@ const MISTAKES: [head: string, lines: [line: string, error: string][]][] = [
       ['jwks_uri = "ftp://keys"', 'auth.oidc.jwks_uri: must be an http'],
       ['link_existing_users = 1', 'auth.oidc.link_existing_users: must be true or false'],
       ['default_role = "nosuch"', 'auth.oidc.default_role: role nosuch is not defined'],
-      ['issuer = "https://a.example.net"\nissuer_url = "https://a.example.net"', 'auth.oidc.issuer_url: is there twice'],
+      ['issuer = "https://a.example.net"\nissuer_url = "https://a.example.net"', 'auth.oidc.issuer_url: appears twice'],
     ],
   ],
 ];
@@ -76,7 +76,7 @@ describe('all mistakes of a file', () => {
       'server.toml:7:23: workflows[0].steps[0].approvers[0].role: role nosuch is not defined (define it in [[auth.roles]])',
       'server.toml:7:39: workflows[0].steps[0].approvers[0].min: must be 1 to 2147483647',
       'server.toml:9:12: sql_review[0].truncate: must be one of block, warn, off',
-      'server.toml:10:1: sql_review[1]: is a second entry for one pair',
+      'server.toml:10:1: sql_review[1]: has the same database and environment as an earlier entry',
       'server.toml:12:14: server.drain_secs: must be 0 to 600',
     ]);
   });

@@ -34,7 +34,7 @@ it('npm run compose:env writes each secret that docker-compose.yml demands, for 
   expect(compose.match(/\$\{\w+\}/)).toBeNull();
   expect(new Set(Object.values(written)).size).toBe(demanded.size);
   const again = makeEnvironment(file);
-  expect([again.status, again.stderr]).toEqual([1, `error: ${file} is there already; its secrets are in use\n`]);
+  expect([again.status, again.stderr]).toEqual([1, `error: ${file} already exists; its secrets are in use\n`]);
   expect(readEnvironment(file)).toEqual(written);
   expect(readdirSync(folder)).toEqual(['.env']);
 });

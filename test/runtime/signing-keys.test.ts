@@ -142,7 +142,7 @@ describe('svc server keys (ET-25, ET-26)', () => {
     await writeFile(join(folder, 'seed'), '');
     expect(told.map(({ code }) => code)).toEqual([1, 1, 1]);
     expect(told[0]?.text).toMatch(/readable by others/);
-    expect(told[1]?.text).toBe('key 65b60673d6ed884b is there already');
+    expect(told[1]?.text).toBe('key 65b60673d6ed884b already exists');
     expect(told[2]?.text).toMatch(/64 hex characters/);
     expect(told.map(({ text }) => text).join()).not.toMatch(/0102030405|secret-looking/);
   });

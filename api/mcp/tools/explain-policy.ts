@@ -51,8 +51,8 @@ const reasons = {
   risk_unavailable: 'its risk could not be judged, for example because no schema snapshot is there',
   rows_not_bounded: 'no agent can limit how many rows it changes',
   approval_requested: 'the requester asked for approval',
-  channel_not_allowed: 'the workflow lets nothing pass that comes this way',
-  no_auto_approve_rule: 'its workflow lets nothing pass without approval',
+  channel_not_allowed: 'the workflow approves nothing automatically that comes this way',
+  no_auto_approve_rule: 'its workflow approves nothing automatically',
   break_glass: 'it was an emergency',
 } as const satisfies Record<AutoApprovalReason, string>;
 

@@ -28,8 +28,8 @@ export function Tables({ context }: { context: Schema['Request']['context'] }) {
             <td>
               {cascades.length > 0 && (
                 <>
-                  a DELETE takes rows of <Text of={cascades.join(', ')} />
-                  {hasMoreCascades && ' and more'} along
+                  a DELETE also removes rows of <Text of={cascades.join(', ')} />
+                  {hasMoreCascades && ' and more'}
                 </>
               )}
               {hasTriggers && <span> triggers run</span>}
