@@ -55,9 +55,9 @@ export const pollBody = z
           .meta({ description: 'What it can do besides the basic protocol, such as `fence`.' }),
       })
       .meta({ description: 'What the agent can do.' }),
-    limit: count(`Free slots for jobs. What is above ${maxJobs} counts as ${maxJobs}.`).default(10),
-    explain_limit: count(`Free slots for plans. What is above ${maxExplains} counts as ${maxExplains}.`).default(10),
-    wait_ms: count(`How long to wait for work, in milliseconds. What is above ${maxWaitMs} counts as ${maxWaitMs}.`).default(0),
+    limit: count(`Free slots for jobs. Values above ${maxJobs} are treated as ${maxJobs}.`).default(10),
+    explain_limit: count(`Free slots for plans. Values above ${maxExplains} are treated as ${maxExplains}.`).default(10),
+    wait_ms: count(`How long to wait for work, in milliseconds. Values above ${maxWaitMs} are treated as ${maxWaitMs}.`).default(0),
     claim: z
       .boolean()
       .default(false)

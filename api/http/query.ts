@@ -34,7 +34,7 @@ export const limitParam = (fallback: number, maximum: number) =>
       type: 'integer',
       minimum: 0,
       fallback,
-      description: `How many items at most. What is above ${maximum} counts as ${maximum}.`,
+      description: `How many items at most. Values above ${maximum} are treated as ${maximum}.`,
     });
 
 /** Skips items of the filtered set (HT-81). */

@@ -20,7 +20,7 @@ export const preflightBody = named('PreflightCall', 'SQL to be analysed.', {
   include_explain: z.boolean().default(true).meta({ description: 'Whether to ask an agent for the plan.' }),
   explain_timeout_ms: timeoutMs.default(defaultExplainMs).meta({
     description:
-      'How long to wait for the plan, in milliseconds. What is above `preflight.max_explain_timeout_ms` counts as that.',
+      'How long to wait for the plan, in milliseconds. Values above `preflight.max_explain_timeout_ms` are treated as that.',
   }),
 });
 

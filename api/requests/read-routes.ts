@@ -52,7 +52,7 @@ export const readRoutes: Route[] = [
     accessRule: seen,
     params: requestParams,
     query: z.object({
-      wait: integerParam(0, 'How many seconds to wait for another status. What is above 120 counts as 120.'),
+      wait: integerParam(0, 'How many seconds to wait for another status. Values above 120 are treated as 120.'),
       seen: choiceParam(STATUSES, 'With `wait`: the status that you saw last. If absent the one that this call finds first.'),
     }),
     status: 200,

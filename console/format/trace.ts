@@ -3,13 +3,13 @@ import type { Schema } from '../http/client.js';
 type Trace = Schema['Request']['decision_trace'];
 
 const reasons = {
-  explicit_always: 'its workflow policy lets everything pass',
-  risk_below_threshold: 'its risk is low enough for the workflow policy',
-  risk_above_threshold: 'its risk is higher than the workflow policy lets pass',
-  risk_unavailable: 'its risk could not be judged',
-  rows_not_bounded: 'how many rows it changes could not be bounded',
+  explicit_always: 'its workflow policy approves everything automatically',
+  risk_below_threshold: 'its risk is low enough for automatic approval',
+  risk_above_threshold: 'its risk is too high for automatic approval',
+  risk_unavailable: 'its risk could not be assessed',
+  rows_not_bounded: 'the number of rows it changes could not be limited',
   approval_requested: 'the requester asked for an approval',
-  channel_not_allowed: 'what comes this way never passes by itself',
+  channel_not_allowed: 'the workflow policy approves nothing automatically that comes this way',
   no_auto_approve_rule: 'its workflow policy approves nothing automatically',
   break_glass: 'it is an emergency',
 } as const satisfies Record<Trace['decision']['reasons'][number], string>;
@@ -20,7 +20,7 @@ export function traceSentences(trace: Trace): string[] {
   const why = decision.reasons.map((reason) => reasons[reason] ?? reason).join(', and ');
   const passed = decision.outcome === 'auto_approved';
   return [
-    `It ${passed ? 'passed without approval' : 'needs approval'}${why === '' ? '' : `, because ${why}`}.`,
+    `It ${passed ? 'was approved automatically' : 'needs approval'}${why === '' ? '' : `, because ${why}`}.`,
     workflow.matched === null
       ? 'No workflow policy matched.'
       : `Workflow policy ${versioned(workflow.matched.id, workflow.matched)}.`,

@@ -45,10 +45,10 @@ export const explainPolicy: Tool = {
 };
 
 const reasons = {
-  explicit_always: 'its workflow lets everything pass',
-  risk_below_threshold: 'its risk is within what the workflow lets pass',
-  risk_above_threshold: 'its risk is above what the workflow lets pass',
-  risk_unavailable: 'its risk could not be judged, for example because no schema snapshot is there',
+  explicit_always: 'its workflow approves everything automatically',
+  risk_below_threshold: 'its risk is within what the workflow approves automatically',
+  risk_above_threshold: 'its risk is above what the workflow approves automatically',
+  risk_unavailable: 'its risk could not be assessed, for example because there is no schema snapshot',
   rows_not_bounded: 'no agent can limit how many rows it changes',
   approval_requested: 'the requester asked for approval',
   channel_not_allowed: 'the workflow approves nothing automatically that comes this way',
@@ -60,18 +60,18 @@ function whyOf({ decision_trace: trace }: ShownRequest): string {
   const known: Record<string, string> = reasons;
   const why = trace.decision.reasons.map((reason) => known[reason] ?? reason).join('; ');
   const factors = trace.risk.factors.length === 0 ? '' : ` Its risk is ${trace.risk.level}: ${trace.risk.factors.join(', ')}.`;
-  const outcome = trace.decision.outcome === 'auto_approved' ? 'It passed without approval' : 'It needs approval';
+  const outcome = trace.decision.outcome === 'auto_approved' ? 'It was approved automatically' : 'It needs approval';
   return `${outcome}, because ${why}.${factors}`;
 }
 
 const previews = {
-  db_not_registered: 'The database and environment take no requests: they are not registered together.',
+  db_not_registered: 'The gateway takes no requests for this database and environment: they are not registered together.',
   no_matching_workflow: 'No workflow matches, so such a request is refused.',
-  explicit_always: 'Such a request passes without approval.',
+  explicit_always: 'Such a request is approved automatically.',
   risk_unknown_until_analyzed:
-    'Such a request passes without approval if its risk is low enough; svc_preflight_sql judges the text.',
+    'Such a request is approved automatically if its risk is low enough; svc_preflight_sql checks the SQL.',
   no_auto_approve: 'Such a request always needs approval.',
-  emergency_required: 'Such a request is possible as an emergency only, which is not made through MCP.',
+  emergency_required: 'Such a request is possible only as an emergency, which cannot be made through MCP.',
 } as const satisfies Record<NonNullable<z.output<typeof resolution>['reason_code']>, string>;
 
 function previewOf({ reason_code: code, workflow }: z.output<typeof resolution>): string {
