@@ -37,7 +37,10 @@ function checkOverlaps(workflows: Entry<Workflow>[], findings: Findings): void {
       findings.error({ path, message: 'covers all operations, but another workflow has the same database and environment' });
     for (const [at, operation] of value.operations.entries()) {
       if (operation !== UNREAD && earlier?.has(operation))
-        findings.error({ path: [...path, 'operations', at], message: `another workflow with the same database and environment covers ${operation}` });
+        findings.error({
+          path: [...path, 'operations', at],
+          message: `another workflow with the same database and environment covers ${operation}`,
+        });
     }
     const isForAll = value.operations.length === 0 || earlier?.size === 0;
     operationsOf.set(pair, new Set(isForAll ? [] : [...(earlier ?? []), ...value.operations]));
@@ -51,7 +54,10 @@ function checkRegistered({ path, value }: Entry<Workflow>, { lists, names }: Dra
   if (value.environment === '*') return;
   const databases = lists.databases.filter((entry) => value.database === '*' || entry.value.name === value.database);
   if (databases.length > 0 && !databases.some((entry) => entry.value.environments.includes(value.environment)))
-    findings.warning({ path: [...path, 'environment'], message: `none of its databases has the environment ${value.environment}` });
+    findings.warning({
+      path: [...path, 'environment'],
+      message: `none of its databases has the environment ${value.environment}`,
+    });
 }
 
 function checkRepeatedApprovers(workflow: Entry<Workflow>, findings: Findings): void {

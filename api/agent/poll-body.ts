@@ -57,7 +57,9 @@ export const pollBody = z
       .meta({ description: 'What the agent can do.' }),
     limit: count(`Free slots for jobs. Values above ${maxJobs} are treated as ${maxJobs}.`).default(10),
     explain_limit: count(`Free slots for plans. Values above ${maxExplains} are treated as ${maxExplains}.`).default(10),
-    wait_ms: count(`How long to wait for work, in milliseconds. Values above ${maxWaitMs} are treated as ${maxWaitMs}.`).default(0),
+    wait_ms: count(`How long to wait for work, in milliseconds. Values above ${maxWaitMs} are treated as ${maxWaitMs}.`).default(
+      0,
+    ),
     claim: z
       .boolean()
       .default(false)

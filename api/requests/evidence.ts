@@ -81,7 +81,11 @@ async function sealedEvents(call: EvidenceCall, { database }: Services, id: stri
     if (oldest === undefined) return events as SealedEvent[];
     const ageMs = now + performance.now() - since - Date.parse(oldest.created_at);
     if (ageMs > sealedWithinMs || call.signal.aborted)
-      throw refusal('request.conflict', 'events of this request are not sealed yet', 'a worker seals them within a second; try again');
+      throw refusal(
+        'request.conflict',
+        'events of this request are not sealed yet',
+        'a worker seals them within a second; try again',
+      );
   }
 }
 

@@ -46,7 +46,8 @@ export const readRoutes: Route[] = [
     method: 'get',
     path: '/api/requests/:id',
     summary: 'Show a request',
-    description: 'With `wait` the answer comes when the status changes, or when the time is up. Name the status that you saw last in `seen`, so that no change between two calls is missed.',
+    description:
+      'With `wait` the answer comes when the status changes, or when the time is up. Name the status that you saw last in `seen`, so that no change between two calls is missed.',
     tag: 'requests',
     access: 'request.view',
     accessRule: seen,

@@ -95,7 +95,11 @@ describe('svc migrate up and down', () => {
       const result = await svc([...argv, '--json']);
       expect(JSON.parse(result.stdout).error.code).toBe('confirmation_required');
     };
-    for (const argv of [['up', '--no-preflight'], ['down', '--idempotency-key', 'k']]) await refused(...argv);
+    for (const argv of [
+      ['up', '--no-preflight'],
+      ['down', '--idempotency-key', 'k'],
+    ])
+      await refused(...argv);
     await refused('repair', '--action', 'remove', '--version', '1', '--emergency', '--reason', 'r');
     expect(api.calls).toHaveLength(0);
     for (const command of ['up', 'down']) await refused(command);

@@ -82,9 +82,15 @@ describe('bad command lines', () => {
   }
 
   it.each([
-    [['request', 'list', '--status', 'pendign'], "--status does not take 'pendign' (did you mean pending?): the choices are pending, approved, "],
+    [
+      ['request', 'list', '--status', 'pendign'],
+      "--status does not take 'pendign' (did you mean pending?): the choices are pending, approved, ",
+    ],
     [['request', 'list', '--status', 'foo'], "--status does not take 'foo': the choices are pending, approved, "],
-    [['audit', 'list', '--event-type', 'request.aproved'], "--event-type does not take 'request.aproved' (did you mean request.approved?): "],
+    [
+      ['audit', 'list', '--event-type', 'request.aproved'],
+      "--event-type does not take 'request.aproved' (did you mean request.approved?): ",
+    ],
     [['completion', 'fsh'], "shell cannot be 'fsh' (did you mean fish?): the choices are bash, zsh, fish"],
   ])('names the choices, and the one that may be meant: %j', async (argv, told) => {
     expect((await runSvc(argv)).stderr).toContain(`error: ${told}`);

@@ -132,6 +132,8 @@ describe('workflow rules (WF-5)', () => {
     ]);
     expect(
       errorsOf(MINIMAL + workflow('operations = ["migrate_up", "execute_dml"]') + workflow('operations = ["execute_dml"]')),
-    ).toEqual(['server.toml:8:15: workflows[1].operations[0]: another workflow with the same database and environment covers execute_dml']);
+    ).toEqual([
+      'server.toml:8:15: workflows[1].operations[0]: another workflow with the same database and environment covers execute_dml',
+    ]);
   });
 });
