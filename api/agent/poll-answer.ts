@@ -50,7 +50,7 @@ export const claimAnswer = named('Claim', 'A run that the agent has claimed.', {
   server_time: serverTime,
 });
 
-const dryRunJob = named('DryRunJob', 'A statement of a request whose plan approvers are to see.', {
+const dryRunJob = named('DryRunJob', 'A statement of a request whose plan approvers will see.', {
   id: uuid('The id of the job.'),
   request_id: uuid('The request.'),
   ...pair,

@@ -74,7 +74,7 @@ export const pollBody = z
         in_flight: load('How many jobs it runs.'),
         max_concurrent: load('How many it runs at once at most.'),
         in_flight_preflight: load('How many plans of preflights it makes.').default(0),
-        draining: z.boolean().default(false).meta({ description: 'Whether it is about to end, and takes nothing more.' }),
+        draining: z.boolean().default(false).meta({ description: 'Whether it is stopping, and takes no more work.' }),
         uptime_secs: count('For how many seconds it has run.').default(0),
         active_jobs: z
           .array(activeJob)

@@ -18,7 +18,7 @@ const publicKeys = named('PublicKeys', 'The keys that execution tokens are check
       status: z.enum(['current', 'next', 'retiring']).meta({ description: 'Whether it signs now, will sign, or has signed.' }),
       not_after: instant('When it ends; null if that is not decided.').nullable(),
     }),
-    'All keys that may have signed a token that still counts, or will sign.',
+    'All keys that may have signed a token that is still valid, or that will sign.',
   ),
 });
 

@@ -64,7 +64,7 @@ export function agentRoutes(times: { leaseFloorMs: number; claimWithinMs: number
       operationId: 'heartbeat',
       method: 'post',
       path: '/api/agent/jobs/:id/heartbeat',
-      summary: 'Extend the lease of a run, and hear of a cancel',
+      summary: 'Extend the lease of a run, and learn of a cancel',
       tag: 'agents',
       access: 'agent',
       accessRule: 'The run must be its own.',

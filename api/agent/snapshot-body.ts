@@ -85,7 +85,7 @@ const userCode = z
     operators: names('Operators.').default([]),
     casts: names('Casts, such as `mood as integer`.').default([]),
   })
-  .meta({ description: 'Code of users that may run where a text names a built-in; null if the agent does not report it.' });
+  .meta({ description: 'User-defined code that may run where SQL names a built-in; null if the agent does not report it.' });
 
 const searchPaths = z
   .object({

@@ -55,7 +55,7 @@ export const resultBody = named('ResultSubmission', 'How a run ended.', {
     .array(markerMismatch)
     .max(20)
     .nullish()
-    .meta({ description: 'Marker rows that match no run that the agent knows.' }),
+    .meta({ description: 'Marker rows that match no run that the agent knows of.' }),
   cancelled: z.boolean().nullish().meta({ description: 'Whether it failed because of a cancel.' }),
 });
 

@@ -61,7 +61,7 @@ export const treeRoutes: Route[] = [
     operationId: 'auditProof',
     path: '/api/audit/proof',
     summary: 'Prove that an event is in the log, or that a log is the beginning of a later one',
-    description: 'Give either `seq`, with `size`, or `from`, with `to`.',
+    description: 'Give `seq` (with `size` if you like) or `from` (with `to` if you like).',
     query: z.object({
       seq: seqParam('The event to be proven.'),
       size: seqParam('With `seq`: the size of the log that it is proven to be in; the size now if absent.'),

@@ -25,12 +25,12 @@ export interface Anchors {
 }
 
 /** The answer (AU-70). */
-export const verified = named('AuditVerification', 'Whether the audit log holds.', {
-  valid: flag('True if nothing was found wrong.'),
+export const verified = named('AuditVerification', 'Whether the audit log is valid.', {
+  valid: flag('True if the log is valid.'),
   total_events: count('How many events there are.'),
-  sealed: count('How many have their place in the chain.'),
+  sealed: count('How many events are sealed.'),
   unsealed: count('How many wait for it.'),
-  checkpoints_verified: count('How many signatures of checkpoints were found right.'),
+  checkpoints_verified: count('How many checkpoint signatures were valid.'),
   first_broken_id: uuid('The first event that was found wrong.').nullable(),
   first_broken_seq: count('Its place.').nullable(),
   reason: oneOf(CHAIN_REASONS, 'What is wrong.').nullable(),

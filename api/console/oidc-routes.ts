@@ -25,7 +25,7 @@ export const oidcRoutes: Route[] = [
     ...shared,
     operationId: 'showSignIn',
     path: '/api/console/sign-in',
-    summary: 'Show how a browser can sign in besides with a token',
+    summary: 'Show how a browser can sign in, besides with a token',
     status: 200,
     response: named('SignIn', 'How a browser can sign in.', {
       oidc: flag('Whether `/api/console/oidc/start` leads to an identity provider.'),

@@ -25,7 +25,7 @@ export const pageRoutes: Route[] = [
     ...shared,
     operationId: 'leadToConsole',
     path: '/console',
-    summary: 'Lead a browser to the web console',
+    summary: 'Redirect a browser to the web console',
     status: 302,
     mediaTypes: [],
     handle: (_call, services) => doorReply(services),

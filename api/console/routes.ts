@@ -20,13 +20,13 @@ const newSession = z
 
 const madeCode = named('SessionCode', 'A code that signs a browser in once.', {
   code: text('The code. It is shown this once.'),
-  expires_at: instant('When it is good no more.'),
+  expires_at: instant('When it expires.'),
 });
 
 const shownSession = named('Session', 'Who is signed in, and what they may do.', {
   subject_id: userIdText('Your id.'),
   display_name: text('The name that is shown to others.').nullable(),
-  roles: rolesOf('Your roles, as far as the session lets them hold.'),
+  roles: rolesOf('Your roles within this session.'),
   permissions: permissions('What they allow.'),
   expires_at: expiresAt.meta({ description: 'When the session ends.' }),
   version: text('The version of the server.'),
@@ -98,9 +98,9 @@ export const consoleRoutes: Route[] = [
     operationId: 'makeSessionCode',
     method: 'post',
     path: '/api/console/code',
-    summary: 'Make a code that signs a browser in',
+    summary: 'Create a code that signs a browser in',
     description:
-      'It is good for a minute and once, for a session as `POST /api/console/session` makes it from the token of this call. `svc console` puts it behind the `#` of a link, so that it is sent to no server but by the page.',
+      'It works once, within a minute, and makes a session as `POST /api/console/session` makes it from the token of this call. `svc console` puts it behind the `#` of a link, so that it is sent to no server but by the page.',
     tag: 'console',
     checkOn,
     access: 'authenticated',

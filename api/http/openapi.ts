@@ -148,7 +148,7 @@ function successes(route: Route, { refer }: NamedSchemas): Json {
 
 function success(route: Route, status: number, refer: NamedSchemas['refer']): Json {
   const { response, mediaTypes = ['application/json'], examples } = route;
-  if (status === 204 && route.status !== 204) return { description: 'Time is up, or there is nothing to show.' };
+  if (status === 204 && route.status !== 204) return { description: 'The time is up, or there is no result to show.' };
   if (status === 302) return { description: descriptions[302] };
   if (status === 204 || mediaTypes.length === 0) return { description: 'Done; the answer is empty.' };
   const content = mediaTypes.map((type) => [type, { schema: schemaFor(type, response, refer), ...example(examples?.answer) }]);

@@ -1,6 +1,6 @@
 /** What the calls of the API are grouped by, each with what its group is for. */
 export const tags = {
-  requests: 'Ask for SQL or a migration to be run, follow what becomes of it, and approve, reject, cancel or resume it.',
+  requests: 'Request SQL or a migration, follow it, and approve, reject, cancel or resume it.',
   results: 'Read what statements returned.',
   schemas: 'Which databases there are, and what their tables look like.',
   identity: 'Users, groups, and who you are.',

@@ -190,7 +190,7 @@ export const me = named('Me', 'Who you are, and what you may do.', {
       permissions: permissions('What it allows.'),
       ...reach,
     }),
-    'Your roles, as far as the token lets them hold.',
+    'Your roles within the limits of the token.',
   ),
   groups: groups('Your groups.'),
   token: z

@@ -23,7 +23,7 @@ const health = named('Health', 'A process that runs.', {
 const readiness = named('Readiness', 'Whether calls can be served.', {
   status: z
     .enum(['ok', 'degraded', 'unavailable', 'draining'])
-    .meta({ description: '`degraded`: calls are served, but requests do not go on for the moment.' }),
+    .meta({ description: '`degraded`: calls are served, but requests make no progress for the moment.' }),
   checks: checks.optional(),
   error: textField('What is wrong. Only with 503.').optional(),
   code: textField('The code of the error. Only with 503.').optional(),

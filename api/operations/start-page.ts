@@ -22,7 +22,7 @@ export const startPageRoute = route({
   method: 'get',
   path: '/',
   summary: 'The page for a browser',
-  description: 'It leads a browser to the web console; without one it says what this is and how to begin.',
+  description: 'Redirects a browser to the web console; without a console it explains what this is and how to begin.',
   tag: 'operations',
   access: 'public',
   status: 200,

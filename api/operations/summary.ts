@@ -14,16 +14,16 @@ const outcomes = named('MinuteOutcomes', 'How requests ended in a minute.', {
 });
 
 const minute = named('Minute', 'What a minute was like.', {
-  at: instant('When it began.'),
+  at: instant('When it started.'),
   created: count('Requests that were made.'),
   outcomes,
   decisions: count('Approvals and rejections.'),
   decision_wait_secs: z
     .number()
     .nullable()
-    .meta({ description: 'From the making of a request to a decision on it, at the median; null without a decision.' }),
-  agent_slots_used: count('Places of agents that were taken; null if this server did not look in that minute.').nullable(),
-  agent_slots: count('Places of agents that there were; null likewise.').nullable(),
+    .meta({ description: 'Median time from a request to a decision on it; null without a decision.' }),
+  agent_slots_used: count('Agent slots in use; null if this server did not look in that minute.').nullable(),
+  agent_slots: count('Agent slots in total; null likewise.').nullable(),
   backlog: count('Requests, deliveries and cards that waited for the workflow engine; null likewise.').nullable(),
 });
 

@@ -14,7 +14,7 @@ const version = {
 };
 const history = {
   ...version,
-  created_at: instant('When the configuration had it first.'),
+  created_at: instant('When it first appeared in the configuration.'),
   updated_at: instant('When it last changed.'),
 };
 const requirement = named('ApprovalRequirement', 'A selector, and how many users must approve for it.', {
@@ -33,8 +33,8 @@ const seconds = (about: string) => count(`${about}, in seconds.`);
 /** Parsed after the permission check (PO-1). */
 export const operationQuery = z.object({ operation: operationName.optional() });
 
-const autoApprove = named('AutoApproval', 'What passes without approval.', {
-  mode: z.enum(['always', 'risk_based']).meta({ description: 'Whether everything passes, or what is of low risk.' }),
+const autoApprove = named('AutoApproval', 'What is approved automatically.', {
+  mode: z.enum(['always', 'risk_based']).meta({ description: 'Whether everything is approved automatically, or only up to a risk.' }),
   max_risk_level: z
     .enum(['low', 'medium', 'high'])
     .nullable()
@@ -45,7 +45,7 @@ const autoApprove = named('AutoApproval', 'What passes without approval.', {
   max_snapshot_age_secs: seconds('How old the schema snapshot may be'),
   channels: list(z.enum(CHANNELS).meta({ description: 'A channel.' }), 'The channels that it holds for; empty = all.'),
 }).nullable();
-const passing = autoApprove.meta({ description: 'What passes without approval; null = nothing.' });
+const passing = autoApprove.meta({ description: 'What is approved automatically; null = nothing.' });
 
 const preview = {
   decision_preview: z

@@ -16,7 +16,7 @@ export const preflightBody = named('PreflightCall', 'SQL to be analysed.', {
   database: pairName('The name of the database.'),
   environment: pairName('The environment of the database, such as `production`.'),
   sql: boundedText(maxSqlBytes, 'The SQL, or migrations as a bundle.'),
-  operation: operationName.nullish().meta({ description: 'What kind of change you take it for; 400 if it is another.' }),
+  operation: operationName.nullish().meta({ description: 'The operation that you expect; 400 if it is another.' }),
   include_explain: z.boolean().default(true).meta({ description: 'Whether to ask an agent for the plan.' }),
   explain_timeout_ms: timeoutMs.default(defaultExplainMs).meta({
     description:
@@ -53,7 +53,7 @@ const finding = named('ReviewFinding', 'What a rule of the SQL review found.', {
 const policy = named('PreflightPolicy', 'What the policies would do with a request for this text.', {
   sql_valid: flag('True unless the review blocks it.'),
   caller_can_submit: flag('True if you hold every permission that the request needs.'),
-  would_auto_approve: flag('True if it would pass without approval.'),
+  would_auto_approve: flag('True if it would be approved automatically.'),
   requires_approval: flag('True if it would wait for approval.'),
   approvers: list(
     z.object({ selector, min: count('How many different users must approve for it.'), step: count('The step, from 0.') }),
@@ -78,14 +78,14 @@ const impact = named('PreflightImpact', 'The plan that the database makes for it
 });
 
 /** `explain_plan` is added later, as text. */
-export const preflightResponse = named('Preflight', 'What a request for this text would come to.', {
+export const preflightResponse = named('Preflight', 'What a request for this SQL would lead to.', {
   status: z.enum(['requestable', 'blocked', 'warning']).meta({ description: 'The verdict.' }),
   risk: level,
   requires_ddl_permission: flag('True if a request needs `request.ddl`.'),
   classification,
   review: z
     .object({ findings: list(finding, 'The findings, in order.'), blocked: flag('True if one of them blocks it.') })
-    .meta({ description: 'What the SQL review came to.' }),
+    .meta({ description: 'The outcome of the SQL review.' }),
   risk_assessment: z
     .object({
       level,
@@ -99,7 +99,7 @@ export const preflightResponse = named('Preflight', 'What a request for this tex
     .meta({ description: 'Of a bundle of migrations: which of them are applied already; null where that is not known.' }),
   impact,
   fix_hints: list(text('A sentence.'), 'What to do about the findings and the risk.'),
-  retryable: flag('True if a changed text may do better.'),
+  retryable: flag('True if changed SQL may succeed.'),
   next_actions: list(text('A sentence.'), 'What to do next; empty if it can be requested as it is.'),
   warnings: warnings.optional(),
 });

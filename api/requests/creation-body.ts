@@ -51,7 +51,7 @@ export const creationBody = z
       .boolean()
       .default(false)
       .meta({ description: 'Streams the result to whoever waits for it, and does not store it.' }),
-    require_approval: z.boolean().default(false).meta({ description: 'Asks for the approval steps, however low the risk.' }),
+    require_approval: z.boolean().default(false).meta({ description: 'Requires approval, however low the risk.' }),
     share_with: z
       .array(sharedWith)
       .default([])

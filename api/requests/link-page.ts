@@ -26,7 +26,7 @@ export const linkPageRoute = route({
   path: '/console/requests/:id',
   summary: 'The page that messages link to',
   description:
-    'That of the web console; without it a page that says how to see and decide a request, and tells nothing of the request itself.',
+    'The web console's page, or, without a console, a page that says how to see and decide a request and reveals nothing about it.',
   tag: 'requests',
   access: 'public',
   params: requestParams,

@@ -26,9 +26,9 @@ function moveRoutes(times: RequestTimes): Route[] {
       operationId: 'createRequest',
       method: 'post',
       path: '/api/requests',
-      summary: 'Ask for SQL to be run on a database',
+      summary: 'Request SQL or a migration on a database',
       description:
-        'It waits for approval, or is dispatched at once where the policy lets it pass. 201 for a new request; 200 for one that the idempotency key had made before.',
+        'It waits for approval, or is dispatched at once if the policy approves it automatically. 201 for a new request; 200 if the idempotency key had made it before.',
       tag: 'requests',
       access: { anyOf: creationPermissions },
       accessRule:

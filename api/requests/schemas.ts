@@ -13,7 +13,7 @@ export const selector = text('Who may approve: `user:ID`, `group:NAME` or `role:
 /** Also of preflight. */
 export const warnings = list(
   text('A warning, in a sentence.'),
-  'What may be a mistake though the call was accepted. Absent when there is nothing.',
+  'Possible mistakes in an accepted call. Absent if there are none.',
 );
 
 export const related = z
@@ -97,7 +97,7 @@ export const executions = named('ExecutionList', 'The runs of a request, newest 
 const id = uuid('The id of the request.');
 
 export const outcome = {
-  approve: named('ApprovedRequest', 'What your approval came to.', {
+  approve: named('ApprovedRequest', 'The outcome of your approval.', {
     id,
     status,
     approved_by: userIdText('You.'),
@@ -120,7 +120,7 @@ export const outcome = {
 const version = count('How often the request has changed.');
 const deadline = instant('When its next clock ends; null if none runs.').nullable();
 
-export const workflow = named('RequestWorkflow', 'A request as it is stored, beside what its workflow in Temporal knows.', {
+export const workflow = named('RequestWorkflow', 'A request as it is stored, and what its workflow in Temporal knows.', {
   workflow_id: text('The id of the workflow in Temporal.'),
   run_id: text("Temporal's id of the newest run; null if there is none or Temporal does not answer.").nullable(),
   stored: z.object({ version, status, deadline }).meta({ description: 'The request as it is stored.' }),

@@ -46,7 +46,7 @@ const policyId = text('The id of the SQL review policy; null if none was asked.'
 
 const decisionTrace = named(
   'DecisionTrace',
-  'How it was decided whether the request needs approval. Written when it is made, and never changed.',
+  'Why the request needs approval or not. Written when the request is made, and never changed.',
   {
     version: count('The form of this object.'),
     classification: z
@@ -59,7 +59,7 @@ const decisionTrace = named(
         parse_failed: flag('True if the text was not parsed.'),
         ...version,
       })
-      .meta({ description: 'What the review of the SQL came to.' }),
+      .meta({ description: 'The outcome of the SQL review.' }),
     risk: z
       .object({
         level: oneOf(RISK_LEVELS, 'The risk.'),
@@ -84,7 +84,7 @@ const decisionTrace = named(
       .object({
         outcome: oneOf(['auto_approved', 'needs_approval'], 'What was decided.'),
         reasons: list(oneOf(AUTO_APPROVAL_REASONS, 'A reason.'), 'Why.'),
-        auto_approve_threshold: oneOf(['low', 'medium', 'high'], 'The highest risk that passes without approval.').nullable(),
+        auto_approve_threshold: oneOf(['low', 'medium', 'high'], 'The highest risk that is approved automatically.').nullable(),
       })
       .meta({ description: 'What was decided, and why.' }),
   },
@@ -134,16 +134,16 @@ const context = named('RequestContext', 'What approvers are shown beside the tex
   schema_snapshot_collected_at: instant('When the schema snapshot was made.').nullable(),
 });
 
-export const shown = named('Request', 'A request, with all there is to know of it.', {
+export const shown = named('Request', 'A request with all its details.', {
   ...basics,
   queue_hint: z
     .enum(['no_agents', 'agents_outdated', 'agents_draining', 'agents_saturated', 'migration_queued'])
     .nullable()
-    .meta({ description: 'Why no agent takes it; null unless it is dispatched and something is in the way.' }),
+    .meta({ description: 'Why no agent runs it; null unless it is dispatched and something prevents it.' }),
   related,
   no_result_store: flag('True if its result is only streamed, not stored.'),
-  require_approval: flag('True if the requester asked for approval whatever the risk.'),
-  max_affected_rows: count('How many rows it may change, when it passed by its risk; else null.').nullable(),
+  require_approval: flag('True if the requester asked for approval, whatever the risk.'),
+  max_affected_rows: count('How many rows it may change, if it was approved by its risk; else null.').nullable(),
   search_path: list(
     text('The name of a schema.'),
     'Where names of tables without a schema are looked up; null where that is not known.',
@@ -151,15 +151,15 @@ export const shown = named('Request', 'A request, with all there is to know of i
   share_with: list(text('A selector, a user id or `requester`.'), 'Who else may see it and its results, as sent.'),
   metadata: anything('Any JSON that came with it, as sent.'),
   idempotency_key: text('The key that it was made with; null for all but the requester.', { maxLength: maxKeyBytes }).nullable(),
-  approved_at: instant('When the last step was approved, or it passed without.').nullable(),
-  dispatch_by: instant('Until when it can be resumed.').nullable(),
+  approved_at: instant('When the last step was approved, or when it was approved automatically.').nullable(),
+  dispatch_by: instant('The time until which it can be resumed.').nullable(),
   resumable: flag('True if its requester could resume it now.'),
   resolved_at: instant('When it last ended, or was approved.').nullable(),
   claimed_by: userIdText('The agent that runs it; null unless it is running.').nullable(),
   cancel_requested_at: instant('When a cancel was asked for.').nullable(),
   cancelled_by: text('Who cancelled it.').nullable(),
   cancel_reason: text('Why it was cancelled.', { maxLength: maxNoteBytes }).nullable(),
-  lost_reason: text('Why its last run counts as lost.').nullable(),
+  lost_reason: text('Why its last run is considered lost.').nullable(),
   approval_digest: hex(64, 'The SHA-256 of what is approved: approvals hold for this and nothing else.'),
   approval_progress: progress.nullable().meta({ description: 'The steps; null when an emergency matched no workflow policy.' }),
   migrations: appliedMigrations.nullable().meta({

@@ -7,7 +7,7 @@ import { operation } from '../requests/schemas.js';
 import { showResults } from './list.js';
 import { awaitResult, readContent, requestAhead } from './read.js';
 
-const resultEnvelope = named('Result', 'What one run of a request came to.', {
+const resultEnvelope = named('Result', 'The outcome of one run of a request.', {
   _svc_result: z.literal(true).meta({ description: 'Marks the object.' }),
   execution_id: text('The execution; empty when nothing ran.'),
   success: flag('True if the statement succeeded.'),
@@ -57,7 +57,7 @@ export function resultRoutes({ waitMs }: { waitMs: number }): Route[] {
       path: '/api/requests/:id/result/stream',
       summary: 'Wait for the result of a request',
       description:
-        'Waits up to 300 s. 204 if there is none by then, or if the request went back to waiting: look at the request, and call again.',
+        'Waits up to 300 s. 204 if there is none by then, or if the request is waiting again: look at the request, and call again.',
       tag: 'results',
       access: 'result.view',
       accessRule: readable,

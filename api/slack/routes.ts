@@ -19,11 +19,11 @@ const errors = ['slack.not_found', 'auth.invalid_token'] as const;
 
 const sent = (about: string) => text(about, { maxLength: maxBodyBytes });
 
-const interaction = named('SlackInteraction', 'A click or a modal, as Slack sends it.', {
+const interaction = named('SlackInteraction', 'A click or a submitted form, as Slack sends it.', {
   payload: sent('What happened, as a JSON text.'),
 });
 
-const interactionAnswer = named('SlackInteractionAnswer', 'What Slack is to do with the modal.', {
+const interactionAnswer = named('SlackInteractionAnswer', 'What Slack should do with the form.', {
   response_action: z.enum(['errors', 'update']).meta({ description: 'Whether it shows errors or another view.' }),
   errors: z.record(z.string(), text('What is wrong.')).optional().meta({ description: 'What is wrong with each block.' }),
   view: anything('The view.').optional(),
@@ -31,7 +31,7 @@ const interactionAnswer = named('SlackInteractionAnswer', 'What Slack is to do w
 
 const command = named('SlackCommand', 'A slash command, as Slack sends it.', {
   user_id: sent('Who gave it, by the id in Slack.'),
-  trigger_id: sent('With which a modal can be opened.'),
+  trigger_id: sent('The id with which a form can be opened.'),
   text: sent('What follows the command.').optional(),
 });
 
@@ -50,7 +50,7 @@ export function slackRoutes(times: SlackTimes): Route[] {
       operationId: 'takeSlackInteraction',
       method: 'post',
       path: '/api/slack/interactions',
-      summary: 'Take a click or a modal from Slack',
+      summary: 'Receive a click or a submitted form from Slack',
       tag: 'slack',
       access: 'public',
       accessRule: signedBySlack,
@@ -65,7 +65,7 @@ export function slackRoutes(times: SlackTimes): Route[] {
       operationId: 'takeSlackCommand',
       method: 'post',
       path: '/api/slack/commands',
-      summary: 'Take the slash command from Slack',
+      summary: 'Receive the slash command from Slack',
       tag: 'slack',
       access: 'public',
       accessRule: signedBySlack,

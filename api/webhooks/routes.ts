@@ -21,7 +21,7 @@ const fields = {
   format: z.enum(['generic', 'slack']).meta({ description: 'The form of its bodies.' }),
   secret: text('`********` if one is set, else null.').nullable(),
   status: z.literal('active').meta({ description: 'Always `active`.' }),
-  created_at: instant('When the configuration had it first.'),
+  created_at: instant('When it first appeared in the configuration.'),
   updated_at: instant('When it last changed.'),
 };
 
