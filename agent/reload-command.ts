@@ -53,7 +53,7 @@ function tell({ pid, outcome, errors, warnings, ...databases }: ReloadRecord, { 
   if (outcome === 'rejected') {
     for (const error of errors) err(clean(error));
     if (errors.some((error) => error.includes('environment variable')))
-      err('hint: the agent knows the environment of its start; a new variable needs a restart, a file (url_file) does not');
+      err('hint: the agent has the environment that it was started with; restart it for a new variable, or use url_file');
     err(`rejected: process ${pid} keeps its configuration`);
     return 1;
   }

@@ -52,7 +52,7 @@ export function runTemporalWorker(options: TemporalWorkerOptions): TemporalWorke
         failure = '';
       } catch (error) {
         const text = describeError(error);
-        if (text !== failure) log.warn({ error: text }, 'Temporal cannot be worked for; trying again each second');
+        if (text !== failure) log.warn({ error: text }, 'the worker cannot work for Temporal; trying again every second');
         failure = text;
       }
       await sleep(retryMs, signal);

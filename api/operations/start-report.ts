@@ -25,7 +25,7 @@ export async function reportStart({ ready, temporalAddress, log, signal }: Start
     const missing = checks.flatMap(([name, check]) => (check === 'ok' ? [] : [names[name] ?? name])).join(', ');
     if (missing === '') return log.info({}, 'ready');
     if (missing !== told)
-      log.warn({ waiting_for: missing }, 'not ready yet: requests are taken, and go on when everything is there');
+      log.warn({ waiting_for: missing }, 'not ready yet: requests are accepted, and continue when everything is available');
     told = missing;
   }
 }

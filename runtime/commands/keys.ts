@@ -53,7 +53,7 @@ async function change(
   if (command.verb === 'revoke') {
     const made = await revokeSigningKey(work, command.keyId);
     data?.({ revoked: command.keyId, current: made });
-    const rest = work.purpose === 'audit' ? 'what it signed still verifies' : 'agents drop it at their next look at the keys';
+    const rest = work.purpose === 'audit' ? 'what it signed still verifies' : 'agents drop it when they next fetch the keys';
     out(`revoked ${command.keyId}: nothing is signed with it any more, and ${rest}`);
     if (made !== null) out(`made ${made}, the current key from now on`);
     return;
@@ -71,7 +71,7 @@ async function rotateSecret(security: Config['security'], database: Database, fi
   const [from, to] = [await loadExistingSecretKey(security), await readKey(file, 'a secret key')];
   const count = await rotateSecretKey(database, from, to);
   out(`signing keys, generations and ${count} requests are under the secret key of ${file}`);
-  out('put it in the place of the old one, for every server and worker, and start them');
+  out('replace the old key with it for every server and worker, then start them');
 }
 
 /** Reads 64 hex characters from a file that only its owner can read. Errors quote no byte of it. */
