@@ -95,7 +95,7 @@ describe('svc-agent --reload (AP-19)', () => {
       err: `${file}: unknown key databases.reports.staging.pool_mx\nrejected: process ${pid} keeps its configuration\n`,
     });
     write(reports().replace(proxy.url, '$' + '{REPORTS_URL}'));
-    expect((await reload()).err).toContain('hint: the agent knows the environment of its start');
+    expect((await reload()).err).toContain('hint: the agent has the environment that it was started with');
     for (const name of ['svc-agent.pid', 'svc-agent-reload.json'])
       expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
     agent.child.kill('SIGTERM');
