@@ -37,9 +37,9 @@ const database = z.strictObject({
   url: text
     .optional()
     .describe('address with the credentials for writes: `postgres://`, `postgresql://`, `mysql://` or `mariadb://`'),
-  url_file: text.optional().describe('file that holds the `url`'),
+  url_file: text.optional().describe('file that contains the `url`'),
   read_url: text.optional().describe('address with credentials that can only read, for reads and EXPLAIN; the `url` if absent'),
-  read_url_file: text.optional().describe('file that holds the `read_url`'),
+  read_url_file: text.optional().describe('file that contains the `read_url`'),
   search_path: searchPath
     .optional()
     .describe(
@@ -60,7 +60,7 @@ export const agentToml = z.strictObject({
   max_concurrent_explains: count(0, 10).default(2).describe('plans for approvers and preflights at once'),
   poll_wait_ms: count(0, 30_000).default(20_000).describe('how long a poll waits for work'),
   poll_interval_ms: count(1).default(1000).describe('pause after a failed poll or a refused claim'),
-  drain_timeout_secs: seconds(60).describe('how long running jobs may go on after SIGTERM'),
+  drain_timeout_secs: seconds(60).describe('how long running jobs may continue after SIGTERM'),
   statement_timeout_secs: seconds(60).describe('used only when a claim brings none'),
   max_statement_timeout_secs: seconds(0).describe('upper bound of every statement timeout, of "no limit" too; 0 = none'),
   operations: z
@@ -68,16 +68,16 @@ export const agentToml = z.strictObject({
     .min(1)
     .default(['execute_select', 'execute_dml', 'migrate_up', 'migrate_down', 'migrate_status'])
     .describe('what this agent runs; `migrate_repair` must be listed to be taken'),
-  result_retry_secs: seconds(900).describe('how long a result is sent again while nobody answers'),
+  result_retry_secs: seconds(900).describe('how long a result is sent again while the gateway does not answer'),
   fence_wait_secs: seconds(30).describe('how long a write waits for an earlier attempt that still runs in the database'),
   migration_lock_wait_secs: seconds(60).describe('how long a migration waits for the lock of migrations'),
   startup_retry_initial_ms: count(1).default(1000).describe('pause after the first failed step of the start; it doubles'),
   startup_retry_max_ms: count(1).default(15_000).describe('longest such pause'),
-  startup_max_wait_secs: seconds(60).describe('deadline of the whole start; 0 = wait for ever'),
+  startup_max_wait_secs: seconds(60).describe('deadline of the whole start; 0 = no limit'),
   server: z.strictObject({
     url: text.describe('address of the gateway; a path is kept'),
     agent_token: text.optional().describe('API token of subject type `agent`'),
-    agent_token_file: text.optional().describe('file that holds it; one of the two is needed'),
+    agent_token_file: text.optional().describe('file that contains it; one of the two is needed'),
     allow_insecure: z.boolean().default(false).describe('allows plain http to another host; `SVC_ALLOW_INSECURE=1` does too'),
     trusted_keys: z
       .array(z.string().regex(/^[0-9a-f]{64}$/, 'is no public key: 64 lowercase hex characters'))
@@ -87,7 +87,7 @@ export const agentToml = z.strictObject({
       .describe(
         'public keys of the gateway that may sign, hex; `svc server keys list` prints the line; every key that it serves if absent',
       ),
-    trusted_keys_file: text.optional().describe('file that holds them, one a line'),
+    trusted_keys_file: text.optional().describe('file that contains them, one per line'),
     ca_file: text.optional().describe('certificates to trust instead of the public ones, PEM'),
   }),
   limits: z
