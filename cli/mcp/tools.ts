@@ -71,7 +71,7 @@ export const localTools: readonly LocalTool[] = [
   },
   {
     name: 'svc_migrate_create',
-    description: 'Make an empty migration file in this project; then write the SQL into it, below its two lines.',
+    description: 'Create an empty migration file in this project; then write the SQL into it, below its two lines.',
     annotations: { ...changes, destructiveHint: false },
     inputSchema: {
       type: 'object',

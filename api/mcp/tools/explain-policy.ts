@@ -8,7 +8,7 @@ import { databaseOf, environmentOf, maybeText, reads, type Tool, text, textArgum
 export const explainPolicy: Tool = {
   name: 'svc_explain_policy_failure',
   description:
-    'Explain why a request had to wait for approval or was let through (give request_id), or what the policies of a database, environment and operation decide before anything is sent (leave it out). ' +
+    'Explain why a request had to wait for approval or was approved automatically (give request_id), or what the policies of a database, environment and operation decide before anything is sent (leave it out). ' +
     'To check one SQL text use svc_preflight_sql.',
   annotations: reads,
   inputSchema: {

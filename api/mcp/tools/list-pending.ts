@@ -15,7 +15,7 @@ export async function pendingRequests(context: McpContext): Promise<{ requests: 
 export const listPending: Tool = {
   name: 'svc_list_pending',
   description:
-    'List up to 20 requests of others that the user may approve now. It approves nothing: approving is for the person, with `svc request approve`, Slack or the API. ' +
+    'List up to 20 requests of other people that the user may approve now. It approves nothing: approving is for the person, with `svc request approve`, Slack or the API. ' +
     'For the state of one request use svc_wait_request with timeout 0 and include_result false.',
   annotations: reads,
   inputSchema: { type: 'object', properties: {} },

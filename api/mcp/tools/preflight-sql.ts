@@ -5,7 +5,7 @@ import { databaseOf, environmentOf, type Tool, text, textArgument } from './tool
 export const preflightSql: Tool = {
   name: 'svc_preflight_sql',
   description:
-    'Judge a SQL text without making a request: what it is, its risk, which review rules it trips, whether it would pass or whom it needs, and its plan. Nothing runs. Use it before svc_execute_query ' +
+    'Check SQL without making a request: what it does, its risk, the review findings, whether it would run without approval or who must approve, and its plan. Nothing runs. Use it before svc_execute_query ' +
     'for every write. status "blocked" means that it would be refused; fix_hints say what to change.',
   annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
   inputSchema: {

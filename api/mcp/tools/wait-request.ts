@@ -14,7 +14,7 @@ export const waitRequest: Tool = {
   name: 'svc_wait_request',
   description:
     'Wait for a request that svc_execute_query or svc_migrate_status made: for its approval, its run and its result. With include_result (the default) an approved request is started, then awaited; ' +
-    'with include_result false nothing is started, and the wait ends when the request is approved or over. When the time is up the answer has timed_out true and the status of now; call it again.',
+    'with include_result false nothing is started, and the wait ends when the request is approved or over. When the time is up the answer has timed_out true and the present status; call it again.',
   annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
   inputSchema: {
     type: 'object',
