@@ -35,7 +35,7 @@ export const auditEvent = named('AuditEvent', 'An event of the audit log.', {
   operation: text('The operation of that request.').nullable(),
   database_name: text('The database that it is about.').nullable(),
   environment: text('The environment of that database.').nullable(),
-  detail_fingerprint: text('A fingerprint of the request's text.').nullable(),
+  detail_fingerprint: text('A fingerprint of the text of the request.').nullable(),
   detail_raw: text('The SQL without its values.').nullable(),
   reason: text('Why, in words or as a code.').nullable(),
   metadata_json: text('More facts, as a JSON text.'),

@@ -123,7 +123,8 @@ export const userRoutes: Route[] = [
     method: 'delete',
     path: '/api/users/:id',
     summary: 'Delete a user for good',
-    description: 'Like a suspension, and removes the user from all groups. The record is kept, and the id can never be used again.',
+    description:
+      'Like a suspension, and removes the user from all groups. The record is kept, and the id can never be used again.',
     tag: 'identity',
     access: 'user.write',
     params: userParams,

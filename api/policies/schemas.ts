@@ -34,7 +34,9 @@ const seconds = (about: string) => count(`${about}, in seconds.`);
 export const operationQuery = z.object({ operation: operationName.optional() });
 
 const autoApprove = named('AutoApproval', 'What is approved automatically.', {
-  mode: z.enum(['always', 'risk_based']).meta({ description: 'Whether everything is approved automatically, or only up to a risk.' }),
+  mode: z
+    .enum(['always', 'risk_based'])
+    .meta({ description: 'Whether everything is approved automatically, or only up to a risk.' }),
   max_risk_level: z
     .enum(['low', 'medium', 'high'])
     .nullable()

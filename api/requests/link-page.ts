@@ -26,7 +26,7 @@ export const linkPageRoute = route({
   path: '/console/requests/:id',
   summary: 'The page that messages link to',
   description:
-    'The web console's page, or, without a console, a page that says how to see and decide a request and reveals nothing about it.',
+    'The page of the web console; without a console a page that says how to see and decide a request and reveals nothing about it.',
   tag: 'requests',
   access: 'public',
   params: requestParams,

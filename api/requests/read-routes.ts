@@ -72,7 +72,7 @@ export const readRoutes: Route[] = [
     access: 'request.view',
     accessRule: `${seen} You also need \`audit.read\` for the database and environment.`,
     params: requestParams,
-    query: z.object({ text: booleanParam(true, 'Whether it includes the request's text.') }),
+    query: z.object({ text: booleanParam(true, 'Whether it includes the text of the request.') }),
     status: 200,
     response: evidenceDocument,
     errors: ['validation.failed', 'auth.forbidden', 'request.not_found', 'request.conflict', 'service.unavailable'],
