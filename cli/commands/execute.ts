@@ -54,7 +54,7 @@ const noSql = (what: string) =>
 
 /**
  * The preflight and the question. Nothing is looked at before an emergency, which has no time for it, nor with a key: the request that it belongs to may
- * have run, and dropped what it names. What a preflight finds comes before the word that nobody is there to answer.
+ * have run, and dropped what it names. What a preflight finds wrong is said before `--yes` is asked for.
  */
 async function checkFirst(context: Context, content: Looked, options: ExecuteOptions): Promise<void> {
   const isAsked = !beginsLikeRead(content.sql);

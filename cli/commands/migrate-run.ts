@@ -77,7 +77,7 @@ async function look(
   }
 }
 
-/** What is wrong comes before the word that nobody is there to answer. With --yes the creation refuses it in its own words. */
+/** Says what is wrong before `--yes` is asked for. With `--yes` the creation refuses it in its own words. */
 function refuseBlocked({ what, options, terminal }: Context, prepared: Prepared, looked: JsonText | null): void {
   if (looked?.get('status')?.string() !== 'blocked' || saysYes(options, terminal.environment)) return;
   throw failure('blocked', `${what}: blocked: ${whyBlocked(looked)}`, {
