@@ -232,7 +232,7 @@ describe('a long export', () => {
   it('holds no transaction for a caller who reads slowly, and ends when that caller has gone', async () => {
     const gone = new AbortController();
     const headers = { authorization: `Bearer ${api.tokens.admin}` };
-    const answer = await fetch(`${api.url}/api/audit/export?operation=bulk`, { headers, signal: gone.signal });
+    const answer = await fetch(`${api.url}/api/audit/export?actor_id=bulk`, { headers, signal: gone.signal });
     const reader = answer.body!.getReader();
     await reader.read();
     await vi.waitFor(async () => expect(await transactions()).toEqual([]), { timeout: 5000 });
@@ -241,7 +241,7 @@ describe('a long export', () => {
       const query = '/api/audit/events?event_type=audit.exported&limit=1';
       const [event] = (await api.call('GET', query, { token: api.tokens.admin })).body.events;
       const { count, filters } = JSON.parse(event.metadata_json);
-      expect(filters).toEqual({ operation: 'bulk' });
+      expect(filters).toEqual({ actor_id: 'bulk' });
       expect(count).toBeGreaterThan(0);
       expect(count).toBeLessThan(many);
     });
@@ -251,7 +251,7 @@ describe('a long export', () => {
     const headers = { authorization: `Bearer ${api.tokens.admin}` };
     const gone = Array.from({ length: 4 }, () => new AbortController());
     for (const { signal } of gone) {
-      const answer = await fetch(`${api.url}/api/audit/export?operation=bulk`, { headers, signal });
+      const answer = await fetch(`${api.url}/api/audit/export?actor_id=bulk`, { headers, signal });
       await answer.body!.getReader().read();
     }
     expect(await get()).toMatchObject({ status: 503, body: { code: 'service.unavailable' } });
@@ -263,7 +263,7 @@ describe('a long export', () => {
     const headers = { authorization: `Bearer ${api.tokens.admin}` };
     const gone = new AbortController();
     const begins = async () => {
-      const answer = await fetch(`${api.url}/api/audit/export?operation=bulk`, { headers, signal: gone.signal });
+      const answer = await fetch(`${api.url}/api/audit/export?actor_id=bulk`, { headers, signal: gone.signal });
       return answer.status === 200 && !(await answer.body!.getReader().read()).done;
     };
     // One that finds no place after its status was sent is broken off.
@@ -284,7 +284,7 @@ describe('a long export', () => {
     };
     try {
       const headers = { authorization: `Bearer ${api.tokens.admin}` };
-      const answer = await fetch(`${api.url}/api/audit/export?operation=bulk`, { headers });
+      const answer = await fetch(`${api.url}/api/audit/export?actor_id=bulk`, { headers });
       await expect(answer.text()).rejects.toThrow();
       expect(api.logged.filter((line) => line.includes('answer broken off')).length).toBeGreaterThan(0);
     } finally {

@@ -274,7 +274,7 @@ describe('svc doctor finds what is wrong on the way to the server (CL-45)', () =
     const port = await listen(refusing);
     const SVC_SERVER_URL = 'https://gate.example.com';
     const refused = await reached({ SVC_SERVER_URL, HTTPS_PROXY: `http://u:proxy-secret@127.0.0.1:${port}` });
-    expect(refused).toMatch(/through the proxy 127\.0\.0\.1:\d+ \(the proxy answered 407\).*right proxy/);
+    expect(refused).toMatch(/through the proxy 127\.0\.0\.1:\d+ \(the proxy answered 407\).*check the proxy/);
     const away = await doctor({ SVC_SERVER_URL, HTTPS_PROXY: 'http://u:proxy-secret@127.0.0.1:1' });
     expect(away.checks.server_reachable!.message).toMatch(/through the proxy 127\.0\.0\.1:1 \(connection refused\)/);
     expect(refused + away.text).not.toContain('proxy-secret');

@@ -91,7 +91,7 @@ describe('bad command lines', () => {
       ['audit', 'list', '--event-type', 'request.aproved'],
       "--event-type does not take 'request.aproved' (did you mean request.approved?): ",
     ],
-    [['completion', 'fsh'], "shell cannot be 'fsh' (did you mean fish?): the choices are bash, zsh, fish"],
+    [['completion', 'fihs'], "shell cannot be 'fihs' (did you mean fish?): the choices are bash, zsh, fish"],
   ])('names the choices, and the one that may be meant: %j', async (argv, told) => {
     expect((await runSvc(argv)).stderr).toContain(`error: ${told}`);
   });
