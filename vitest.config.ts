@@ -22,6 +22,7 @@ const shared = [
 const whole = [
   'test/agent/{kill,migrations/kill,mysql/kill,mysql/migration-kill}.test.ts',
   'test/api/{mcp-conformance,preflight-outage}.test.ts',
+  'test/browser/away.test.ts',
   'test/cli/trust-killed.test.ts',
   'test/dev/!(child|engines|gateway-plan|lock|ports|session|test-report|users).test.ts',
   'test/faults/!(kill-points).test.ts',

@@ -33,7 +33,7 @@ const refusals: Middleware = {
 };
 
 export async function refusal(response: Response): Promise<Refused> {
-  return refusedBy(response.status, await response.json().catch(() => null));
+  return refusedBy(response.status, await response.json().catch(() => null), response.headers.get('retry-after'));
 }
 
 /** The calls of `docs/openapi.json`, typed by it. A refused one throws `Refused`. */

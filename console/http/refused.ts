@@ -28,7 +28,18 @@ interface Body {
   reason?: string;
 }
 
-/** A proxy before the server answers with anything. */
-export function refusedBy(status: number, body: unknown): Refused {
-  return new Refused(status, typeof body === 'object' && body !== null ? (body as Body) : {});
+/** What helps against a refusal to which the server adds nothing of its own. */
+const advice: Readonly<Record<number, string>> = {
+  404: 'the address may be wrong, or what it names was removed',
+  409: 'look at how it stands now before you go on',
+  410: 'make a new request',
+  413: 'make the text shorter',
+  500: 'try again, or tell whoever runs the gateway',
+};
+
+/** `retryAfter` is the header of the answer. A proxy before the server answers with any body. */
+export function refusedBy(status: number, body: unknown, retryAfter: string | null = null): Refused {
+  const told = typeof body === 'object' && body !== null ? (body as Body) : {};
+  const wait = /^\d{1,6}$/.test(retryAfter ?? '') ? `try again in ${retryAfter} s` : null;
+  return new Refused(status, { ...told, hint: told.hint ?? wait ?? advice[status] ?? null });
 }

@@ -8,9 +8,12 @@ export function Problem({ error }: { error: Error | null }) {
   return (
     <div class="problem" role="alert">
       <strong>{visible(sentence(error.message))}</strong>
-      {hint !== null && <span> {visible(sentence(hint))}</span>}
+      {hint !== null && <span> {visible(sentence(placed(hint)))}</span>}
     </div>
   );
 }
+
+/** A refused field comes as its place in the call (HT-91). */
+const placed = (hint: string) => hint.replace(/^(?:body|query)\.(?=\w+(?:[[.]|$))/, 'see the field ');
 
 const sentence = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;

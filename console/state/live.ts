@@ -39,6 +39,7 @@ export function follow(): void {
   const close = () => {
     source?.close();
     clearTimeout(timer);
+    timer = undefined;
     isLive.value = false;
   };
   const open = () => {
@@ -51,17 +52,18 @@ export function follow(): void {
       isLive.value = true;
       isAway.value = false;
     });
+    // A browser tries again by itself every few seconds, and each time that fails is an error: the clock goes on.
     source.addEventListener('error', () => {
       isLive.value = false;
-      clearTimeout(timer);
-      timer = setTimeout(again, askEveryMs);
+      timer ??= setTimeout(again, askEveryMs);
     });
   };
-  // A browser connects again by itself unless the answer was a refusal.
+  // After a refusal it does not try again.
   const again = () => {
+    timer = undefined;
     if (source?.readyState === EventSource.CLOSED) open();
     tell(null);
-    if (!isLive.value) timer = setTimeout(again, askEveryMs);
+    if (!isLive.value) timer ??= setTimeout(again, askEveryMs);
   };
   const isSignedIn = () => session.value !== null && session.value !== undefined;
   effect(() => (isSignedIn() ? open() : close()));

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { Refused } from '../http/refused.js';
 import { type Change, onChange } from './live.js';
 
 export interface Loaded<Value> {
@@ -8,6 +9,9 @@ export interface Loaded<Value> {
   isLoading: boolean;
   reload: () => void;
 }
+
+/** What the caller may no longer see, or is gone, must not stand there as if it were still so. */
+const isOver = (error: Error) => error instanceof Refused && (error.status === 403 || error.status === 404);
 
 /** Changes that come together are answered by one look. */
 const settleMs = 120;
@@ -34,7 +38,9 @@ export function useLoaded<Value>(
     setState((before) => ({ ...(before.key === key ? before : { key, error: null }), isLoading: true }));
     latest.current.load(abort.signal).then(
       (value) => abort.signal.aborted || setState({ key, value, error: null, isLoading: false }),
-      (error: Error) => abort.signal.aborted || setState((before) => ({ ...before, error, isLoading: false })),
+      (error: Error) =>
+        abort.signal.aborted ||
+        setState((before) => ({ ...(isOver(error) ? { key: before.key } : before), error, isLoading: false })),
     );
     return () => abort.abort();
   }, [key, round]);

@@ -21,15 +21,20 @@ export const endedWhy = signal<string | null>(null);
 
 const path = '/api/console/session';
 
-/** Takes the one-time code of the address, if there is one, and asks who is signed in. */
+/** The one-time code of the address, until the server has said yes or no to it. */
+let code: string | null = null;
+
+/** Takes the code of the address, if there is one, and asks who is signed in. May be called again after it has thrown. */
 export async function begin(): Promise<void> {
-  const code = codeOf(location.hash);
+  code ??= codeOf(location.hash);
   if (code !== null) {
     history.replaceState(history.state, '', location.pathname + location.search);
     await call('POST', path, { code }).catch((error: unknown) => {
-      if (!(error instanceof Refused)) throw error;
+      // A server that has no time may have it soon.
+      if (!(error instanceof Refused) || error.status === 429 || error.status >= 500) throw error;
       endedWhy.value = 'This link was used already, or it is older than a minute. Ask for a new one, or sign in with a token.';
     });
+    code = null;
   }
   await look();
 }

@@ -1,12 +1,17 @@
+import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { currentConsole } from '../../bin/console.mjs';
 import { startTestApi, type TestApi } from './api.js';
 import { createEmptyDatabase, type TestDatabase } from './postgres.js';
+import { eventually } from './processes.js';
 import { startTestAgent, type TestAgent } from './test-agent.js';
 import { databaseToml, dbaTeamToml, needsDbaToml } from './toml.js';
 
 /** Where the page is built to. */
-const consoleDist = new URL('../../dist/', import.meta.url);
+export const consoleDist = new URL('../../dist/', import.meta.url);
+
+/** The tables of the demo. */
+const shopSql = new URL('../../dev/shop.sql', import.meta.url);
 
 /** A real gateway with a real agent and a target database, in which alice asks and bob approves. `close` it after the file. */
 export interface ConsoleGateway {
@@ -27,10 +32,13 @@ export async function startConsoleGateway(): Promise<ConsoleGateway> {
   const alice = await api.createUser('alice', { roles: ['requester'] });
   const bob = await api.createUser('bob', { roles: ['requester'], groups: ['dba-team'] });
   const head = 'operations = ["execute_select", "execute_dml"]';
-  const agent = startTestAgent({ gateway: api, token: api.tokens.agent, url: target.url, head });
   const database = new pg.Client({ connectionString: target.url });
   await database.connect();
-  await database.query('create table items (id int primary key, name text)');
+  await database.query(`${readFileSync(shopSql, 'utf8')}; create table items (id int primary key, name text)`);
+  const agent = startTestAgent({ gateway: api, token: api.tokens.agent, url: target.url, head });
+  await eventually(
+    async () => (await api.call('GET', '/api/schemas/shop?environment=staging', { token: api.tokens.admin })).status === 200,
+  );
   const ask = async (detail: string, more: object = {}) => {
     const body = { database: 'shop', environment: 'staging', detail, reason: 'a test', ...more };
     const { status, body: made, text } = await api.call('POST', '/api/requests', { token: alice, body });

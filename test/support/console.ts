@@ -1,4 +1,4 @@
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from 'playwright-core';
 import { getChromium } from './chromium.js';
 import { noteNotRun } from './not-run.js';
 
@@ -58,6 +58,21 @@ export async function openTestBrowser(testFile: string): Promise<TestBrowser | n
   };
   return { open, signIn, close: () => browser.close() };
 }
+
+/** Puts a text into the editor as a paste does. */
+export async function pasteSql(page: Page, text: string): Promise<void> {
+  await page.locator('.cm-content').waitFor();
+  await page.evaluate(`(() => {
+    const editor = document.querySelector('.editor').shadowRoot.querySelector('.cm-content');
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', ${JSON.stringify(text)});
+    editor.focus();
+    editor.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  })()`);
+}
+
+/** What the part of a page with that heading says went wrong. */
+export const problemIn = (page: Page, region: string): Locator => page.getByRole('region', { name: region }).getByRole('alert');
 
 const stringsOf = (environment: NodeJS.ProcessEnv) =>
   Object.fromEntries(Object.entries(environment).filter((entry): entry is [string, string] => entry[1] !== undefined));

@@ -21,7 +21,11 @@ export function keptDraft(): Draft {
 }
 
 export function keepDraft(draft: Draft): void {
-  sessionStorage.setItem(key, JSON.stringify(draft));
+  try {
+    sessionStorage.setItem(key, JSON.stringify(draft));
+  } catch {
+    // Too large for the browser, and so for a request.
+  }
 }
 
 export const dropDraft = () => sessionStorage.removeItem(key);

@@ -3,6 +3,7 @@ import { answer, api, type Schema } from '../../http/client.js';
 import { Dialog } from '../../parts/dialog.js';
 import { Field } from '../../parts/field.js';
 import { Problem } from '../../parts/problem.js';
+import { useKept } from '../../state/kept.js';
 
 interface CancelProps {
   request: Schema['Request'];
@@ -12,7 +13,7 @@ interface CancelProps {
 
 /** A running statement can be too late to stop, so the dialog stays until it is known whether it was. */
 export function CancelDialog({ request: { id, status }, onClose, onDone }: CancelProps) {
-  const [reason, setReason] = useState('');
+  const [reason, setReason] = useKept(`cancel ${id}`);
   const [isBusy, setIsBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
   const [asked, setAsked] = useState(false);

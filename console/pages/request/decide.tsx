@@ -6,6 +6,7 @@ import { Field } from '../../parts/field.js';
 import { Problem } from '../../parts/problem.js';
 import { Section } from '../../parts/section.js';
 import { Text } from '../../parts/text.js';
+import { useKept } from '../../state/kept.js';
 import { may, mayForAll, me } from '../../state/session.js';
 import { CancelDialog } from './cancel-dialog.js';
 
@@ -96,7 +97,7 @@ async function resume(id: string): Promise<string> {
 
 /** An approval or a rejection of what stands on this page: the call carries the digest that the page shows (CO-32). */
 function Decision({ request, canApprove, acting }: { request: Schema['Request']; canApprove: boolean; acting: Acting }) {
-  const [comment, setComment] = useState('');
+  const [comment, setComment] = useKept(`comment ${request.id}`);
   const [selector, setSelector] = useState('');
   const isAmbiguous = acting.error instanceof Refused && acting.error.reason === 'selector_ambiguous';
   const said = { comment: comment.trim() === '' ? null : comment, expected_digest: request.approval_digest };
@@ -104,12 +105,14 @@ function Decision({ request, canApprove, acting }: { request: Schema['Request'];
   const approve = async () => {
     const body = selector === '' ? said : { ...said, selector };
     const { current_step, total_steps } = await answer(api.POST('/api/requests/{id}/approve', { ...path, body }));
+    setComment('');
     return current_step === total_steps
       ? 'Approved. Its requester can let it run.'
       : `Approved: ${current_step} of ${total_steps} steps are done.`;
   };
   const reject = async () => {
     await answer(api.POST('/api/requests/{id}/reject', { ...path, body: said }));
+    setComment('');
     return 'Rejected.';
   };
   return (
