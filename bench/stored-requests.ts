@@ -12,6 +12,22 @@ export async function storeRequests(database: pg.Pool, count: number): Promise<v
   await database.query('vacuum analyze requests');
 }
 
+/**
+ * Stores copies of a request, one for each millisecond after it: `select 2`, `select 3` and so on up to `last`. Their codes do not fit, which a list does
+ * not see; no decision about them is taken.
+ */
+export async function copyRequest(
+  database: { query(text: string, values: unknown[]): Promise<unknown> },
+  id: string,
+  last: number,
+): Promise<void> {
+  await database.query(
+    `insert into requests select (jsonb_populate_record(r, jsonb_build_object('id', gen_random_uuid(), 'detail', 'select ' || n,
+       'created_at', r.created_at + n * interval '1 ms'))).* from requests r, generate_series(2, $2::int) as n where r.id = $1`,
+    [id, last],
+  );
+}
+
 const text = `
   insert into requests (id, status, requester, requester_role, database, environment, operation, dialect, detail, statement_type, risk_level, fingerprint,
     metadata, emergency, allow_ddl, no_result_store, share_with, share_selectors, workflow, step_selectors, open_selectors, policy_revision,
