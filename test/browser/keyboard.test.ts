@@ -143,6 +143,7 @@ describe.skipIf(browser === null)('without a mouse (CO-30)', () => {
         ...['button Approve', 'button Reject', 'region Approval', 'region What happened'],
       ]),
     );
+    await gateway.api.call('POST', `/api/requests/${id}/cancel`, { token: gateway.tokens.alice, body: {} });
   });
 
   /** As the link of `svc console` does. */
