@@ -1,8 +1,9 @@
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { kindOfConfig, misplaced } from '../lib/config-kind.js';
 import { expandText, type Variables } from '../lib/expansion.js';
+import { nearest } from '../lib/nearest.js';
 import { readDatabases, readServer, readTelemetry } from './config-addresses.js';
 import { expandValues, type Reading, readToml } from './config-files.js';
 import { type AgentToml, agentToml, defaultProbesDir, LOG_FORMATS, LOG_LEVELS } from './config-schema.js';
@@ -122,10 +123,26 @@ function describe(issue: z.core.$ZodIssue): { key: string; what: string }[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((one) => {
       const key = path === '' ? one : `${path}.${one}`;
-      return { key, what: `unknown key ${key}` };
+      const near = nearest(one, keysAt(issue.path));
+      return { key, what: `unknown key ${key}${near === null ? '' : ` (did you mean ${near}?)`}` };
     });
   }
   return [{ key: path, what: `${path}: ${issue.code === 'invalid_key' ? 'is no database or environment name' : issue.message}` }];
+}
+
+interface Table {
+  properties?: Record<string, Table>;
+  additionalProperties?: Table | boolean;
+}
+
+/** The keys that a table of the file may have. */
+function keysAt(path: readonly PropertyKey[]): string[] {
+  let table: Table | undefined = z.toJSONSchema(agentToml, { io: 'input' }) as Table;
+  for (const step of path) {
+    const { properties, additionalProperties: others }: Table = table ?? {};
+    table = properties?.[String(step)] ?? (typeof others === 'object' ? others : undefined);
+  }
+  return Object.keys(table?.properties ?? {});
 }
 
 /** The variable's value when it is set and allowed. */

@@ -107,9 +107,11 @@ function createProgram(version: string | null, bind: Bind): Command {
   return program;
 }
 
-/** A long list of choices would hide the other options. Completion knows it, and a refusal names it. */
+/** More choices would hide the rest of a help page or a suggestion; completion offers them all. */
+const maxShownChoices = 12;
+
 function optionDescription(option: Option): string {
-  return (option.argChoices?.length ?? 0) > 12 ? option.description : new Help().optionDescription(option);
+  return (option.argChoices?.length ?? 0) > maxShownChoices ? option.description : new Help().optionDescription(option);
 }
 
 function forEach(command: Command, visit: (command: Command) => void): void {
@@ -140,7 +142,8 @@ function usage(error: CommanderError, [group, topic]: readonly (string | undefin
 
 function allowed(given: string, choices: readonly string[]): string {
   const near = nearest(given, choices);
-  return `'${given}'${near === null ? '' : ` (did you mean ${near}?)`}: the choices are ${choices.join(', ')}`;
+  const all = near !== null && choices.length > maxShownChoices ? '' : `: the choices are ${choices.join(', ')}`;
+  return `'${given}'${near === null ? '' : ` (did you mean ${near}?)`}${all}`;
 }
 
 /** Only commander's text has the option itself: `unknown option '--fiel'`, and a line with those that may be meant. */

@@ -92,7 +92,7 @@ describe('svc-agent --reload (AP-19)', () => {
     expect(await reload()).toEqual({
       code: 1,
       out: '',
-      err: `${file}: unknown key databases.reports.staging.pool_mx\nrejected: process ${pid} keeps its configuration\n`,
+      err: `${file}: unknown key databases.reports.staging.pool_mx (did you mean pool_max?)\nrejected: process ${pid} keeps its configuration\n`,
     });
     write(reports().replace(proxy.url, '$' + '{REPORTS_URL}'));
     expect((await reload()).err).toContain('hint: the agent has the environment that it was started with');

@@ -64,7 +64,7 @@ describe('svc migrate up tells what the review finds before it asks (HD-95)', ()
     runsAtOnce(api, envelope('{"applied":["1"]}'));
     expect((await bench.svc(['up', '--yes', '--no-preflight'])).code).toBe(0);
     expect((await bench.svc(['up', '--yes', '--idempotency-key', 'k'])).code).toBe(0);
-    expect((await bench.svc(['up'])).code).toBe(1);
+    expect((await bench.svc(['up', '--no-preflight'])).code).toBe(1);
     expect(api.calls.slice(before).some(({ path }) => path === '/api/preflight')).toBe(false);
   });
 });

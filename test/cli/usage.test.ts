@@ -89,7 +89,7 @@ describe('bad command lines', () => {
     [['request', 'list', '--status', 'foo'], "--status does not take 'foo': the choices are pending, approved, "],
     [
       ['audit', 'list', '--event-type', 'request.aproved'],
-      "--event-type does not take 'request.aproved' (did you mean request.approved?): ",
+      "--event-type does not take 'request.aproved' (did you mean request.approved?)\n",
     ],
     [['completion', 'fihs'], "shell cannot be 'fihs' (did you mean fish?): the choices are bash, zsh, fish"],
   ])('names the choices, and the one that may be meant: %j', async (argv, told) => {
