@@ -161,7 +161,11 @@ describe('a reload of agent.toml (AP-19)', () => {
 describe('a reload that is refused changes nothing (AP-19)', () => {
   it.each<[string, (text: string) => string, RegExp]>([
     ['broken TOML', (text) => `${text}\n[databases.`, /^\S*agent\.toml:\d+:\d+: /],
-    ['an unknown key', (text) => `${text}\nread_ulr = "x"`, /agent\.toml: unknown key databases\.shop\.staging\.read_ulr \(did you mean read_url\?\)$/],
+    [
+      'an unknown key',
+      (text) => `${text}\nread_ulr = "x"`,
+      /agent\.toml: unknown key databases\.shop\.staging\.read_ulr \(did you mean read_url\?\)$/,
+    ],
     ['no database', (text) => text.slice(0, text.indexOf('[databases')), /agent\.toml: databases: /],
     [
       'a variable that is not set',
