@@ -137,13 +137,12 @@ interface Table {
 
 /** The keys that a table of the file may have. */
 function keysAt(path: readonly PropertyKey[]): string[] {
-  let table: Table | undefined = z.toJSONSchema(agentToml, { io: 'input' }) as Table;
-  for (const step of path) {
-    const { properties, additionalProperties: others }: Table = table ?? {};
-    table = properties?.[String(step)] ?? (typeof others === 'object' ? others : undefined);
-  }
-  return Object.keys(table?.properties ?? {});
+  const whole = z.toJSONSchema(agentToml, { io: 'input' }) as Table;
+  return Object.keys(path.map(String).reduce(tableIn, whole).properties ?? {});
 }
+
+const tableIn = ({ properties, additionalProperties: others }: Table, step: string): Table =>
+  properties?.[step] ?? (typeof others === 'object' ? others : {});
 
 /** The variable's value when it is set and allowed. */
 function fromVariable<T extends string>(name: string, allowed: readonly T[], { variables, report }: Reading): T | undefined {
