@@ -141,12 +141,29 @@ function agentsOnline(place: Place): Promise<Finding> {
         hint: 'start svc-agent; svc doctor --agent agent.toml says what it lacks',
         details,
       });
-    const notes = [
-      ...(bare.length > 0 ? [`no agent serves ${some(bare)}`] : []),
-      ...(doubled.length > 0 ? [`two processes use the token of ${some(doubled)}`] : []),
-      ...(unscoped.length > 0 ? [`the token of ${some(unscoped)} may serve every database`] : []),
-    ];
+    const notes = agentNotes({ bare, doubled, unscoped });
     if (notes.length === 0) return passed(`${online.length} of ${agents.length}, for every pair that you see`, { details });
-    return warned(notes.join('; '), { hint: 'svc agents shows them; an agent token takes --scope DB/ENV', details });
+    const joined = (key: 'message' | 'hint') => notes.map((note) => note[key]).join('; ');
+    return warned(joined('message'), { hint: joined('hint'), details });
   });
+}
+
+function agentNotes({ bare, doubled, unscoped }: Record<'bare' | 'doubled' | 'unscoped', readonly string[]>) {
+  return [
+    {
+      names: bare,
+      message: `no agent serves ${some(bare)}`,
+      hint: 'start an agent for them, with a token whose --scope covers them',
+    },
+    {
+      names: doubled,
+      message: `two processes use the token of ${some(doubled)}`,
+      hint: 'give each process its own token; after a restart this passes in a minute',
+    },
+    {
+      names: unscoped,
+      message: `the token of ${some(unscoped)} may serve every database`,
+      hint: 'replace it with a token that has --scope DATABASE/ENVIRONMENT',
+    },
+  ].filter(({ names }) => names.length > 0);
 }

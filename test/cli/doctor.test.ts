@@ -349,9 +349,10 @@ describe('svc doctor finds what is wrong behind the address (CL-45)', () => {
     api.on('GET /api/agents', agent({ status: 'offline' }));
     expect((await doctor()).checks.agents_online).toMatchObject({ status: 'fail', message: 'no agent is connected' });
     api.on('GET /api/agents', agent({ unscoped: true, duplicate_instances: true }));
-    const { message } = (await doctor()).checks.agents_online!;
+    const { message, hint } = (await doctor()).checks.agents_online!;
     for (const part of ['no agent serves shop/staging', 'two processes use the token of west', 'may serve every database'])
       expect(message).toContain(part);
+    for (const part of ['start an agent', 'its own token', 'replace it with']) expect(hint).toContain(part);
   });
 
   it('lists that the caller may not see are no fault', async () => {
