@@ -11,6 +11,9 @@ import { classification } from './classification.js';
 import { closedLoop } from './closed-loop.js';
 import { codes } from './codes.js';
 import { completion } from './completion.js';
+import { consoleInbox } from './console-inbox.js';
+import { consoleLoad } from './console-load.js';
+import { consoleScroll } from './console-scroll.js';
 import { decision } from './decision.js';
 import { events } from './events.js';
 import { footprint } from './footprint.js';
@@ -51,6 +54,9 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   slack,
   mcp,
   events,
+  'console-load': consoleLoad,
+  'console-inbox': consoleInbox,
+  'console-scroll': consoleScroll,
 };
 
 /** These start agents of their own. */
