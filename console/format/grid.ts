@@ -45,6 +45,8 @@ export function moved({ row, column }: Place, key: string, rows: number, columns
     PageUp: { row: row - pageRows, column },
     Home: { row, column: 0 },
     End: { row, column: columns - 1 },
+    'Control+Home': { row: 0, column: 0 },
+    'Control+End': { row: rows - 1, column: columns - 1 },
   };
   const to = Object.hasOwn(steps, key) ? steps[key] : undefined;
   if (to === undefined) return null;

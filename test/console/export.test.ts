@@ -57,6 +57,7 @@ test('arrow keys stay inside the grid', () => {
   const at = { row: 0, column: 0 };
   expect(moved(at, 'ArrowUp', 3, 2)).toEqual(at);
   expect(moved(at, 'End', 3, 2)).toEqual({ row: 0, column: 1 });
+  expect(moved(at, 'Control+End', 3, 2)).toEqual({ row: 2, column: 1 });
   expect(moved(at, 'PageDown', 3, 2)).toEqual({ row: 2, column: 0 });
   expect(moved(at, 'constructor', 3, 2)).toBeNull();
 });

@@ -1,20 +1,24 @@
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import type { Chart as Drawn } from '../../format/last-hour.js';
-import { scheme } from '../../state/appearance.js';
+import type { Scheme } from '../../state/appearance.js';
 
 interface ChartProps {
   chart: Drawn;
   /** When each minute began, in seconds. */
   times: number[];
+  /** Of the page; another one draws it again. */
+  scheme: Scheme;
 }
 
 const height = 150;
 
-/** A small picture; the sentence below says the same to those who do not see it. */
-export default function Chart({ chart, times }: ChartProps) {
+/**
+ * A small picture; the sentence below says the same to those who do not see it. It imports no state: with that the first load of the page would be
+ * one file more, which both share.
+ */
+export default function Chart({ chart, times, scheme }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
-  const { value: colours } = scheme;
   useEffect(() => {
     const host = place.current!;
     const plot = new uPlot(optionsOf(chart, host), [times, ...chart.lines.map(({ values }) => values)], host);
@@ -24,7 +28,7 @@ export default function Chart({ chart, times }: ChartProps) {
       watcher.disconnect();
       plot.destroy();
     };
-  }, [chart, times, colours]);
+  }, [chart, times, scheme]);
   return <div class="chart" ref={place} aria-hidden="true" />;
 }
 

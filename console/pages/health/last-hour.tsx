@@ -4,6 +4,7 @@ import { chartsOf } from '../../format/last-hour.js';
 import { answer, api, type Schema } from '../../http/client.js';
 import { Show } from '../../parts/page.js';
 import { Section } from '../../parts/section.js';
+import { scheme } from '../../state/appearance.js';
 import { useLoaded } from '../../state/loaded.js';
 import type ChartPart from './chart.js';
 
@@ -35,7 +36,7 @@ function Charts({ minutes, Chart }: { minutes: readonly Schema['Minute'][]; Char
     <div class="charts">
       {charts.map((chart) => (
         <Section key={chart.title} title={chart.title}>
-          {Chart !== null && <Chart chart={chart} times={times} />}
+          {Chart !== null && <Chart chart={chart} times={times} scheme={scheme.value} />}
           <p class="quiet">{chart.summary}</p>
           <ul class="legend" aria-hidden="true">
             {chart.lines.map(({ name, colour }) => (

@@ -57,7 +57,7 @@ export function Grid({ columns, types, rows, name }: GridProps) {
     across.scrollToIndex(place.column, { align: 'auto' });
   };
   const press = (event: KeyboardEvent) => {
-    const place = moved(at, event.key, shown.length, columns.length);
+    const place = moved(at, event.ctrlKey ? `Control+${event.key}` : event.key, shown.length, columns.length);
     if (place !== null) go(place);
     else if (event.key === 'Enter') setIsOpen(true);
     else return;
