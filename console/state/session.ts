@@ -58,6 +58,7 @@ export async function signIn(token: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await call('DELETE', path);
+  sessionStorage.clear();
   session.value = null;
   endedWhy.value = 'You are signed out.';
 }

@@ -87,5 +87,34 @@ describe.skipIf(browser === null)('the way of a change in two browsers', () => {
     expect(alice.page.url()).toBe(`${gateway.api.url}/console/requests`);
   });
 
+  it("a draft outlives a reload and a session that ends, is nobody else's, and goes with signing out", async () => {
+    const { page } = await browser.signIn(gateway.api.url, gateway.tokens.alice);
+    const written = async () => {
+      await page.goto(`${gateway.api.url}/console/new`);
+      await page.locator('.cm-content').waitFor();
+      return page.getByLabel('Reason').inputValue();
+    };
+    const signIn = async (token: string) => {
+      await page.getByLabel('API token').fill(token);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { name: 'New request' }).waitFor();
+    };
+    await written();
+    await page.getByLabel('Reason').fill('a draft');
+    expect(await written()).toBe('a draft');
+    await page.context().clearCookies();
+    await page.reload();
+    await signIn(gateway.tokens.bob);
+    expect(await written()).toBe('');
+    await page.context().clearCookies();
+    await page.reload();
+    await signIn(gateway.tokens.alice);
+    expect(await written()).toBe('a draft');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByText('You are signed out').waitFor();
+    await signIn(gateway.tokens.alice);
+    expect(await written()).toBe('');
+  });
+
   const paid = async () => (await gateway.database.query(`select 1 from orders ${condition}`)).rowCount;
 });

@@ -14,6 +14,7 @@ const long = [
   'worker/main',
   'sql/postgres-suite',
   'runtime/check-agrees',
+  'browser/refusals',
   'api/preflight-agreement',
   'model/requests',
   'agent/marker-made',

@@ -1,4 +1,5 @@
 import { answer, api } from '../../http/client.js';
+import { me } from '../../state/session.js';
 
 export interface Draft {
   database: string;
@@ -8,13 +9,14 @@ export interface Draft {
   share: string;
 }
 
-const key = 'svc.draft';
+/** Somebody else may sign in in the same window. */
+const key = () => `svc.draft ${me()}`;
 const none: Draft = { database: '', environment: '', sql: '', reason: '', share: '' };
 
 /** Kept until the window is closed, so that a reload loses nothing; never in localStorage. */
 export function keptDraft(): Draft {
   try {
-    return { ...none, ...(JSON.parse(sessionStorage.getItem(key) ?? '{}') as Partial<Draft>) };
+    return { ...none, ...(JSON.parse(sessionStorage.getItem(key()) ?? '{}') as Partial<Draft>) };
   } catch {
     return none;
   }
@@ -22,13 +24,13 @@ export function keptDraft(): Draft {
 
 export function keepDraft(draft: Draft): void {
   try {
-    sessionStorage.setItem(key, JSON.stringify(draft));
+    sessionStorage.setItem(key(), JSON.stringify(draft));
   } catch {
     // Too large for the browser, and so for a request.
   }
 }
 
-export const dropDraft = () => sessionStorage.removeItem(key);
+export const dropDraft = () => sessionStorage.removeItem(key());
 
 /** The text of an earlier request, to be asked again. */
 export async function draftFrom(id: string): Promise<Draft> {
