@@ -29,7 +29,7 @@ export function traceSentences(trace: Trace): string[] {
       : [`Review policy ${versioned(sql_review.policy_id, sql_review)}, ${found(sql_review.findings_count)}.`]),
     ...(decision.auto_approve_threshold === null
       ? []
-      : [`What has at most ${decision.auto_approve_threshold} risk passes by itself.`]),
+      : [`Requests of at most ${decision.auto_approve_threshold} risk are approved automatically.`]),
     ...(risk.schema_status === 'ready' ? [] : [`Of the schema, what was known was ${risk.schema_status.replaceAll('_', ' ')}.`]),
   ];
 }

@@ -10,8 +10,8 @@ type Resolved = Schema['ResolvedOperation'];
 
 const previews = {
   deny: 'nobody may',
-  auto_approved: 'passes by itself',
-  may_auto_approve: 'passes by itself if its risk is low enough',
+  auto_approved: 'approved automatically',
+  may_auto_approve: 'approved automatically if its risk is low enough',
   needs_approval: 'needs approval',
   break_glass_only: 'only as an emergency',
 } as const satisfies Record<Resolved['decision_preview'], string>;

@@ -77,8 +77,8 @@ function classOf({ mutating, ddl, requires_ddl_permission }: Found['classificati
 }
 
 function Approval({ policy }: { policy: Found['policy'] }) {
-  if (policy.workflow_id === null) return <>no workflow policy takes it</>;
-  if (policy.would_auto_approve) return <>passes by itself</>;
+  if (policy.workflow_id === null) return <>no workflow policy matches</>;
+  if (policy.would_auto_approve) return <>approved automatically</>;
   return (
     <>
       {policy.approvers.map(({ selector, min, step }) => (

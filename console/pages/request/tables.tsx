@@ -18,7 +18,7 @@ export function Tables({ context }: { context: Schema['Request']['context'] }) {
     );
   return (
     <Section title="Tables" note={note}>
-      <Table label="Tables that it names" head={['Table', 'Rows', 'Takes along']} numbers={['Rows']}>
+      <Table label="Tables that it names" head={['Table', 'Rows', 'Also affects']} numbers={['Rows']}>
         {tables.map(({ name, rows, cascades, hasMoreCascades, hasTriggers }) => (
           <tr key={name}>
             <th scope="row">
