@@ -15,7 +15,7 @@ const attempt = {
 };
 
 describe('the headers of an attempt', () => {
-  it('are those of the vectors (NT-30, NT-32)', () => {
+  it('are those of the vectors, and no traceparent (NT-30, NT-32, OP-94)', () => {
     expect(webhookHeaders(attempt)).toEqual({
       'content-type': 'application/json',
       'x-svc-event': 'step.approved',
