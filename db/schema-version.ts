@@ -13,3 +13,9 @@ export async function breakingSince(db: Queryable, version: string): Promise<str
   );
   return row?.name;
 }
+
+/** Whether code of that version can use the tables: its own migrations are applied, and of newer ones none breaks it. */
+export async function schemaFits(db: Queryable, version: string): Promise<boolean> {
+  const [own] = await db.query('select 1 from schema_migrations where name = $1', [version]);
+  return own !== undefined && (await breakingSince(db, version)) === undefined;
+}

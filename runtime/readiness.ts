@@ -1,7 +1,7 @@
 import { limitDatabaseWork } from '../db/call-limit.js';
 import type { Database } from '../db/client.js';
 import { schemaVersion } from '../db/migrate.js';
-import { appliedSchemaVersion } from '../db/schema-version.js';
+import { schemaFits } from '../db/schema-version.js';
 import { isWorkerSeen } from '../db/workers.js';
 import { within } from '../lib/deadline.js';
 import type { Lifecycle } from './lifecycle.js';
@@ -62,8 +62,7 @@ async function look(options: ReadinessOptions): Promise<Readiness> {
 }
 
 async function databaseCheck(database: Database): Promise<Check> {
-  const version = await limitDatabaseWork(checkTimeoutMs, () => appliedSchemaVersion(database));
-  return version === schemaVersion ? 'ok' : 'schema_mismatch';
+  return (await limitDatabaseWork(checkTimeoutMs, () => schemaFits(database, schemaVersion))) ? 'ok' : 'schema_mismatch';
 }
 
 async function workerCheck({ database, taskQueue }: ReadinessOptions): Promise<Check> {

@@ -1,14 +1,12 @@
-import pg from 'pg';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Database } from '../../db/client.js';
 import { migrate } from '../../db/migrate.js';
 import { openAuditKeys } from '../../runtime/audit-keys.js';
 import { sealBatch } from '../../worker/seal-batch.js';
+import { readDump, writeDump } from '../support/backups.js';
 import { openOwnPostgres } from '../support/own-postgres.js';
 import { openTestDatabase } from '../support/postgres.js';
 import { numbered, openSealing, readChain, type Sealing, secretKey, writeEvents } from '../support/sealing.js';
-
-const tables = ['audit_events', 'audit_head', 'audit_tiles', 'audit_purges', 'signing_keys'];
 
 let sealing: Sealing;
 let cluster: Awaited<ReturnType<typeof openOwnPostgres>>;
@@ -25,28 +23,11 @@ afterAll(async () => {
   await sealing.close();
 });
 
-/** Rows and sequences, as a restored dump has them. */
-async function restore(): Promise<void> {
-  const target = new pg.Client({ connectionString: cluster.url('postgres') });
-  await target.connect();
-  for (const table of tables) {
-    const rows = await sealing.database.query<{ row: string }>(`select to_jsonb(t)::text as row from ${table} t`);
-    await target.query(
-      `insert into ${table} overriding system value select (jsonb_populate_record(null::${table}, row)).* from unnest($1::jsonb[]) row`,
-      [rows.map(({ row }) => row)],
-    );
-  }
-  await target.query(
-    `select setval(pg_get_serial_sequence('audit_events', 'position'), (select max(position) from audit_events))`,
-  );
-  await target.end();
-}
-
 it('sealing goes on in the cluster where a backup was restored, whose transactions are numbered anew (AU-13)', async () => {
   await writeEvents(sealing.database, numbered('sealed', 700));
   await sealing.sealAll();
   await writeEvents(sealing.database, numbered('not-yet', 30));
-  await restore();
+  await writeDump(cluster.url('postgres'), await readDump(sealing.stored.adminUrl));
   const transactionOf = async (database: Database) =>
     (await database.query<{ id: number }>('select pg_current_xact_id()::text::bigint as id'))[0]!.id;
   expect(await transactionOf(restored)).toBeLessThan(await transactionOf(sealing.database));

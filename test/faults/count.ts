@@ -68,13 +68,14 @@ function wronglyTold(stored: Stored | undefined, word: string | null, words: Rea
   return [`${stored.id} is ${stored.status}, and what it writes is ${Object.hasOwn(words, word) ? '' : 'not '}there`];
 }
 
-function brokenPath({ id, status, events }: Stored): string[] {
+/** What is wrong with what its events tell. */
+export function brokenPath({ id, status, events }: Stored): string[] {
   const path = followPath(events);
   if (path.fault !== null) return [`${id}: ${path.fault.message}`];
   return path.status === status ? [] : [`${id} is ${status}, by its events ${path.status}`];
 }
 
-async function listStored({ database }: System): Promise<Stored[]> {
+export async function listStored({ database }: System): Promise<Stored[]> {
   const { rows } = await database.query<Stored>(
     `select r.id, r.status, r.idempotency_key as key, coalesce(json_agg(json_build_object('event_type', a.event_type, 'metadata_json', a.metadata_json, 'seq', a.seq)
        order by a.seq nulls last, a.position) filter (where a.id is not null), '[]') as events

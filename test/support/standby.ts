@@ -3,7 +3,7 @@ import { chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } fr
 import { dirname, join } from 'node:path';
 import { clone } from '../../dev/layout.js';
 import { freePort } from '../../dev/ports.js';
-import { placePostgres } from '../../dev/postgres-programs.js';
+import { type PostgresPlace, placePostgres } from '../../dev/postgres-programs.js';
 import { makeDataFolder } from './memory-folder.js';
 import { asSuperuser, controlled, type OwnPostgres, type OwnPostgresOptions } from './own-postgres.js';
 import { eventually } from './processes.js';
@@ -33,23 +33,33 @@ export async function openStandby(
   mkdirSync(dirname(place.dataDir), { recursive: true });
   await (isCold ? copyStopped : copyRunning)(primary, place.dataDir);
   writeAsOwner(place.dataDir, 'standby.signal', '');
-  const port = await freePort();
   const address = new URL(primary.url('postgres'));
   const source = `host=127.0.0.1 port=${address.port} user=postgres password=test application_name=${standbyName}`;
   const settings = [...primarySettings, `primary_conninfo=${source}`, 'hot_standby=on', 'max_wal_size=96MB'];
-  const usual = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', 'log_min_messages=warning'];
-  const standby = controlled({
-    ...{ folder: ownFolder, place, logFile: join(ownFolder, 'postgres.log'), child: null, environment },
-    args: ['-D', place.dataDir, '-p', String(port), ...[...usual, ...settings].flatMap((each) => ['-c', each])],
-    url: (database) => Object.assign(new URL(primary.url(database)), { port: String(port) }).href,
-  });
-  await standby.start();
+  const standby = await startCopy(primary, { folder: ownFolder, place, environment }, settings);
   return {
     ...standby,
     async promote() {
       await asSuperuser(standby.url('postgres'), (client) => client.query('select pg_promote(true, 60)'));
     },
   };
+}
+
+/** Starts the copy of a cluster on a port of its own. */
+export async function startCopy(
+  original: OwnPostgres,
+  { folder, place, environment = {} }: { folder: string; place: PostgresPlace; environment?: NodeJS.ProcessEnv },
+  settings: readonly string[],
+): Promise<OwnPostgres> {
+  const port = await freePort();
+  const usual = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'max_connections=200', 'log_min_messages=warning'];
+  const copied = controlled({
+    ...{ folder, place, logFile: join(folder, 'postgres.log'), child: null, environment },
+    args: ['-D', place.dataDir, '-p', String(port), ...[...usual, ...settings].flatMap((each) => ['-c', each])],
+    url: (database) => Object.assign(new URL(original.url(database)), { port: String(port) }).href,
+  });
+  await copied.start();
+  return copied;
 }
 
 /** From now on a commit of the primary is acknowledged when the standby has it on disk; `false` = without it, as at first. */
@@ -70,8 +80,8 @@ async function copyStopped(primary: OwnPostgres, dataDir: string): Promise<void>
   await primary.start();
 }
 
-/** A base backup by hand: the files may change while they are copied, and the log from its beginning makes them whole. */
-async function copyRunning(primary: OwnPostgres, dataDir: string): Promise<void> {
+/** A base backup by hand, without the log: the files may change while they are copied, and the log from its beginning makes them whole. */
+export async function copyRunning(primary: OwnPostgres, dataDir: string): Promise<void> {
   const label = await asSuperuser(primary.url('postgres'), async (client) => {
     await client.query(`select pg_backup_start('standby', true)`);
     await copy(primary.dataDir, dataDir);
@@ -85,7 +95,7 @@ async function copyRunning(primary: OwnPostgres, dataDir: string): Promise<void>
   writeAsOwner(dataDir, 'backup_label', label);
 }
 
-async function copy(from: string, to: string): Promise<void> {
+export async function copy(from: string, to: string): Promise<void> {
   const complaints = await new Promise<string>((resolve) => {
     execFile('cp', ['-a', from, to], (_, __, stderr) => resolve(stderr));
   });

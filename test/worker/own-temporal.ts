@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -37,6 +37,17 @@ export async function openOwnTemporal(dynamicConfig: string[] = []) {
     address: `127.0.0.1:${port}`,
     start,
     kill,
+    /** Keeps its data as they are on its disk, as a snapshot of the disk does; what it answers makes the next start find them. */
+    saveData: () => {
+      process.kill(child!.pid, 'SIGSTOP');
+      const parts = ['', '-wal'].map((part) => ({ part, kept: join(folder, `kept-${generation}.db${part}`) }));
+      for (const { part, kept } of parts) copyFileSync(join(folder, `${generation}.db${part}`), kept);
+      process.kill(child!.pid, 'SIGCONT');
+      return () => {
+        generation += 1;
+        for (const { part, kept } of parts) copyFileSync(kept, join(folder, `${generation}.db${part}`));
+      };
+    },
     /** The next start finds nothing of what was. */
     loseData: () => {
       generation += 1;
