@@ -1,5 +1,6 @@
 import { Agent, type ClientRequest, request } from 'node:http';
 import { sleep } from '../lib/sleep.js';
+import { evenly } from './arrivals.js';
 import type { Caller } from './caller.js';
 import { footprintOf } from './footprint-of.js';
 import { create } from './requests.js';
@@ -46,13 +47,11 @@ export async function events(system: BenchSystem, { streams = 500, rate = 50, se
 
 /** Reads that nobody waits for, evenly. */
 async function load(alice: Caller, rate: number, seconds: number, created?: Map<string, number>): Promise<void> {
-  const sent: Promise<void>[] = [];
-  const startedAt = performance.now();
-  for (let count = 0; count < rate * seconds; count += 1) {
-    await sleep(Math.max(0, startedAt + (count * 1000) / rate - performance.now()));
-    sent.push(create(alice, 'staging').then((id) => void created?.set(id, performance.now())));
-  }
-  await Promise.all(sent);
+  const { failures } = await evenly({ rate, seconds }, async () => {
+    const id = await create(alice, 'staging');
+    created?.set(id, performance.now());
+  });
+  if (failures.length > 0) throw new Error(failures[0]);
 }
 
 const agent = new Agent({ keepAlive: false, maxSockets: 4096 });

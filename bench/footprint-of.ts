@@ -20,6 +20,29 @@ export function footprintOf(pid: number): Footprint {
   };
 }
 
+export interface NamedProcess {
+  name: string;
+  pid: number;
+}
+
+/** The processes of a system, and one that runs Temporal elsewhere; 0 = none. */
+export const watchedProcesses = (processes: readonly NamedProcess[], temporalPid: number): NamedProcess[] =>
+  temporalPid === 0 ? [...processes] : [...processes, { name: 'Temporal with its own PostgreSQL', pid: temporalPid }];
+
+/** Runs `work`, and tells how much of a core each process took meanwhile, and its memory at the end. */
+export async function usageDuring<T>(processes: readonly NamedProcess[], work: () => Promise<T>) {
+  const before = processes.map(({ pid }) => footprintOf(pid).cpuSeconds);
+  const startedAt = performance.now();
+  const result = await work();
+  const seconds = (performance.now() - startedAt) / 1000;
+  const rows = processes.map(({ name, pid }, index) => {
+    const { cpuSeconds, memoryMib } = footprintOf(pid);
+    return [name, { cpu_percent: hundredths(((cpuSeconds - before[index]!) * 100) / seconds), mib: memoryMib }];
+  });
+  const usage: Record<string, { cpu_percent: number; mib: number }> = Object.fromEntries(rows);
+  return { result, usage };
+}
+
 /** Memory of a process and its descendants, now or at its peak. */
 export const residentKib = (pid: number, field: 'VmRSS' | 'VmHWM') =>
   processesOf(pid).reduce((total, one) => total + statusKib(one, field), 0);

@@ -18,6 +18,7 @@ import { decision } from './decision.js';
 import { events } from './events.js';
 import { footprint } from './footprint.js';
 import { get } from './get.js';
+import { growth } from './growth.js';
 import { lifecycle } from './lifecycle.js';
 import { lists } from './lists.js';
 import { mcp } from './mcp.js';
@@ -26,6 +27,8 @@ import { resultSize } from './result-size.js';
 import { rows } from './rows.js';
 import { slack } from './slack.js';
 import { slots } from './slots.js';
+import { start } from './start.js';
+import { sustained } from './sustained.js';
 import { type BenchOptions, type BenchSystem, startSystem } from './system.js';
 import { temporalOutage } from './temporal-outage.js';
 import { waiting } from './waiting.js';
@@ -41,6 +44,9 @@ const benches: Record<string, (system: BenchSystem, options: BenchOptions) => Pr
   decision,
   get,
   lists,
+  growth,
+  sustained,
+  start,
   waiting,
   footprint,
   'temporal-outage': temporalOutage,
@@ -73,7 +79,7 @@ const alone: Record<string, (options: BenchOptions) => Promise<Record<string, un
 /**
  * `node bench/run.mjs <name> [key=number ...]`: runs one bench on a system of its own and prints one JSON line. `quiet=0.7` first
  * waits until the load of the machine is below that. `profile=1` writes the CPU profile of each process and the statements of
- * PostgreSQL to a folder, which is named on stderr.
+ * PostgreSQL to a folder, which is named on stderr. `traces=1` has all processes send their spans to a collector.
  */
 export async function main([name = '', ...settings]: string[]): Promise<number> {
   const bench = benches[name];
@@ -95,7 +101,11 @@ export async function main([name = '', ...settings]: string[]): Promise<number> 
   const profileFolder = options.profile ? mkdtempSync(join(tmpdir(), 'svc-profile-')) : null;
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   mkdirSync(join(folder, 'run'));
-  const system = await startSystem(folder, profileFolder, withOwnAgents.has(name));
+  const system = await startSystem(folder, {
+    profileFolder,
+    ownAgents: withOwnAgents.has(name),
+    traces: Boolean(options.traces),
+  });
   try {
     print(await bench!(system, options));
     return 0;

@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { approvalMacs } from '../crypto/approval-macs.js';
 import { findFullBlock, storeBlock } from '../db/audit-blocks.js';
-import { openDatabase } from '../db/client.js';
 import { sleep } from '../lib/sleep.js';
 import { openAuditKeys } from '../runtime/audit-keys.js';
 import { sealBatch } from '../worker/seal-batch.js';
+import { asGateway } from './own-database.js';
 import type { BenchSystem } from './system.js';
 
 const perStatement = 50_000;
@@ -14,28 +12,22 @@ const perBatch = 5000;
  * Stores audit events as if reads had been made in the last 80 days, four events each: of three users in five databases, one in ten failed. They
  * are sealed, and blocks of them stored, as a worker does it, but without its pauses. The worker must be stopped.
  */
-export async function storeAuditEvents({ database, databaseUrl, secretKeyFile }: BenchSystem, count: number): Promise<void> {
-  const secretKey = Uint8Array.from(Buffer.from(readFileSync(secretKeyFile, 'utf8').trim(), 'hex'));
-  const own = openDatabase({
-    ...{ url: databaseUrl, poolMax: 2, connectTimeoutMs: 3000, statementTimeoutMs: 60_000, callTimeoutMs: 60_000 },
-    ...{ applicationName: 'bench', macs: approvalMacs(secretKey) },
-  });
-  try {
-    const keys = await openAuditKeys({ database: own, secretKey, publicKeys: [] });
+export async function storeAuditEvents(system: BenchSystem, count: number): Promise<void> {
+  await asGateway(system, async ({ database, secretKey }) => {
+    const keys = await openAuditKeys({ database, secretKey, publicKeys: [] });
     for (let from = 0; from < count; from += perStatement) {
-      await database.query(write, [from, Math.min(from + perStatement, count), count]);
+      await system.database.query(write, [from, Math.min(from + perStatement, count), count]);
       for (let left = true; left; ) {
-        const outcome = await own.transaction((tx) => sealBatch(tx, keys, { origin: 'svc', isAnchored: false }, perBatch));
+        const outcome = await database.transaction((tx) => sealBatch(tx, keys, { origin: 'svc', isAnchored: false }, perBatch));
         if (outcome.kind === 'stopped') throw new Error(outcome.reason);
         if (outcome.kind === 'busy') await sleep(50);
         left = outcome.kind === 'busy' || outcome.sealed > 0;
       }
     }
-    for (let block = await findFullBlock(own); block !== null; block = await findFullBlock(own)) await storeBlock(own, block);
-  } finally {
-    await own.close();
-  }
-  await database.query('vacuum analyze audit_events');
+    for (let block = await findFullBlock(database); block !== null; block = await findFullBlock(database))
+      await storeBlock(database, block);
+  });
+  await system.database.query('vacuum analyze audit_events');
 }
 
 const write = `

@@ -2,12 +2,12 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import type { Child } from '../dev/child.js';
+import { type Child, startChild } from '../dev/child.js';
 import { prepareGatewayDatabase, prepareShop } from '../dev/databases.js';
 import { addPostgres, addTemporal } from '../dev/engines.js';
 import { addGateway, type GatewayPlan } from '../dev/gateway.js';
 import { planDemo } from '../dev/gateway-plan.js';
-import { type Layout, layoutOf } from '../dev/layout.js';
+import { clone, type Layout, layoutOf } from '../dev/layout.js';
 import { loadPasswords } from '../dev/passwords.js';
 import { freePort } from '../dev/ports.js';
 import type { PostgresServer } from '../dev/postgres.js';
@@ -20,6 +20,7 @@ import { sleep } from '../lib/sleep.js';
 import { type Caller, createCaller } from './caller.js';
 import { agentStarter, type StartAgent, withOrders, withOwnConfig } from './own-agent.js';
 import { createProfiling } from './profiling.js';
+import { withTraces } from './traces.js';
 
 /** Settings of one run, such as `seconds=60`. */
 export type BenchOptions = Record<string, number>;
@@ -33,6 +34,7 @@ export interface BenchSystem {
   /** The gateway's own database, to read what no caller can. */
   database: pg.Pool;
   databaseUrl: string;
+  temporalAddress: string;
   secretKeyFile: string;
   /** Holds that database and the targets. */
   postgres: PostgresServer;
@@ -44,14 +46,22 @@ export interface BenchSystem {
   measure<T>(work: () => Promise<T>): Promise<T>;
   /** Starts an agent for a bench that brings its own. */
   startAgent: StartAgent;
+  /** Starts a further server or worker that listens there. */
+  startBeside(name: 'server' | 'worker', listen: string): Child;
   stop(): Promise<void>;
 }
 
-/**
- * Starts the system of `npm start` without its play; `profileFolder` receives profiles. For a bench with its own agents it starts
- * none, and serves `orders`, a pair of dialect mysql.
- */
-export async function startSystem(folder: string, profileFolder: string | null, ownAgents: boolean): Promise<BenchSystem> {
+interface SystemOptions {
+  /** Receives profiles. */
+  profileFolder: string | null;
+  /** Starts no agent, and serves `orders`, a pair of dialect mysql. */
+  ownAgents: boolean;
+  /** Server, worker and agent send their spans to a collector that throws them away. */
+  traces: boolean;
+}
+
+/** Starts the system of `npm start` without its play. */
+export async function startSystem(folder: string, options: SystemOptions): Promise<BenchSystem> {
   chmodSync(folder, 0o755);
   const processes: Child[] = [];
   const session = createSession();
@@ -61,15 +71,16 @@ export async function startSystem(folder: string, profileFolder: string | null, 
   };
   try {
     const layout = layoutOf(folder);
-    const started = await startParts({ ...session, add }, layout, { profileFolder, ownAgents });
+    const started = await startParts({ ...session, add }, layout, options);
     const database = new pg.Pool({ connectionString: started.databaseUrl, max: 2 });
     const callers = callersOf(layout, started.serverUrl);
-    const profiling = createProfiling(profileFolder, processes, started.postgres, join(layout.run, 'postgres.log'));
+    const profiling = createProfiling(options.profileFolder, processes, started.postgres, join(layout.run, 'postgres.log'));
     return {
       ...callers,
       serverUrl: started.serverUrl,
       database,
       databaseUrl: started.databaseUrl,
+      temporalAddress: started.temporalAddress,
       secretKeyFile: join(layout.state, 'secret.key'),
       postgres: started.postgres,
       logFolder: layout.run,
@@ -77,6 +88,7 @@ export async function startSystem(folder: string, profileFolder: string | null, 
       configure: (lines) => configure(started.serverConfig, lines, processes, database),
       measure: profiling.measure,
       startAgent: agentStarter(started.agent, folder),
+      startBeside: (name, listen) => startBeside(started.plan, layout, name, listen),
       stop: async () => {
         for (const caller of Object.values(callers)) caller.close();
         await database.end();
@@ -92,11 +104,7 @@ export async function startSystem(folder: string, profileFolder: string | null, 
 }
 
 /** Starts all processes. `agent` is the plan of the agent of `npm start`, also where a bench brings its own. */
-async function startParts(
-  session: Session,
-  layout: Layout,
-  { profileFolder, ownAgents }: { profileFolder: string | null; ownAgents: boolean },
-) {
+async function startParts(session: Session, layout: Layout, { profileFolder, ownAgents, traces }: SystemOptions) {
   const report = createReport((text) => process.stderr.write(text));
   const passwords = loadPasswords(layout.passwords);
   const postgres = await addPostgres(session, layout, passwords, report);
@@ -104,11 +112,30 @@ async function startParts(
   const databaseUrl = await prepareGatewayDatabase(postgres, passwords);
   await prepareShop(postgres, passwords);
   const demo = await planDemo(layout, { apiPort: await freePort(), postgres, passwords, databaseUrl, temporal });
-  const plan = ownAgents ? withOrders(demo, layout.data) : withOwnConfig(demo, layout.data);
+  const own = ownAgents ? withOrders(demo, layout.data) : withOwnConfig(demo, layout.data);
+  const plan = traces ? await withTraces(own, layout.data, session) : own;
   await addGateway(session, layout, profileFolder === null ? plan : profiled(plan, profileFolder), report);
   await prepareUsers(layout, plan.serverUrl);
   if (!ownAgents) await awaitSchemas(layout, plan.serverUrl, session.signal, report);
-  return { postgres, databaseUrl, serverUrl: plan.serverUrl, serverConfig: plan.serverConfig, agent: demo.agent! };
+  const { serverUrl, serverConfig } = plan;
+  return { postgres, databaseUrl, temporalAddress: temporal.address, serverUrl, serverConfig, plan, agent: demo.agent! };
+}
+
+function startBeside(
+  { serverConfig, environment }: GatewayPlan,
+  { run }: Layout,
+  name: 'server' | 'worker',
+  listen: string,
+): Child {
+  const more = name === 'server' ? ['--listen', listen] : [];
+  return startChild({
+    name: `another ${name}`,
+    file: process.execPath,
+    args: [join(clone, 'bin', 'svc'), name, '--config', serverConfig, ...more],
+    logFile: join(run, `another-${name}.log`),
+    deathSignal: 'SIGKILL',
+    environment: { ...environment, SVC_DEV_WORKER_LISTEN: listen },
+  });
 }
 
 /** Reloads have a pause of 5 s between them. */

@@ -80,6 +80,7 @@ try {
   makeSchema(sqlTool, postgres.port, folder);
   const { port, child } = await startServer(server, postgres.port, folder);
   process.stdout.write(`TEMPORAL_ADDRESS=127.0.0.1:${port}\n`);
+  report(`temporal_pid=${process.pid} counts it in sustained and growth`);
   const asked = new Promise((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
   const how = await Promise.race([asked.then(() => null), child.exited]);
   await child.stop('SIGTERM', 10_000);
