@@ -1,5 +1,6 @@
 import type { Caller } from '../domain/caller.js';
 import type { Status } from '../domain/request/types.js';
+import type { RiskLevel } from '../domain/workflow-policy.js';
 import type { Queryable } from './client.js';
 import { type Parameters, parameters } from './parameters.js';
 import { type Mark, markOfStatus } from './request-blocks.js';
@@ -25,6 +26,7 @@ export interface ListedRequest {
   environment: string;
   operation: string;
   detail: string;
+  risk_level: RiskLevel;
   status: Status;
   reason: string | null;
   emergency: boolean;
@@ -43,7 +45,7 @@ export interface ListedRequest {
 const columns = (
   caller: User,
   p: Parameters,
-) => `r.id, r.requester, r.database, r.environment, r.operation, r.detail, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
+) => `r.id, r.requester, r.database, r.environment, r.operation, r.detail, r.risk_level, r.status, r.reason, r.emergency, r.created_at, r.updated_at, r.expires_at,
   r.current_step, coalesce(jsonb_array_length(r.workflow->'steps'), 0) as total_steps, r.step_selectors,
   ${hasDecided(caller, p)} as decided, (${approvable(caller, p)}) as can_decide`;
 

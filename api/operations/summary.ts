@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { iso } from '../../db/row-types.js';
 import type { Minute } from '../../runtime/last-hour.js';
-import { count, instant, list, named } from '../http/fields.js';
+import { count, flag, instant, list, named } from '../http/fields.js';
 import { type Route, route } from '../http/route.js';
 
 const outcomes = named('MinuteOutcomes', 'How requests ended in a minute.', {
@@ -27,7 +27,14 @@ const minute = named('Minute', 'What a minute was like.', {
   backlog: count('Requests, deliveries and cards that waited for the workflow engine; null likewise.').nullable(),
 });
 
-const summary = named('OperationsSummary', 'The last hour.', {
+const server = named('ServerState', 'How the server is that answered. Others may be in another state.', {
+  draining: flag('True if it was asked to stop and takes nothing new.'),
+  generation: count('The number of the configuration that is in force there.'),
+  generation_since: instant('When that configuration was stored.'),
+});
+
+const summary = named('OperationsSummary', 'The last hour, and the server that tells it.', {
+  server,
   minutes: list(minute, 'Its minutes, oldest first. The last one still runs.'),
 });
 
@@ -42,7 +49,10 @@ export const summaryRoute: Route = route({
   status: 200,
   response: summary,
   errors: ['auth.forbidden'],
-  handle: async (_call, { lastHour }) => ({ minutes: (await lastHour.read()).map(shown) }),
+  handle: async ({ generation: { number, createdAt } }, { lastHour, lifecycle }) => ({
+    server: { draining: lifecycle.draining, generation: number, generation_since: iso(createdAt) },
+    minutes: (await lastHour.read()).map(shown),
+  }),
 });
 
 function shown({ at, created, decisions, decisionWaitMs, load, ...counted }: Minute) {

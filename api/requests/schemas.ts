@@ -3,6 +3,7 @@ import { maxBundleBytes } from '../../domain/migration/bundle.js';
 import { OPERATIONS } from '../../domain/policies.js';
 import { OUTCOMES, STATUSES } from '../../domain/request/types.js';
 import { MAX_SELECTOR_BYTES } from '../../domain/selectors.js';
+import { RISK_LEVELS } from '../../domain/workflow-policy.js';
 import { count, flag, instant, list, named, oneOf, pageFields, pair, text, userIdText, uuid } from '../http/fields.js';
 import { maxNoteBytes } from './creation-body.js';
 
@@ -59,6 +60,7 @@ export const basics = {
 
 const item = named('RequestItem', 'A request in a list.', {
   ...basics,
+  risk_level: oneOf(RISK_LEVELS, 'How risky it was found to be when it was made; `unavailable` for migrations.'),
   related,
   total_steps: count('How many approval steps there are. Only while it is pending.').optional(),
   current_step: count('The step that is to be approved, from 0. Only while it is pending.').optional(),

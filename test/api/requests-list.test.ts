@@ -173,7 +173,7 @@ describe('what a list holds (RQ-11)', () => {
 
   it('holds the keys of its table, those of the steps while pending only', async () => {
     const always = ['created_at', 'database', 'detail', 'emergency', 'environment', 'expires_at', 'id', 'operation'];
-    always.push('reason', 'related', 'requester', 'status', 'updated_at');
+    always.push('reason', 'related', 'requester', 'risk_level', 'status', 'updated_at');
     const { requests } = (await calls.list(tokens.admin!, '?limit=100')).body;
     expect(new Set(requests.map((item: { status: string }) => item.status)).size).toBe(10);
     for (const item of requests) {
@@ -182,6 +182,15 @@ describe('what a list holds (RQ-11)', () => {
     }
     const shown = requests.find((item: { id: string }) => item.id === half)!;
     expect(shown).toMatchObject({ current_step: 0, total_steps: 2, next_approvers: ['group:dba-team', 'group:leads'] });
+  });
+
+  it('tells each reader the risk that show tells them (RQ-11)', async () => {
+    for (const name of ['alice', 'bob', 'gina', 'admin']) {
+      const { requests } = (await calls.list(tokens[name]!, '?limit=100')).body;
+      expect(requests.length).toBeGreaterThan(0);
+      for (const { id, risk_level } of requests)
+        expect([id, risk_level]).toEqual([id, (await calls.show(tokens[name]!, id)).body.decision_trace.risk.level]);
+    }
   });
 });
 

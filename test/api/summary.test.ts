@@ -57,6 +57,18 @@ describe('the last hour (OP-23)', () => {
     await hour.close();
   });
 
+  it('comes with the state of the server that answers: its generation, and whether it drains', async () => {
+    const other = await api.another({ drainSecs: 5 });
+    const state = async () => (await other.call('GET', '/api/operations/summary', { token: api.tokens.admin })).body.server;
+    const { number, createdAt } = other.services.generation();
+    const generation = { generation: number, generation_since: new Date(createdAt).toISOString() };
+    expect(await state()).toEqual({ draining: false, ...generation });
+    other.drain();
+    expect(await state()).toEqual({ draining: true, ...generation });
+    expect((await api.call('GET', '/api/operations/summary', { token: api.tokens.admin })).body.server.draining).toBe(false);
+    await other.close();
+  });
+
   it('needs metrics.view', async () => {
     expect((await api.call('GET', '/api/operations/summary', { token: alice })).status).toBe(403);
   });
