@@ -8,10 +8,22 @@ import { userToken } from './users.js';
 export async function closingText(stage: Stage, atEnd: string): Promise<string> {
   const lines = ['', `The gateway runs at ${stage.serverUrl}`];
   if (stage.uiUrl !== null) lines.push(`Temporal UI        ${stage.uiUrl}`);
-  lines.push(`Logs               ${shownPath(stage.layout.run)}`, '', 'Try, from this folder in another terminal:');
+  lines.push(`Logs               ${shownPath(stage.layout.run)}`, ...consoleLines(stage));
+  lines.push('', 'Or try, from this folder in another terminal:');
   for (const words of await commands(stage)) lines.push(`  ${words.map(paste).join(' ')}`);
   lines.push(...loginLines(stage), '', atEnd);
   return lines.join('\n');
+}
+
+/** A link that signs somebody in is good for a minute only (CO-33), so what makes one is printed. */
+function consoleLines({ layout }: Stage): string[] {
+  const open = (user: string) => `  npx svc --config ${paste(shownPath(join(layout.data, `${user}.toml`)))} console`;
+  return [
+    '',
+    'The web console as alice, who asks, and beside her as bob, who approves, from this folder:',
+    open('alice'),
+    open('bob'),
+  ];
 }
 
 /** What to type where an identity provider runs (DV-14). */

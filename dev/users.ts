@@ -8,6 +8,9 @@ const users = [
   { id: 'bob', roles: ['requester'], groups: ['dba-team'] },
 ];
 
+/** Bob's is another name of the same server: browsers keep cookies by host, so that one can have both signed in to the web console. */
+const addressFor = (id: string, server: string) => (id === 'bob' ? server.replace('//localhost:', '//127.0.0.1:') : server);
+
 /**
  * Creates the demo's users and their token files over HTTP, and a configuration of `svc` for each (DV-7, DV-8). Safe to repeat: a
  * user without a working token gets a new one.
@@ -18,7 +21,7 @@ export async function prepareUsers(layout: Layout, server: string): Promise<void
   for (const user of users) {
     const file = join(layout.tokens, user.id);
     if (!(await hasWorkingToken(server, file))) replaceFile(file, await makeToken({ server, token: adminToken }, user));
-    replaceFile(join(layout.data, `${user.id}.toml`), clientConfig(server, `tokens/${user.id}`));
+    replaceFile(join(layout.data, `${user.id}.toml`), clientConfig(addressFor(user.id, server), `tokens/${user.id}`));
   }
   replaceFile(join(layout.data, 'admin.toml'), clientConfig(server, 'state/admin-token'));
 }

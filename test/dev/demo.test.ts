@@ -34,10 +34,37 @@ describe('npm run demo', () => {
   it('prints commands that can be pasted as they stand (DV-10)', { timeout: 300_000 }, () => {
     const commands = [...output.matchAll(/^ {2}(npx svc .*)$/gm)].map(([, command]) => command!);
     expect(commands.length).toBeGreaterThanOrEqual(8);
+    // As on a machine without a display: no test opens a browser.
+    const env = { ...process.env, SSH_TTY: 'none', BROWSER: '', DISPLAY: '', WAYLAND_DISPLAY: '' };
     for (const command of commands) {
-      const result = spawnSync('sh', ['-c', command], { cwd: root, encoding: 'utf8', timeout: 60_000 });
+      const result = spawnSync('sh', ['-c', command], { cwd: root, env, encoding: 'utf8', timeout: 60_000 });
       expect({ command, status: result.status, output: result.stdout + result.stderr }).toMatchObject({ command, status: 0 });
     }
+  });
+
+  it('prints what opens the console as alice and as bob, each under a host of its own (CO-33, DV-10)', {
+    timeout: 60_000,
+  }, async () => {
+    const hosts = [];
+    for (const name of ['alice', 'bob']) {
+      const command = new RegExp(`^ {2}(npx svc .*/${name}\\.toml console)$`, 'm').exec(output)![1]!;
+      const { stdout } = spawnSync('sh', ['-c', `${command} --no-browser`], { cwd: root, encoding: 'utf8', timeout: 30_000 });
+      const link = new URL(stdout.trim());
+      hosts.push(link.hostname);
+      const code = link.hash.replace('#code=', '');
+      const signIn = () =>
+        fetch(`${link.origin}/api/console/session`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ code }),
+        });
+      const signedIn = await signIn();
+      const [cookie] = signedIn.headers.getSetCookie()[0]!.split(';');
+      const session = await fetch(`${link.origin}/api/console/session`, { headers: { cookie: cookie! } });
+      expect([signedIn.status, await session.json()]).toEqual([204, expect.objectContaining({ subject_id: name })]);
+      expect((await signIn()).status).toBe(401);
+    }
+    expect(hosts).toEqual(['localhost', '127.0.0.1']);
   });
 
   it('is described by the README with commands that it prints', () => {
