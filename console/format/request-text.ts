@@ -1,14 +1,20 @@
+import type { Schema } from '../http/client.js';
+
 /** What kind of change an operation is, in a few words. */
-const operationWords: Record<string, string> = {
+const operationWords = {
   execute_select: 'read',
   execute_dml: 'write',
   migrate_up: 'migrate up',
   migrate_down: 'migrate down',
   migrate_status: 'migration status',
   migrate_repair: 'migration repair',
-};
+} as const satisfies Record<Schema['Request']['operation'], string>;
 
-export const operationText = (operation: string) => operationWords[operation] ?? operation.replaceAll('_', ' ');
+export const operations = Object.entries(operationWords);
+
+const words: ReadonlyMap<string, string> = new Map(operations);
+
+export const operationText = (operation: string) => words.get(operation) ?? operation.replaceAll('_', ' ');
 
 export const isMigration = (operation: string) => operation.startsWith('migrate_');
 

@@ -15,6 +15,9 @@ const tones: Record<string, Tone> = { low: 'good', medium: 'wait', high: 'bad', 
 
 export const riskTone = (level: string): Tone => tones[level.toLowerCase()] ?? 'off';
 
+/** Migrations are not judged. */
+export const riskText = (level: string) => (level === 'unavailable' ? 'risk not judged' : `${level.toLowerCase()} risk`);
+
 const words: Record<string, string> = {
   read_only: 'only reads',
   safe_ddl: 'a change of the schema that loses nothing',

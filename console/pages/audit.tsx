@@ -1,48 +1,33 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
 import { withCommas } from '../../lib/counts.js';
+import { auditFields } from '../format/filter-fields.js';
+import { addressOf, type Filters, filtersIn } from '../format/filters.js';
 import type { Tone } from '../format/status.js';
 import { answer, api, type Schema } from '../http/client.js';
 import { Badge } from '../parts/badge.js';
-import { Field } from '../parts/field.js';
+import { FilterForm } from '../parts/filter-form.js';
 import { Page, Show } from '../parts/page.js';
 import { Pager } from '../parts/pager.js';
 import { Empty, Facts } from '../parts/section.js';
 import { Name, Text } from '../parts/text.js';
 import { When } from '../parts/when.js';
 import { useLoaded } from '../state/loaded.js';
+import { usePairNames } from '../state/pair-names.js';
 import { Chain } from './audit-chain.js';
-import { type AuditFilters, auditQuery, auditUrl, filterNames, filtersIn } from './audit-url.js';
 
 type Event = Schema['AuditEvent'];
 
+const home = '/console/audit';
 const pageSize = 50;
-const labels: Record<(typeof filterNames)[number], string> = {
-  request_id: 'Request',
-  actor_id: 'Actor',
-  event_type: 'Event',
-  event_category: 'Category',
-  outcome: 'Outcome',
-  database: 'Database',
-  environment: 'Environment',
-  operation: 'Operation',
-  since: 'Since',
-  until: 'Until',
-};
 
 /** What happened, in the order of the log, newest first. */
 export function Audit() {
-  const { query, route } = useLocation();
-  const filters = filtersIn(query);
-  const page = useLoaded(auditUrl(filters), (signal) =>
-    answer<Schema['AuditEventList']>(
-      api.GET('/api/audit/events', {
-        params: { query: { ...auditQuery(filters), limit: pageSize, offset: filters.offset } as never },
-        signal,
-      }),
-    ),
-  );
-  const exported = (format: string) => `/api/audit/export?${new URLSearchParams({ ...auditQuery(filters), format })}`;
+  const { query } = useLocation();
+  const fields = auditFields(usePairNames());
+  const filters = filtersIn(fields, query);
+  const page = useLoaded(addressOf(home, filters), (signal) => load(filters, signal));
+  const exported = (format: string) => `/api/audit/export?${new URLSearchParams({ ...filters.set, format })}`;
   return (
     <Page
       title="Audit"
@@ -59,7 +44,7 @@ export function Audit() {
       }
     >
       <Chain />
-      <Form key={auditUrl(filters)} filters={filters} onApply={(chosen) => route(auditUrl(chosen))} />
+      <FilterForm label="Events" home={home} fields={fields} filters={filters} />
       <Show of={page}>
         {({ events, total, total_is_estimate }) => (
           <>
@@ -76,7 +61,12 @@ export function Audit() {
                 ))}
               </div>
             )}
-            <Pager offset={filters.offset} size={pageSize} total={total} href={(offset) => auditUrl({ ...filters, offset })} />
+            <Pager
+              offset={filters.offset}
+              size={pageSize}
+              total={total}
+              href={(offset) => addressOf(home, { ...filters, offset })}
+            />
           </>
         )}
       </Show>
@@ -84,38 +74,9 @@ export function Audit() {
   );
 }
 
-function Form({ filters, onApply }: { filters: AuditFilters; onApply: (filters: AuditFilters) => void }) {
-  const [draft, setDraft] = useState(filters);
-  return (
-    <search aria-label="Events">
-      <form
-        class="filters"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onApply({ ...draft, offset: 0 });
-        }}
-      >
-        {filterNames.map((name) => (
-          <Field key={name} label={labels[name]}>
-            {(id) => (
-              <input
-                id={id}
-                value={draft[name]}
-                placeholder={name === 'since' || name === 'until' ? '2026-05-01T09:00:00Z' : ''}
-                onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })}
-              />
-            )}
-          </Field>
-        ))}
-        <div class="actions">
-          <button type="submit">Filter</button>
-          <a class="button" href="/console/audit">
-            Clear
-          </a>
-        </div>
-      </form>
-    </search>
-  );
+function load({ set, offset }: Filters, signal: AbortSignal) {
+  const query = { ...set, limit: pageSize, offset };
+  return answer<Schema['AuditEventList']>(api.GET('/api/audit/events', { params: { query: query as never }, signal }));
 }
 
 const tones = { success: 'good', denied: 'wait', failure: 'bad', info: 'off' } as const satisfies Record<Event['outcome'], Tone>;

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { visible } from '../../lib/visible.js';
-import { riskTone } from '../format/risk.js';
+import { riskText, riskTone } from '../format/risk.js';
 import { statusShown, type Tone } from '../format/status.js';
 
 export function Badge({ tone, children }: { tone: Tone; children: ComponentChildren }) {
@@ -17,7 +17,7 @@ export function Status({ of }: { of: string }) {
 }
 
 export function Risk({ level }: { level: string }) {
-  return <Badge tone={riskTone(level)}>{visible(level.toLowerCase())} risk</Badge>;
+  return <Badge tone={riskTone(level)}>{visible(riskText(level))}</Badge>;
 }
 
 /** A pair; production is told by its name, so all look the same. */

@@ -1,7 +1,7 @@
 import { visible } from '../../lib/visible.js';
 import { operationText, subjectOf } from '../format/request-text.js';
 import type { Schema } from '../http/client.js';
-import { Badge, Pair, Status } from './badge.js';
+import { Badge, Pair, Risk, Status } from './badge.js';
 import { Text } from './text.js';
 import { When } from './when.js';
 
@@ -29,6 +29,7 @@ export function RequestRow({ request, isMine = false, isToDecide = false }: RowP
       <div class="row-facts">
         {!isToDecide && <Status of={status} />}
         {emergency && <Badge tone="bad">emergency</Badge>}
+        <Risk level={request.risk_level} />
         <span class="badge plain">{operationText(operation)}</span>
         <Pair database={request.database} environment={request.environment} />
         {!isMine && (

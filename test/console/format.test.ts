@@ -1,13 +1,15 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { affectedTables, foundText, rowsExpected } from '../../console/format/affected.js';
+import { auditFields, requestFields } from '../../console/format/filter-fields.js';
+import { addressOf, filtersIn } from '../../console/format/filters.js';
 import { exactText, spentText, whenText } from '../../console/format/instants.js';
 import { actionOf, stepped } from '../../console/format/keys.js';
 import { chartsOf } from '../../console/format/last-hour.js';
 import { changedRows, nodeText, planTree } from '../../console/format/plan.js';
 import { readBundle, subjectOf } from '../../console/format/request-text.js';
-import { factorText } from '../../console/format/risk.js';
+import { factorText, riskText, riskTone } from '../../console/format/risk.js';
 import { deadlineOf, statusShown, turnOf } from '../../console/format/status.js';
-import { filtersIn, urlOf } from '../../console/pages/requests-url.js';
 
 const context = {
   status: 'ready',
@@ -152,6 +154,16 @@ test('plans of both kinds of database become trees; one of any depth or size end
   expect(planTree('none')).toEqual([]);
 });
 
+test('risk is told in words in lists and on pages, which spell its levels differently', () => {
+  expect(['low', 'Critical', 'unknown', 'unavailable'].map(riskText)).toEqual([
+    'low risk',
+    'critical risk',
+    'unknown risk',
+    'risk not judged',
+  ]);
+  expect(['low', 'High', 'unavailable'].map(riskTone)).toEqual(['good', 'bad', 'off']);
+});
+
 test('risk factors are told in words, unknown ones by their name', () => {
   expect(factorText({ name: 'large_table', rows: 50_000 })).toBe('a large table (50,000 rows)');
   expect(factorText({ name: 'moon_phase', names: ['full'] })).toBe('moon phase (full)');
@@ -172,11 +184,29 @@ test('letters act on lists unless something is typed into or a key is held', () 
   ]).toEqual([0, 2, 2, 0, -1]);
 });
 
+const names = { database: ['shop'], environment: [] };
+
 test('the filters of a list stand in its address and come back from it', () => {
-  const filters = filtersIn({ status: 'pending', user: 'a&b', pending_for_me: 'true', offset: '50', other: 'x' });
-  expect(urlOf(filters)).toBe('/console/requests?status=pending&user=a%26b&pending_for_me=true&offset=50');
-  expect(filtersIn(Object.fromEntries(new URL(urlOf(filters), 'http://x').searchParams))).toEqual(filters);
-  expect(urlOf(filtersIn({ offset: '-3' }))).toBe('/console/requests');
+  const fields = requestFields(names);
+  const filters = filtersIn(fields, { status: 'pending', user: ' a&b ', pending_for_me: 'true', offset: '50', other: 'x' });
+  const address = addressOf('/console/requests', filters);
+  expect(address).toBe('/console/requests?status=pending&user=a%26b&pending_for_me=true&offset=50');
+  expect(filtersIn(fields, Object.fromEntries(new URL(address, 'http://x').searchParams))).toEqual(filters);
+  expect(addressOf('/console/requests', filtersIn(fields, { offset: '-3', status: '' }))).toBe('/console/requests');
+});
+
+test.each([
+  ['/api/requests', requestFields(names)],
+  ['/api/audit/events', auditFields(names)],
+])('the form has every filter of %s, and offers all values of each closed list', (path, fields) => {
+  const { parameters } = JSON.parse(readFileSync('docs/openapi.json', 'utf8')).paths[path].get;
+  const taken = parameters.filter(({ name }: { name: string }) => name !== 'limit' && name !== 'offset');
+  expect(fields.map(({ name }) => name).sort()).toEqual(taken.map(({ name }: { name: string }) => name).sort());
+  for (const { name, schema } of taken) {
+    const offered = fields.find((field) => field.name === name)?.choices?.map(([value]) => value);
+    const closed = schema.type === 'boolean' ? ['true'] : schema.enum;
+    expect([name, offered?.toSorted()]).toEqual([name, closed?.toSorted()]);
+  }
 });
 
 test('the last hour is told in lines and in a sentence', () => {

@@ -2,8 +2,10 @@ import type { ComponentType } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { chartsOf } from '../../format/last-hour.js';
 import { answer, api, type Schema } from '../../http/client.js';
+import { Badge } from '../../parts/badge.js';
 import { Show } from '../../parts/page.js';
-import { Section } from '../../parts/section.js';
+import { Facts, Section } from '../../parts/section.js';
+import { When } from '../../parts/when.js';
 import { scheme } from '../../state/appearance.js';
 import { useLoaded } from '../../state/loaded.js';
 import type ChartPart from './chart.js';
@@ -14,8 +16,11 @@ type Chart = typeof ChartPart;
 
 /** What one would rather look at than read. */
 export function LastHour() {
-  const hour = useLoaded('last hour', (signal) =>
-    answer<Schema['OperationsSummary']>(api.GET('/api/operations/summary', { signal })),
+  const hour = useLoaded(
+    'last hour',
+    (signal) => answer<Schema['OperationsSummary']>(api.GET('/api/operations/summary', { signal })),
+    // The stream of changes begins anew, as after a drain.
+    (change) => change === null,
   );
   const [Chart, setChart] = useState<Chart | null>(null);
   useEffect(() => {
@@ -26,7 +31,37 @@ export function LastHour() {
     const timer = setInterval(hour.reload, everyMs);
     return () => clearInterval(timer);
   }, []);
-  return <Show of={hour}>{({ minutes }) => <Charts minutes={minutes} Chart={Chart} />}</Show>;
+  return (
+    <Show of={hour}>
+      {({ minutes, server }) => (
+        <>
+          <Server state={server} />
+          <Charts minutes={minutes} Chart={Chart} />
+        </>
+      )}
+    </Show>
+  );
+}
+
+/** Of several servers, the one that this browser reached. */
+function Server({ state: { draining, generation, generation_since } }: { state: Schema['ServerState'] }) {
+  return (
+    <Section
+      title="This server"
+      note={<Badge tone={draining ? 'wait' : 'good'}>{draining ? 'draining' : 'takes requests'}</Badge>}
+    >
+      <Facts
+        of={[
+          [
+            'Configuration',
+            <span key="configuration">
+              generation {generation}, since <When at={generation_since} />
+            </span>,
+          ],
+        ]}
+      />
+    </Section>
+  );
 }
 
 function Charts({ minutes, Chart }: { minutes: readonly Schema['Minute'][]; Chart: ComponentType<Parameters<Chart>[0]> | null }) {

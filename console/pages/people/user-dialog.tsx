@@ -1,26 +1,25 @@
 import { useState } from 'preact/hooks';
 import { answer, api, type Schema } from '../../http/client.js';
 import { Dialog } from '../../parts/dialog.js';
-import { Field } from '../../parts/field.js';
+import { chosenIn, Fields } from '../../parts/fields.js';
 import { Problem } from '../../parts/problem.js';
 import { may } from '../../state/session.js';
+import { type Grants, grantFields } from './grants.js';
 import { Secret } from './secret.js';
 
 type User = Schema['User'];
 
 interface UserDialogProps {
   user: User;
+  there: Grants;
   onClose: () => void;
   onChanged: () => void;
 }
 
-const listed = (text: string) => text.split(/[\s,]+/).filter((entry) => entry !== '');
 const without = (all: readonly string[], others: readonly string[]) => all.filter((one) => !others.includes(one));
 
 /** Roles, groups and state of one user. */
-export function UserDialog({ user, onClose, onChanged }: UserDialogProps) {
-  const [roles, setRoles] = useState(user.roles.join(', '));
-  const [groups, setGroups] = useState(user.groups.join(', '));
+export function UserDialog({ user, there, onClose, onChanged }: UserDialogProps) {
   const [error, setError] = useState<Error | null>(null);
   const [told, setTold] = useState('');
   const [token, setToken] = useState<string | null>(null);
@@ -31,12 +30,13 @@ export function UserDialog({ user, onClose, onChanged }: UserDialogProps) {
     await action().then(setTold, setError);
     onChanged();
   };
-  const save = async () => {
+  const save = async (given: FormData) => {
+    const [roles, groups] = [chosenIn(given, 'roles'), chosenIn(given, 'groups')];
     const body = {
-      add_roles: without(listed(roles), user.roles),
-      rm_roles: without(user.roles, listed(roles)),
-      add_groups: without(listed(groups), user.groups),
-      rm_groups: without(user.groups, listed(groups)),
+      add_roles: without(roles, user.roles),
+      rm_roles: without(user.roles, roles),
+      add_groups: without(groups, user.groups),
+      rm_groups: without(user.groups, groups),
     };
     await answer(api.PATCH('/api/users/{id}', { ...path, body }));
     return 'Saved.';
@@ -59,15 +59,11 @@ export function UserDialog({ user, onClose, onChanged }: UserDialogProps) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void run(save);
+          const given = new FormData(event.currentTarget);
+          void run(() => save(given));
         }}
       >
-        <Field label="Roles">
-          {(id) => <input id={id} value={roles} onInput={(event) => setRoles(event.currentTarget.value)} />}
-        </Field>
-        <Field label="Groups">
-          {(id) => <input id={id} value={groups} onInput={(event) => setGroups(event.currentTarget.value)} />}
-        </Field>
+        <Fields of={grantFields(there, user)} values={{ roles: user.roles, groups: user.groups }} />
         <Problem error={error} />
         <p role="status">{told}</p>
         <div class="actions">

@@ -1,26 +1,27 @@
 import { useState } from 'preact/hooks';
 import { answer, api, type Schema } from '../../http/client.js';
 import { Badge } from '../../parts/badge.js';
-import { Field } from '../../parts/field.js';
+import { chosenIn, textsIn } from '../../parts/fields.js';
 import { Show } from '../../parts/page.js';
-import { Problem } from '../../parts/problem.js';
 import { Section } from '../../parts/section.js';
 import { Table } from '../../parts/table.js';
 import { Name, Text } from '../../parts/text.js';
 import { When } from '../../parts/when.js';
 import { useLoaded } from '../../state/loaded.js';
 import { may } from '../../state/session.js';
-import { Secret } from './secret.js';
+import { type Grants, grantFields, useGrants } from './grants.js';
+import { MakeForm } from './make-form.js';
 import { UserDialog } from './user-dialog.js';
 
 type User = Schema['User'];
 
 export function Users() {
   const users = useLoaded('users', (signal) => answer(api.GET('/api/users', { signal })));
+  const there = useGrants();
   const [chosen, setChosen] = useState<string | null>(null);
   return (
     <>
-      {may('user.write') && <NewUser onMade={users.reload} />}
+      {may('user.write') && <NewUser there={there} onMade={users.reload} />}
       <Show of={users}>
         {({ users: found }) => {
           const user = found.find(({ id }) => id === chosen);
@@ -32,7 +33,7 @@ export function Users() {
                 ))}
               </Table>
               {user !== undefined && (
-                <UserDialog key={user.id} user={user} onClose={() => setChosen(null)} onChanged={users.reload} />
+                <UserDialog key={user.id} user={user} there={there} onClose={() => setChosen(null)} onChanged={users.reload} />
               )}
             </Section>
           );
@@ -73,52 +74,13 @@ function Row({ user, onChoose }: { user: User; onChoose: () => void }) {
   );
 }
 
-const listed = (text: string) => text.split(/[\s,]+/).filter((entry) => entry !== '');
-
-function NewUser({ onMade }: { onMade: () => void }) {
-  const [id, setId] = useState('');
-  const [roles, setRoles] = useState('');
-  const [groups, setGroups] = useState('');
-  const [error, setError] = useState<Error | null>(null);
-  const [made, setMade] = useState<Schema['CreatedUser'] | null>(null);
-  const make = async (event: Event) => {
-    event.preventDefault();
-    setError(null);
-    try {
-      setMade(
-        await answer<Schema['CreatedUser']>(
-          api.POST('/api/users', { body: { id: id.trim(), roles: listed(roles), groups: listed(groups) } }),
-        ),
-      );
-      setId('');
-      onMade();
-    } catch (failure) {
-      setError(failure as Error);
-    }
+function NewUser({ there, onMade }: { there: Grants; onMade: () => void }) {
+  const make = async (given: FormData) => {
+    const { id = '' } = textsIn(given);
+    const body = { id, roles: chosenIn(given, 'roles'), groups: chosenIn(given, 'groups') };
+    const { token } = await answer<Schema['CreatedUser']>(api.POST('/api/users', { body }));
+    return { token, of: `The first token of ${id}` };
   };
-  return (
-    <details class="card">
-      <summary>New user</summary>
-      <form class="filters" onSubmit={(event) => void make(event)}>
-        <Field label="Id">
-          {(field) => <input id={field} required value={id} onInput={(event) => setId(event.currentTarget.value)} />}
-        </Field>
-        <Field label="Roles">
-          {(field) => (
-            <input id={field} placeholder="requester" value={roles} onInput={(event) => setRoles(event.currentTarget.value)} />
-          )}
-        </Field>
-        <Field label="Groups">
-          {(field) => <input id={field} value={groups} onInput={(event) => setGroups(event.currentTarget.value)} />}
-        </Field>
-        <div class="actions">
-          <button type="submit" class="primary">
-            Create
-          </button>
-        </div>
-      </form>
-      <Problem error={error} />
-      {made !== null && <Secret token={made.token} of={`The first token of ${made.id}`} onClose={() => setMade(null)} />}
-    </details>
-  );
+  const fields = [{ name: 'id', label: 'Id', isRequired: true }, ...grantFields(there)];
+  return <MakeForm title="New user" fields={fields} make={make} onMade={onMade} />;
 }
