@@ -20,14 +20,14 @@ const shared = [
 
 /** Further ones take long whatever they are given: they start, kill and fetch whole programs. */
 const whole = [
-  'test/agent/{kill,migrations/kill,mysql/kill,mysql/migration-kill}.test.ts',
+  'test/agent/{kill,migrations/kill,mysql/kill,mysql/migration-kill,reload-process}.test.ts',
   'test/api/{mcp-conformance,preflight-outage}.test.ts',
-  'test/browser/away.test.ts',
+  'test/browser/{away,many,other-site,refusals}.test.ts',
   'test/cli/trust-killed.test.ts',
   'test/dev/!(child|engines|gateway-plan|lock|ports|session|test-report|users).test.ts',
   'test/faults/!(kill-points).test.ts',
   'test/model/!(requests).test.ts',
-  'test/worker/{outage,anchor/process}.test.ts',
+  'test/worker/{outage,sealer-kills,anchor/process}.test.ts',
 ];
 
 /** A share runs among the tests, in processes that have loaded the sources already. */
