@@ -32,7 +32,9 @@ export function agentCalls({ system, targets, wire, writes }: BothTargets) {
     const statesOf = () => Promise.all(played.map((one) => stateOf(system, one)));
     return eventually(async () => (await statesOf()).every((state) => state.status === status), waitMs).catch(
       async (error: Error) => {
-        throw new Error(`${error.message}: ${status}, but ${JSON.stringify(await statesOf())}\n${system.agent.log().slice(-2000)}`);
+        throw new Error(
+          `${error.message}: ${status}, but ${JSON.stringify(await statesOf())}\n${system.agent.log().slice(-2000)}`,
+        );
       },
     );
   };
