@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { limitDatabaseWork } from '../db/call-limit.js';
 
-/** Before and after a call of another server; with the call less than what the workflow gives. */
+/** For the database work before and after a call to another server. With the call, it is less than the workflow allows. */
 const databaseMs = 3000;
 
 /** Work on the gateway's database. Temporal does not learn the reason of a failure, which `onFailure` gets. */

@@ -57,7 +57,7 @@ export function createPostCard(options: PostCardOptions): SlackCardActivities {
   };
 }
 
-/** Longer each time, so that many cards that wait for a Slack that is down do not keep the worker busy with asking. */
+/** Longer each time, so that many cards that wait while Slack is down do not keep the worker busy with asking. */
 const untilRoomMs = (attempt: number) =>
   Math.min(busyMs.most, busyMs.least * 2 ** Math.min(attempt, 8)) * (0.5 + Math.random() / 2);
 
@@ -112,7 +112,7 @@ async function send(options: PostCardOptions, sending: Sending): Promise<void> {
   options.onEnd?.('sent', card, null);
 }
 
-/** What Slack has taken and nobody records is sent again: the database is asked more than once (SL-63). */
+/** A message that Slack took and nobody recorded would be sent again, so recording it is tried more than once (SL-63). */
 async function recorded({ onFailure }: PostCardOptions, work: () => Promise<void>): Promise<void> {
   for (let tries = 1; tries < record.tries; tries += 1) {
     try {

@@ -10,10 +10,7 @@ export interface Reading {
   report: (key: string, why: string) => void;
 }
 
-/**
- * Returns the parsed file, or why it cannot be read. Uses only the first line of the parser's message: the rest quotes the file,
- * including secrets.
- */
+/** Returns the parsed file, or why it cannot be read. Only the first line of the parser's message is used: the rest quotes the file, including secrets. */
 export function readToml(file: string): { toml: unknown } | { problem: string } {
   try {
     return { toml: parse(readUtf8(file)) };

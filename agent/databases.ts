@@ -61,7 +61,7 @@ class ConfiguredDatabases implements Databases {
     const isServed = (one: Target) => next.some((other) => !other.degraded && samePair(one)(other));
     const gone = [...this.leaving, ...before.filter((one) => !next.includes(one))];
     this.all = next;
-    // Where the pair is served further, a late claim runs on its new connection.
+    // If the pair is still served, a late claim runs on its new connection.
     this.leaving = gone.filter((one) => !one.degraded && !isServed(one));
     for (const one of next) if (!before.includes(one)) this.#open.get(one)?.watch(this.#onRecovered);
     this.release(gone.filter((one) => !this.leaving.includes(one)));

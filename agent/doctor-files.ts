@@ -26,7 +26,7 @@ function isSecret({ key, text }: KeyedText): boolean {
   return /^databases\..+\.(read_)?url$/.test(key) && /:\/\/[^/@:]*:(?!\$\{)[^/@]+@/.test(text);
 }
 
-/** One that is missing is told by the check of the file. */
+/** A missing file is reported by the check of agent.toml. */
 function isReadableByOthers(file: string): boolean {
   const found = statSync(file, { throwIfNoEntry: false });
   return found !== undefined && (found.mode & 0o077) !== 0;

@@ -62,7 +62,7 @@ const plan = (place: Place): PlannedCheck[] => [
 
 const unread = skipped('needs config_parse');
 
-/** What is wrong with an address has a check of its own. */
+/** Problems of addresses have a check of their own. */
 const isAddress = ({ key }: AgentConfigProblem) => /^databases\..+\.(read_)?url$/.test(key);
 
 const worded = (problems: readonly AgentConfigProblem[], { file }: Place) =>
@@ -104,7 +104,7 @@ async function get(place: Place, path: string, token: string | null): Promise<Ga
   }
 }
 
-/** Sends no token: what answers there may be something else. */
+/** Sends no token: something else may answer at the address. */
 async function serverReachable(place: Place): Promise<Finding> {
   const { origin } = new URL(place.config!.server.url);
   const begunAt = Date.now();

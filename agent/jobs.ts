@@ -36,7 +36,7 @@ export interface Jobs {
   active(): ActiveJob[];
   /** Claims an offered job and runs it if claimed; resolves with the claim's answer (AP-08). */
   start(offered: OfferedJob, agentId: string): Promise<'claimed' | 'refused'>;
-  /** Runs what a poll claimed; refuses what this process holds already, which an honest answer never brings (AG-80, AG-81). */
+  /** Runs what a poll claimed; refuses a job that this process already holds, which an honest answer never contains (AG-80, AG-81). */
   run(claim: ClaimAnswer, agentId: string): 'claimed' | 'refused';
   /** The executions of the claimed jobs, and of those that ended last: one whose result was given up may still run for the gateway. */
   held(): string[];

@@ -38,7 +38,7 @@ export function replaceOwn(path: string, text: string): void {
   renameSync(temporary, path);
 }
 
-/** The text of a file of this user; null if there is none, or what lies there is none of his. */
+/** The text of a file of this user; null if there is none, or if the file belongs to somebody else. */
 export function readOwn(path: string): string | null {
   let file: number;
   try {
@@ -65,7 +65,7 @@ export function removeOwn(path: string): void {
 
 const isOwn = (found: Stats) => found.isFile() && found.nlink === 1 && found.uid === (process.geteuid?.() ?? found.uid);
 
-/** Root looks after the processes of others. */
+/** Root takes care of other users' processes. */
 const mayBeRead = (found: Stats) => isOwn(found) || (process.geteuid?.() === 0 && found.isFile());
 
 const foreign = (path: string) => Object.assign(new Error(`${path} is not a file of this process`), { code: 'EPERM' });

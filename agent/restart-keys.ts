@@ -8,10 +8,10 @@ type KeysOf<T> = {
     : `${K}.${keyof NonNullable<T[K]> & string}`;
 }[keyof T & string];
 
-/** Not told by themselves: their value is that of another key, or only says whether one is allowed. */
+/** Not reported by themselves: they only set or allow another key's value. */
 type Aside = 'server.agent_token_file' | 'server.trusted_keys_file' | 'server.allow_insecure' | 'telemetry.allow_insecure';
 
-/** What each key outside of `databases` comes to. All of them are read at the start only (AP-19). */
+/** The value in force of each key outside of `databases`. All of them are read at the start only (AP-19). */
 const values = {
   agent_id: ({ agentId }) => agentId,
   max_concurrent_tasks: ({ maxConcurrentTasks }) => maxConcurrentTasks,

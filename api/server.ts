@@ -51,7 +51,7 @@ export async function createServer(options: StartOptions): Promise<RunningServer
     const stop = async () => {
       drain();
       log.info({}, 'draining');
-      // Nobody stands in front of a server that a person stops by Ctrl-C.
+      // A server that a person stops by Ctrl-C has no proxy in front of it.
       if (!isStoppedByHand(signal)) await sleep(services.config().server.drainSecs * 1000);
       await releases.all();
       log.info({}, 'stopped');

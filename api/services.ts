@@ -30,7 +30,7 @@ export interface ServicesOptions {
   config: Config;
   forceBootstrap: boolean;
   log: Logger;
-  /** Where the build of the web console lies; that of this program if absent. */
+  /** Where the build of the web console lies; by default the one of this program. */
   consoleDist?: URL | undefined;
   /** Ends the wait for the database. */
   signal: AbortSignal;

@@ -2,10 +2,10 @@ import { sleep } from '../lib/sleep.js';
 
 interface Arrivals {
   sent: number;
-  /** For these nothing was sent, because `maxOpen` were still under way. */
+  /** Nothing was sent for these, because `maxOpen` were still open. */
   skipped: number;
   failed: number;
-  /** The messages of the first of them. */
+  /** The messages of the first failures. */
   failures: string[];
 }
 

@@ -46,7 +46,7 @@ export async function auditSealing(
 
 type Cpu = Record<string, number>;
 
-/** CPU seconds of the processes that have a part in it. */
+/** CPU seconds of the processes that take part in it. */
 const cpuOf = ({ processes }: BenchSystem): Cpu =>
   Object.fromEntries(
     processes.flatMap(({ name, pid }) => (/worker|postgres/i.test(name) ? [[name, footprintOf(pid).cpuSeconds]] : [])),

@@ -14,8 +14,8 @@ const sign = (text: string) => key.sign(new TextEncoder().encode(text));
 const perBatch = 10_000;
 
 /**
- * Measures the walk over a chain on one core: every hash, link and signed checkpoint. PostgreSQL and the tree have no part in it. The chain is made
- * batch by batch between the times that count, so that a log of any size fits in memory.
+ * Measures the walk over a chain on one core: every hash, link and signed checkpoint. PostgreSQL and the tree are left out. The chain is made batch
+ * by batch outside the measured time, so that a log of any size fits in memory.
  */
 export async function auditVerify({ count = 200_000, runs = 5 }: BenchOptions): Promise<Record<string, unknown>> {
   const perSecond: number[] = [];
@@ -28,7 +28,7 @@ export async function auditVerify({ count = 200_000, runs = 5 }: BenchOptions): 
     perCpuSecond.push(Math.round(events / cpuSeconds));
   }
   const memory_mib = Math.round(process.memoryUsage.rss() / 1_048_576);
-  // Where others want the processor too, only the second tells what a core can do.
+  // While others use the processor too, only the second number tells what a core can do.
   return { events: walked, per_second: perSecond, per_cpu_second: perCpuSecond, memory_mib };
 }
 

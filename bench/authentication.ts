@@ -10,7 +10,7 @@ export async function authentication(system: BenchSystem, { count = 1000, warmup
   const provider = await startFakeProvider();
   const keys = await Promise.all(algorithms.map((algorithm) => makeKey(algorithm, algorithm)));
   provider.keys(...keys.map(({ jwk }) => jwk));
-  // A webhook that nothing is told of makes a new generation, by which the change of the file is seen.
+  // A webhook that subscribes to nothing makes a new generation, which shows that the change of the file is in force.
   const marker = '[[webhooks]]\nid = "bench"\nurl = "https://example.com/"\nevents = ["webhook.test"]\n';
   await system.configure({ head: '', tables: marker + oidcToml(provider.issuer) });
   const callers = new Map<string, Caller>([['token', system.alice]]);

@@ -6,7 +6,7 @@ const callWaitMs = 130_000;
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
-  /** The parsed body: benches read few fields of many shapes. What is no JSON stays a text. */
+  /** The parsed body: benches read few fields of many shapes. A body that is not JSON stays a text. */
   body: ReturnType<typeof JSON.parse>;
 }
 
@@ -51,7 +51,7 @@ function parsed({ 'content-type': type = '' }: IncomingHttpHeaders, text: string
   return type.startsWith('application/json') ? JSON.parse(text) : text;
 }
 
-/** The body of an answer with the expected status; throws what came instead. */
+/** The body of an answer with the expected status; throws any other answer. */
 export async function expectStatus(status: number, answer: Promise<Answer>) {
   const { status: got, body } = await answer;
   if (got !== status) throw new Error(`expected ${status}, got ${got}: ${JSON.stringify(body)}`);

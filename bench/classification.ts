@@ -7,7 +7,7 @@ import type { BenchOptions } from './system.js';
 
 const columns = Array.from({ length: 12 }, (_, n) => `o.column_${n}`).join(', ');
 
-/** What people and programs send: look-ups, reports, changes, DDL, and what is refused. */
+/** What people and programs send: lookups, reports, changes, DDL, and texts that are refused. */
 const shared = [
   'SELECT 1',
   `SELECT ${columns} FROM orders o WHERE o.customer_id = 4711 ORDER BY o.placed_at DESC LIMIT 50`,
@@ -30,10 +30,7 @@ const texts: readonly [Dialect, readonly string[]][] = [
 ];
 const largest = `SELECT * FROM orders WHERE id IN (1${',1'.repeat(49_982)})`;
 
-/**
- * Measures classifications on one core, of both dialects in turn (MySQL by both of its parsers), and of a text of the greatest
- * length.
- */
+/** Measures classifications on one core, of both dialects in turn (MySQL by both of its parsers), and of a text of the maximum length. */
 export async function classification({ count = 40_000, warmup = 4000, largeCount = 20 }: BenchOptions) {
   const [postgresql, mysql] = [await createEngine(), await createMysqlEngine()];
   const judge = (text: string, options: JudgeOptions) =>

@@ -24,7 +24,7 @@ export async function closedLoop(system: BenchSystem, { callers = 8, seconds = 6
   };
 }
 
-/** How long each read took that `callers` loops began within `seconds`. */
+/** How long each read took that one of `callers` loops began within `seconds`. */
 export async function answeredWithin(seconds: number, callers: number, caller: Caller): Promise<number[]> {
   const durations: number[] = [];
   const until = performance.now() + seconds * 1000;

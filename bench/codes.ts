@@ -5,7 +5,7 @@ import { approval, requestIn } from '../test/support/stored-request.js';
 import { hundredths, percentiles } from './statistics.js';
 import type { BenchOptions } from './system.js';
 
-/** What the authentication codes of HD-50 cost one move: all are checked, and those of state and decision are made again. */
+/** What the authentication codes of HD-50 cost one move: all are checked, and those of state and decision are computed anew. */
 export async function codes({ count = 20_000, warmup = 2000 }: BenchOptions) {
   const macs = approvalMacs(new Uint8Array(randomBytes(32)));
   const request = requestIn('approved', { id: randomUUID(), operation: 'execute_dml' });

@@ -4,7 +4,7 @@ import { hundredths, percentiles } from './statistics.js';
 import { copyRequest } from './stored-requests.js';
 import type { BenchOptions, BenchSystem } from './system.js';
 
-/** From the last answer with rows until so many rows are painted. */
+/** From the last answer with rows until this many rows are painted. */
 const paintedAfter = (rows: number) => `new Promise((resolve) => {
   const look = () => {
     if (document.querySelectorAll('[data-row]').length < ${rows}) return requestAnimationFrame(look);

@@ -25,7 +25,7 @@ interface Copies {
 }
 
 /**
- * Stores requests as they would be had they been made: copies of real ones with their decisions, executions, results, plans and audit events, under ids,
+ * Stores requests as if they had been made: copies of real ones with their decisions, executions, results, plans and audit events, under ids,
  * instants and authentication codes of their own. Three in ten are alice's, one in twenty bob's, the rest of 200 others. Lists alone need less
  * (bench/stored-requests.ts).
  */

@@ -2,8 +2,8 @@ import type pg from 'pg';
 import type { StoredRequest } from '../domain/request/types.js';
 
 /**
- * Stores copies of a request with all its rows. Each copy says its `id`, `execution_id`, `requester`, the `shift` of its instants, its codes, and the `view`
- * of the news that starts its workflow, if it needs one.
+ * Stores copies of a request with all its rows. Each copy gives its `id`, `execution_id`, `requester`, the `shift` of its instants, its codes, and
+ * the `view` of the news that starts its workflow, if it needs one.
  */
 export type Copier = (template: StoredRequest, copies: readonly object[]) => Promise<void>;
 

@@ -45,7 +45,7 @@ export async function events(system: BenchSystem, { streams = 500, rate = 50, se
   };
 }
 
-/** Reads that nobody waits for, evenly. */
+/** Evenly spaced reads whose results nobody waits for. */
 async function load(alice: Caller, rate: number, seconds: number, created?: Map<string, number>): Promise<void> {
   const { failures } = await evenly({ rate, seconds }, async () => {
     const id = await create(alice, 'staging');
@@ -56,7 +56,7 @@ async function load(alice: Caller, rate: number, seconds: number, created?: Map<
 
 const agent = new Agent({ keepAlive: false, maxSockets: 4096 });
 
-/** Takes what a stream tells, and remembers when each request was told first if `told` is given: to look into all of it would keep this process busy. */
+/** Reads a stream; with `told`, remembers when each request was first told. Parsing every stream would keep this process busy. */
 function follow(serverUrl: string, { headers }: Caller, told: Map<string, number> | null): ClientRequest {
   const call = request(`${serverUrl}/api/events`, { agent, headers }, (response) => {
     response.once('error', () => {});

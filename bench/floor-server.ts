@@ -84,7 +84,7 @@ async function keep(ctx: Context, executionId: string) {
   return { status: 'executed' };
 }
 
-/** What the call needs to know, if its credential holds. */
+/** What the call needs to know, if its credential is valid. */
 async function readFor(ctx: Context, name: keyof typeof statements, ...values: unknown[]) {
   const [found] = await run(name, sha256(ctx.get('authorization').slice('Bearer '.length)), ...values);
   ctx.assert(found, 401);

@@ -1,4 +1,4 @@
-/** A credential that holds, of the caller whose hash is `$1`; each call reads it together with what it needs. */
+/** A valid credential of the caller whose token hashes to `$1`; each call reads it together with what it needs. */
 const credential = (kind: 'caller' | 'agent') =>
   `credentials c where c.hash = $1 and c.kind = '${kind}' and c.expires_at > now()`;
 
@@ -7,7 +7,7 @@ const recorded = (eventType: string, actor: string) => `
   audited as (insert into audit_events (request_id, event_type, actor) select id, '${eventType}', ${actor} from moved),
   told as (insert into outbox (request_id, version, view) select id, version, jsonb_build_object('status', status) from moved)`;
 
-/** Moves a request if it still is as it was judged: a write that finds another version changes nothing. */
+/** Moves a request if it is still as it was judged: with another version, nothing is written. */
 const moved = (status: string) => `
   moved as (update requests set version = version + 1, status = '${status}', updated_at = clock_timestamp()
     where id = $1 and version = $2 returning id, version, status, fence)`;

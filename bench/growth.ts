@@ -47,7 +47,7 @@ export async function growth(
   };
 }
 
-/** Throws unless a copy is like a request that was made: it can be approved, and its workflow follows. */
+/** Throws unless a copy behaves like a request that was made: it can be approved, and its workflow follows. */
 async function proveCopies({ database, bob, admin }: BenchSystem): Promise<void> {
   const { rows } = await database.query(
     `select id from requests where status = 'pending' and requester = 'alice' order by created_at limit 1`,

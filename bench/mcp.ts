@@ -73,7 +73,7 @@ async function waitingSessions({ alice, bob, admin, processes, measure }: BenchS
     const session = await openSession(caller);
     const args = { request_id: id, timeout: waitSecs + seconds, include_result: false };
     const wait = call(caller, 'svc_wait_request', args, { ...streamed, ...session });
-    // Heard of at the end, or not at all if a later session cannot be had.
+    // Awaited at the end, or not at all if a later session cannot be opened.
     wait.catch(() => {});
     waits.push(wait);
   }

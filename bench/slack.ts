@@ -29,7 +29,7 @@ export async function slack(system: BenchSystem, { on = 1, creations = 50, pause
   await once(fake, 'listening');
   const { port } = fake.address() as AddressInfo;
   const section = `[slack]\nbot_token = "xoxb-bench"\nsigning_secret = "s"\napi_base_url = "http://127.0.0.1:${port}/api/"\n`;
-  // A webhook that nothing is told of makes a new generation, by which the change of the file is seen.
+  // A webhook that subscribes to nothing makes a new generation, which shows that the change of the file is in force.
   const marker = '[[webhooks]]\nid = "bench"\nurl = "https://example.com/"\nevents = ["webhook.test"]\n';
   await system.configure({ head: '', tables: on > 0 ? `${marker}${section}` : marker });
   try {

@@ -9,8 +9,8 @@ const perStatement = 50_000;
 const perBatch = 5000;
 
 /**
- * Stores audit events as if reads had been made in the last 80 days, four events each: of three users in five databases, one in ten failed. They
- * are sealed, and blocks of them stored, as a worker does it, but without its pauses. The worker must be stopped.
+ * Stores audit events as if reads had been made in the last 80 days, four events each: by three users in five databases, one in ten failed. They are
+ * sealed and stored in blocks as by a worker, but without its pauses. The worker must be stopped.
  */
 export async function storeAuditEvents(system: BenchSystem, count: number): Promise<void> {
   await asGateway(system, async ({ database, secretKey }) => {

@@ -110,7 +110,7 @@ const told = (one: Part) => ({
   ),
 });
 
-/** How much more news waits in a part than in the one before, over all parts. */
+/** How much more news waits per part than in the part before, over all parts. */
 function growth(parts: readonly Part[], arrivalsOfPart: number) {
   const [first, last] = [parts[0]!, parts.at(-1)!];
   if (first === last) return { news_grows_per_part: null, is_flat: null };

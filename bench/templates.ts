@@ -13,7 +13,7 @@ const waitMs = 60_000;
 export const kinds = ['read', 'approved', 'failed', 'rejected', 'waiting'] as const;
 export type Kind = (typeof kinds)[number];
 
-/** One of alice's of each kind, as it is stored once nothing of it is under way any more. */
+/** One of alice's requests of each kind, stored once no work on it is left. */
 export async function makeTemplates(system: BenchSystem, database: Database): Promise<Record<Kind, StoredRequest>> {
   const { alice, bob } = system;
   const act = (caller: Caller, id: string, what: string) =>
@@ -38,7 +38,7 @@ export async function makeTemplates(system: BenchSystem, database: Database): Pr
   return Object.fromEntries(found) as Record<Kind, StoredRequest>;
 }
 
-/** A plan that is still to be made would be asked for again by each copy. */
+/** Each copy would ask again for a plan that is not made yet. */
 async function untilPlanned({ database }: BenchSystem): Promise<void> {
   const until = performance.now() + waitMs;
   for (;;) {

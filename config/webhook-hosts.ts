@@ -12,7 +12,7 @@ export type Lookup = (host: string) => Promise<{ address: string }[]>;
 
 /** For all names together. A lookup that takes longer is not waited for. */
 const lookupMs = 3000;
-/** Node runs two lookups at a time. What is begun cannot be stopped, so that more would hold up those of others after the check. */
+/** Node runs two lookups at a time, and none can be stopped: more would delay other lookups of the process after the check. */
 const atOnce = 2;
 
 /** Checks webhooks as they are written (NT-41, NT-44). */

@@ -28,7 +28,7 @@ export function signingKeyFromSeed(seed: Uint8Array): SigningKey {
   };
 }
 
-/** Whether the signature (128 lowercase hex) fits. Malformed keys and signatures do not fit; they are no error. */
+/** Whether the signature (128 lowercase hex) fits. A malformed key or signature is false, not an error. */
 export function verifySignature(publicKeyHex: string, message: Uint8Array, signatureHex: string): boolean {
   if (!isPublicKeyHex(publicKeyHex) || !SIGNATURE_HEX.test(signatureHex)) return false;
   try {

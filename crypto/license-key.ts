@@ -7,7 +7,7 @@ const maxLength = 16_384;
 
 /** A licence key taken apart. */
 interface LicenseKey {
-  /** Null if the payload is none of a licence. */
+  /** Null if the payload is not that of a licence. */
   license: License | null;
   /** The JSON text, exactly as it was signed. */
   payload: string | null;
@@ -15,7 +15,7 @@ interface LicenseKey {
   fits(publicKeyHex: string): boolean;
 }
 
-/** Takes a licence key apart (OP-43), without believing it; null for what is none. */
+/** Parses a licence key (OP-43) without trusting it; null for any other text. */
 export function parseLicenseKey(key: string): LicenseKey | null {
   const text = key.trim();
   const dot = text.lastIndexOf('.');
@@ -32,7 +32,7 @@ export function parseLicenseKey(key: string): LicenseKey | null {
   };
 }
 
-/** The content of a licence key whose signature fits the public key (64 hex), or one sentence why it is refused. */
+/** The content of a licence key whose signature fits the public key (64 hex), or a sentence that says why it is refused. */
 export function readLicense(key: string, publicKeyHex: string): License | string {
   const found = parseLicenseKey(key);
   if (found === null) return 'is not a licence key';

@@ -8,8 +8,8 @@ export interface Tree {
   /** Number of leaves. */
   readonly size: number;
   /**
-   * The roots of the complete subtrees that make up the tree, the largest first. They alone decide the root: who continues a
-   * stored tree must compare `treeRoot` with a root that was signed, or whoever can write the database chooses the next one.
+   * The roots of the complete subtrees that make up the tree, the largest first. They alone decide the root: whoever continues a stored tree must
+   * compare `treeRoot` with a root that was signed, or whoever can write the database chooses the next one.
    */
   readonly peaks: readonly Uint8Array[];
   /** `edge[level]` holds the hashes of that level's unfinished tile, one after the other. */
@@ -26,7 +26,7 @@ export interface Tile {
 export interface Grown {
   readonly tree: Tree;
   readonly root: Uint8Array;
-  /** Tiles that became full, in the order in which they did. The edge no longer has their hashes, so they must be kept. */
+  /** Tiles that became full, in that order. The edge no longer has their hashes, so they must be kept. */
   readonly full: readonly Tile[];
 }
 
@@ -108,7 +108,7 @@ export const hashesAt = (size: number, level: number): number => Math.floor(size
 /** Peaks and edge as one value, to be stored beside the size. */
 export const packTree = (tree: Tree): Uint8Array => concat([...tree.peaks, ...tree.edge]);
 
-/** Reads what `packTree` wrote; throws a RangeError when it cannot be of a tree of this size. */
+/** Reads what `packTree` wrote; throws a RangeError if it cannot belong to a tree of this size. */
 export function unpackTree(size: number, packed: Uint8Array): Tree {
   let at = 0;
   const take = (bytes: number) => {

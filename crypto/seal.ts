@@ -20,8 +20,8 @@ export function openSeed(sealedText: string, key: { keyId: string; purpose: stri
 }
 
 /**
- * Opens a seal made by a version without authentication codes. Nobody without the secret key can make one, so it proves that such
- * a version was the last to use the database. It must be taken for nothing else (HD-50).
+ * Opens a seal made by a version without authentication codes. Nobody without the secret key can make one, so it proves that such a version was the
+ * last to use the database. It must not be used for anything else (HD-50).
  */
 export function openFormerSeed(sealedText: string, keyId: string, secretKey: Uint8Array): Uint8Array | null {
   return open(sealedText, new TextEncoder().encode(keyId), secretKey);

@@ -19,7 +19,7 @@ const ED25519 = 1;
 const MAX_NOTE_CHARACTERS = 1_000_000;
 const MAX_SIGNATURES = 100;
 
-/** A name of a key has no white space and no plus sign, because it stands between blanks and in `vkey` texts. */
+/** A key name has no white space and no plus sign, because those end it in notes and in `vkey` texts. */
 export const isKeyName = (name: string): boolean => name !== '' && !/[\p{White_Space}+]/u.test(name) && !hasLoneSurrogate(name);
 
 /** The text of a checkpoint with one signature. */
@@ -32,7 +32,7 @@ export function signCheckpoint(checkpoint: TreeCheckpoint, key: SigningKey): str
   return `${text}\n— ${checkpoint.origin} ${line}\n`;
 }
 
-/** What the note says if the key has signed it; null for any other text. Further signatures count for nothing. */
+/** What the note says if the key has signed it; null for any other text. Other signatures are ignored. */
 export function openCheckpoint(note: string, key: NoteKey): TreeCheckpoint | null {
   const text = openNote(note, key);
   return text === null ? null : readCheckpoint(text);
@@ -48,7 +48,7 @@ export function openSignedCheckpoint(note: string, publicKeys: Iterable<string>)
   return null;
 }
 
-/** The signed text, if the note is well formed and has a signature of this key that fits, and none of it that does not. */
+/** The signed text, if the note is well formed, has a valid signature of this key, and no invalid one of it. */
 export function openNote(note: string, key: NoteKey): string | null {
   const parts = noteParts(note);
   if (parts === null) return null;

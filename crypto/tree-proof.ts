@@ -34,7 +34,7 @@ export function tilesOf(runs: readonly Run[]): TilePlace[] {
   return [...new Map(places.map(({ level, index }) => [`${level}/${index}`, { level, index }])).values()];
 }
 
-/** The proof, given the hashes of the tiles; throws a RangeError when a tile has not all that it must. */
+/** The proof, given the hashes of the tiles; throws a RangeError if a tile lacks a hash. */
 export function readProof(runs: readonly Run[], hashesOf: (place: TilePlace) => Uint8Array | undefined): Uint8Array[] {
   const read = (node: Node) => {
     const { level, index, at, count } = placeOf(node);
@@ -46,7 +46,7 @@ export function readProof(runs: readonly Run[], hashesOf: (place: TilePlace) => 
   return runs.map((run) => run.map(read).reduceRight((right, left) => nodeHash(left, right)));
 }
 
-/** The root that a tree of `size` leaves has if the proof holds for the leaf; null if no proof can look like this. */
+/** The root that a tree of `size` leaves has if the proof holds for the leaf; null if no proof can have this form. */
 export function rootByInclusion(index: number, size: number, leaf: Uint8Array, proof: readonly Uint8Array[]): Uint8Array | null {
   if (!isSize(index) || !isSize(size) || index >= size || !areHashes([leaf, ...proof])) return null;
   let at = index;

@@ -74,7 +74,7 @@ export function verifyWebhook({ headers, body, secret, now }: ReceivedWebhook): 
   // The body is signed alone too, for `x-svc-signature`. No body may pass for an id, a time and another body.
   if (!/^[\w-]{1,128}$/.test(id) || !/^\d{1,12}$/.test(timestamp)) return 'not signed';
   const expected = signatureOf(key, id, timestamp, body);
-  // More than one stands there while a sender changes its secret.
+  // There are several while a sender changes its secret.
   if (!signatures.split(' ').some((signature) => equalText(signature, expected))) return 'signature does not match';
   const ageSecs = Math.floor(now / 1000) - Number(timestamp);
   if (ageSecs > toleranceSecs) return 'timestamp too old';

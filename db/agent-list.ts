@@ -21,7 +21,7 @@ export interface SeenAgent {
 // Bounds the answer; far more than any installation has.
 const maxAgents = 10_000;
 
-/** What an agent reported to run when its poll began, without what it has told the end of since: a poll waits for up to 20 s. */
+/** What an agent reported to run when its poll began, without jobs whose end it has reported since: a poll waits for up to 20 s. */
 const jobsOfPoll = `
   select jsonb_agg(job order by place) filter (where not ended) as active, count(*) filter (where ended)::int as ended
   from (

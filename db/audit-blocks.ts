@@ -58,7 +58,7 @@ export async function listBlocks(db: Queryable, from: number, limit: number): Pr
   return rows.map(({ block }) => block);
 }
 
-/** What a block says of some of its events: `events` are 0 and 1, oldest first. Only `time` has a span. */
+/** What a block says of some of its events: `events` is a text of 0 and 1, oldest first. Only `time` has a span. */
 export interface SaidOfBlock {
   field: string;
   value: string;
@@ -88,7 +88,7 @@ export function purgeBlocks(tx: Transaction, lastPurgedSeq: number): void {
 /** The first and the last sealed event, and the first that no block has. */
 export const logEdges = `select ${edge('asc')} as first, ${edge('desc')} as last, coalesce((select max(block) + 1 from audit_blocks) * ${blockSize}, 0) as beyond`;
 
-/** The places of the bits that are set, oldest first, and how manieth each is. One place too many comes last. */
+/** The places of the bits that are set, oldest first, each with its ordinal. One place too many comes last. */
 export const placesOf = (block: string, events: string) =>
   `(select nth, ${block} * ${blockSize} + sum(length(gap) + 1) over (order by nth) - 1 as seq
     from string_to_table(${events}::text, '1') with ordinality as between_ones (gap, nth))`;

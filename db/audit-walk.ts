@@ -62,8 +62,8 @@ export async function* sealedBatches(snapshot: Snapshot): AsyncGenerator<SealedE
     // Its failure is seen when it is awaited, if the caller goes on.
     coming.catch(() => {});
     yield events;
-    // Results lead to later ones, so V8's quick collections keep all rows once one result has grown old: without this, 2 to 3 of every 6 MB that were
-    // allocated, and the heap of a process grew to four times its size before it was collected whole.
+    // Each result leads to the next, so once one of them has grown old, V8's minor collections keep all later rows: without this, they kept 2 to 3
+    // of every 6 MB allocated, and the heap of a process grew to four times its size before a full collection.
     events.length = 0;
   }
 }

@@ -1,6 +1,6 @@
 import type { Transaction } from './client.js';
 
-/** Stores a code that is good for so many seconds, and forgets those that are over and all but the newest of the user. */
+/** Stores a code that is valid for so many seconds, and deletes expired codes and all but the newest of the user. */
 export async function insertCode(
   tx: Transaction,
   { hash, userId, source, seconds, kept }: { hash: string; userId: string; source: object; seconds: number; kept: number },
@@ -18,7 +18,7 @@ export async function insertCode(
   return row!.expiresAt;
 }
 
-/** Uses the code up. Of several at the same moment one finds it. */
+/** Uses the code up. Of several simultaneous calls, one finds it. */
 export async function takeCode<Source>(tx: Transaction, hash: string): Promise<Source | undefined> {
   const [row] = await tx.query<{ source: Source; isLive: boolean }>(
     `delete from console_codes where hash = $1 returning source, expires_at >= clock_timestamp() as "isLive"`,

@@ -20,7 +20,7 @@ const isDead = (call: string) => `${call}.alive_at < clock_timestamp() - interva
 const keptBytes = 8 * 1024 * 1024;
 const keptCalls = 50;
 
-/** What a call that is taken up in the place of a dead one leaves there. */
+/** What a call that takes the place of a dead one leaves in its stream. */
 export interface Interruption {
   interrupted: (rpcId: string) => string;
   buffer: number;
@@ -32,7 +32,7 @@ export async function beginCall(
   call: NewCall,
   interruption: Interruption,
 ): Promise<'begun' | 'in_flight' | 'too_many' | 'gone'> {
-  // One statement, where nothing is counted and nothing stands in the way.
+  // One statement is enough where nothing is counted and nothing is in the way.
   if (!call.streams && (await insertCall(db, call))) return 'begun';
   return db.transaction(async (tx) => {
     // Streams of a session are counted one after another, each with those that have begun before it.
@@ -84,7 +84,7 @@ export async function signOfLife(db: Queryable, id: string): Promise<boolean> {
 const dropped = (call: string, buffer: string) =>
   `dropped as (delete from mcp_events e using ${call} c where e.call_id = c.id and e.seq <= c.last_seq - ${buffer}::int)`;
 
-/** Says something in a stream; of more than `buffer` events the oldest are dropped (MC-23). False if the call has ended. */
+/** Adds an event to a stream; beyond `buffer` events, the oldest are dropped (MC-23). False if the call has ended. */
 export async function addEvent(db: Queryable, id: string, message: string, buffer: number): Promise<boolean> {
   const rows = await db.query(
     `with said as (
@@ -103,7 +103,7 @@ export interface CallEnd {
   who?: 'any' | 'dead';
 }
 
-/** Of a session's calls that have ended, what is more than is kept (MC-23); `newest` is one that this very statement ends, and its `bytes`. */
+/** The ended calls of a session beyond what is kept (MC-23); `newest` is the call that this very statement ends, if it does, and its `bytes`. */
 const surplus = (session: string, newest: { calls: number; bytes: string }) =>
   `delete from mcp_calls where session_id = ${session} and ended_at is not null and (not streams or id in (
      select id from (
@@ -112,8 +112,8 @@ const surplus = (session: string, newest: { calls: number; bytes: string }) =>
      ) as ended where place + ${newest.calls} > 1 and (place + ${newest.calls} > ${keptCalls} or held + ${newest.bytes} > ${keptBytes})))`;
 
 /**
- * Ends a call with its response, which a stream keeps, and forgets what the session then has too much of. Only the first end counts: false for any
- * other.
+ * Ends a call with its response, which its stream keeps, and deletes what the session then keeps too much of. Only the first end counts: false for
+ * any other.
  */
 export async function endCall(db: Queryable, id: string, { response, buffer, who = 'any' }: CallEnd): Promise<boolean> {
   const rows = await db.query(
@@ -129,7 +129,7 @@ export async function endCall(db: Queryable, id: string, { response, buffer, who
   return rows.length > 0;
 }
 
-/** Ends a call whose response is no stream, and so is kept by nobody. False if somebody ended it before, null if it is gone. */
+/** Ends a call whose response is not a stream, so that nothing keeps it. False if somebody ended it before, null if it is gone. */
 export async function endPlainCall(db: Queryable, id: string): Promise<boolean | null> {
   const rows = await db.query<{ first: boolean }>('delete from mcp_calls where id = $1 returning ended_at is null as first', [
     id,
@@ -149,7 +149,7 @@ export async function cancelCall(db: Database, sessionId: string, rpcId: string)
   return rows.length > 0;
 }
 
-/** Forgets what a session has more of than is kept: for calls that were ended without a response. */
+/** Deletes what a session keeps too much of, after calls that ended without a response. */
 export async function dropEnded(db: Queryable, sessionId: string): Promise<void> {
   await db.query(surplus('$1', { calls: 0, bytes: '0' }), [sessionId]);
 }

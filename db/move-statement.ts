@@ -13,7 +13,7 @@ export interface MoveStatement {
   before: StoredRequest;
   after: StoredRequest;
   now: number;
-  /** The call is refused; the move only keeps what that found out. */
+  /** The call is refused; the move only stores what the refusal noticed. */
   refused: boolean;
 }
 

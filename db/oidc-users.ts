@@ -26,7 +26,7 @@ export async function findOidcUser(db: Queryable, { subject, displayName, email 
   return row;
 }
 
-/** A claim that is missing takes nothing away. */
+/** A missing claim changes nothing. */
 const isStale = (name: string, email: string) =>
   `(coalesce(u.last_seen_at < clock_timestamp() - interval '1 minute', true)
     or u.display_name is distinct from coalesce(${name}::text, u.display_name) or u.email is distinct from coalesce(${email}::text, u.email))`;

@@ -32,8 +32,8 @@ const maxSets = 100;
 const knownByDatabase = new WeakMap<Queryable, Map<string, Known>>();
 
 /**
- * The oldest mark of the set with at most `offset` requests of this status newer than it; null if there is none. Whoever is in the set stays
- * there, but not in the status: blocks with a request that has moved since are counted again.
+ * The oldest mark of the set with at most `offset` requests of this status newer than it; null if there is none. Requests stay in the set, but not in
+ * their status: blocks with a request that has moved since are counted again.
  */
 export async function markOfStatus(db: Queryable, set: RequestSet, status: string, offset: number): Promise<Mark | null> {
   let places = await placesOf(db, set);

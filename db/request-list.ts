@@ -80,7 +80,7 @@ export async function listRequests(
 
 type Branches = (p: Parameters) => string[];
 
-/** Looks once for what meets a condition, both to count it and for the page: half the time where thousands wait. */
+/** One look at what meets a condition serves the count and the page: half the time where thousands wait. */
 async function listFew(db: Queryable, caller: User, condition: (p: Parameters) => string, page: Page): Promise<Listed> {
   const p = parameters();
   const keys = `${selectKeys(condition(p))} ${newestFirst} limit ${p.add(mostCounted + 1)}`;
@@ -107,7 +107,7 @@ async function listVisible(db: Queryable, caller: User, filters: RequestFilters,
   const known = others(parameters()).length === 0 ? noneWait : await waitingNow(db, others);
   if (known === null) return listByCounting(db, { caller, branches: (p) => [...set(p), ...others(p)] }, page);
   if (status === undefined) return listByPlaces(db, { caller, branches: set }, known, page);
-  // So many of the set, at least, precede the page.
+  // At least so many of the set precede the page.
   const offset = page.offset - known.keys.length;
   const isDeep = offset > step && (status !== 'pending' || known === noneWait);
   const mark = isDeep ? await markOfStatus(db, seen({ ...filters, status: undefined }), status, offset) : null;
@@ -209,7 +209,7 @@ async function readPage(
   const from = mark === null ? '' : ` and ${compared('<=', mark, p)}`;
   const older = mark === null ? known.keys : known.keys.filter((key) => !isNewer(key, mark));
   const passed = offset - (mark?.newer ?? 0) - (known.keys.length - older.length);
-  // So many of those that wait come before the page, even if all others do.
+  // At least so many of those that wait precede the page, even if all others do.
   const before = Math.max(passed - others, 0);
   const skipped = passed - before;
   const reach = p.add(skipped + limit);

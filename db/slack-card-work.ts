@@ -1,7 +1,7 @@
 import type { LineFacts } from '../domain/slack/thread.js';
 import type { Queryable } from './client.js';
 
-/** A card with what it still has to say. Instants are milliseconds before now. */
+/** A card with what it still has to say. */
 export interface CardWork {
   id: string;
   requestId: string | null;
@@ -12,7 +12,7 @@ export interface CardWork {
   posted: { channelId: string; ts: string } | null;
   wanted: number;
   shown: number;
-  /** Calls that have failed in a row, and since when. */
+  /** How many calls in a row have failed, and how long ago that began. */
   failures: number;
   failingMs: number;
   /** Until the next attempt. */
@@ -51,7 +51,7 @@ export async function storeShown(
   ]);
 }
 
-/** A line was said, or is given up. */
+/** Deletes a line that was posted or is given up. */
 export async function removeLine(db: Queryable, { id }: Pick<CardWork, 'id'>, lineId: number): Promise<void> {
   await db.query(
     `with said as (delete from slack_lines where id = $2)
@@ -74,7 +74,7 @@ export async function forgetMessage(db: Queryable, { id }: Pick<CardWork, 'id'>)
   await db.query('update slack_cards set channel_id = null, ts = null where id = $1', [id]);
 }
 
-/** Change `wanted` is not shown and, if `thread` is given up too, no line that waits by now is said. */
+/** Change `wanted` is not shown and, if `thread` is given up too, no line that waits now is posted. */
 export async function giveUp(db: Queryable, { id, wanted }: Pick<CardWork, 'id' | 'wanted'>, thread: boolean): Promise<void> {
   await db.query(
     `with unsaid as (delete from slack_lines where card_id = $1 and $3)

@@ -17,7 +17,7 @@ export async function forgetView(db: Queryable, viewId: string): Promise<void> {
   await db.query('delete from slack_signatures where signature = $1', [keyOfView(viewId)]);
 }
 
-/** As of a time to come, what is remembered stays for that much longer. */
+/** An instant in the future keeps the key for that much longer. */
 async function remember(db: Queryable, key: Uint8Array, days: number): Promise<boolean> {
   const rows = await db.query(
     `insert into slack_signatures (signature, seen_at) values ($1, clock_timestamp() + $2::int * interval '1 day')

@@ -8,7 +8,7 @@ const users = [
   { id: 'bob', roles: ['requester'], groups: ['dba-team'] },
 ];
 
-/** Bob's is another name of the same server: browsers keep cookies by host, so that one can have both signed in to the web console. */
+/** Bob gets another name of the same server: browsers keep cookies by host, so both can be signed in to the web console. */
 const addressFor = (id: string, server: string) => (id === 'bob' ? server.replace('//localhost:', '//127.0.0.1:') : server);
 
 /**

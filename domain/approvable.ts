@@ -9,7 +9,7 @@ type Steps = Pick<WorkflowPolicy, 'steps' | 'allowSelfApprove' | 'allowSameAppro
 
 /**
  * The first step, from 0, that these people could never complete, `together` if each alone but not all of them, else null (AV-10 to AV-13, HD-70).
- * `requester` null: whoever asks. What tokens leave out is not known, so a null promises nothing.
+ * `requester` null: whoever asks. Tokens may hold fewer roles than their users, so null promises nothing.
  */
 export function shortStep(
   { steps, allowSelfApprove, allowSameApproverAcrossSteps }: Steps,
@@ -37,7 +37,7 @@ type Slots = readonly (readonly string[])[];
 function waysOf({ mode, approvers }: ApprovalStage, usersOf: (selector: string) => string[]): Slots[] {
   const entries = approvers.map(({ selector, min }) => {
     const users = usersOf(selector);
-    // One place more than there are users tells as much as `min` places do.
+    // One place more than there are users says as much as `min` places.
     return Array.from({ length: Math.min(min, users.length + 1) }, () => users);
   });
   return mode === 'any' ? entries : [entries.flat()];

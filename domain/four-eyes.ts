@@ -33,7 +33,7 @@ const goesBackTo = (origins: Origins, id: string) => origins.includes(id) || ori
 /** Requesters whose requests the caller never approves, whatever the selector: those behind the caller's account or credential. */
 export const callerTies = ({ origins }: User): Origins => bounded([...new Set([...origins.account, ...origins.credential])]);
 
-/** Requesters for whom a selector that matches the caller does not count: those who are behind every way by which it matches. */
+/** Requesters for whom a selector that matches the caller does not count: those behind every way in which it matches. */
 export function selectorTies({ origins }: User, selector: string): Origins {
   const [kind, name] = [selector.slice(0, selector.indexOf(':')), selector.slice(selector.indexOf(':') + 1)];
   const ways = { group: [origins.groups.get(name) ?? []], role: origins.roles.get(name) ?? [] }[kind] ?? [];

@@ -6,8 +6,8 @@ import { PERMISSIONS, type Permission } from './permission-table.js';
 type Wanted = Permission | `${Permission}:any`;
 
 /**
- * The refusal for permissions that the caller's roles lack. Roles tell everybody what they hold (`GET /api/me`), and a pair may be named where the caller
- * named it or may see it; `null`: it is not told.
+ * The refusal for permissions that the caller's roles lack. Roles tell everybody what they hold (`GET /api/me`), and the pair may be named if the
+ * caller named it or may see it; `null` leaves it out.
  */
 export function lacking(wanted: readonly Wanted[], pair: Pair | null = null, join: 'and' | 'or' = 'and'): GatewayError {
   return forbidden(`you lack ${listed(wanted, join)}${whereOf(wanted, pair)}`);

@@ -2,7 +2,7 @@ import { type AuditDraft, systemActor } from './audit/draft.js';
 import { type License, type PlanName, planAt } from './license.js';
 import { bareNotice, type Notice } from './notifications/notice.js';
 
-/** What is told of a licence key, each once (OP-45). */
+/** Events about a licence key, each told once (OP-45). */
 export type LicenseEvent = 'license_grace_warning' | 'license_downgraded';
 
 export interface LicenseNews {

@@ -10,7 +10,7 @@ const self = { class: 'self', ownable: false } as const;
 
 const global = { class: 'global', ownable: false } as const;
 
-/** The 23 permissions of identity.md 4.1. */
+/** The permissions of identity.md 4.1. */
 export const PERMISSIONS = {
   'request.query': scoped,
   'request.dml': scoped,

@@ -62,7 +62,7 @@ export function preflightAnswer(facts: PreflightFacts) {
   };
 }
 
-/** PF-20: for a text that is refused, or that no workflow policy takes. Only `reason` is disclosed. */
+/** PF-20: for a text that is refused, or that matches no workflow policy. Only `reason` is disclosed. */
 export function blockedAnswer(code: 'parse_failure' | 'rejected', reason: string, hint: string | null) {
   return {
     status: 'blocked' as const,

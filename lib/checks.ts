@@ -28,7 +28,7 @@ export const warned = finding('warn');
 export const failed = finding('fail');
 export const skipped = finding('skip');
 
-/** Makes the checks in their order, one after the other. A look that throws is a failed check with the words of `explain`. */
+/** Makes the checks in their order, one after the other. A check that throws has failed; `explain` words its error. */
 export async function makeChecks(plan: readonly PlannedCheck[], explain: (error: unknown) => Finding): Promise<Check[]> {
   const made: Check[] = [];
   for (const { id, needs = [], look } of plan) {

@@ -12,7 +12,7 @@ export function kindOfConfig(file: unknown): ConfigKind | null {
   return isClient || has(tableOf(server), ['url', 'token', 'token_file']) ? 'svc.toml' : null;
 }
 
-/** What to say where another file is wanted. */
+/** What to say to somebody who has given the wrong one. */
 export const misplaced = {
   'server.toml': 'this is a server.toml, which "svc server" and "svc worker" read',
   'agent.toml': 'this is an agent.toml, which "svc-agent --config" reads',

@@ -1,6 +1,6 @@
 /**
  * The candidate that a text most likely misspells; null if none is near. Of several with as few edits, the first. Near means at most one edit in
- * three characters, three at most: a guess that is no neighbour only misleads.
+ * three characters, three at most: a wilder guess only misleads.
  */
 export function nearest(text: string, candidates: readonly string[]): string | null {
   const plain = text.slice(0, 64).toLowerCase().replaceAll('-', '_');

@@ -1,4 +1,4 @@
-/** The longest wait of a timer, 24 days. A timer set for longer rings at once. */
+/** The longest wait of a timer, 24 days. A longer timer would fire at once. */
 export const longestTimerMs = 2_147_483_647;
 
 /** Resolves after `ms`, or at once if the signal is or becomes aborted. Never rejects. */

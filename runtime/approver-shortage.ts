@@ -14,7 +14,7 @@ interface AuthSettings {
 
 type List = (named: { users: string[]; groups: string[]; roles: string[] }, limit: number) => Promise<StoredUser[]>;
 
-/** With so many users, a step is not short of them. */
+/** A step that so many users may approve is not short of approvers. */
 const enough = 200;
 
 /** Why nobody could approve under this policy as things are; null when somebody can, and when it is not known. */

@@ -30,7 +30,7 @@ export function clientAddress(
   return clientIp === undefined ? direct : { peerIp, clientIp, clientIpSource: 'xff' };
 }
 
-/** Whether the caller's own connection is TLS, as the trusted proxy says that it came through; of several words all must say so. */
+/** Whether the caller connected by TLS, as the trusted proxy says; if it sends several words, all of them must say so. */
 export function cameByHttps(request: IncomingMessage, trustedProxies: readonly string[]): boolean {
   const peerIp = canonicalAddress(request.socket.remoteAddress ?? '');
   if (peerIp === null || trustedProxies.length === 0 || !contains(blockList(trustedProxies), peerIp)) return false;

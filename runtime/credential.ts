@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What a call shows to be let in. A cookie counts only for the token of a session, and that token only as a cookie (CO-13). */
+/** The credential that a call presents. A cookie counts only for the token of a session, and that token only as a cookie (CO-13). */
 export interface Credential {
   /** As it came, unchecked. */
   text: string;
@@ -10,7 +10,7 @@ export interface Credential {
 /** A value that no credential has. */
 const malformed = ' ';
 
-/** Of the only `Authorization` header. Null if it is missing, empty or of another scheme. Two headers count as malformed (HT-20). */
+/** The credential in the only `Authorization` header. Null if it is missing, empty or of another scheme. Two headers count as malformed (HT-20). */
 export function bearerOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): Credential | null {
   let value: string | null = null;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -24,7 +24,7 @@ export function bearerOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): C
   return text === '' ? null : { text, isCookie: false };
 }
 
-/** Of the only cookie of this name; two count as malformed, because nobody can tell which of them was set here. */
+/** The value of the only cookie of this name; two count as malformed, because nobody can tell which of them was set here. */
 export function cookieOf({ headers }: Pick<IncomingMessage, 'headers'>, name: string): Credential | null {
   const start = `${name}=`;
   const [first, ...others] = (headers.cookie ?? '')

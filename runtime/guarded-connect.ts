@@ -16,7 +16,7 @@ export type ConnectFailure =
   | 'address not allowed'
   | 'network error';
 
-/** What reaches the network. Tests give their own. */
+/** Access to the network; tests supply their own. */
 export interface Network {
   /** All addresses of a name, as the system knows them. */
   lookup(host: string): Promise<LookupAddress[]>;
@@ -47,10 +47,7 @@ export interface GuardedConnectOptions {
   network: Network;
 }
 
-/**
- * The time that one address of several has to answer. Node gives 250 ms unless told, less than a far receiver takes, and then turns
- * to the next one.
- */
+/** How long one of several addresses may take to answer. Node's default is 250 ms, less than a distant receiver needs; after that it tries the next one. */
 const addressMs = 1500;
 
 /**
@@ -68,7 +65,7 @@ export async function connectGuarded(url: URL, options: GuardedConnectOptions): 
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
   const socket = await connectTo({ host, port, addresses }, options);
   if (typeof socket === 'string') return socket;
-  // Whatever came between the check and the connection: this is who would get the bytes.
+  // Whatever happened between the check and the connection: this address would get the bytes.
   if (isRefused(socket.remoteAddress ?? '0.0.0.0')) {
     socket.destroy();
     return 'address not allowed';
@@ -122,7 +119,7 @@ async function secure(
 
 /** The socket after its event. Destroys it if it fails first, or when the signal aborts before. */
 async function opened(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<Socket> {
-  // A socket may fail more than once. What counts is told by the event that is waited for.
+  // A socket may fail more than once. Only the awaited event counts.
   socket.on('error', () => {});
   try {
     await once(socket, event, { signal });

@@ -29,7 +29,7 @@ export function outgoingBy(shared: () => SharedConfig, config: () => OwnConfig):
   };
 }
 
-/** One delivery of the notice to each webhook that is told of it. */
+/** One delivery of the notice to each webhook that subscribes to it. */
 export const deliveriesOf = (notice: Notice, routing: SharedConfig, server: OwnConfig['server']): NewDelivery[] =>
   routesOf(routing, notice).webhooks.map((webhook) => deliveryOf(webhook, notice, server));
 

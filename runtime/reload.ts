@@ -27,7 +27,7 @@ export interface ReloadOptions {
   apply(next: Config): void;
   /** Called when a reload ends. */
   onEnd?: (record: ReloadRecord) => Promise<void>;
-  /** Of the names of webhooks; default the system's. */
+  /** How hosts of webhooks are looked up; default the system's resolver. */
   lookup?: Lookup;
   /** Between two reloads (CF-40); default 5 s. */
   everyMs?: number;

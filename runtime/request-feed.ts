@@ -28,14 +28,14 @@ export interface RequestFeed {
   listen(listener: FeedListener): () => void;
 }
 
-/** Changes of so long a time are read together. */
+/** Changes within this time are read together. */
 const gatherMs = 50;
 const batch = 200;
 const maxWaiting = 10_000;
 /** Requests whose last told version is remembered. */
 const maxKnown = 10_000;
 const readMs = 4000;
-/** So many are told before other work of the process has its turn: each is judged for every listener. */
+/** How many are told before other work of the process gets its turn: each is judged for every listener. */
 const toldAtOnce = 5;
 
 type Known = Pick<StoredRequest, 'version' | 'status' | 'currentStep'>;

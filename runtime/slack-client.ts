@@ -33,7 +33,7 @@ const maxAnswerBytes = 1_048_576;
 export const slackIsOn = ({ botToken, signingSecret }: Pick<SlackConfig, 'botToken' | 'signingSecret'>): boolean =>
   botToken.trim() !== '' && signingSecret.trim() !== '';
 
-/** Calls Slack with the configuration of the moment. Who calls decides about repeats: nothing here tries twice. */
+/** Calls Slack with the configuration of the moment. Callers decide about retries: nothing is tried twice here. */
 export function createSlackClient(slack: () => Pick<SlackConfig, 'botToken' | 'apiBaseUrl'>): SlackClient {
   return {
     async call(method, args, timeoutMs = callMs) {
@@ -58,7 +58,7 @@ export function createSlackClient(slack: () => Pick<SlackConfig, 'botToken' | 'a
   };
 }
 
-/** The library writes forms, in which a text cannot be told from the JSON of a list. Slack takes JSON too (SL-3). */
+/** The library sends forms, where a text cannot be told apart from a JSON list. Slack takes JSON too (SL-3). */
 function fetchWith(method: SlackMethod, args: Readonly<Record<string, unknown>>): FetchFunction {
   return async (url, { headers = {}, signal } = {}) => {
     const { 'Content-Type': _, ...own } = headers;
@@ -76,7 +76,7 @@ function fetchWith(method: SlackMethod, args: Readonly<Record<string, unknown>>)
   };
 }
 
-/** The answer with its whole body. One of status 429 says how long to wait: the library takes it for broken otherwise. */
+/** The answer with its whole body. The library takes an answer of status 429 for broken unless it says how long to wait. */
 async function readWhole(answer: Response): Promise<Response> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -96,7 +96,7 @@ const bodiless: ReadonlySet<number> = new Set([204, 205, 304]);
 function failureOf(error: unknown, library: typeof import('@slack/web-api')): SlackAnswer & { ok: false } {
   if (error instanceof library.WebAPIRateLimitedError) return failed('ratelimited', error.retryAfter);
   if (error instanceof library.WebAPIPlatformError)
-    // What is no answer of Slack comes here whole.
+    // If something else answered in Slack's place, this is its whole answer.
     return failed(/^[a-z0-9_]{1,64}$/.exec(error.data.error ?? '')?.[0] ?? 'invalid_answer');
   if (error instanceof library.WebAPIHTTPError) return failed(`status_${error.statusCode}`);
   const isLate = error instanceof library.WebAPIRequestError && error.original.name === 'TimeoutError';
@@ -106,7 +106,7 @@ function failureOf(error: unknown, library: typeof import('@slack/web-api')): Sl
 const failed = (error: string, retryAfterSecs: number | null = null) => ({ ok: false as const, error, retryAfterSecs });
 
 const nothing = () => undefined;
-/** What the library logs holds the texts that are sent. */
+/** The library would log the texts that are sent. */
 const silent: Logger = {
   debug: nothing,
   info: nothing,

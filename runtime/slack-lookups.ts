@@ -6,7 +6,7 @@ const missMs = 300_000;
 const hitMs = 24 * 3_600_000;
 const maxKept = 10_000;
 
-/** The Slack id of an e-mail address, for mentions only (SL-54). What was found is kept for a day, and that nothing was for 300 s. */
+/** The Slack id of an e-mail address, for mentions only (SL-54). A hit is remembered for a day, a miss for 300 s. */
 export function createSlackLookups(slack: SlackClient): (email: string) => Promise<string | null> {
   const kept = new LRUCache<string, { slackId: string | null }>({ max: maxKept });
   return async (email) => {

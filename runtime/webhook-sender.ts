@@ -9,11 +9,11 @@ export interface WebhookRequest {
   headers: Readonly<Record<string, string>>;
   body: string;
   allowPrivateNetworks: boolean;
-  /** Ends the attempt. Who aborts it learns nothing of the receiver from its result. */
+  /** Ends the attempt. The result of an aborted attempt says nothing about the receiver. */
   signal?: AbortSignal;
 }
 
-/** How an attempt ended. `error` is a short class, which tells nothing of the URL and of what was answered (NT-53). */
+/** How an attempt ended. `error` is a short class, which reveals nothing of the URL or the answer (NT-53). */
 export type Attempt =
   | { delivered: true; status: number }
   | { delivered: false; error: `status ${number}` | ConnectFailure; status: number | null; retryAfter: string | null };
@@ -24,16 +24,14 @@ interface SenderOptions {
 }
 
 const maxAnswerBytes = 65_536;
-/** A date takes 29 characters. Longer text is none. */
+/** A date takes 29 characters. A longer text is not one. */
 const maxRetryAfter = 64;
 
 /**
- * Makes one attempt: one POST on a connection of its own, without proxy or redirect (NT-30). Never rejects. Whether it was
- * delivered is decided by the status, once the headers of the answer are complete: a body that never ends, or that breaks off,
- * changes nothing of it.
- *
- * Node's own client is used. It follows nothing, decompresses nothing, and takes a socket that was opened and checked before, so
- * that no pool or proxy can come between the check and the request.
+ * Makes one attempt: one POST on a connection of its own, without proxy or redirect (NT-30). Never rejects. The status decides whether it was
+ * delivered, once the headers of the answer are complete: a body that never ends or breaks off changes nothing. Node's own client is used. It follows
+ * nothing, decompresses nothing, and takes a socket that was opened and checked before, so that no pool or proxy can come between the check and the
+ * request.
  */
 export async function sendWebhook(request: WebhookRequest, options: SenderOptions = {}): Promise<Attempt> {
   const { network = systemNetwork, timeoutMs = ATTEMPT_MS } = options;
@@ -63,7 +61,7 @@ async function send(request: WebhookRequest, network: Network, signal: AbortSign
   return await exchange(socket, url, request, signal).finally(() => socket.destroy());
 }
 
-/** NT-40. The file was checked for it, and what is wrong here must not be sent anyway. */
+/** NT-40. The file was checked for this, but nothing may be sent to a wrong address all the same. */
 const isAddress = ({ protocol, username, password, hash }: URL) =>
   /^https?:$/.test(protocol) && username === '' && password === '' && hash === '';
 

@@ -1,6 +1,6 @@
 import type { Attributes } from './tracing.js';
 
-/** What a span says of its request. All of it is configured or made by the gateway, so no caller writes a word of it. */
+/** What a span says of its request. All of it is configured or made by the gateway, so no caller chooses a word of it. */
 export const aboutRequest = (known: {
   database: string;
   environment: string;

@@ -17,7 +17,7 @@ export const jobSpanId = (executionId: string): string => digits(executionId).sl
 
 const digits = (uuid: string) => uuid.replaceAll('-', '').toLowerCase();
 
-/** A span of somebody else. */
+/** A span of another system. */
 export interface SpanLink {
   traceId: string;
   spanId: string;

@@ -13,7 +13,7 @@ const keptDays = 7;
 const graceMs = 60_000;
 
 /**
- * Gives deliveries their workflow again that Temporal has lost, cancels those that a process wrote under a former configuration, and deletes those that
+ * Restores workflows of deliveries that Temporal has lost, cancels those that a process wrote under a former configuration, and deletes those that
  * ended a week ago (NT-55).
  */
 export function createDeliveryKeeper(options: { database: Database; log: Logger; everyMs?: number; graceMs?: number }): Job {

@@ -22,7 +22,7 @@ const windowMs = 60_000;
 /** What one round takes up at most. The reconciler finds whatever stays behind. */
 const batch = 500;
 
-/** Starts the workflow of a request again that an operator terminated, or that failed, within 10 s (OP-73). */
+/** Restarts, within 10 s, the workflow of a request that an operator terminated or that failed (OP-73). */
 export function createEndedWorkflows({ database, temporal, metrics, log, ...options }: EndedWorkflowsOptions): Job {
   let told: ReadonlySet<string> = new Set();
   return inRounds(database, {

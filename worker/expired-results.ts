@@ -12,7 +12,7 @@ import { inRounds } from './rounds.js';
 const everyMs = 15 * 60_000;
 const batch = 500;
 
-/** Removes expired results: those whose data is in the row at once, of the others first the object, then its record (RS-60). */
+/** Removes expired results: one whose data is in its row at once, any other by its object first, then its record (RS-60). */
 export function createResultCleaner(options: {
   database: Database;
   results: ResultStore;

@@ -8,7 +8,7 @@ const everyMs = 60_000;
 const graceMs = 30_000;
 const batch = 1000;
 
-/** Gives onboardings their workflow again that Temporal has lost: they are overdue then. */
+/** Restores workflows of onboardings that Temporal has lost: such onboardings become overdue. */
 export function createOnboardingKeeper(options: { database: Database; log: Logger; everyMs?: number; graceMs?: number }): Job {
   const { database, log } = options;
   return inRounds(database, {

@@ -17,7 +17,7 @@ export interface SealerOptions {
 
 /** An event is sealed within 1 s (AU-13). What is committed meanwhile shares a batch, so a busy gateway has no more batches than this. */
 const lookEveryMs = 600;
-/** A batch takes longer on a busy machine, and the next look comes the sooner, but others get the processor and the disk for this long. */
+/** A slow batch makes the next look come sooner, but other work gets the processor and the disk for at least this long. */
 const leastPauseMs = 100;
 /** Between the batches of a backlog, at least: others get the processor and the disk for as long as a batch takes. */
 const shortestPauseMs = 20;

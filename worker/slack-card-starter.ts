@@ -15,7 +15,7 @@ export interface CardStarterOptions {
   log: Logger;
 }
 
-/** Has the one workflow of each card look at it, which is started if it does not run (SL-60). */
+/** Makes the one workflow of each card look at it, and starts that workflow if it does not run (SL-60). */
 export function createSlackCardStarter({ taskQueue, ...told }: CardStarterOptions): Job {
   return createStarter({
     ...told,
@@ -38,10 +38,10 @@ export function createSlackCardStarter({ taskQueue, ...told }: CardStarterOption
 
 const everyMs = 60_000;
 const batch = 1000;
-/** Longer than a card waits for room in a worker. */
+/** Longer than a card waits for a free place in a worker. */
 const graceMs = 600_000;
 
-/** Gives cards their workflow again that Temporal has lost. */
+/** Restores workflows of cards that Temporal has lost. */
 export function createSlackCardKeeper(options: { database: Database; log: Logger; everyMs?: number; graceMs?: number }): Job {
   const { database, log } = options;
   return inRounds(database, {

@@ -62,7 +62,7 @@ export function createStarter<Row extends { id: string }>(options: StarterOption
   };
 }
 
-/** Has a workflow read its row again; none needs to be there. */
+/** Makes a workflow read its row again. Does nothing if it does not run. */
 export async function tell(client: Client, workflowId: string, signal: string): Promise<void> {
   await client.workflow
     .getHandle(workflowId)

@@ -5,8 +5,8 @@ import { type Row, text } from './rows.js';
 export const MAX_VERSIONS = 10_000;
 
 /**
- * The applied versions of a tracking table (MI-45). Values that no file can have are left out: somebody may have made a table of that name of other
- * data. Null where there are too many.
+ * The applied versions of a tracking table (MI-45). Values that no file can have are left out: a table of that name may hold other data. Null where
+ * there are too many.
  */
 export function appliedVersions(rows: readonly Row[]): string[] | null {
   if (rows.length > MAX_VERSIONS) return null;

@@ -43,7 +43,7 @@ export async function claimJob(call: ClaimCall, services: Services, times: { lea
   const claim = () => commitClaim(call, services, { requestId: call.params.id, claimId, pollInstance: null, ...times });
   const answer = await claim().catch(async (error: unknown) => {
     if (isUnknown(error)) throw await unknownRequest(call, services);
-    // Of two claims with one `claim_id` at once, the one that came second finds now what the other has stored.
+    // Of two simultaneous claims with one `claim_id`, the second now finds what the first has stored.
     if (claimId !== null && isLostRace(error)) return claim();
     throw error;
   });
@@ -52,7 +52,7 @@ export async function claimJob(call: ClaimCall, services: Services, times: { lea
 
 const isUnknown = (error: unknown) => error instanceof GatewayError && error.code === 'request.not_found';
 
-/** AG-28 before AG-29: an agent that has never polled hears that first. */
+/** AG-28 before AG-29: an agent that has never polled is told that first. */
 async function unknownRequest(call: ClaimCall, services: Services): Promise<GatewayError> {
   return (await findScopes(services.database, call.caller.id)) === null ? neverPolled() : notFound('request');
 }

@@ -16,7 +16,7 @@ export interface Found {
   report: AgentReport;
   /** Oldest dispatch first. */
   jobs: readonly Job[];
-  /** At most so many are found when other agents took all of these. */
+  /** How many more to find if other agents took all of these. */
   limit: number;
   leaseFloorMs: number;
 }

@@ -58,7 +58,7 @@ async function answerPoll(call: PollCall, services: Services, memory: PollMemory
   const upgradeRequired = report.agentVersion !== null && isLowerVersion(report.agentVersion, minVersion);
   const none = upgradeRequired || services.lifecycle.draining || report.draining;
   const schemas = none ? [] : takeAsks(memory.asks, known.stale, performance.now());
-  // Also to an agent or a server that drains: nobody else can end these.
+  // A draining agent or server gets these too: nobody else can end them.
   const lost = upgradeRequired ? [] : lostClaims(known, report);
   // An agent that must send a schema, or that lost a claim, gets its answer immediately.
   const waitMs = schemas.length + lost.length > 0 ? 0 : Math.min(call.body.wait_ms, maxWaitMs);

@@ -42,7 +42,7 @@ type KeptData = PutObject & { place: ResultPlace };
 /** Larger data is an object in the result store. Smaller data is in the row, which spares the move files and their waits for the disk (RS-63). */
 const maxRowBytes = 65_536;
 
-/** Puts large data into the store; small data waits for its row. Null if it is not to be stored, or cannot be of the execution's one accepted result. */
+/** Puts large data into the store; small data waits for its row. Null if it is not to be stored, or cannot belong to the one result that is accepted. */
 export async function keepData(services: Services, { execution, submitted, kept, key }: Placed): Promise<KeptData | null> {
   const { data } = submitted;
   const awaited = execution.submission === null && execution.fence === execution.newestFence;
@@ -65,7 +65,10 @@ export async function requireObject(services: Services, key: string): Promise<vo
 /** The agent repeats its submission, and the object is written anew. */
 const lostMeanwhile = () => refusal('service.unavailable', 'the result has to be sent again');
 
-/** What the move that ends the run writes of its data; nothing for data of no attempt, when what the agent found applied was not believed (HD-41). */
+/**
+ * The parts of the move that ends the run which write its data. None if what the agent found applied was not believed (HD-41): then the data belongs
+ * to no attempt.
+ */
 export function resultParts(services: Services, placed: Placed, data: KeptData | null, statement: MoveStatement): string[] {
   const { execution, submitted, kept, validJson, retentionDays } = placed;
   if (statement.refused || statement.after.execution?.outcome !== submitted.submission.outcome) return [];

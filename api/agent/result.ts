@@ -33,7 +33,7 @@ function recordedStatus({ id, fence }: FoundExecution, { after }: Moved): string
   return attempt?.lost ? 'execution_lost' : 'failed';
 }
 
-/** A body above the route's limit, which was not read: nobody knows what is in it (AG-47). */
+/** A body above the route's limit was not read, so its content is unknown (AG-47). */
 export async function submitUnread(call: Omit<ResultCall, 'body'>, services: Services, bytes: number): Promise<void> {
   const own = await ownExecution(call, services);
   const { execution } = own;
@@ -66,7 +66,7 @@ async function keepAndMove(
   const placed = placeOf(services, call.generation, execution, submitted);
   const data = await keepData(services, placed);
   const existed = data?.existed === true;
-  // Storing an object takes its time, and what was found before is of then.
+  // Storing an object takes time, so what was found before may be outdated.
   const fresh = data === null || 'data' in data.place ? found : undefined;
   const decide = async (request: StoredRequest, now: number) => {
     if (existed) await requireObject(services, placed.key);

@@ -21,7 +21,7 @@ export interface ExportCall {
   filters: AuditFilters;
 }
 
-/** A slow reader keeps its place for as long as it takes something each minute. */
+/** The most exports at a time. A slow reader keeps its place for as long as it takes something each minute. */
 const atOnce = 4;
 let running = 0;
 
@@ -54,14 +54,14 @@ async function* exported(services: Services, call: ExportCall, signer: SigningKe
   const form = exportForms[call.format];
   const filters = Object.fromEntries(Object.entries(call.filters).filter(([, value]) => value !== undefined));
   const sent: Sent = { first: null, last: null, count: 0 };
-  // Again: others who asked at the same moment may have begun. A place is taken only here, where the end is certain to give it back.
+  // Again: others that asked at the same moment may have begun. The place is taken only here, where it is sure to be given back at the end.
   requirePlace();
   running += 1;
   try {
     const span = await readExportSpan(database);
     if (form.header !== '') yield form.header;
     for await (const events of exportPages(database, span, call)) {
-      // Counted before they leave: what a caller may have got is audited, even if the connection breaks.
+      // Counted before they are sent: what a caller may have received is audited, even if the connection breaks.
       sent.first ??= events[0] ?? null;
       sent.last = events.at(-1) ?? sent.last;
       sent.count += events.length;

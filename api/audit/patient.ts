@@ -6,8 +6,8 @@ const beginMs = 15_000;
 const stillThereMs = 5000;
 
 /**
- * Answers 200 with the value. An answer that takes long begins with blanks, which JSON allows, so that nobody between takes the connection for
- * dead; work that fails after that breaks the connection.
+ * Answers 200 with the value. An answer that takes long begins with blanks, which JSON allows, so that no proxy takes the connection for dead. If the
+ * work fails after that, the connection breaks.
  */
 export async function patiently(work: Promise<unknown>, times = { beginMs, stillThereMs }): Promise<Reply> {
   const settled = work.then((value) => ({ value }));

@@ -38,7 +38,7 @@ const tileParams = (path: string) =>
     ),
   );
 
-/** The tree over the audit log (audit.md section 9). Its hashes tell nothing of the events, but their number is that of all. */
+/** The tree over the audit log (audit.md section 9). Its hashes reveal nothing of the events, except how many there are in all. */
 export const treeRoutes: Route[] = [
   route({
     ...shared,
@@ -141,7 +141,7 @@ function readTile(level: string, words: readonly string[]) {
   return { level: Number(level), index: Number(`${groups.replace(/\D/g, '')}${rest}`), width };
 }
 
-/** What the log holds is a matter of all pairs. */
+/** The log is about all pairs, so its readers need a role for all. */
 async function openTree(caller: Caller, services: Services): Promise<{ db: Queryable; tree: SignedTree }> {
   if (!can(caller, 'audit.read', 'everywhere')) throw everywhere('audit.read');
   return { db: services.database, tree: await signedTree(services.database, services) };

@@ -3,11 +3,11 @@ import type { Queryable } from '../../db/client.js';
 import { isCheckpoint } from '../../domain/audit/checkpoint.js';
 import type { SealedEvent } from '../../domain/audit/event.js';
 
-/** Compares the blocks that a search goes by with the events of a walk in order (AU-63). They are signed by nobody. */
+/** Compares the blocks that searches use with the events of a walk in order (AU-63): no key signs blocks. */
 export interface BlockCheck {
   /** The next events, without gaps. */
   see(events: readonly SealedEvent[]): Promise<void>;
-  /** Where the first block begins that is wrong, or missing between others; null if all are right. */
+  /** Where the first block begins that is wrong, or is missing between others; null if all are right. */
   wrongFrom(): number | null;
 }
 
@@ -84,6 +84,6 @@ function isRight(
   }
   if (found.length === 0 || events.indexOf('1', at + 1) !== -1) return false;
   const span = spans.get(name);
-  // A purge may have shortened the span; one that is too long hides nothing.
+  // A purge may have shortened the span; one that is too long hides no event.
   return span === undefined || (earliest !== null && latest !== null && earliest <= span.earliest && latest >= span.latest);
 }

@@ -77,7 +77,10 @@ async function continues(db: Queryable, { size, root }: TreeAnchor, head: TreeHe
   }
 }
 
-/** The tree of this size by the beginnings of its unfinished tiles, of which there is no more if it is the newest; null if they are not stored so. */
+/**
+ * The tree of this size from the beginnings of its unfinished tiles, which must hold nothing more if it is the newest; null if they are not stored
+ * like that.
+ */
 async function storedTree(db: Queryable, size: number, isNewest = false): Promise<WalkedTree> {
   const places = Array.from({ length: levelsOf(size) }, (_, level) => ({
     level,
@@ -86,7 +89,7 @@ async function storedTree(db: Queryable, size: number, isNewest = false): Promis
   }));
   const tiles = await readTiles(db, places);
   const found = places.map(({ level, index }) => tiles.get(`${level}/${index}`) ?? new Uint8Array(0));
-  // A sealer would not go on with more.
+  // A sealer would not continue from a tile with more.
   if (isNewest && found.some((hashes, level) => hashes.length !== places[level]?.bytes)) return null;
   const edge = found.map((hashes, level) => hashes.slice(0, places[level]?.bytes));
   return edge.every((hashes, level) => hashes.length === places[level]?.bytes) ? treeOfEdge(size, edge) : null;

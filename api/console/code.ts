@@ -9,7 +9,7 @@ import type { Call } from '../http/route.js';
 import { openSession, type Session, type SessionSource, sourceOf } from './session.js';
 
 const codeSecs = 60;
-/** Codes of one user that wait to be used. */
+/** How many unused codes a user may have. */
 const maxCodes = 20;
 
 /** `POST /api/console/code` (CO-33). */

@@ -45,7 +45,7 @@ export async function startLogin(
   }
 }
 
-/** `GET /api/console/oidc/callback` (CO-14): checks all that the browser brings, then signs in by CO-10. */
+/** `GET /api/console/oidc/callback` (CO-14): checks everything that the browser brings, then signs in by CO-10. */
 export async function finishLogin(call: OidcCall<undefined>, services: Services): Promise<Reply> {
   const { config, codeLogin, database, authFailures, log } = services;
   const { request } = call.sender;
@@ -105,7 +105,7 @@ function failedBy(error: unknown, log: Services['log']): Reply {
   return failed(403, 'The identity provider knows you, but this gateway does not let you in. Ask whoever runs it.');
 }
 
-/** No text of the provider or of the address is in it. */
+/** The page holds no text from the provider or the address. */
 const failed = (status: number, sentence: string) =>
   new Reply(
     status,

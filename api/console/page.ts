@@ -63,7 +63,7 @@ export function pageReply(services: Services, request: IncomingMessage): Reply {
   return fileReply(files.page, request, 'no-cache');
 }
 
-/** The page for a browser that goes to an address below it. Programs that ask for a file that is not there are told so. */
+/** The page for a browser that goes to an address below it. A program that asks for a missing file gets a 404. */
 export function partReply(services: Services, request: IncomingMessage): Reply {
   const path = (request.url ?? '').split('?', 1)[0] ?? '';
   if (!isForPeople(request) || /\.\w+$/.test(path)) throw missing();
@@ -85,7 +85,7 @@ export function doorReply(services: Services): Reply {
 
 const toConsole = () => empty(302, { Location: '/console/' });
 
-/** Leads a browser to the console; null for other callers, and where there is none. */
+/** Redirects a browser to the console; null for other callers, and without a console. */
 export function leadToConsole({ config, consoleFiles: files }: Services, request: IncomingMessage): Reply | null {
   if (files === null || !config().console.enabled || !isForPeople(request)) return null;
   return toConsole();

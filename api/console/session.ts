@@ -13,13 +13,13 @@ import type { Authenticated } from '../../runtime/authentication.js';
 import type { ProviderWord } from '../../runtime/verdict.js';
 import { tokenCreated, tokenRevoked } from '../identity/events.js';
 
-/** Live sessions of one user. The next one ends the oldest. */
+/** How many sessions a user may have. The next one ends the oldest. */
 const maxSessions = 100;
 
 /** What a session takes over from the credential that it is made from (CO-11). */
 export interface SessionSource {
   userId: string;
-  /** The roles that the credential lets hold. */
+  /** The roles that the credential may use. */
   ceiling: string[];
   /** Null for a JWT. */
   tokenId: string | null;

@@ -20,7 +20,7 @@ export async function signIn(call: SignInCall, services: Services): Promise<Repl
   const form = cookieFormOf(request, config);
   if (form === null)
     throw refusal('validation.failed', 'a session needs https', 'use https, or localhost on the machine of the server');
-  // Nobody is to be signed in as somebody else without knowing.
+  // Another site must not sign a person in as somebody else.
   if (isCrossSite(request, config)) throw forbidden('cross-site call');
   const { code, token } = call.body;
   const session =

@@ -13,12 +13,12 @@ import { eventComment, eventStream, eventText } from '../http/event-stream.js';
 import type { Reply } from '../http/reply.js';
 import type { Call } from '../http/route.js';
 
-/** Events that a slow client has not taken. With one more it is told to ask for everything again. */
+/** How many events wait for a slow client. One more, and the client is told to ask for everything again. */
 const maxQueued = 200;
 const databaseMs = 4000;
 /** Many streams end their wait at the same moment. They ask a few at a time: otherwise they would take all connections from other calls. */
 const atOnce = createPermits(5);
-/** After a drain clients come again at different moments. */
+/** After a drain, clients come back at different moments. */
 const retryMs = { least: 1000, spread: 4000 };
 
 type EventCall = Pick<Call<undefined, undefined, undefined>, 'caller' | 'expiresAt' | 'recheck' | 'signal'>;
@@ -48,7 +48,7 @@ async function* eventsOf(
       if (mail.mustCheck() && !(await mail.check())) return;
       const events = mail.take();
       if (events.length > 0) yield events.map(({ event, data }) => eventText({ id: String(++number), event, data })).join('');
-      // With the next look the credential is asked for again, in case that its end was not told.
+      // Before the next look, the credential is checked again, in case the news of its end was lost.
       else if (!(await mail.wait(commentMs))) yield eventComment;
       if (call.signal.aborted) return;
     }
@@ -69,7 +69,7 @@ interface Mail {
   close(): void;
 }
 
-/** What a stream is about to be told. It begins with `resync`: what was before is not known. */
+/** What a stream is about to be told. It begins with `resync`, because what happened before is not known. */
 function openMail(call: EventCall, { notifications, requestFeed, lifecycle, generation }: Services): Mail {
   const bell = createBell();
   let { caller } = call;

@@ -10,10 +10,10 @@ import { sleep } from '../../lib/sleep.js';
 import type { Services } from '../context.js';
 import type { RpcId } from './rpc.js';
 
-/** Other processes take one of whom they hear nothing for 15 s for dead (MC-24). */
+/** Another process takes this one for dead after 15 s of silence (MC-24). */
 const signEveryMs = 4000;
 const databaseMs = 4000;
-/** How often the end of a call is tried: an outage of this many seconds loses no answer. */
+/** How often the end of a call is tried, once a second: an outage that short loses no answer. */
 const endAttempts = 10;
 const endPauseMs = 1000;
 
@@ -28,7 +28,7 @@ export interface Flight {
   endPlain(): Promise<boolean>;
 }
 
-/** Takes a call up in its session. Throws 409 for an id in flight, 429 for too many streams, 404 if the session has just ended. */
+/** Begins a call in its session. Throws 409 for an id in flight, 429 for too many streams, 404 if the session has just ended. */
 export async function begin(services: Services, session: McpSession, rpcId: RpcId, streams: boolean): Promise<McpCallKey> {
   const key = { id: randomUUID(), sessionId: session.id };
   const { replayBufferSize: buffer } = services.config().mcp;
@@ -85,7 +85,7 @@ async function watch(
 async function endStream({ database, notifications, config }: Services, key: McpCallKey, response: string): Promise<boolean> {
   const { replayBufferSize: buffer } = config().mcp;
   const isEnd = await endCall(database, key.id, { response, buffer });
-  // Readers are told whoever ended it: this may be the second try of an end whose first one was stored.
+  // Readers are told in any case: this may be the second try of an end whose first one was stored.
   notifications.publish([topic.mcp(key.sessionId)]);
   if (!isEnd) await dropEnded(database, key.sessionId);
   return isEnd;

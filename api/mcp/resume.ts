@@ -10,7 +10,7 @@ import { checkAcceptOfGet, single, versionOf } from './headers.js';
 import { sessionOf } from './session.js';
 import { streamOf } from './stream.js';
 
-/** `GET /mcp`: goes on with a stream after the event that the client has (MC-I2). */
+/** `GET /mcp`: continues a stream after the event that the client has (MC-I2). */
 export async function resumeStream(call: HttpCall, services: Services, commentMs: number): Promise<Reply> {
   const { headers } = call.sender.request;
   checkAcceptOfGet(headers);

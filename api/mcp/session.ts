@@ -48,7 +48,7 @@ export async function openSession(
   return session;
 }
 
-/** One subject never takes all: whoever opens sessions in a loop would lock everybody else out. */
+/** No subject may take all sessions, or whoever opens them in a loop would lock everybody else out. */
 const shareOf = (max: number) => Math.max(10, Math.ceil(max / 10));
 
 const maxNameLength = 80;

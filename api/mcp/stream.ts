@@ -6,7 +6,7 @@ import { createBell } from '../../lib/bell.js';
 import type { Services } from '../context.js';
 import { eventComment, eventText } from '../http/event-stream.js';
 
-/** Looks without being told, for news whose sender died before it told. */
+/** Looks unasked, for news whose sender died before it notified. */
 const lookEveryMs = 5000;
 /** After a drain began: time for the answers that it causes. The client goes on elsewhere by `Last-Event-Id` (OP-62). */
 const drainMs = 4000;
@@ -17,7 +17,7 @@ interface From {
   after: number;
   /** Whether the client may still read, asked after each wait (HT-103). Throws if not. */
   recheck: () => Promise<unknown>;
-  /** After how long a silence a comment line is said, so that proxies see life (MC-22). */
+  /** After so long without an event, a comment line is sent, so that proxies see that the stream lives (MC-22). */
   commentMs: number;
 }
 

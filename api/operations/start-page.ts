@@ -16,7 +16,7 @@ const page = plainPage(
 `,
 );
 
-/** What a browser shows that was led to the server's address. It needs no credential and tells nothing of this gateway. */
+/** The page for a browser at the server's own address. It needs no credential and reveals nothing of this gateway. */
 export const startPageRoute = route({
   operationId: 'startPage',
   method: 'get',

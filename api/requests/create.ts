@@ -125,7 +125,10 @@ async function versionsOf(services: Services, generation: Generation, { policy, 
   return { workflow, review: reviewed };
 }
 
-/** Who approves a request from an MCP client sees which one it was. Added after the fingerprint, so that a repeat through another client is a repeat. */
+/**
+ * Approvers see that a request came from an MCP client, and from which one. Added after the fingerprint, so that a repeat through another client is a
+ * repeat.
+ */
 const shownMetadata = ({ metadata }: CreationInput, { channel, client }: Actor): string =>
   channel === 'mcp' ? JSON.stringify({ source: 'mcp', ...(client === undefined ? {} : { client }) }) : metadata;
 

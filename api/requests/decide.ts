@@ -84,7 +84,7 @@ export async function resumeRequest(call: Resumption, services: Services, times:
   return { id: after.id, status: after.status };
 }
 
-/** Throws what a resume would be refused with now. Nothing is written, also of what the refusal notices. */
+/** Throws the refusal that a resume would get now. Nothing is written, not even what the refusal notices. */
 export async function checkResume(call: Resumption, services: Services, times: { dispatchMs: number }): Promise<void> {
   const found = await readState<DispatchFacts>(services.database, requestId(call.params.id), dispatchFacts);
   if (found === undefined) throw notFound('request');

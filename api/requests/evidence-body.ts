@@ -64,7 +64,7 @@ export async function evidenceBody(
 
 const eventOf = (event: SealedEvent) => Object.fromEntries(auditEventKeys.map((key) => [key, event[key]]));
 
-/** The copy that the request was judged by, and the execution policy of the generation under which it was made. */
+/** The policy copy that the request was judged by, and the execution policy of the generation that it was made under. */
 async function policyOf({ database }: Services, request: StoredRequest) {
   const generation = Number(/^r(\d+)$/.exec(request.policyRevision)?.[1] ?? 0);
   const stored = await findGeneration(database, generation);

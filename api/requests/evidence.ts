@@ -43,7 +43,7 @@ const lookEveryMs = 200;
 /** Rows are read one after the other, so a move meanwhile gives a document that does not fit together. */
 const tries = 5;
 
-/** `GET /api/requests/{id}/evidence` (AU-84). A document that would not be verified is not given out. */
+/** `GET /api/requests/{id}/evidence` (AU-84). A document that would not pass verification is never sent. */
 export async function showEvidence(call: EvidenceCall, services: Services): Promise<Reply> {
   const id = requestId(call.params.id);
   let fault: Fault | null = null;

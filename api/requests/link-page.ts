@@ -7,7 +7,7 @@ import { plainPage } from '../http/plain-page.js';
 import { text } from '../http/reply.js';
 import { route } from '../http/route.js';
 
-/** Where links of messages lead. It says how to see the request, and nothing about it: whoever opens it has shown no credential. */
+/** The target of links in messages. It says how to see the request, and nothing about it: whoever opens it has presented no credential. */
 const pageOf = (id: string) =>
   plainPage(
     `Request ${id.slice(0, 8)}`,

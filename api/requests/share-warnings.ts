@@ -4,8 +4,8 @@ import { normaliseShareWith, parseSelector, type SelectorKind } from '../../doma
 import type { Generation, Services } from '../context.js';
 
 /**
- * Whom `share_with` names without reaching anybody. Such a request is accepted, since the user or member may come later. Groups are not judged where
- * an identity provider has its own.
+ * The entries of `share_with` that reach nobody. Such a request is accepted, since the user or member may come later. Groups are not judged where an
+ * identity provider has its own.
  */
 export async function shareWarnings(services: Services, generation: Generation, shareWith: readonly string[]): Promise<string[]> {
   const named = normaliseShareWith(shareWith).flatMap((selector) => parseSelector(selector) ?? []);

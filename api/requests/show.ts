@@ -70,7 +70,10 @@ async function answer(
   return rawJson(200, [objectText(answered, { metadata: found.request.metadata })]);
 }
 
-/** As `GET /api/requests/{id}` answers it, without the text, the context, which repeats the text, and what holds for the moment or the reader only. */
+/**
+ * The answer of `GET /api/requests/{id}` without the text, without the context, which repeats the text, and without what is true only for the moment
+ * or the reader.
+ */
 export async function shownWithoutText(caller: Caller, services: Services, found: Parameters<typeof answer>[2]): Promise<string> {
   return objectText(lasting.parse(await shownRequest(caller, services, found)), { metadata: found.request.metadata });
 }

@@ -7,7 +7,7 @@ import type { CreateCall } from './create.js';
 import { creationBody } from './creation-body.js';
 import { shareWarnings } from './share-warnings.js';
 
-/** The answer of a creation with what may be a mistake in the call. The request is made by then, so a failure to look costs the warnings only. */
+/** The answer of a creation, with warnings about likely mistakes in the call. The request is made by then, so a failure to look costs the warnings only. */
 export async function withWarnings(
   call: CreateCall & { bodyKeys: readonly string[] },
   services: Services,

@@ -12,7 +12,7 @@ export interface SlackCall {
   callId: string;
   /** When the call came, as `performance.now()` says it. */
   startedAt: number;
-  /** Of the sender: nobody of the gateway before `actingUser` says who it is. */
+  /** The Slack id of the sender, who is not known as a user before `actingUser` has looked. */
   slackUserId: string;
   /** Their name in Slack, which they choose; null if Slack sent none. */
   slackUserName: string | null;

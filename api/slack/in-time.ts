@@ -3,7 +3,7 @@ import type { Services } from '../context.js';
 import type { SlackCall } from './call.js';
 import { report } from './told.js';
 
-/** Slack gives up after 3 s. SL-14 leaves the way back half a second, and this the sending. */
+/** Slack gives up after 3 s. SL-14 leaves half a second for the way back, and this limit the time to send. */
 const answerMs = 2300;
 /** As of any other call (OP-70). */
 const databaseWorkMs = 4000;
@@ -13,7 +13,7 @@ const maxAfterwards = 200;
 export const leftMs = ({ startedAt }: Pick<SlackCall, 'startedAt'>): number =>
   Math.max(1, Math.floor(answerMs - (performance.now() - startedAt)));
 
-/** Answers what `work` does, or `late` when its time is up. Then `work` goes on: whether it changes something is not known yet (SL-14). */
+/** Answers the result of `work`, or `late` when the time is up. Then `work` goes on: whether it changes something is not known yet (SL-14). */
 export async function inTime<T>(call: SlackCall, work: () => Promise<T>, late: () => T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeIsUp = new Promise<'late'>((resolve) => {

@@ -86,7 +86,7 @@ function readGiven(view: SubmittedView, offer: Offer): Offer {
   return { roles: chosen('roles'), groups: chosen('groups') };
 }
 
-/** Waits for other reviews of it: one of them takes effect, and the rest see that (SL-45). */
+/** Locks the onboarding, waiting for other reviews of it: one takes effect, and the others see that (SL-45). */
 const claimed = async (tx: Transaction, id: string): Promise<Onboarding> =>
   reviewable(isUuid(id) ? await lockOnboarding(tx, id) : null);
 

@@ -47,7 +47,7 @@ export const joinSubmission: SubmissionHandler = {
 };
 
 async function store(tx: Transaction, call: SlackCall, made: NewOnboarding, channel: string): Promise<void> {
-  // First, because it waits for a review that goes on, which may link the Slack user.
+  // First, because it waits for a review in progress, which may link the Slack user.
   await requireNonePending(tx, call);
   await requireUnlinked(tx, made.slackUserId);
   if (!(await insertOnboarding(tx, made))) throw alreadyPending();
@@ -55,7 +55,7 @@ async function store(tx: Transaction, call: SlackCall, made: NewOnboarding, chan
   await askForCard(tx, { onboardingId: made.id, channel });
 }
 
-/** Nobody of the gateway: the event names the Slack user (AU-20). */
+/** The applicant is not a user yet: the event names the Slack user (AU-20). */
 const applicant = ({ address }: SlackCall): Actor => ({
   id: 'anonymous',
   type: 'user',
@@ -85,7 +85,7 @@ async function requireUnlinked(db: Parameters<typeof findSlackUser>[0], slackUse
 
 const alreadyPending = () => refusal('slack.conflict', 'a request of yours waits for a review already');
 
-/** One that is overdue, because its clock is late, does not stand in the way. */
+/** One that is overdue, because its clock is late, is no obstacle. */
 async function requireNonePending(tx: Transaction, { slackUserId }: SlackCall): Promise<void> {
   const id = await findPendingOf(tx, slackUserId);
   const found = id === null ? null : await expireIfDue(tx, id, { tellsApplicant: true });

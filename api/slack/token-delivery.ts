@@ -12,7 +12,7 @@ export interface TokenToDeliver {
   userId: string;
   token: string;
   tokenId: string;
-  /** Whether the caller gets the token if Slack does not take it. */
+  /** Whether the caller gets the token if Slack does not accept it. */
   elseReturned: boolean;
 }
 

@@ -44,7 +44,7 @@ export async function tellInChannel(call: SlackCall, channel: string, text: stri
   await callSlack(call, 'chat.postEphemeral', { channel, user, text: plainLine(text, 1000) });
 }
 
-/** Whether Slack took it, with its answer. A failure is logged. */
+/** Whether Slack accepted it, with its answer. A failure is logged. */
 export async function callSlack(
   { services, callId }: Pick<SlackCall, 'services' | 'callId'>,
   method: SlackMethod,

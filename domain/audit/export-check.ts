@@ -25,7 +25,7 @@ export interface ExportContext {
   hash: ChainContext['hash'];
   /** By keys that the verifier trusts. */
   isSigned: IsSigned;
-  /** Checkpoints of other keys are counted and not checked, where the verifier knows the manifest's key only. */
+  /** False if the verifier knows the manifest's key only: checkpoints of other keys are then counted, not checked. */
   knowsAllKeys: boolean;
   isKnown: (keyId: string) => boolean;
   manifest: Manifest;

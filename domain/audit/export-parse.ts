@@ -12,8 +12,8 @@ export function passesFilters(event: AuditEvent, filters: Manifest['filters']): 
 }
 
 /**
- * The event of one line, which must be exactly as exports write it: any other byte is no line of an export. `isHashed` chooses between the texts
- * that a cell of a CSV may stand for. Null = malformed.
+ * The event of one line, which must be exactly as exports write it: any other byte makes it malformed. `isHashed` chooses between the texts that a
+ * cell of a CSV may stand for. Null = malformed.
  */
 export function parseEventLine(
   format: ExportFormat,
@@ -25,7 +25,7 @@ export function parseEventLine(
   return exact.find(isHashed) ?? exact[0] ?? null;
 }
 
-/** The manifest of the last line; null if it is none, or not exactly as exports write it. */
+/** The manifest of the last line; null if it is not one, or not exactly as exports write it. */
 export function parseManifestLine(format: ExportFormat, line: string): Manifest | null {
   const value = jsonOf(format === 'csv' && line.startsWith('#') ? line.slice(1) : line);
   const manifest = (value as { manifest?: unknown } | null)?.manifest;
@@ -66,7 +66,7 @@ function jsonReadings(line: string): Reading[] {
   return typeof value === 'object' && value !== null ? [value] : [];
 }
 
-/** So many cells of one event may begin like a formula behind an apostrophe; in more of them it counts as added. */
+/** Up to so many cells of an event with an apostrophe before a formula are tried both ways; with more, the apostrophes count as added. */
 const mostUnsure = 6;
 
 function csvReadings(line: string): Reading[] {

@@ -31,7 +31,7 @@ const event = object({
   event_hash: hex64,
 }) satisfies Shape<SealedEvent>;
 
-/** The request as shown, without its text. Nothing is read of the members that stand here no more than as they were shown. */
+/** The request as shown, without its text. Members that are not listed here are signed, but not read. */
 const request = openObject({
   id: text,
   requester: text,

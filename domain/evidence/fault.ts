@@ -1,4 +1,4 @@
-/** The first thing of a document that does not hold (docs/evidence.md). */
+/** The first part of a document that does not hold (docs/evidence.md). */
 export interface Fault {
   code: FaultCode;
   message: string;

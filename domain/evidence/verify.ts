@@ -10,7 +10,7 @@ import { contentFault, tokenFault } from './tokens.js';
 import type { EvidenceTools, LogState } from './tools.js';
 
 export interface EvidenceOptions {
-  /** Public keys in hex of which one must have signed; null believes the keys of the document, which then prove nothing but themselves. */
+  /** Public keys in hex of which one must have signed; null accepts the document's own keys, which then only prove that the document is consistent. */
   trustedKeys: readonly string[] | null;
   /** A checkpoint that was kept outside; null if there is none to compare. */
   anchor: Anchor | null;
@@ -20,7 +20,7 @@ export interface EvidenceVerdict {
   fault: Fault | null;
   /** Null for a document that cannot be read. */
   evidence: Evidence | null;
-  /** The log that the document proves its events in; null before its checkpoint is proven. */
+  /** The log that the document proves its events to be in; null before its checkpoint is proven. */
   log: LogState | null;
   /** The checkpoint that the log agrees with. */
   kept: LogState | null;
@@ -52,7 +52,7 @@ export function verifyEvidence(source: string, options: EvidenceOptions, tools: 
   return { evidence, log, ...anchorFault(options.anchor, log, [...signers, ...(options.trustedKeys ?? [])], tools) };
 }
 
-/** The keys have the ids that they say, and none is there twice or for two purposes. */
+/** The keys have the ids that they state, and no key is listed twice or for two purposes. */
 function keysFault({ keys }: Evidence, tools: EvidenceTools): Fault | null {
   const wrong = keys.find(({ public_key: key, key_id: id }) => tools.keyIdOf(key) !== id);
   if (wrong !== undefined) return fault('malformed', `key ${wrong.key_id} has another id`);
@@ -60,7 +60,7 @@ function keysFault({ keys }: Evidence, tools: EvidenceTools): Fault | null {
   return new Set(ids).size === ids.length ? null : fault('malformed', 'a key appears twice');
 }
 
-/** The whole document is signed by an audit key, so that nothing of it can be changed, left out or added. */
+/** The whole document is signed by an audit key, so that no part of it can be changed, left out or added. */
 function signatureFault(
   { evidence, compact, signature }: ReadEvidence,
   trusted: readonly string[] | null,

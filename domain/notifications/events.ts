@@ -1,7 +1,7 @@
 interface Facts {
   /** It has a request, a database and an environment. */
   request: boolean;
-  /** Slack channels are told of it (NT-15, SL-50). */
+  /** Slack channels get it (NT-15, SL-50). */
   slack: boolean;
   /** It is a step of the approval, so a message says which step of how many. */
   approval: boolean;
@@ -52,7 +52,7 @@ export function matchesEvent(entry: string): boolean {
   return entry === '*' || Object.keys(notificationEvents).some((event) => covers(entry, event));
 }
 
-/** Whether a webhook or policy with this list is told of the event; an empty list asks for all (NT-10). A test is sent whatever the list says. */
+/** Whether a webhook or policy with this list gets the event; an empty list subscribes to all (NT-10). A test is sent whatever the list says. */
 export function isSubscribed(events: readonly string[], event: NotificationEvent): boolean {
   return event === 'webhook.test' || events.length === 0 || events.some((entry) => entry === '*' || covers(entry, event));
 }

@@ -3,7 +3,7 @@ import { openSelectors } from '../request/approval.js';
 import type { Status, StoredRequest } from '../request/types.js';
 import { isCreation, isNotificationEvent, type NotificationEvent, notificationEvents } from './events.js';
 
-/** What one event tells, whatever form it is sent in. No SQL beyond the redaction, no result, no secret (NT-20). */
+/** What one event tells, whatever form it is sent in. No SQL but what the redaction allows, no result, no secret (NT-20). */
 export interface Notice {
   event: NotificationEvent;
   /** The actor of the audit event. */

@@ -82,7 +82,7 @@ function contextOf({ event, actor, request, reason, error }: Notice): string[] {
   return parts;
 }
 
-/** What was said and what went wrong, where there is such (AU-53). */
+/** What was said and what went wrong, where there is any (AU-53). */
 export function sayingParts({ reason, error }: Pick<Notice, 'reason' | 'error'>): string[] {
   const parts: string[] = [];
   if (reason !== null && !isBlank(reason)) parts.push(`Reason: ${codeSpan(reason, sayingLimit)}`);

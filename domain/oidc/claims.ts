@@ -27,7 +27,7 @@ export type ClaimFault = 'issuer' | 'audience' | 'expired' | 'not_yet_valid' | '
 type Claims = Readonly<Record<string, unknown>>;
 
 const toleranceMs = 30_000;
-/** Longer names and addresses are taken for none. */
+/** Longer names and addresses are ignored. */
 const maxProfile = 256;
 
 /** Judges the claims of a token whose signature fits (IM-31). `now` is in milliseconds. */

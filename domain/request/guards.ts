@@ -21,7 +21,7 @@ export function commonRefusal(request: StoredRequest, caller: Caller, now: Insta
   return over ? refusal('request.gone', 'request has expired') : null;
 }
 
-/** RQ-57: whoever decides was shown another request than is stored. */
+/** RQ-57: the caller was shown another request than the one that is stored. */
 export const shownOther = (
   { approvalDigest }: Pick<StoredRequest, 'approvalDigest'>,
   { expectedDigest = null }: { expectedDigest?: string | null },

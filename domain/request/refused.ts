@@ -6,10 +6,10 @@ import { can } from '../permissions.js';
 import { currentSelectors } from './approval.js';
 import { hasDecided, isOwner, mayMove, maySee, type Related } from './relation.js';
 
-/** The same for every request that has nothing to do with the caller, so that nothing of it shows (HT-I6). */
+/** The same for every request that the caller has nothing to do with, so that nothing of it shows (HT-I6). */
 export const notOpen = () => forbidden('this request is not open to you; its requester can share it');
 
-/** Why the caller may not read a request. Who has to do with it hears which permission is missing. */
+/** Why the caller may not read a request. Callers who have to do with it are told which permission is missing. */
 export function unseen(caller: Caller, request: Related): GatewayError {
   const isRelated = mayMove(caller, request) || hasDecided(caller, request);
   if (!isRelated || can(caller, 'request.view', request)) return notOpen();
@@ -25,13 +25,13 @@ export function notPermitted(caller: Caller, request: Related & Pair, permission
 
 const lackingThere = (wanted: string) => forbidden(`you lack ${wanted} on its database and environment`);
 
-/** Who may move a request, but matches no selector of its current step. */
+/** The refusal for somebody who may move a request, but matches no selector of its current step. */
 export function noApprover(request: Related, caller: Caller): GatewayError {
   const waitsFor = maySee(caller, request) ? `: ${currentSelectors(request).join(', ')}` : '';
   return forbidden(`you are no approver of its current step${waitsFor}`);
 }
 
-/** Why the caller may not read results (RS-1). Who may not see the request either hears no more than that. */
+/** Why the caller may not read results (RS-1). Callers who may not see the request either are told no more than that. */
 export function unreadable(caller: Caller, request: Related): GatewayError {
   if (!isOwner(caller, request) && !maySee(caller, request)) return unseen(caller, request);
   return can(caller, 'result.view', request)

@@ -17,7 +17,7 @@ const isShared = (caller: Caller, request: Related) =>
     (selector) => matchesSelector(caller, selector, request) || (selector === 'requester' && isOwner(caller, request)),
   );
 
-/** Whether the caller approved or rejected it, at any step. Who did keeps reading it (RQ-8). */
+/** Whether the caller approved or rejected it, at any step. Whoever did may go on reading it (RQ-8). */
 export const hasDecided = (caller: Caller, request: Pick<StoredRequest, 'decisions'>) =>
   caller.kind === 'user' && request.decisions.some(({ userId }) => userId === caller.id);
 

@@ -54,7 +54,7 @@ export const menu = (name: string, label: string, options: Option[]): InputBlock
   element: { type: 'static_select', action_id: `${name}_input`, options },
 });
 
-/** Nothing is chosen before (SL-31). */
+/** No choice is preselected (SL-31). */
 export const decisionInput: InputBlock = {
   type: 'input',
   block_id: 'decision_block',

@@ -3,7 +3,7 @@ import type { Onboarding } from './onboarding.js';
 
 type Asked = Pick<Onboarding, 'id' | 'slackUserId' | 'roles' | 'groups'>;
 
-/** The actor is nobody of the gateway: the metadata name the Slack user. */
+/** The actor is not a user yet: the metadata names the Slack user. */
 export const onboardingRequested = (actor: Actor, onboarding: Asked): AuditDraft => ({
   ...about('onboarding.requested', 'success', onboarding),
   actor,

@@ -24,10 +24,13 @@ export type Consequence =
   | { kind: 'give_up' };
 
 const waitMs = { first: 1000, longest: 300_000 };
-/** After these an outage is taken for an end. */
+/** After so long, an outage counts as permanent. */
 export const giveUpAfterMs = 24 * 3_600_000;
 
-/** SL-61. Beside Slack's own, what the client calls failures of the network, an answer that is not Slack's, and a process that has Slack off while another asked for the card. */
+/**
+ * SL-61. Besides Slack's own errors: the client's names for network failures and for answers that are not Slack's, and a process with Slack off while
+ * another one asked for the card.
+ */
 const passing: ReadonlySet<string> = new Set([
   'ratelimited',
   'rate_limited',
@@ -51,7 +54,7 @@ export const refusesToken = (error: string): boolean => ofTheToken.has(error);
 export function afterFailure({ error, retryAfterSecs }: SlackFailure, call: FailedCall): Consequence {
   if (passing.has(error) || /^status_5\d\d$/.test(error)) {
     if (call.failingMs >= giveUpAfterMs) return { kind: 'give_up' };
-    // 2^9 s is above the longest; the exponent is bounded since 2^1024 is no number.
+    // 2^9 s is above the longest wait; the exponent is bounded because 2^1024 overflows.
     const own = Math.min(waitMs.longest, waitMs.first * 2 ** Math.min(call.failures, 9));
     return { kind: 'retry', ms: Math.max(own, (retryAfterSecs ?? 0) * 1000) };
   }

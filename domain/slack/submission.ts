@@ -7,7 +7,7 @@ export interface SubmittedView {
   values: unknown;
 }
 
-/** What was typed into an input; null if nothing was, or if it is no text. */
+/** What was typed into an input; null if nothing was, or if the value is not a text. */
 export const typedIn = ({ values }: SubmittedView, block: string, action: string): string | null =>
   textAt(values, [block, action, 'value']);
 

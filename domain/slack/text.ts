@@ -55,5 +55,5 @@ const quoted = (text: string) => escaped(text.replaceAll('`', "'"));
 
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
-/** What would not be seen, or would turn the order of what is, becomes a mark that is seen. Emojis and some scripts need the two joiners. */
+/** Characters that are invisible or reorder others become visible marks. Emojis and some scripts need the two joiners. */
 const visible = (text: string) => text.replace(/(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}]/gu, '\ufffd');

@@ -15,6 +15,6 @@ export function tokenMessage({ userId, token }: { userId: string; token: string 
   };
 }
 
-/** What whoever approved is told if the token did not arrive, or may not have. */
+/** What the approver is told if the token did not arrive, or may not have. */
 export const notDelivered = (userId: string): string =>
   `The token of ${plainLine(userId, idLimit)} could not be delivered. Issue a new one: ${codeSpan(`svc user reissue-initial-token ${userId}`, 2 * idLimit)}`;

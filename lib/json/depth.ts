@@ -5,8 +5,8 @@ const bracket = 0x5b;
 const brace = 0x7b;
 
 /**
- * Whether a JSON text in UTF-8 nests deeper than `maxDepth`, found without building anything. If the bytes are no JSON, at least
- * the part that a parser reads before it stops is counted, so that nothing deeper is ever built.
+ * Whether a JSON text in UTF-8 nests deeper than `maxDepth`, found without building anything. If the bytes are not JSON, at least the part that a
+ * parser reads before it stops is counted, so that nothing deeper is ever built.
  */
 export function isNestedDeeper(bytes: Uint8Array, maxDepth: number): boolean {
   let depth = 0;

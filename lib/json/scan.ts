@@ -7,8 +7,8 @@ export interface Span {
 }
 
 /**
- * Where the value of a top-level member stands in a JSON object in UTF-8; of several, the last (HT-49). `key` is ASCII without
- * quotes and backslashes. Null if there is none. In bytes that are no JSON it is at most a part that is.
+ * Where the value of a top-level member stands in a JSON object in UTF-8; of several, the last (HT-49). `key` is ASCII without quotes and
+ * backslashes. Null if there is none. In bytes that are not JSON it may be a part that is.
  */
 export function memberSpan(bytes: Uint8Array, key: string): Span | null {
   const open = openBrackets();

@@ -12,7 +12,7 @@ export interface ConfigCheckOptions {
   /** Warnings also make the exit code 1. */
   strict?: boolean | undefined;
   format: 'human' | 'json';
-  /** Of the names of webhooks; default the system's. */
+  /** How hosts of webhooks are looked up; default the system's resolver. */
   lookup?: Lookup;
 }
 

@@ -5,7 +5,7 @@ import { type Check, type Finding, failed, passed, skipped, warned } from '../..
 import type { Variables } from '../../lib/expansion.js';
 import { auditVariables, textsOf } from '../../lib/variable-audit.js';
 
-/** Where the problems of a part of server.toml are told; everything else is of `config_parse`. */
+/** Which check reports the problems of which part of server.toml; `config_parse` reports all others. */
 const parts = [
   ['workflow_validity', /^workflows\b/, 'the workflows are consistent'],
   ['workflow_coverage', /^databases\[.*\.environments\b/, 'every pair has a workflow'],
@@ -85,7 +85,7 @@ const own = ['SVC_SECRET_KEY', 'SVC_LICENSE_KEY', 'SVC_LOG_LEVEL', 'SVC_LOG_FORM
 /** What blocks unless the file says otherwise: it destroys data. */
 const blocking = ['no_where_delete', 'no_where_update', 'drop_table', 'truncate'];
 
-/** Warns of rules that are off; that may be meant. */
+/** Warns of rules that are off, which may be intended. */
 function reviewSafety({ sql_review: entries }: Record<string, unknown>, fine: Finding): Finding {
   const off = (Array.isArray(entries) ? entries : []).flatMap((entry: Record<string, unknown>, index) =>
     blocking.flatMap((rule) => (entry[rule] === 'off' ? [`sql_review[${index}].${rule}`] : [])),

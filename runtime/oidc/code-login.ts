@@ -8,18 +8,18 @@ type Library = typeof import('openid-client');
 /** A client of the provider that logs people in. */
 export type OidcClient = OidcConfig & { clientId: string };
 
-/** What the way to the provider and back is bound to. */
+/** What ties the return from the provider to its beginning. */
 interface Begun {
   state: string;
   nonce: string;
   verifier: string;
   redirectUri: string;
   returnTo: string;
-  /** When it is too late to come back. */
+  /** The browser must be back by then. */
   until: number;
 }
 
-/** How a login ended that signed nobody in. Nothing of the provider is in it. */
+/** Why a login signed nobody in. Holds nothing that the provider said. */
 export class LoginFault extends Error {
   readonly kind: 'not_ours' | 'refused' | 'away';
   constructor(kind: LoginFault['kind'], cause?: unknown) {
@@ -31,7 +31,7 @@ export class LoginFault extends Error {
 export interface CodeLogin {
   /** Where to send the browser, and what it has to bring back, sealed. */
   begin(client: OidcClient, redirectUri: string, returnTo: string): Promise<{ address: string; sealed: string }>;
-  /** The ID token of who comes back, whose signature nobody has checked yet, and where they wanted to go. Rejects with a `LoginFault`. */
+  /** The ID token of the person who comes back, with its signature unchecked, and the page that they wanted. Rejects with a `LoginFault`. */
   finish(client: OidcClient, sealed: string | null, search: string): Promise<{ idToken: string; returnTo: string }>;
 }
 
@@ -87,7 +87,7 @@ function opened(sealed: string | null, secretKey: Uint8Array): Begun | null {
   return Date.now() < begun.until ? begun : null;
 }
 
-/** Reads what the provider says of itself once an hour; another configuration at once. */
+/** Reads the provider's discovery document once an hour, and at once after a change of the configuration. */
 function rememberedProvider(): (library: Library, client: OidcClient) => Promise<Configuration> {
   let known: { of: string; at: number; provider: Promise<Configuration> } | null = null;
   return (library, client) => {
@@ -122,10 +122,10 @@ function authentication(library: Library, metadata: { token_endpoint_auth_method
   return methods.includes('client_secret_basic') ? library.ClientSecretBasic(secret) : library.ClientSecretPost(secret);
 }
 
-/** The provider did not answer, or not for now. */
+/** The provider gave no answer, or says that it cannot answer now. */
 class ProviderSilent extends Error {}
 
-/** By the bounds of every call to the provider (IM-32); follows no redirect. */
+/** Within the limits of every call to the provider (IM-32); follows no redirect. */
 const providerFetch: CustomFetch = async (url, { method, headers, body, signal }) => {
   const answer = await fetch(url, { method, headers, body: body ?? null, signal: signal ?? null, redirect: 'manual' }).catch(
     (error: unknown) => {

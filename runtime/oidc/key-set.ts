@@ -32,8 +32,8 @@ const pauseMs = 2000;
 const maxKeys = 100;
 
 /**
- * Keeps the keys of one provider for an hour, and for as long as it cannot be reached. Calls that need them at the same moment share one fetch; no call
- * waits for a fetch while there are keys to serve, but the one for a new `kid`.
+ * Keeps the keys of one provider for an hour, and for as long as it cannot be reached. Calls that need them at the same moment share one fetch; while
+ * there are keys to serve, only a call with a new `kid` waits for a fetch.
  */
 export function createKeySet(provider: Provider, { fetchJson, onFailure, now = () => performance.now() }: KeySetOptions): KeySet {
   let kept: { keys: readonly PublicKey[]; at: number } | null = null;

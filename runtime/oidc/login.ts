@@ -17,7 +17,7 @@ export interface LoginOptions {
 
 export type LoginFault = 'local_user' | 'user_limit';
 
-/** The user that a verified login speaks of, made at the first one (IM-33); or why not. Of logins at the same moment one makes the user. */
+/** The user of a verified login, created at the first one (IM-33), or why there is none. Of simultaneous first logins, one creates the user. */
 export async function loggedIn(login: Login, options: LoginOptions): Promise<OidcUser | LoginFault> {
   const { database, linkExistingUsers } = options;
   const found = (await findOidcUser(database, login)) ?? (await create(login, options));

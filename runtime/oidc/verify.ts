@@ -34,7 +34,7 @@ const reach = <T>(keys: Promise<T>): Promise<T> =>
 /** The library reads a key once for each object that holds it. */
 const publicParts = new WeakMap<PublicKey, JWK>();
 
-/** A set that holds private parts by mistake is still only verified with. */
+/** Private parts that a key set contains by mistake are dropped. */
 function publicPart(key: PublicKey): JWK {
   const { kty, n, e, crv, x, y } = key;
   const part =

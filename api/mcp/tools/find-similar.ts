@@ -10,7 +10,7 @@ import { ask } from '../ask.js';
 import type { McpContext } from '../context.js';
 import { databaseOf, given, reads, type Tool, text, textArgument } from './tool.js';
 
-/** The newest of those that the caller may see are compared. */
+/** Only the newest requests that the caller may see are compared. */
 const candidates = 100;
 /** Longer texts are shown by their start. */
 const shownBytes = 4000;

@@ -14,8 +14,8 @@ export const show = (context: McpContext, id: string): Promise<ShownRequest> =>
   ask(context, 'showRequest', { params: { id } }, shown);
 
 /**
- * Reads the request until `isThere`, or until the time is up, the process drains or nobody waits any more; then as it is. Each look authenticates the
- * caller again, so a wait ends with the right to see the request. Progress tells the status that it waits in and each change.
+ * Reads the request until `isThere`, or until the time is up, the process drains or nobody waits any more; returns it as it is then. Each look
+ * authenticates the caller again, so a wait ends with the right to see the request. Progress tells the status that it waits in and each change.
  */
 export async function follow(
   context: McpContext,

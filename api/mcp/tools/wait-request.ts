@@ -51,7 +51,7 @@ async function runAndFollow(context: McpContext, id: string, ms: number) {
   const decided = await follow(context, id, { ms, isThere: isDecided });
   if (decided.request.status !== 'approved') return decided;
   await resume(context, id);
-  // A run that nobody took up in time is approved again, and is not started twice by one call.
+  // A run that nobody took up in time is approved again; one call does not start it twice.
   return follow(context, id, { ms: leftMs(), isThere: isDecided });
 }
 
@@ -65,7 +65,7 @@ export async function resume(context: McpContext, id: string): Promise<void> {
   }
 }
 
-/** Whose turn it is. */
+/** Who has to act next. */
 export function nextApprovers({ status, approval_progress: progress }: ShownRequest): string[] {
   if (status !== 'pending') return [];
   const step = progress?.steps[progress.current_step];
