@@ -113,10 +113,10 @@ export async function activateDueKeys(tx: Transaction): Promise<{ keyId: string;
   return due;
 }
 
-/** Retires keys whose overlap is over, and returns them. */
+/** Retires keys whose overlap is over, and returns them. Rounds the clock for the same reason: an overlap of 0 ends at once. */
 export function retireDueKeys(tx: Transaction): Promise<{ keyId: string; purpose: KeyPurpose }[]> {
   return tx.query<{ keyId: string; purpose: KeyPurpose }>(
-    `update signing_keys set status = 'retired' where status = 'retiring' and not_after <= clock_timestamp()
+    `update signing_keys set status = 'retired' where status = 'retiring' and not_after <= clock_timestamp()::timestamptz(3)
      returning key_id as "keyId", purpose`,
   );
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listAllKeys } from '../../db/signing-keys.js';
 import { revokeSigningKey, rotateKeys } from '../../runtime/key-rotation.js';
 import type { TestApi } from '../support/api.js';
 import { type Agent, type AgentCalls, startAgentApi } from './agent-calls.js';
@@ -43,5 +44,14 @@ describe('a rotation of the signing key in a running server (ET-18, ET-19, ET-I6
     const made = await revokeSigningKey(work(), next);
     expect(await signedWith(old)).toBe(made);
     expect(((await published(old)).keys as { key_id: string }[]).map(({ key_id }) => key_id)).toEqual([made]);
+  });
+
+  it('leaves no old key of the audit log in force, at whatever fraction of a millisecond it comes (AU-40)', async () => {
+    const audit = { ...work(), purpose: 'audit' as const };
+    for (let round = 0; round < 20; round += 1) {
+      const keyId = await rotateKeys(audit, { overlapSecs: 3600, now: false });
+      const inForce = (await listAllKeys(audit.database, 'audit')).filter(({ status }) => status !== 'retired');
+      expect(inForce).toEqual([expect.objectContaining({ keyId, status: 'current' })]);
+    }
   });
 });
